@@ -1,0 +1,1 @@
+"""trimtab for Claude Code, through its hooks."""

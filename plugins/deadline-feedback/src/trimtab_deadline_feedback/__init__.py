@@ -1,0 +1,1 @@
+"""Feedback for LLM agents: reports how much time is left."""

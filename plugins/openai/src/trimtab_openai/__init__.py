@@ -1,0 +1,1 @@
+"""trimtab for the OpenAI client."""

@@ -1,0 +1,1 @@
+"""Completion check for LLM agents: no stop while steps of the plan are open."""
