@@ -1,0 +1,1 @@
+"""Checks before the agent may stop (seed 003)."""

@@ -1,0 +1,59 @@
+"""Every error that trimtab raises on purpose."""
+
+from __future__ import annotations
+
+
+class TrimtabError(Exception):
+    """Base of all errors of trimtab; the message names the thing and the remedy."""
+
+
+class ConfigurationError(TrimtabError):
+    """A configuration file, table or environment switch is wrong."""
+
+
+class PromptError(TrimtabError):
+    """A prompt, section or parameter is declared or bound wrongly."""
+
+
+class SessionError(TrimtabError):
+    """A session or run was used in a way that its record does not allow."""
+
+
+class SnapshotError(SessionError):
+    """A snapshot can't be read back: damaged, or of another version."""
+
+
+class ProviderError(TrimtabError):
+    """A provider that a prompt names can't be used; raised while the prompt is built."""
+
+
+class UnknownProvider(ProviderError):
+    """No installed distribution offers a provider of that name and kind."""
+
+
+class AmbiguousProvider(ProviderError):
+    """Several distributions offer that name; write ``distribution:name``."""
+
+
+class ProviderNotAllowed(ProviderError):
+    """The allow-list, a require-list or a switch forbids the provider."""
+
+
+class IncompatibleProvider(ProviderError):
+    """The provider's distribution asks for another version of trimtab."""
+
+
+class ProviderLoadError(ProviderError):
+    """The provider's module can't be imported or lacks the named attribute."""
+
+
+class ProviderOptionsError(ProviderError):
+    """The options given to a provider are not what it takes."""
+
+
+class ProviderInvalid(ProviderError):
+    """The object is not a provider: it breaks a rule of the contract."""
+
+
+class PromptEvaluationError(TrimtabError):
+    """An adapter could not bring a prompt to a valid end (seed 003: final verification)."""

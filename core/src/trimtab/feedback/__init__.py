@@ -1,0 +1,1 @@
+"""Periodic words after tool calls (seeds 001 and 002)."""

@@ -1,0 +1,194 @@
+"""The records of feedback (seeds 001 and 002)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import attrs
+
+from trimtab.plugins.source import Source
+from trimtab.session.events import Event, ToolInvoked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from trimtab.prompt.template import Prompt
+    from trimtab.runtime.budget import Budget, Usage
+    from trimtab.runtime.deadline import Deadline
+    from trimtab.runtime.filesystem import Filesystem
+    from trimtab.runtime.resources import Resources
+    from trimtab.session.run import Run
+    from trimtab.session.session import Session
+    from trimtab.trajectory import Trajectory
+
+Severity = Literal["info", "caution", "warning"]
+
+
+def _positive(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise ValueError(f"{attribute.name} must be above 0, not {value}; leave it out instead")
+
+
+@attrs.frozen
+class FeedbackTrigger:
+    """When a feedback provider is asked; conditions are OR'd, each counted per provider.
+
+    Args:
+        every_n_calls: after so many tool calls since its last delivery.
+        every_n_seconds: after so many seconds since its last delivery; at once where there
+            was none.
+        on_file_created: once per run, when this path exists and did not when the run opened.
+    """
+
+    every_n_calls: int | None = attrs.field(default=None, validator=_positive)
+    every_n_seconds: float | None = attrs.field(default=None, validator=_positive)
+    on_file_created: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether no condition is set."""
+        return self == FeedbackTrigger()
+
+
+@attrs.frozen
+class Observation:
+    """One detail that was observed."""
+
+    category: str
+    description: str
+    evidence: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Feedback(Event):
+    """What a feedback provider says.
+
+    Args:
+        provider_name: who says it; core puts the entry name there.
+        summary: main message.
+        observations: details.
+        suggestions: recommendations.
+        severity: ``"info"``, ``"caution"`` or ``"warning"``.
+        call_index: tool calls of the run when it was delivered; filled in by core.
+        source: where the provider comes from; filled in by core.
+    """
+
+    provider_name: str = ""
+    summary: str
+    observations: tuple[Observation, ...] = attrs.field(default=(), converter=tuple)
+    suggestions: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    severity: Severity = attrs.field(
+        default="info", validator=attrs.validators.in_(("info", "caution", "warning"))
+    )
+    call_index: int = 0
+    source: Source | None = None
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was delivered (the seeds' name for `at`)."""
+        return self.at
+
+    def render(self) -> str:
+        """Return the block that the agent reads, tagged and escaped."""
+        from trimtab.feedback.rendering import render_feedback
+
+        return render_feedback(self)
+
+
+@attrs.frozen
+class FeedbackContext:
+    """What a feedback provider may look at (seeds 001 and 002)."""
+
+    run: Run
+
+    @property
+    def session(self) -> Session:
+        return self.run.session
+
+    @property
+    def prompt(self) -> Prompt[Any]:
+        return self.run.prompt
+
+    @property
+    def deadline(self) -> Deadline | None:
+        return self.run.deadline
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.run.budget
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has used, summed over its responses."""
+        return self.run.state.usage
+
+    @property
+    def active_seconds(self) -> float:
+        """Monotonic seconds since the run was opened."""
+        return self.run.active_seconds
+
+    @property
+    def trajectory(self) -> Trajectory:
+        return self.run.trajectory
+
+    @property
+    def resources(self) -> Resources:
+        """Resources bound to the prompt."""
+        return self.run.prompt.resources
+
+    @property
+    def filesystem(self) -> Filesystem | None:
+        """The filesystem resource, where one is bound."""
+        from trimtab.runtime.filesystem import Filesystem
+
+        return self.resources.get_optional(Filesystem)
+
+    @property
+    def last_feedback(self) -> Feedback | None:
+        """Most recent feedback of this run, from any provider."""
+        return self.run.state.last_feedback
+
+    def last_feedback_for_provider(self, name: str) -> Feedback | None:
+        """Return the most recent feedback of one provider in this run."""
+        return self.run.state.feedback_of(name)
+
+    @property
+    def tool_call_count(self) -> int:
+        """Ended tool calls of this run, the one just made included."""
+        return self.run.state.calls
+
+    def tool_calls_since_last_feedback(self) -> int:
+        """Return the calls since the last feedback of any provider in this run."""
+        last = self.last_feedback
+        return self.tool_call_count - (last.call_index if last else 0)
+
+    def tool_calls_since_last_feedback_for_provider(self, name: str) -> int:
+        """Return the calls since the last feedback of that provider in this run."""
+        last = self.last_feedback_for_provider(name)
+        return self.tool_call_count - (last.call_index if last else 0)
+
+    def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
+        """Return the last `n` ended calls of this run, oldest first."""
+        return self.run.recent_tool_calls(n)
+
+
+@runtime_checkable
+class FeedbackProvider(Protocol):
+    """Comments on the run after tool calls (seed 001).
+
+    An attribute ``default_trigger`` (a `FeedbackTrigger`) serves where a prompt gives none.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique identifier."""
+        ...
+
+    def should_run(self, *, context: FeedbackContext) -> bool:
+        """Filter beyond the trigger."""
+        ...
+
+    def provide(self, *, context: FeedbackContext) -> Feedback | None:
+        """Produce feedback, or None: nothing to say, ask the next provider."""
+        ...

@@ -1,0 +1,1 @@
+"""Short, situational instructions at decision points (seed 000)."""

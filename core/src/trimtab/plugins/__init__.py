@@ -1,0 +1,1 @@
+"""Providers as plugins: discovery, selection, loading, configuration, the prompt's runtime."""

@@ -1,0 +1,63 @@
+"""Who a provider is and how a prompt asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+
+class Kind(StrEnum):
+    """What a provider does; also the last part of its entry-point group."""
+
+    GUIDANCE = "guidance"
+    FEEDBACK = "feedback"
+    COMPLETION = "completion"
+
+    @property
+    def group(self) -> str:
+        return f"trimtab.{self.value}"
+
+
+@attrs.frozen
+class Source:
+    """Where the words of a provider come from; stands on every event that it caused.
+
+    Args:
+        name: the entry name, or the provider's own name where it was given as an object.
+        kind: what it does.
+        distribution: the installed package, normalised; None for an object made by the caller.
+        version: the package's version; None where unknown.
+    """
+
+    name: str
+    kind: Kind
+    distribution: str | None = None
+    version: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        """The long form ``distribution:name``."""
+        return f"{self.distribution}:{self.name}" if self.distribution else self.name
+
+
+@attrs.frozen
+class ProviderRef:
+    """A provider asked for by name, with the options for its constructor.
+
+    Args:
+        name: entry name, or ``distribution:name`` where two distributions offer it.
+        options: keyword arguments for the provider's class or factory.
+        optional: a provider that can't be had becomes a `ProviderSkipped` event, not an error.
+    """
+
+    name: str
+    options: Mapping[str, Any] = attrs.field(factory=dict, converter=dict)
+    optional: bool = False
+
+
+def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderRef:
+    """Ask for an installed provider by name: ``enable("doom-loop", window_size=5)``."""
+    return ProviderRef(name, options, optional)

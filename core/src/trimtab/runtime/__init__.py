@@ -1,0 +1,1 @@
+"""Small types that hosts and providers share: time, limits, tools, resources."""
