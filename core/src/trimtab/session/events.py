@@ -140,6 +140,7 @@ class ToolInvoked(Event):
         duration: seconds; None where unknown.
         caller: who asked for it.
         poll: the host declares it a poll (True), no poll (False) or says nothing (None).
+        elapsed: monotonic seconds from the run's opening to the call's end; None where unknown.
     """
 
     tool: str
@@ -154,6 +155,7 @@ class ToolInvoked(Event):
     duration: float | None = None
     caller: Caller = Caller.MODEL
     poll: bool | None = None
+    elapsed: float | None = None
 
     @property
     def failed(self) -> bool:
