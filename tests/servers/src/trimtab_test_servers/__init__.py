@@ -10,6 +10,7 @@ and refuses what the real service refuses, in its own error shape.
 """
 
 from trimtab_test_servers.anthropic import AnthropicServer
+from trimtab_test_servers.claude_code import claude_code_asker, claude_code_environment
 from trimtab_test_servers.record import Refusal, Request
 from trimtab_test_servers.script import (
     Call,
@@ -37,5 +38,7 @@ __all__ = [
     "Thinking",
     "Turn",
     "choose",
+    "claude_code_asker",
+    "claude_code_environment",
     "say",
 ]

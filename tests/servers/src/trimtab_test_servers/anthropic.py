@@ -65,11 +65,7 @@ class AnthropicServer(LoopbackServer):
         if isinstance(step, Answer):
             return step
         message = self._message(step, str(body["model"]))
-        return (
-            event_stream(stream(message))
-            if body.get("stream")
-            else json_answer(message)
-        )
+        return event_stream(stream(message)) if body.get("stream") else json_answer(message)
 
     def _count_tokens(self, request: Request) -> Answer:
         check_headers(request.headers)

@@ -40,9 +40,7 @@ def check_request(body: Mapping[str, Any], *, counting: bool = False) -> None:
 
 
 def _check_fields(body: Mapping[str, Any], *, counting: bool) -> None:
-    for name in (
-        ("model", "messages") if counting else ("model", "max_tokens", "messages")
-    ):
+    for name in ("model", "messages") if counting else ("model", "max_tokens", "messages"):
         if name not in body:
             raise Refused(f"{name}: Field required")
     if not isinstance(body["messages"], list):
@@ -76,9 +74,7 @@ def _check_tool(index: int, tool: Mapping[str, Any]) -> None:
     if not isinstance(schema, dict):
         raise Refused(f"tools.{index}.custom.input_schema: Field required")
     if schema.get("type") != "object":
-        raise Refused(
-            f"tools.{index}.custom.input_schema.type: Input should be 'object'"
-        )
+        raise Refused(f"tools.{index}.custom.input_schema.type: Input should be 'object'")
 
 
 def _check_thinking(body: Mapping[str, Any]) -> None:
@@ -100,9 +96,7 @@ def _check_roles(messages: list[dict[str, Any]]) -> None:
     for index, message in enumerate(messages):
         # Current models also take `system` inside a conversation; never as its first message.
         if message.get("role") not in {"user", "assistant", "system"}:
-            raise Refused(
-                f"messages.{index}.role: Input should be 'user' or 'assistant'"
-            )
+            raise Refused(f"messages.{index}.role: Input should be 'user' or 'assistant'")
     if messages[0]["role"] != "user":
         raise Refused('messages: first message must use the "user" role')
 
@@ -119,9 +113,7 @@ def _check_content(index: int, message: Mapping[str, Any], *, last: bool) -> Non
     for place, block in enumerate(_blocks(message)):
         _check_block(f"messages.{index}.content.{place}", message["role"], block)
     if last and message["role"] == "assistant" and _ends_in_space(message):
-        raise Refused(
-            "messages: final assistant content cannot end with trailing whitespace"
-        )
+        raise Refused("messages: final assistant content cannot end with trailing whitespace")
 
 
 def _check_block(where: str, role: str, block: Mapping[str, Any]) -> None:
@@ -187,9 +179,7 @@ def _check_expected(index: int, message: Mapping[str, Any], asked: list[str]) ->
 def _check_breakpoints(body: Mapping[str, Any]) -> None:
     found = sum(1 for block in _cacheable(body) if block.get("cache_control"))
     if found > MAX_CACHE_BREAKPOINTS:
-        raise Refused(
-            f"A maximum of 4 blocks with cache_control may be provided. Found {found}."
-        )
+        raise Refused(f"A maximum of 4 blocks with cache_control may be provided. Found {found}.")
 
 
 def _cacheable(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -203,16 +193,12 @@ def _cacheable(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content")
     return (
-        [block for block in content if isinstance(block, dict)]
-        if isinstance(content, list)
-        else []
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     )
 
 
 def _ids(message: Mapping[str, Any], kind: str, key: str) -> list[str]:
-    return [
-        str(block.get(key)) for block in _blocks(message) if block.get("type") == kind
-    ]
+    return [str(block.get(key)) for block in _blocks(message) if block.get("type") == kind]
 
 
 def _leading_results(message: Mapping[str, Any]) -> Iterator[str]:
@@ -225,9 +211,5 @@ def _leading_results(message: Mapping[str, Any]) -> Iterator[str]:
 
 def _ends_in_space(message: Mapping[str, Any]) -> bool:
     content = message["content"]
-    text = (
-        content
-        if isinstance(content, str)
-        else (content[-1].get("text", "") if content else "")
-    )
+    text = content if isinstance(content, str) else (content[-1].get("text", "") if content else "")
     return bool(text) and text != text.rstrip()

@@ -77,9 +77,7 @@ class LoopbackServer:
         self._requests: list[Request] = []
         self._refusals: list[Refusal] = []
         self._http = _Http(self._respond)
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, args=(0.05,), daemon=True
-        )
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -121,9 +119,7 @@ class LoopbackServer:
         """An error in the service's own shape."""
         raise NotImplementedError
 
-    def _respond(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes
-    ) -> Answer:
+    def _respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         request = Request(method, path, headers, body)
         if request.route in self.probes:
             return json_answer({})
@@ -154,9 +150,7 @@ class LoopbackServer:
             self._refusals.append(Refusal(request, refused.status, refused.message))
         return self._error(refused)
 
-    def _error(
-        self, refused: Refused, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    def _error(self, refused: Refused, headers: Mapping[str, str] | None = None) -> Answer:
         return json_answer(self.error_body(refused), refused.status, headers)
 
     def step(self, request: Request) -> Turn | Answer:
@@ -186,9 +180,7 @@ def read_json(request: Request) -> dict[str, Any]:
     return body
 
 
-def json_answer(
-    value: Any, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Answer:
+def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
     """An answer in one piece."""
     body = json.dumps(value, ensure_ascii=False).encode()
     return Answer(status, body, {"content-type": "application/json", **(headers or {})})
@@ -196,9 +188,7 @@ def json_answer(
 
 def event_stream(chunks: Iterable[bytes]) -> Answer:
     """An answer as server-sent events."""
-    return Answer(
-        200, chunks, {"content-type": "text/event-stream", "cache-control": "no-cache"}
-    )
+    return Answer(200, chunks, {"content-type": "text/event-stream", "cache-control": "no-cache"})
 
 
 def server_sent_event(data: Any, event: str | None = None) -> bytes:

@@ -37,9 +37,7 @@ class Request:
         """The conversation: ``messages``, or the ``input`` items of the Responses API."""
         sent = self.json
         items = sent.get("messages", sent.get("input", []))
-        return (
-            items if isinstance(items, list) else [{"role": "user", "content": items}]
-        )
+        return items if isinstance(items, list) else [{"role": "user", "content": items}]
 
     @property
     def texts(self) -> tuple[str, ...]:
