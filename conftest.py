@@ -1,0 +1,116 @@
+"""Fixtures for the tests of every distribution; examples in pages and docstrings as tests.
+
+In a page, a `python` block runs in the page's namespace, a block with a caption is written to a
+file of that name (`py`, `toml`, ...), and a `console` block runs its `$` lines beside these files
+and compares what they print. A `sh` block is for the reader's own shell and not run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from sybil import Document, Example, Region, Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers import myst, rest
+from sybil.parsers.myst.lexers import DirectiveLexer
+
+settings.register_profile("trimtab", deadline=None)
+settings.load_profile("trimtab")
+
+INTO_SITE = " --quiet --no-deps --target site"
+LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of recorded runs that stays outside the repository; without it the test skips."""
+    folder = os.environ.get("TRIMTAB_CORPUS")
+    if not folder:
+        pytest.skip("TRIMTAB_CORPUS names no folder of recorded runs")
+    return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty folder where the examples of one page run, with its `site` importable."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("desk")
+        patch.chdir(folder)
+        patch.setenv("TRIMTAB_HOME", str(folder / ".trimtab"))
+        patch.setenv("PYTHONPATH", str(folder / "site"))
+        patch.setenv("PATH", sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"])
+        patch.syspath_prepend(str(folder / "site"))
+        yield folder
+
+
+def run_console(example: Example) -> str | None:
+    """Run each `$` line of a block; return the differences to what the block shows, or None."""
+    steps = [step.partition("\n") for step in ("\n" + example.parsed).split("\n$ ")[1:]]
+    differences = (_difference(command, expected) for command, _, expected in steps)
+    return "\n".join(filter(None, differences)) or None
+
+
+def _difference(command: str, expected: str) -> str | None:
+    if command.startswith("pip install "):
+        command = command.replace("pip", f"{sys.executable} -m uv pip", 1) + INTO_SITE
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], text=True, capture_output=True, check=False, timeout=100
+    )
+    printed = done.stdout + done.stderr
+    if doctest.OutputChecker().check_output(f"{expected}\n", f"{printed}\n", LENIENT):
+        return None
+    return f"$ {command}\nprinted, with exit status {done.returncode}:\n{printed}"
+
+
+def write_captioned(document: Document) -> Iterable[Region]:
+    """Find blocks with a caption: evaluated, they become files."""
+    for region in DirectiveLexer(directive="code-block")(document):
+        if "caption" in region.lexemes.get("options", {}):
+            region.parsed = region.lexemes["options"]["caption"], region.lexemes["source"]
+            region.evaluator = _write
+            yield region
+
+
+def _write(example: Example) -> None:
+    name, text = example.parsed
+    path = Path(example.namespace["desk"], name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+class _Docstrings(PythonDocStringDocument):
+    """Docstrings of a source file that isn't imported: examples import what is installed."""
+
+    def __init__(self, text: str, path: str) -> None:
+        Document.__init__(self, text, path)
+
+
+_pages = Sybil(
+    name="page",
+    parsers=[
+        write_captioned,
+        myst.PythonCodeBlockParser(doctest_optionflags=LENIENT),
+        myst.CodeBlockParser(language="console", evaluator=run_console),
+    ],
+    pattern="*.md",
+    fixtures=["desk"],
+)
+_docstrings = Sybil(
+    name="docstring",
+    parsers=[
+        rest.PythonCodeBlockParser(),
+        rest.DocTestParser(optionflags=LENIENT),
+    ],
+    patterns=["core/src/**/*.py", "plugins/*/src/**/*.py"],
+    document_types={".py": _Docstrings},
+)
+pytest_collect_file: Callable[[Path, Any], Any] = (_pages + _docstrings).pytest()

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Set up, show and check trimtab from a fresh clone: needs Python 3.11+ and a package registry.
+
+python3 dev.py demo               set up .venv, then replay a recorded agent run
+python3 dev.py test [TOX OPTION]  set up .venv, then run every check (tox)
+python3 dev.py setup              set up .venv for work on the code, with all tools
+python3 dev.py install [FOLDER]   put wheels of all distributions, or these, into the running Python
+python3 dev.py solo PLUGIN        put core and one plugin into the running Python, run its tests
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+WHEELS = ROOT / ".dev" / "wheels"
+CORE = ROOT / "core"
+TEST_SERVERS = ROOT / "tests" / "servers"
+RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
+# Heavy, and needed by the tests marked e2e alone.
+CLIENTS = ("claude-agent-sdk", "litellm", "openai")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one of the commands that the module's docstring lists; return its exit status."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - the one file that meets an older Python
+        sys.exit(f"trimtab needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+    os.chdir(ROOT)
+    options, rest = parser().parse_known_args(arguments)
+    if rest and options.run not in (check, solo):
+        parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
+    try:
+        return int(options.run(options))
+    except subprocess.CalledProcessError as error:
+        return error.returncode or 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    commands.add_parser("demo").set_defaults(run=demo)
+    commands.add_parser("test", add_help=False).set_defaults(run=check)
+    commands.add_parser("setup").set_defaults(run=setup)
+    wheels = commands.add_parser("install")
+    wheels.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
+    wheels.add_argument("--clients", action="store_true", help="the plugins' heavy clients too")
+    wheels.add_argument("--lowest", action="store_true", help="the lowest allowed dependencies")
+    wheels.set_defaults(run=install)
+    alone = commands.add_parser("solo")
+    alone.add_argument("plugin", type=lambda name: name.removeprefix("solo-"))
+    alone.set_defaults(run=solo)
+    return top
+
+
+def demo(_: argparse.Namespace) -> int:
+    """Replay a recorded run of Claude Code through every provider in the checkout."""
+    make_venv()
+    dependencies(distributions(), left_out=CLIENTS, python=venv_python())
+    add(*editable(), python=venv_python())
+    command = ["trimtab", "replay", str(RECORDED_RUN), "--all"]
+    print("$", *command, flush=True)
+    return run([str(scripts() / command[0]), *command[1:]], check=False)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Run tox: every environment, or what its options name. In CI no interpreter may be missing."""
+    make_venv()
+    uv("install", "--quiet", "--group", "tox", python=venv_python())
+    strict = ["--skip-missing-interpreters", "false"] if os.environ.get("CI") else []
+    return run([str(venv_python()), "-m", "tox", *strict, *options.rest], check=False)
+
+
+def setup(_: argparse.Namespace) -> int:
+    """Make .venv an environment for work: the distributions editable, their clients, all tools."""
+    make_venv()
+    dependencies([*distributions(), TEST_SERVERS], python=venv_python())
+    uv("install", "--group", "dev", python=venv_python())
+    add(*editable(), "--editable", str(TEST_SERVERS), python=venv_python())
+    print(f"Ready: {VENV}")
+    return 0
+
+
+def install(options: argparse.Namespace) -> int:
+    """Put wheels and what they depend on into the running Python, never the source tree."""
+    folders = [ROOT / folder for folder in options.folders] or [*distributions(), TEST_SERVERS]
+    left_out = () if options.clients else CLIENTS
+    dependencies(
+        folders, left_out=left_out, resolution="lowest-direct" if options.lowest else "highest"
+    )
+    with ThreadPoolExecutor(2) as pool:
+        add("--no-index", *map(str, pool.map(wheel, folders)))
+    return 0
+
+
+def solo(options: argparse.Namespace) -> int:
+    """Install core and one plugin as a user would, with the plugin's client, and run its tests."""
+    folder = ROOT / "plugins" / options.plugin
+    folders = [CORE, folder, TEST_SERVERS]
+    install(argparse.Namespace(folders=folders, clients=True, lowest=False))
+    command = [*options.rest, "-m", "not e2e", f"plugins/{options.plugin}/tests"]
+    return run([str(Path(sys.executable).parent / "pytest"), *command], check=False)
+
+
+def distributions() -> list[Path]:
+    """The folders of all published distributions."""
+    return [CORE, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+
+
+def distribution_name(folder: Path) -> str:
+    """The name that a folder's pyproject.toml declares."""
+    declared = re.search(r'^name = "(.+)"$', (folder / "pyproject.toml").read_text(), re.MULTILINE)
+    if declared is None:
+        raise SystemExit(f"{folder}/pyproject.toml declares no name.")
+    return declared[1]
+
+
+def dependencies(
+    folders: Iterable[Path],
+    *,
+    left_out: Iterable[str] = (),
+    resolution: str = "highest",
+    python: Path | None = None,
+) -> None:
+    """Install what distributions depend on, apart from each other and from names left out.
+
+    Resolved from their pyproject.toml, so that "lowest-direct" bounds what these declare; and no
+    name of this project is ever asked of a registry.
+    """
+    required = [f"--requirements={folder / 'pyproject.toml'}" for folder in folders]
+    limits = ("--excludes", excludes(left_out), "--resolution", resolution)
+    uv("install", "--quiet", *limits, *required, python=python)
+
+
+def add(*distribution: str, python: Path | None = None) -> None:
+    """Install distributions of this project, whose dependencies are there already."""
+    uv("install", "--quiet", "--no-deps", "--reinstall", *distribution, python=python)
+
+
+def editable() -> list[str]:
+    """Arguments that install every distribution from its source."""
+    return [part for folder in distributions() for part in ("--editable", str(folder))]
+
+
+def excludes(left_out: Iterable[str]) -> str:
+    """The path of a file of names that no resolution may take from a registry."""
+    ours = [distribution_name(folder) for folder in [*distributions(), TEST_SERVERS]]
+    lines = "".join(f"{name}\n" for name in sorted({*ours, *left_out}))
+    path = WHEELS.parent / f"excludes-{hashlib.sha256(lines.encode()).hexdigest()[:12]}.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(lines)
+    return str(path)
+
+
+def wheel(folder: Path) -> Path:
+    """The wheel of a distribution, built unless one of the same sources is there."""
+    target = WHEELS / f"{folder.name}-{digest(folder)}"
+    if not target.exists():
+        WHEELS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=WHEELS) as scratch:
+            uv_build = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel"]
+            run([*uv_build, "--out-dir", scratch, str(folder)])
+            keep(next(Path(scratch).glob("*.whl")), target)
+    return next(target.glob("*.whl"))
+
+
+def keep(built: Path, target: Path) -> None:
+    """Move a wheel into place at once, for tox may build the same wheel twice in parallel."""
+    home = Path(tempfile.mkdtemp(dir=WHEELS))
+    built.rename(home / built.name)
+    try:
+        home.rename(target)
+    except OSError:
+        shutil.rmtree(home)
+
+
+def digest(folder: Path) -> str:
+    """A short digest of all that goes into a distribution's wheel."""
+    found = [folder / "pyproject.toml", folder / "README.md", *sorted((folder / "src").rglob("*"))]
+    total = hashlib.sha256()
+    for path in found:
+        if path.is_file() and path.suffix != ".pyc":
+            total.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+            total.update(path.read_bytes())
+    return total.hexdigest()[:12]
+
+
+def make_venv() -> None:
+    """Make .venv with uv, anew where it is another Python's or was moved here."""
+    written = VENV / "pyvenv.cfg"
+    text = written.read_text() if written.exists() else ""
+    version = ".".join(map(str, sys.version_info[:3]))
+    if f"version = {version}\n" not in text or str(VENV) not in text:
+        venv.create(VENV, clear=True, with_pip=True)
+    pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    run([*pip, "uv>=0.9.8"])
+
+
+def scripts() -> Path:
+    """The folder of .venv's programs."""
+    return VENV / ("Scripts" if os.name == "nt" else "bin")
+
+
+def venv_python() -> Path:
+    """The interpreter of .venv."""
+    return scripts() / "python"
+
+
+def uv(command: str, *arguments: str, python: Path | None = None) -> None:
+    """Run `uv pip COMMAND` for a Python, by default the running one."""
+    interpreter = str(python or sys.executable)
+    run([interpreter, "-m", "uv", "pip", command, "--python", interpreter, *arguments])
+
+
+def run(command: Sequence[str], *, check: bool = True) -> int:
+    """Run a command; return its exit status, or with `check` raise where it isn't 0."""
+    environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
+    return subprocess.run(command, check=check, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
