@@ -1,0 +1,85 @@
+"""Each plugin's folder stands in every list that has to name it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from configparser import ConfigParser
+from pathlib import Path
+from types import ModuleType
+
+
+def solo_plugins(text: str) -> list[str]:
+    return re.search(r"solo-\{(.*?)\}", text)[1].split(", ")
+
+
+def test_tox_runs_each_plugin_alone_by_default(tox: ConfigParser, plugin: str) -> None:
+    assert plugin in solo_plugins(tox["tox"]["env_list"])
+
+
+def test_tox_describes_the_same_plugins_as_it_runs(tox: ConfigParser) -> None:
+    described = next(section for section in tox.sections() if section.startswith("testenv:solo-"))
+
+    assert solo_plugins(described) == solo_plugins(tox["tox"]["env_list"])
+
+
+def test_tox_names_no_plugin_that_is_gone(tox: ConfigParser, root: Path) -> None:
+    gone = [
+        name
+        for name in solo_plugins(tox["tox"]["env_list"])
+        if not (root / "plugins" / name / "pyproject.toml").exists()
+    ]
+
+    assert gone == []
+
+
+def test_tox_has_every_environment_that_ci_must_run(tox: ConfigParser) -> None:
+    promised = [
+        "py311",
+        "py312",
+        "py313",
+        "e2e",
+        "min",
+        "core-alone",
+        "types",
+        "lint",
+        "docs",
+        "coverage",
+    ]
+
+    assert set(promised) <= set(tox["tox"]["env_list"].split())
+
+
+def test_every_folder_under_plugins_is_a_distribution(root: Path) -> None:
+    folders = [path for path in (root / "plugins").iterdir() if any(path.rglob("*.py"))]
+
+    assert [path.name for path in folders if not (path / "pyproject.toml").exists()] == []
+
+
+def test_docs_have_a_line_for_each_plugin(root: Path, plugin: str) -> None:
+    page = (root / "docs" / "reference" / "packages.md").read_text()
+
+    assert f"`trimtab-{plugin}`" in page
+
+
+def test_coverage_measures_each_distribution(root: Path, plugin: str) -> None:
+    settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["coverage"]
+
+    assert f"trimtab_{plugin.replace('-', '_')}" in settings["run"]["source_pkgs"]
+
+
+def test_ci_runs_the_command_for_tests_of_the_readme(root: Path) -> None:
+    command = "python3 dev.py test"
+
+    assert command in (root / "README.md").read_text().splitlines()
+    assert f"exec {command}" in (root / ".ci" / "run").read_text()
+
+
+def test_the_readme_shows_the_recorded_run_that_the_demo_replays(
+    root: Path, dev: ModuleType
+) -> None:
+    readme = (root / "README.md").read_text()
+
+    assert "python3 dev.py demo" in readme.splitlines()
+    assert f"trimtab replay {dev.RECORDED_RUN.as_posix()} --all" in readme
+    assert (root / dev.RECORDED_RUN).is_file()
