@@ -1,0 +1,26 @@
+"""A plugin uses what core publishes, and nothing private of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The dotted names that a file imports from core."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_no_private_name_of_core_is_imported(root: Path, plugin: str) -> None:
+    sources = (root / "plugins" / plugin / "src").rglob("*.py")
+    names = {name for path in sources for name in imported(path)}
+    private = {
+        name for name in names if name.startswith("trimtab.") and "._" in name.replace(".__", "")
+    }
+
+    assert set() == private
