@@ -15,6 +15,14 @@ class PromptError(TrimtabError):
     """A prompt, section or parameter is declared or bound wrongly."""
 
 
+class ResourceError(TrimtabError):
+    """A resource is not bound, or a path leads out of its filesystem."""
+
+
+class ToolError(TrimtabError):
+    """A tool is declared wrongly, or was called with parameters that it does not take."""
+
+
 class SessionError(TrimtabError):
     """A session or run was used in a way that its record does not allow."""
 

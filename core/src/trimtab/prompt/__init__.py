@@ -1,0 +1,1 @@
+"""Prompts: what is declared, what is bound, what the model reads."""

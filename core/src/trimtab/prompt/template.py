@@ -1,0 +1,243 @@
+"""Prompts: declared as a template, bound to parameters and providers (seeds 000, 001, 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+import attrs
+
+from trimtab.errors import PromptError
+from trimtab.plugins.settings import (
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    GuidanceProviderConfig,
+    ProviderConfig,
+)
+from trimtab.prompt.generics import type_argument
+from trimtab.prompt.parameters import Parameters, by_type, enabled_sections
+from trimtab.prompt.rendering import RenderedPrompt, join_sections
+from trimtab.prompt.sections import MarkdownSection
+from trimtab.runtime.resources import NO_RESOURCES, Resources
+
+if TYPE_CHECKING:
+    from trimtab.plugins.config import Configuration
+    from trimtab.plugins.runtime import PromptTable
+    from trimtab.runtime.tools import Tool
+    from trimtab.trajectory import ToolProfile
+
+Output = TypeVar("Output")
+FeedbackDelivery = Literal["first", "all"]
+
+
+def _configs(cls: Callable[[Any], Any]) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
+    """Return a converter: instances, names and `enable(…)` become configurations of `cls`."""
+
+    def convert(declared: Iterable[Any]) -> tuple[Any, ...]:
+        if isinstance(declared, str):
+            raise PromptError(f"providers are a tuple or list: ({declared!r},)")
+        return tuple(item if isinstance(item, ProviderConfig) else cls(item) for item in declared)
+
+    return convert
+
+
+def _only(cls: type[ProviderConfig]) -> Callable[..., None]:
+    def validate(_: object, attribute: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
+        for item in value:
+            if not isinstance(item, cls):
+                raise PromptError(
+                    f"{attribute.name} takes {cls.__name__}, not {type(item).__name__}"
+                )
+
+    return validate
+
+
+def _sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
+    keys = set()
+    for section in sections:
+        if not isinstance(section, MarkdownSection):
+            raise PromptError(f"sections hold MarkdownSection, not {section!r:.100}")
+        if section.key in keys:
+            raise PromptError(f"two sections have the key {section.key!r}; rename one")
+        keys.add(section.key)
+        section.check()
+
+
+# Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.
+@attrs.define(slots=False, eq=False, on_setattr=attrs.setters.frozen)
+class PromptTemplate(Generic[Output]):
+    """Declares a prompt: its sections and the providers that may speak on it.
+
+    Args:
+        ns, key: make up the name ``ns/key``, under which configuration finds the prompt.
+        sections: in the order in which the model reads them.
+        name: another name, where ``ns/key`` won't do.
+        guidance_providers, feedback_providers, completion_checkers: configurations, instances,
+            entry names or ``enable(…)``, in the order in which they are asked.
+        guidance_limit: injections per decision, over all providers.
+        feedback_delivery: ``"first"`` delivers the first provider that speaks, ``"all"`` all.
+        tools: tools that the agent has beside those of the sections.
+        tool_profiles: how the tools of this prompt behave.
+        output_type: type of the structured output; ``PromptTemplate[T](…)`` says it too.
+
+    Raises:
+        PromptError: sections or providers are declared wrongly.
+    """
+
+    ns: str = attrs.field(validator=attrs.validators.min_len(1))
+    key: str = attrs.field(validator=attrs.validators.min_len(1))
+    sections: tuple[MarkdownSection[Any], ...] = attrs.field(
+        default=(), converter=tuple, validator=_sections
+    )
+    _name: str | None = attrs.field(kw_only=True, default=None)
+    guidance_providers: tuple[GuidanceProviderConfig, ...] = attrs.field(
+        kw_only=True,
+        default=(),
+        converter=_configs(GuidanceProviderConfig),
+        validator=_only(GuidanceProviderConfig),
+    )
+    feedback_providers: tuple[FeedbackProviderConfig, ...] = attrs.field(
+        kw_only=True,
+        default=(),
+        converter=_configs(FeedbackProviderConfig),
+        validator=_only(FeedbackProviderConfig),
+    )
+    completion_checkers: tuple[CompletionCheckerConfig, ...] = attrs.field(
+        kw_only=True,
+        default=(),
+        converter=_configs(CompletionCheckerConfig),
+        validator=_only(CompletionCheckerConfig),
+    )
+    guidance_limit: int = attrs.field(kw_only=True, default=3, validator=attrs.validators.ge(1))
+    feedback_delivery: FeedbackDelivery = attrs.field(
+        kw_only=True, default="first", validator=attrs.validators.in_(("first", "all"))
+    )
+    tools: tuple[Tool[Any, Any], ...] = attrs.field(kw_only=True, default=(), converter=tuple)
+    tool_profiles: tuple[ToolProfile, ...] = attrs.field(kw_only=True, default=(), converter=tuple)
+    output_type: type[Output] | None = attrs.field(kw_only=True, default=None)
+
+    @property
+    def name(self) -> str:
+        """The prompt's name: ``ns/key`` unless another was given."""
+        return self._name or f"{self.ns}/{self.key}"
+
+    @property
+    def output(self) -> type[Output] | None:
+        """Type of the structured output, however it was said; None for free text."""
+        return self.output_type or type_argument(self)
+
+
+class Prompt(Generic[Output]):
+    """A template with its providers resolved and, step by step, its parameters bound.
+
+    ``Prompt(template)``, or ``Prompt(ns, key, sections, …)`` with the arguments of
+    `PromptTemplate`. Building one resolves, loads, constructs and validates all providers.
+
+    Args:
+        config: ``"auto"`` looks for trimtab.toml or pyproject.toml, a `Configuration` is taken
+            as it is, None reads nothing.
+
+    Raises:
+        PromptError: the template is declared wrongly.
+        ProviderError: a provider can't be used; the message says what to do.
+    """
+
+    @overload
+    def __init__(
+        self,
+        template: PromptTemplate[Output],
+        /,
+        *,
+        config: Configuration | Literal["auto"] | None = ...,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        ns: str,
+        key: str,
+        sections: Iterable[MarkdownSection[Any]] = ...,
+        *,
+        config: Configuration | Literal["auto"] | None = ...,
+        name: str | None = ...,
+        guidance_providers: Iterable[Any] = ...,
+        feedback_providers: Iterable[Any] = ...,
+        completion_checkers: Iterable[Any] = ...,
+        guidance_limit: int = ...,
+        feedback_delivery: FeedbackDelivery = ...,
+        tools: Iterable[Tool[Any, Any]] = ...,
+        tool_profiles: Iterable[ToolProfile] = ...,
+        output_type: type[Output] | None = ...,
+    ) -> None: ...
+
+    def __init__(
+        self, *args: Any, config: Configuration | Literal["auto"] | None = "auto", **fields: Any
+    ) -> None:
+        declared = len(args) == 1 and not fields and isinstance(args[0], PromptTemplate)
+        self.template: PromptTemplate[Output] = (
+            args[0] if declared else PromptTemplate(*args, **fields)
+        )
+        self.resources = NO_RESOURCES
+        self.table: PromptTable = self._build_table(config)
+        self._params: Parameters = {}
+
+    def _build_table(self, config: Configuration | Literal["auto"] | None) -> PromptTable:
+        from trimtab.plugins.runtime import build_table
+
+        return build_table(
+            self.name,
+            guidance=self.guidance_providers,
+            feedback=self.feedback_providers,
+            completion=self.completion_checkers,
+            guidance_limit=self.template.guidance_limit,
+            feedback_delivery=self.template.feedback_delivery,
+            config=config,
+        )
+
+    @property
+    def name(self) -> str:
+        """``ns/key`` unless the template names it."""
+        return self.template.name
+
+    @property
+    def guidance_providers(self) -> tuple[GuidanceProviderConfig, ...]:
+        """The guidance providers that the template declares."""
+        return self.template.guidance_providers
+
+    @property
+    def feedback_providers(self) -> tuple[FeedbackProviderConfig, ...]:
+        """The feedback providers that the template declares."""
+        return self.template.feedback_providers
+
+    @property
+    def completion_checkers(self) -> tuple[CompletionCheckerConfig, ...]:
+        """The completion checkers that the template declares."""
+        return self.template.completion_checkers
+
+    def bind(self, *params: Any, resources: Resources | None = None) -> Prompt[Output]:
+        """Return the prompt with parameters and resources bound; the providers are shared.
+
+        Args:
+            params: objects that sections take, matched by type; one bound earlier gives way.
+            resources: what tools, providers and checkers may use.
+
+        Raises:
+            PromptError: two objects of one type, or one that no section takes.
+        """
+        bound: Prompt[Output] = copy(self)
+        bound._params = {**self._params, **by_type(params, self.template.sections)}
+        bound.resources = self.resources if resources is None else resources
+        return bound
+
+    def render(self, *params: Any) -> RenderedPrompt[Output]:
+        """Return what the model reads, with bound and given parameters filled in.
+
+        Raises:
+            PromptError: parameters are missing, of no section, or twice of one type.
+        """
+        values = {**self._params, **by_type(params, self.template.sections)}
+        enabled = tuple(enabled_sections(self.template.sections, values))
+        text = join_sections(tuple(section.render(given) for section, given in enabled))
+        tools = [*self.template.tools, *(tool for section, _ in enabled for tool in section.tools)]
+        return RenderedPrompt(text, tuple(tools), self.template.output)

@@ -1,0 +1,81 @@
+"""Files that providers and checkers may look at, and no others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Protocol, runtime_checkable
+
+import attrs
+
+from trimtab.errors import ResourceError
+
+
+@runtime_checkable
+class Filesystem(Protocol):
+    """Read access to the agent's files; paths are relative to its workspace."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder at `path`."""
+        ...
+
+    def read_text(self, path: str) -> str:
+        """Return the UTF-8 text at `path`."""
+        ...
+
+    def glob(self, pattern: str) -> Sequence[str]:
+        """Return the paths that match, sorted, relative, with forward slashes."""
+        ...
+
+
+def _real(root: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(root))
+
+
+@attrs.frozen
+class RootedFilesystem:
+    """The files below one folder; ``..``, absolute paths and links can't lead out of it.
+
+    Absolute paths are taken where they lie below the root. Links are followed as long as they
+    stay there.
+
+    Args:
+        root: the folder.
+
+    Raises:
+        ResourceError: from every method, for a path that leads out.
+    """
+
+    root: Path = attrs.field(converter=_real)
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder at `path`."""
+        return self._inside(path).exists()
+
+    def read_text(self, path: str) -> str:
+        """Return the UTF-8 text at `path`; what is no UTF-8 becomes U+FFFD.
+
+        Raises:
+            OSError: there is no such file, or it can't be read.
+        """
+        return self._inside(path).read_text(encoding="utf-8", errors="replace")
+
+    def glob(self, pattern: str) -> Sequence[str]:
+        """Return the paths that match `pattern`, sorted; links that lead out are left out."""
+        parts = PurePath(pattern)
+        if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+            raise ResourceError(f"pattern {pattern!r} must be relative and stay below {self.root}")
+        found = (path for path in self.root.glob(pattern) if self._holds(_real(path)))
+        return sorted(path.relative_to(self.root).as_posix() for path in found)
+
+    def _inside(self, path: str) -> Path:
+        if "\0" in path:
+            raise ResourceError(f"path {path!r} holds a null character")
+        real = _real(self.root / path)
+        if not self._holds(real):
+            raise ResourceError(f"path {path!r} leads out of {self.root}")
+        return real
+
+    def _holds(self, real: Path) -> bool:
+        return real.is_relative_to(self.root)

@@ -1,0 +1,152 @@
+"""Tools of an agent: what a host offers to the model and calls for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from trimtab.errors import ToolError
+
+if TYPE_CHECKING:
+    from trimtab.prompt.template import Prompt
+    from trimtab.runtime.deadline import Deadline
+    from trimtab.runtime.filesystem import Filesystem
+    from trimtab.runtime.heartbeat import Heartbeat
+    from trimtab.runtime.resources import Resources
+    from trimtab.session.session import Session
+
+Params = TypeVar("Params")
+Value = TypeVar("Value")
+Params_contra = TypeVar("Params_contra", contravariant=True)
+Value_co = TypeVar("Value_co", covariant=True)
+
+
+@attrs.frozen
+class ToolResult(Generic[Value]):
+    """What a tool answers; make it with `ok` or `error`.
+
+    Args:
+        success: whether the tool did what it was asked.
+        message: what the model reads; the value, as JSON, where None.
+        value: the typed answer.
+    """
+
+    success: bool
+    message: str | None = None
+    value: Value | None = None
+
+    @classmethod
+    def ok(cls, value: Value | None = None, *, message: str | None = None) -> ToolResult[Value]:
+        """The tool did what it was asked."""
+        return cls(True, message, value)
+
+    @classmethod
+    def error(cls, message: str, value: Value | None = None) -> ToolResult[Value]:
+        """The tool failed; `message` tells the model why and what to do."""
+        return cls(False, message, value)
+
+    def render(self) -> str:
+        """Return what the model reads."""
+        if self.message is not None:
+            return self.message
+        return self.value if isinstance(self.value, str) else _as_json(self.value)
+
+
+@attrs.frozen(kw_only=True)
+class ToolContext:
+    """What the handler of a tool may use.
+
+    Attributes:
+        session: the record of the run.
+        prompt: the prompt whose run called the tool.
+        deadline: how long the run may still take, where limited.
+        heartbeat: told by `beat()`, where the host listens.
+        guidance: what providers say about this call (PRE_TOOL_EXECUTION), often empty.
+    """
+
+    session: Session
+    prompt: Prompt[Any]
+    deadline: Deadline | None = None
+    heartbeat: Heartbeat | None = None
+    guidance: str = ""
+
+    @property
+    def resources(self) -> Resources:
+        """Resources bound to the prompt."""
+        return self.prompt.resources
+
+    @property
+    def filesystem(self) -> Filesystem | None:
+        """The filesystem resource, where one is bound."""
+        from trimtab.runtime.filesystem import Filesystem
+
+        return self.resources.get_optional(Filesystem)
+
+    def beat(self) -> None:
+        """Tell that work goes on; call it now and then in long operations."""
+        if self.heartbeat is not None:
+            self.heartbeat.beat()
+
+
+class ToolHandler(Protocol[Params_contra, Value_co]):
+    """What runs when the model calls a tool: ``handler(params, *, context)``."""
+
+    def __call__(self, params: Params_contra, /, *, context: ToolContext) -> ToolResult[Value_co]:
+        """Do the work and answer."""
+        ...
+
+
+@attrs.frozen
+class Tool(Generic[Params, Value]):
+    """A tool that an agent may call.
+
+    Args:
+        name: what the model calls it.
+        description: when and how to use it, for the model.
+        params: attrs class or dataclass of its arguments.
+        handler: ``handler(params, *, context) -> ToolResult``.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.min_len(1))
+    description: str
+    params: type[Params]
+    handler: ToolHandler[Params, Value]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments."""
+        from trimtab.runtime.schema import json_schema
+
+        return json_schema(self.params)
+
+    def parse(self, arguments: Mapping[str, Any]) -> Params:
+        """Return the arguments of a call as `params`.
+
+        Raises:
+            ToolError: they do not fit; the message says which and is meant for the model.
+        """
+        import cattrs
+
+        converter = cattrs.Converter(forbid_extra_keys=True)
+        try:
+            return converter.structure(arguments, self.params)
+        except Exception as error:  # cattrs and validators raise what they like
+            reasons = "; ".join(cattrs.transform_error(error, path="params"))
+            raise ToolError(f"{self.name}: {reasons}") from error
+
+    def call(self, arguments: Mapping[str, Any], *, context: ToolContext) -> ToolResult[Value]:
+        """Parse the arguments and run the handler.
+
+        Raises:
+            ToolError: the arguments do not fit. What the handler raises passes through.
+        """
+        return self.handler(self.parse(arguments), context=context)
+
+
+def _as_json(value: object) -> str:
+    import cattrs
+
+    return json.dumps(cattrs.Converter().unstructure(value), ensure_ascii=False, default=str)
