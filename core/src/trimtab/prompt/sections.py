@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from string import Template
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import attrs
 
@@ -60,8 +60,8 @@ class MarkdownSection(Generic[Params]):
     @property
     def params_type(self) -> type[Params] | None:
         """The class of the parameters, None where the section takes none."""
-        argument: type[Params] | None = type_argument(self)
-        return None if argument is type(None) else argument
+        argument = type_argument(self)
+        return None if argument is type(None) else cast("type[Params] | None", argument)
 
     def check(self) -> None:
         """Check the placeholders against the parameters.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -31,26 +31,31 @@ Output = TypeVar("Output")
 FeedbackDelivery = Literal["first", "all"]
 
 
-def _configs(cls: Callable[[Any], Any]) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
-    """Return a converter: instances, names and `enable(…)` become configurations of `cls`."""
-
-    def convert(declared: Iterable[Any]) -> tuple[Any, ...]:
-        if isinstance(declared, str):
-            raise PromptError(f"providers are a tuple or list: ({declared!r},)")
-        return tuple(item if isinstance(item, ProviderConfig) else cls(item) for item in declared)
-
-    return convert
+def _configs(cls: type[Any], declared: Iterable[Any]) -> tuple[Any, ...]:
+    """Make settings of `cls` out of settings, instances, names and ``enable(…)``."""
+    if isinstance(declared, str):
+        raise PromptError(f"providers are given as a tuple or list: ({declared!r},)")
+    return tuple(_config(cls, item) for item in declared)
 
 
-def _only(cls: type[ProviderConfig]) -> Callable[..., None]:
-    def validate(_: object, attribute: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
-        for item in value:
-            if not isinstance(item, cls):
-                raise PromptError(
-                    f"{attribute.name} takes {cls.__name__}, not {type(item).__name__}"
-                )
+def _config(cls: type[Any], item: Any) -> Any:
+    if isinstance(item, cls):
+        return item
+    if isinstance(item, ProviderConfig):
+        raise PromptError(f"{type(item).__name__} stands where {cls.__name__} belongs")
+    return cls(item)
 
-    return validate
+
+def _guidance(declared: Iterable[Any]) -> tuple[GuidanceProviderConfig, ...]:
+    return _configs(GuidanceProviderConfig, declared)
+
+
+def _feedback(declared: Iterable[Any]) -> tuple[FeedbackProviderConfig, ...]:
+    return _configs(FeedbackProviderConfig, declared)
+
+
+def _completion(declared: Iterable[Any]) -> tuple[CompletionCheckerConfig, ...]:
+    return _configs(CompletionCheckerConfig, declared)
 
 
 def _sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
@@ -92,22 +97,13 @@ class PromptTemplate(Generic[Output]):
     )
     _name: str | None = attrs.field(kw_only=True, default=None)
     guidance_providers: tuple[GuidanceProviderConfig, ...] = attrs.field(
-        kw_only=True,
-        default=(),
-        converter=_configs(GuidanceProviderConfig),
-        validator=_only(GuidanceProviderConfig),
+        kw_only=True, default=(), converter=_guidance
     )
     feedback_providers: tuple[FeedbackProviderConfig, ...] = attrs.field(
-        kw_only=True,
-        default=(),
-        converter=_configs(FeedbackProviderConfig),
-        validator=_only(FeedbackProviderConfig),
+        kw_only=True, default=(), converter=_feedback
     )
     completion_checkers: tuple[CompletionCheckerConfig, ...] = attrs.field(
-        kw_only=True,
-        default=(),
-        converter=_configs(CompletionCheckerConfig),
-        validator=_only(CompletionCheckerConfig),
+        kw_only=True, default=(), converter=_completion
     )
     guidance_limit: int = attrs.field(kw_only=True, default=3, validator=attrs.validators.ge(1))
     feedback_delivery: FeedbackDelivery = attrs.field(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
 import attrs
 
 from trimtab.errors import ResourceError
 
 Resource = TypeVar("Resource")
+# Not `type[Resource]`: type checkers take no protocol there.
+Wanted = Callable[..., Resource]
+
+
+def _copied(bound: Mapping[type[Any], Any]) -> Mapping[Any, Any]:
+    return dict(bound)
 
 
 @attrs.frozen
@@ -20,7 +26,7 @@ class Resources:
         bound: objects by the type under which they are asked for.
     """
 
-    bound: Mapping[type[Any], Any] = attrs.field(factory=dict, converter=dict)
+    bound: Mapping[Any, Any] = attrs.field(factory=dict, converter=_copied)
 
     @classmethod
     def of(cls, *objects: object) -> Resources:
@@ -29,22 +35,22 @@ class Resources:
         Raises:
             ResourceError: two objects of one class; give a mapping instead.
         """
-        bound = {type(item): item for item in objects}
+        bound: dict[type[Any], Any] = {type(item): item for item in objects}
         if len(bound) < len(objects):
             raise ResourceError("two resources of one class; build Resources from a mapping")
         return cls(bound)
 
-    def get_optional(self, wanted: type[Resource]) -> Resource | None:
+    def get_optional(self, wanted: Wanted[Resource]) -> Resource | None:
         """Return the resource bound as `wanted`, else the first that is one, else None.
 
         A ``runtime_checkable`` protocol matches any object that implements it.
         """
-        if wanted in self.bound:
-            exact: Resource = self.bound[wanted]
-            return exact
-        return next((item for item in self.bound.values() if isinstance(item, wanted)), None)
+        cls: Any = wanted
+        if cls in self.bound:
+            return cast("Resource", self.bound[cls])
+        return next((item for item in self.bound.values() if isinstance(item, cls)), None)
 
-    def get(self, wanted: type[Resource]) -> Resource:
+    def get(self, wanted: Wanted[Resource]) -> Resource:
         """Return the resource bound as `wanted`.
 
         Raises:
@@ -53,8 +59,7 @@ class Resources:
         found = self.get_optional(wanted)
         if found is None:
             raise ResourceError(
-                f"no resource of type {wanted.__name__} is bound; give one to"
-                " Prompt.bind(resources=…)"
+                f"no resource of type {wanted!r} is bound; give one to Prompt.bind(resources=…)"
             )
         return found
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Params = TypeVar("Params")
 Value = TypeVar("Value")
 Params_contra = TypeVar("Params_contra", contravariant=True)
-Value_co = TypeVar("Value_co", covariant=True)
 
 
 @attrs.frozen
@@ -91,10 +90,10 @@ class ToolContext:
             self.heartbeat.beat()
 
 
-class ToolHandler(Protocol[Params_contra, Value_co]):
+class ToolHandler(Protocol[Params_contra, Value]):
     """What runs when the model calls a tool: ``handler(params, *, context)``."""
 
-    def __call__(self, params: Params_contra, /, *, context: ToolContext) -> ToolResult[Value_co]:
+    def __call__(self, params: Params_contra, /, *, context: ToolContext) -> ToolResult[Value]:
         """Do the work and answer."""
         ...
 
