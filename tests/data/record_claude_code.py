@@ -20,7 +20,7 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -172,15 +172,16 @@ def run_tests() -> Call:
 SHAPES = {
     "shapes.py": "def area(width, height):\n    return width * height\n",
     "report.py": "from shapes import area\n\nprint(area(2, 3))\n",
+    "build.py": "import time\n\ntime.sleep(60)\n",
     "build/old.txt": "stale\n",
 }
 
 
 def troubles(work: Path) -> Script:
     """Denied, invalid, unknown, failing and interrupted calls; a subagent; a compaction."""
-    scripts = {
+    scripts: dict[str, Iterable[Step]] = {
         "main": [*before_compaction(work), *after_compaction()],
-        "subagent": list(subagent()),
+        "subagent": subagent(),
         "compaction": [say("<analysis>Short.</analysis><summary>`area` is `surface`.</summary>")],
     }
     return choose(claude_code_asker, scripts)
@@ -207,7 +208,7 @@ def subagent() -> Iterator[Step]:
 def after_compaction() -> Iterator[Step]:
     yield say("I run the report.", bash("python3 report.py 2>&1 | tail -1; exit 1", "Run it"))
     yield say("It still imports the old name.")
-    yield say("I wait for the build.", bash("sleep 30", "Wait for the build"))
+    yield say("I start the build.", bash("python3 build.py", "Build the project"))
 
 
 def delegate() -> Call:
@@ -234,7 +235,7 @@ SCENARIOS = {
             "Rename area to surface.",
             "/compact",
             "Does the report still run?",
-            "Wait for the build.",
+            "Build it.",
             INTERRUPT,
         ),
         script=troubles,
@@ -319,6 +320,7 @@ def save(scenario: Scenario, home: Path) -> None:
     if scenario.target.suffix == ".jsonl":
         write(scenario.target, strip(session, home))
         return
+    shutil.rmtree(scenario.target / scenario.session_id, ignore_errors=True)
     for path in [session, *session.with_suffix("").rglob("*.jsonl")]:
         write(scenario.target / path.relative_to(session.parent), strip(path, home))
 
@@ -344,7 +346,7 @@ def dropped(row: Row) -> bool:
 def relinked(row: Row, parents: Mapping[str, str | None]) -> Row:
     """The row hung on its nearest ancestor that is kept."""
     parent = row.get("parentUuid")
-    while parent in parents:
+    while parent is not None and parent in parents:
         parent = parents[parent]
     return {**row, "parentUuid": parent}
 

@@ -11,7 +11,7 @@ from trimtab_test_servers.anthropic_rules import check_headers, check_request
 from trimtab_test_servers.loopback import (
     Answer,
     LoopbackServer,
-    Refused,
+    RefusedError,
     Route,
     event_stream,
     json_answer,
@@ -52,7 +52,7 @@ class AnthropicServer(LoopbackServer):
             "/v1/messages/count_tokens": self._count_tokens,
         }
 
-    def error_body(self, refused: Refused) -> Message:
+    def error_body(self, refused: RefusedError) -> Message:
         kind = ERROR_TYPES.get(refused.status, "api_error")
         error = {"type": kind, "message": refused.message}
         return {"type": "error", "error": error, "request_id": self._id("req")}

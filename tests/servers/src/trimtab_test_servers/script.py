@@ -10,7 +10,7 @@ import attrs
 from trimtab_test_servers.record import Request
 
 
-class ScriptExhausted(Exception):
+class ScriptExhaustedError(Exception):
     """The program asked for one more answer than the script holds."""
 
 
@@ -123,4 +123,4 @@ def _next(steps: Iterator[Step], what: str) -> Step:
     try:
         return next(steps)
     except StopIteration:
-        raise ScriptExhausted(f"{what} has no further turn") from None
+        raise ScriptExhaustedError(f"{what} has no further turn") from None
