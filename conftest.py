@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -26,7 +27,7 @@ from sybil.parsers.myst.lexers import DirectiveLexer
 settings.register_profile("trimtab", deadline=None)
 settings.load_profile("trimtab")
 
-INTO_SITE = " --quiet --no-deps --target site"
+INTO_SITE = "--quiet --no-deps --target site"
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -61,7 +62,7 @@ def run_console(example: Example) -> str | None:
 
 def _difference(command: str, expected: str) -> str | None:
     if command.startswith("pip install "):
-        command = command.replace("pip", f"{sys.executable} -m uv pip", 1) + INTO_SITE
+        command = f"{shlex.quote(sys.executable)} -m uv {command} {INTO_SITE}"
     done = subprocess.run(
         ["/bin/sh", "-c", command], text=True, capture_output=True, check=False, timeout=100
     )
