@@ -1,5 +1,10 @@
 """How Sphinx builds these pages."""
 
+from __future__ import annotations
+
+import re
+from typing import Any
+
 project = "trimtab"
 author = "trimtab authors"
 copyright = "2026, trimtab authors"
@@ -15,9 +20,32 @@ nitpicky = True
 default_role = "code"
 # Annotations name classes that are imported for type checkers only: Sphinx can't resolve them.
 autodoc_typehints = "none"
+napoleon_attr_annotations = False
 autodoc_member_order = "bysource"
 add_module_names = False
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
 html_title = "trimtab"
+
+LABEL = re.compile(r"(Called|Context|Return|Order and limits): (.*)")
+
+
+def setup(app: Any) -> None:
+    """Let Sphinx show the labelled lines of hooks as a list of fields."""
+    app.connect("autodoc-process-docstring", _label_fields)
+
+
+def _label_fields(_app: Any, _kind: str, name: str, *rest: Any) -> None:
+    if name.startswith("trimtab.hookspecs."):
+        lines = rest[-1]
+        lines[:] = _fields(lines)
+
+
+def _fields(lines: list[str]) -> list[str]:
+    found, inside = [], False
+    for line in lines:
+        label = LABEL.fullmatch(line)
+        inside = bool(label) or (inside and bool(line))
+        found.append(f":{label[1]}: {label[2]}" if label else "   " * inside + line)
+    return found
