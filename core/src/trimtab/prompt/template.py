@@ -35,10 +35,10 @@ def _configs(cls: type[Any], declared: Iterable[Any]) -> tuple[Any, ...]:
     """Make settings of `cls` out of settings, instances, names and ``enable(…)``."""
     if isinstance(declared, str):
         raise PromptError(f"providers are given as a tuple or list: ({declared!r},)")
-    return tuple(_config(cls, item) for item in declared)
+    return tuple(_setting(cls, item) for item in declared)
 
 
-def _config(cls: type[Any], item: Any) -> Any:
+def _setting(cls: type[Any], item: Any) -> Any:
     if isinstance(item, cls):
         return item
     if isinstance(item, ProviderConfig):

@@ -1,0 +1,87 @@
+"""Heartbeats and their callbacks."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from trimtab import Heartbeat, ManualClock
+
+
+def fail():
+    raise RuntimeError("broken callback")
+
+
+def test_elapsed_counts_from_the_last_beat():
+    clock = ManualClock()
+    heart = Heartbeat(clock)
+    clock.advance(5)
+    assert heart.elapsed() == 5
+    heart.beat()
+    assert heart.elapsed() == 0
+
+
+def test_callbacks_run_in_order_and_until_removed():
+    heart, seen = Heartbeat(), []
+    first, second = (lambda: seen.append(1)), (lambda: seen.append(2))
+    heart.add_callback(first)
+    heart.add_callback(second)
+    heart.beat()
+    heart.remove_callback(first)
+    heart.beat()
+    assert seen == [1, 2, 2]
+
+
+def test_a_callback_added_twice_is_removed_once_at_a_time():
+    heart, seen = Heartbeat(), []
+    callback = lambda: seen.append(1)  # noqa: E731
+    heart.add_callback(callback)
+    heart.add_callback(callback)
+    heart.remove_callback(callback)
+    heart.beat()
+    assert seen == [1]
+
+
+def test_removing_what_was_not_added_is_an_error():
+    with pytest.raises(ValueError, match="fail"):
+        Heartbeat().remove_callback(fail)
+
+
+def test_a_broken_callback_stops_no_other_and_is_reported():
+    told, seen = [], []
+    heart = Heartbeat(on_fault=told.append)
+    heart.add_callback(fail)
+    heart.add_callback(lambda: seen.append(1))
+    heart.beat()
+    assert seen == [1]
+    assert [str(error) for error in heart.faults] == ["broken callback"]
+    assert tuple(told) == heart.faults
+
+
+def test_faults_are_bounded():
+    heart = Heartbeat()
+    heart.add_callback(fail)
+    for _ in range(50):
+        heart.beat()
+    assert len(heart.faults) == 20
+
+
+def test_a_callback_may_remove_itself():
+    heart, seen = Heartbeat(), []
+
+    def once():
+        seen.append(1)
+        heart.remove_callback(once)
+
+    heart.add_callback(once)
+    heart.beat()
+    heart.beat()
+    assert seen == [1]
+
+
+def test_beats_of_many_threads_all_reach_the_callback():
+    heart, seen = Heartbeat(), []
+    heart.add_callback(lambda: seen.append(1))
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(400):
+            pool.submit(heart.beat)
+    assert len(seen) == 400
