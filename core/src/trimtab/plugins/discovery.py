@@ -1,0 +1,143 @@
+"""Find what is installed, by reading metadata and importing nothing of anyone's.
+
+`importlib.metadata.entry_points()` raises for everybody where one file of one stranger is
+damaged, so each distribution's text is read here on its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import attrs
+import importlib_metadata
+
+from trimtab.plugins.inventory import GROUP_PREFIX, Entry, Inventory, Problem
+from trimtab.plugins.metadata import Headers, read_headers
+from trimtab.plugins.names import describe, normalise, plain
+from trimtab.plugins.offers import offers
+
+_MENTION = f"[{GROUP_PREFIX}"
+
+
+def discover(path: Sequence[str] | None = None) -> Inventory:
+    """Return what is installed; scanned once per process, see `refresh`.
+
+    Args:
+        path: folders to look in, anew each time; `sys.path` and its finders where None.
+    """
+    if path is None:
+        return _installed()
+    return _scan(importlib_metadata.distributions(path=list(path)))
+
+
+def refresh() -> Inventory:
+    """Scan again, after something was installed or removed while this process ran."""
+    _installed.cache_clear()
+    installed_version.cache_clear()
+    return _installed()
+
+
+@functools.cache
+def _installed() -> Inventory:
+    return _scan(importlib_metadata.distributions())
+
+
+@functools.cache
+def installed_version(name: str) -> str | None:
+    """Return the version of the first whole copy of a distribution; None where there is none."""
+    for distribution in importlib_metadata.distributions(name=name):
+        headers = _headers(distribution)
+        if isinstance(headers, Headers):
+            return plain(headers.version, 60)
+    return None
+
+
+@attrs.frozen
+class _Copy:
+    """One metadata folder: the text of its entry_points.txt, or why that can't be read."""
+
+    distribution: importlib_metadata.Distribution
+    where: str
+    text: str = ""
+    error: str = ""
+
+
+def _scan(distributions: Iterable[importlib_metadata.Distribution]) -> Inventory:
+    copies: dict[str, list[_Copy]] = {}
+    ours: set[str] = set()
+    for distribution in distributions:
+        copy = _read(distribution)
+        name = _name_of_folder(copy.where)
+        copies.setdefault(name, []).append(copy)
+        if copy.error or _MENTION in copy.text:
+            ours.add(name)
+    found = [item for name in ours for item in _settle(name, copies[name])]
+    return Inventory(
+        tuple(sorted(item for item in found if isinstance(item, Entry))),
+        tuple(sorted(item for item in found if isinstance(item, Problem))),
+    )
+
+
+def _read(distribution: importlib_metadata.Distribution) -> _Copy:
+    where = str(getattr(distribution, "_path", ""))
+    try:
+        return _Copy(distribution, where, distribution.read_text("entry_points.txt") or "")
+    except Exception as error:  # noqa: BLE001  # a damaged stranger must not stop a listing
+        return _Copy(
+            distribution, where, error=f"entry_points.txt can't be read: {describe(error)}"
+        )
+
+
+def _name_of_folder(where: str) -> str:
+    """Return the distribution's name as its folder ``name-version.dist-info`` tells it."""
+    stem = os.path.basename(where).rpartition(".")[0]  # noqa: PTH119  # once per distribution
+    return normalise(stem.partition("-")[0])
+
+
+def _settle(name: str, copies: Iterable[_Copy]) -> Iterator[Entry | Problem]:
+    """Yield what the first whole copy offers, and what is wrong with all copies."""
+    owner: tuple[_Copy, Headers] | None = None
+    for copy in _distinct(copies):
+        headers = copy.error or _headers(copy.distribution)
+        if isinstance(headers, str):
+            yield _damaged(name, copy, headers)
+        elif owner is None:
+            owner = copy, headers
+            yield from offers(headers, copy.text, plain(copy.where))
+        else:
+            yield _shadowed(copy, headers, *owner)
+
+
+def _distinct(copies: Iterable[_Copy]) -> Collection[_Copy]:
+    """Leave out the folders that stand on the path twice, or once more through a link."""
+    first: dict[str, _Copy] = {}
+    for copy in copies:
+        first.setdefault(os.path.realpath(copy.where), copy)
+    return first.values()
+
+
+def _headers(distribution: importlib_metadata.Distribution) -> Headers | str:
+    """Return the core metadata, or say why there is none."""
+    try:
+        headers = read_headers(distribution)
+    except Exception as error:  # noqa: BLE001  # a damaged stranger must not stop a listing
+        return f"METADATA can't be read: {describe(error)}"
+    return headers or "no METADATA with a name and a version"
+
+
+def _damaged(name: str, copy: _Copy, what: str) -> Problem:
+    remedy = "reinstall it, or delete the folder if nothing else is left of it"
+    return Problem(plain(name, 60), plain(copy.where), what, remedy)
+
+
+def _shadowed(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> Problem:
+    return Problem(
+        distribution=plain(normalise(owner.name), 60),
+        where=plain(copy.where),
+        what=f"version {plain(headers.version, 60)} is hidden by version "
+        f"{plain(owner.version, 60)} at {plain(first.where)}, which comes first on the path",
+        remedy="uninstall until none is left, then install the one you want",
+        harmless=(headers.version, copy.text) == (owner.version, first.text),
+    )

@@ -1,0 +1,130 @@
+"""From an entry to an object: import, look up, construct."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import operator
+import re
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from trimtab.errors import ProviderInvalid, ProviderLoadError, ProviderOptionsError
+from trimtab.plugins.advice import did_you_mean, listed, pip_install
+from trimtab.plugins.inventory import Entry
+from trimtab.plugins.names import describe, plain
+from trimtab.plugins.selection import WORDS
+
+# A module that failed is not run again: half of what it did may already be done.
+_failed: dict[tuple[str, str], Exception | SystemExit] = {}
+
+
+def title(entry: Entry) -> str:
+    """Name an entry as messages do: what, its name, its package and version."""
+    return f"the {WORDS[entry.group]} {entry.name!r} of {entry.package}"
+
+
+def load(entry: Entry) -> Any:
+    """Import what an entry points to; once per process, also where it fails.
+
+    Raises:
+        ProviderLoadError: the module raises or exits on import, or lacks the attribute.
+    """
+    module = _import(entry)
+    try:
+        return operator.attrgetter(entry.attr)(module)
+    except (Exception, SystemExit) as error:
+        raise ProviderLoadError(
+            f"Can't load {title(entry)}: {entry.module} has no {entry.attr!r} "
+            f"({describe(error)}). {_repair(entry)}"
+        ) from error
+
+
+def _import(entry: Entry) -> ModuleType:
+    key = entry.module, entry.version
+    error = _failed.get(key)
+    if error is None:
+        try:
+            return importlib.import_module(entry.module)
+        except (Exception, SystemExit) as fresh:
+            error = _failed[key] = fresh
+    raise ProviderLoadError(
+        f"Can't load {title(entry)}: importing {entry.module} failed with {describe(error)}. "
+        f"{_repair(entry)}"
+    ) from error
+
+
+def _repair(entry: Entry) -> str:
+    return (
+        f"Repair or replace the package: {pip_install('--force-reinstall', entry.distribution)}; "
+        f"or take the name off the prompt."
+    )
+
+
+def construct(entry: Entry, factory: Any, options: Mapping[str, Any]) -> Any:
+    """Make the provider of one prompt.
+
+    Args:
+        entry: for messages.
+        factory: what the entry points to, a class or function.
+        options: keyword arguments for it.
+
+    Raises:
+        ProviderInvalid: the factory can't be called.
+        ProviderOptionsError: an option is unknown, missing or refused; names it.
+        ProviderLoadError: the factory fails for another reason.
+    """
+    if not callable(factory):
+        raise ProviderInvalid(
+            f"{title(entry)} can't be made: {entry.target} is a {type(factory).__name__}; "
+            f"it must be a class or a function that takes the options."
+        )
+    _check_names(entry, factory, options)
+    try:
+        return factory(**options)
+    except (TypeError, ValueError) as error:
+        raise ProviderOptionsError(
+            f"{title(entry)} refuses {_blamed(options, error)}: {describe(error)}"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise ProviderLoadError(
+            f"Can't make {title(entry)}: {entry.target} failed with {describe(error)}. "
+            f"{_repair(entry)}"
+        ) from error
+
+
+def _check_names(entry: Entry, factory: Any, options: Mapping[str, Any]) -> None:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return  # built in C, or hiding its signature: the call itself will tell
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    known = [p.name for p in named]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in options:
+            if name not in known:
+                raise ProviderOptionsError(
+                    f"{title(entry)} has no option {plain(str(name), 80)!r}."
+                    f"{did_you_mean(str(name), known)} Its options: {listed(known)}."
+                )
+    missing = [p.name for p in named if p.default is p.empty and p.name not in options]
+    if missing:
+        raise ProviderOptionsError(f"{title(entry)} needs the option {listed(missing)}.")
+
+
+def _blamed(options: Mapping[str, Any], error: Exception) -> str:
+    """Name the options that the error's text names, or all that were given."""
+    words = set(re.findall(r"\w+", describe(error)))
+    blamed = [name for name in options if name in words] or list(options)
+    if not blamed:
+        return "to be made without options"
+    pairs = ", ".join(f"{name} = {_shown(options[name])}" for name in blamed)
+    return f"the option {pairs}" if len(blamed) == 1 else f"the options {pairs}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        return plain(repr(value), 60)
+    except Exception:  # noqa: BLE001  # the value may be any object of the caller's
+        return type(value).__name__
