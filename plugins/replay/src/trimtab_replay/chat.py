@@ -1,0 +1,119 @@
+"""Chat messages in OpenAI's shape, which a dozen formats carry inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from trimtab.runtime.budget import Usage
+from trimtab.session.events import Evidence
+from trimtab_replay.assembler import Answer, Assembler
+from trimtab_replay.recording import Entry, Item
+from trimtab_replay.values import (
+    arguments,
+    as_dict,
+    as_int,
+    as_text,
+    as_time,
+    dicts,
+    flattened,
+    named,
+    said,
+)
+
+Message = dict[str, Any]
+
+
+def unflagged(message: Message) -> Answer:
+    """A tool message without any word on how the call ended."""
+    return Answer(
+        result=flattened(message.get("content")),
+        evidence=Evidence.UNKNOWN,
+        at=as_time(message.get("timestamp")),
+    )
+
+
+@attrs.frozen
+class Chat:
+    """How one format uses chat messages.
+
+    Args:
+        skip: is told what can't be read.
+        answer: makes the answer of a tool message.
+        stops: whether a response without calls ends the agent's turn.
+    """
+
+    skip: Callable[[str], None]
+    answer: Callable[[Message], Answer] = unflagged
+    stops: bool = True
+
+    def entries(self, messages: Any, end: tuple[Item, ...] = ()) -> Iterator[Entry]:
+        """Yield what happened in `messages`, an array, and then `end`."""
+        assembler = Assembler()
+        if not isinstance(messages, list):
+            self.skip("no list of messages")
+            messages = []
+        for message in messages:
+            self.feed(assembler, message)
+            yield from assembler.take()
+        yield from assembler.finish(end)
+
+    def feed(self, assembler: Assembler, message: Any) -> None:
+        """Give one message to `assembler`."""
+        role = as_dict(message).get("role")
+        if role == "assistant":
+            self._respond(assembler, message)
+        elif role in {"tool", "function"}:
+            self._answer(assembler, message)
+        elif role == "user":
+            text = said(message.get("content"))
+            assembler.user(text, as_time(message.get("timestamp")))
+        elif role not in {"system", "developer"}:
+            self.skip(f"message of role {as_text(role)[:40]!r}")
+
+    def _respond(self, assembler: Assembler, message: Message) -> None:
+        calls = list(requested(message))
+        assembler.respond(
+            text=said(message.get("content")),
+            reasoning=named(message.get("reasoning_content")) or named(message.get("reasoning")),
+            usage=usage(as_dict(message.get("usage"))),
+            at=as_time(message.get("timestamp")),
+            stops=self.stops,
+        )
+        for tool, params, call_id in calls:
+            assembler.call(tool, params, call_id)
+
+    def _answer(self, assembler: Assembler, message: Message) -> None:
+        call_id = named(message.get("tool_call_id")) or assembler.oldest(named(message.get("name")))
+        if not assembler.answer(call_id, self.answer(message)):
+            self.skip(f"result of a call that is not there: {call_id[:80]!r}")
+
+
+def requested(message: Message) -> Iterator[tuple[str, Any, str]]:
+    """Yield tool, arguments and id of each call in an assistant's message."""
+    for call in dicts(message.get("tool_calls")):
+        function = as_dict(call.get("function")) or as_dict(call.get("custom"))
+        params = function.get("arguments", function.get("input"))
+        yield named(function.get("name")), arguments(params), named(call.get("id"))
+    legacy = as_dict(message.get("function_call"))
+    if legacy:
+        yield named(legacy.get("name")), arguments(legacy.get("arguments")), ""
+
+
+def usage(told: dict[str, Any]) -> Usage | None:
+    """Return what a response used, under any of the names that APIs give it."""
+    if not told:
+        return None
+    read = told.get("prompt_tokens", told.get("input_tokens"))
+    written = told.get("completion_tokens", told.get("output_tokens"))
+    return Usage(as_int(read), as_int(written))
+
+
+def offered(tools: Any) -> frozenset[str] | None:
+    """Return the names in a request's ``tools``; None where there is no such list."""
+    if not isinstance(tools, list):
+        return None
+    functions = [as_dict(tool.get("function")) or tool for tool in dicts(tools)]
+    return frozenset(filter(None, (named(function.get("name")) for function in functions)))

@@ -1,0 +1,83 @@
+"""JSON as it is found in the wild: quick where it is clean, patient where it is not."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import attrs
+import orjson
+
+_PADDING = b"\0 \t\r\n"
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_CLOSES = {"[": "]", "{": "}"}
+
+
+@attrs.frozen
+class Parsed:
+    """A value, and what had to be changed in the text to get it (None for nothing)."""
+
+    value: Any
+    change: str | None = None
+
+
+def parse(data: bytes) -> Parsed:
+    """Return the JSON value in `data`.
+
+    NaN and numbers beyond 64 bits are read as Python's json reads them; half surrogates become
+    U+FFFD. Padding by NUL bytes is dropped, bytes that are not UTF-8 are replaced: both are told.
+
+    Raises:
+        ValueError: it is not JSON, or nested beyond what can be read.
+    """
+    try:
+        return Parsed(orjson.loads(data))
+    except ValueError:
+        return _parse_patiently(data)
+
+
+def _parse_patiently(data: bytes) -> Parsed:
+    text, change = _decoded(data)
+    try:
+        return Parsed(json.loads(_without_lone_surrogates(text)), change)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _decoded(data: bytes) -> tuple[str, str | None]:
+    stripped = data.strip(_PADDING)
+    change = "NUL bytes dropped" if b"\0" in data and b"\0" not in stripped else None
+    try:
+        return stripped.decode("utf-8-sig"), change
+    except UnicodeDecodeError:
+        return stripped.decode("utf-8", "replace"), "bytes that are not UTF-8 replaced"
+
+
+def _without_lone_surrogates(text: str) -> str:
+    return _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text)
+
+
+def mended(data: bytes) -> bytes | None:
+    """Return `data`, a JSON document that was cut off, closed after its last whole member.
+
+    None where nothing of it is whole.
+    """
+    text = data.decode("utf-8", "ignore")
+    stack: list[str] = []
+    cut = None
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark in _CLOSES:
+            stack.append(_CLOSES[mark])
+        elif mark in {"]", "}"}:
+            if not stack or stack.pop() != mark:
+                return None
+        elif mark == "," and stack:
+            cut = token.start(), "".join(reversed(stack))
+    return (text[: cut[0]] + cut[1]).encode() if stack and cut else None

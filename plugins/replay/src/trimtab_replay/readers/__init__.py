@@ -1,0 +1,1 @@
+"""One module per format; each offers one reader, named as an entry point."""

@@ -1,0 +1,78 @@
+"""OpenAI chat messages: an array, an object with ``messages``, or either line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from trimtab_replay.assembler import Assembler
+from trimtab_replay.chat import Chat, offered
+from trimtab_replay.recording import Entry, Recording
+from trimtab_replay.source import Row, Source
+from trimtab_replay.values import as_dict, as_list, named
+
+_IDS = ("id", "session_id", "conversation_id", "thread_id")
+_ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
+
+
+class OpenAIChat:
+    """Reads chat messages in OpenAI's shape."""
+
+    name: ClassVar[str] = "openai-chat"
+
+    def sniff(self, source: Source) -> float:
+        """Look for messages with OpenAI's roles; a weak sign, as many formats carry them."""
+        rows = source.first_rows
+        if len(rows) > 1:
+            return 0.4 * any(_is_message(row) or _is_chat(row.get("messages")) for row in rows)
+        document = source.document
+        messages = document if isinstance(document, list) else as_dict(document).get("messages")
+        return 0.4 * (_is_chat(messages) or _is_message(document))
+
+    def read(self, source: Source) -> Iterator[Recording]:
+        """Yield one recording a document; messages line by line are one recording."""
+        if len(source.first_rows) <= 1:
+            yield self._recording(source, source.document, source.stem)
+        elif any(map(_is_message, source.first_rows)):
+            yield self._streamed(source)
+        else:
+            for row in source.rows():
+                yield self._recording(source, row.value, f"{source.stem}:{row.line}")
+
+    def _recording(self, source: Source, document: Any, default: str) -> Recording:
+        head = as_dict(document)
+        messages = [document] if _is_message(document) else head.get("messages", document)
+        parallel = head.get("parallel_tool_calls")
+        return Recording(
+            id=next(filter(None, (named(head.get(key)) for key in _IDS)), default),
+            path=source.path,
+            reader=self.name,
+            entries=Chat(source.skip).entries(messages),
+            parallel_calls=parallel if isinstance(parallel, bool) else True,
+            tools=offered(head.get("tools")),
+        )
+
+    def _streamed(self, source: Source) -> Recording:
+        return Recording(
+            id=source.stem,
+            path=source.path,
+            reader=self.name,
+            entries=_fed(source, source.rows()),
+            parallel_calls=True,
+        )
+
+
+def _fed(source: Source, rows: Iterator[Row]) -> Iterator[Entry]:
+    assembler = Assembler()
+    for row in rows:
+        Chat(lambda what, line=row.line: source.skip(what, line)).feed(assembler, row.value)
+        yield from assembler.take()
+    yield from assembler.finish()
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and named(value.get("role")) in _ROLES and "content" in value
+
+
+def _is_chat(value: Any) -> bool:
+    return any(map(_is_message, as_list(value)[:5]))

@@ -1,0 +1,182 @@
+"""One file of transcripts: opened, unpacked and parsed for the readers."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import Any
+
+import attrs
+
+from trimtab_replay.jsontext import mended, parse
+from trimtab_replay.recording import Skipped
+
+MAX_LINE = 64 * 2**20
+MAX_DOCUMENT = 256 * 2**20
+HEAD = 64 * 2**10
+FIRST_ROWS = 20
+MAX_NAMED = 20
+_DAMAGE = (EOFError, OSError, zlib.error)
+_BLANK = b"\xef\xbb\xbf\0 \t\r\n"
+_PRETTY = re.compile(rb"\s*[\[{]{1,2}\s*\n")
+_TELLTALE = re.compile(
+    rb'"(?:role|messages|trajectory|tool_calls|parts|steps|history|turn_history|samples'
+    rb'|simulations|traj|action|type)"'
+)
+
+
+@attrs.frozen
+class Row:
+    """One line of a line format: its 1-based number and its value."""
+
+    line: int
+    value: Any
+
+
+@attrs.define(eq=False, slots=False)
+class Source:
+    """One file, gzip or not; line formats are streamed, documents are read whole.
+
+    Args:
+        file: where it lies.
+        path: how it is named in what is shown, as walked from the argument.
+        report: is told each part that was not read.
+        max_line: longest line that is read, bytes.
+        max_document: largest document that is read, bytes unpacked.
+    """
+
+    file: Path
+    path: str
+    report: Callable[[Skipped], None]
+    max_line: int = MAX_LINE
+    max_document: int = MAX_DOCUMENT
+    _skipped: int = attrs.field(default=0, init=False)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without ``.gz`` and without its last suffix."""
+        return PurePath(self.file.name.removesuffix(".gz")).stem
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB, unpacked; what there is of them where the file is damaged."""
+        try:
+            with self.open() as stream:
+                return stream.read1(HEAD)
+        except _DAMAGE:
+            return b""
+
+    @cached_property
+    def first_rows(self) -> tuple[Any, ...]:
+        """The values of the first lines, where it is a line format; to sniff at."""
+        if not self._looks_like_json or _PRETTY.match(self.head):
+            return ()
+        lines = islice(self._lines(lambda _what, _line: None), FIRST_ROWS)
+        values = tuple(row.value for row in map(_quietly_parsed, lines) if row is not None)
+        return values if all(isinstance(value, dict) for value in values) else ()
+
+    @cached_property
+    def document(self) -> Any:
+        """The file as one JSON value; None where it is none. Damage is reported."""
+        if not self._looks_like_json or len(self.first_rows) > 1:
+            return None
+        return self._parsed(self._whole())
+
+    @property
+    def _looks_like_json(self) -> bool:
+        return self.head.lstrip(_BLANK)[:1] in {b"{", b"["}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the lines that are JSON; the others are reported."""
+        for line, data in self._lines(self.skip):
+            try:
+                parsed = parse(data)
+            except ValueError as error:
+                self.skip(f"not JSON: {error}", line)
+                continue
+            if parsed.change:
+                self.skip(parsed.change, line)
+            yield Row(line, parsed.value)
+
+    def skip(self, what: str, line: int | None = None) -> None:
+        """Report a part that is not read; after the first 20 of a file only their number."""
+        self._skipped += 1
+        if self._skipped <= MAX_NAMED:
+            self.report(Skipped(self.path, line, what))
+
+    def finish(self) -> None:
+        """Report how many parts were skipped without being named; called once, at the end."""
+        if self._skipped > MAX_NAMED:
+            self.report(Skipped(self.path, None, f"and {self._skipped - MAX_NAMED} places more"))
+
+    def open(self) -> io.BufferedReader | gzip.GzipFile:
+        """Return the file's bytes, unpacked where it is gzip."""
+        with self.file.open("rb") as stream:
+            packed = stream.read(2) == b"\x1f\x8b"
+        return gzip.GzipFile(self.file) if packed else self.file.open("rb")
+
+    def _lines(self, skip: Callable[[str, int | None], None]) -> Iterator[tuple[int, bytes]]:
+        number = 0
+        try:
+            with self.open() as stream:
+                while data := stream.readline(self.max_line):
+                    number += 1
+                    if len(data) == self.max_line and not data.endswith(b"\n"):
+                        skip(f"longer than {self.max_line} bytes", number)
+                        _skip_line(stream, self.max_line)
+                    elif not data.isspace():
+                        yield number, data
+        except _DAMAGE as error:
+            skip(f"damaged or cut off: {error}", number + 1)
+
+    def _whole(self) -> bytes:
+        parts: list[bytes] = []
+        left = self.max_document
+        try:
+            with self.open() as stream:
+                while left > 0 and (data := stream.read1(min(left, 2**20))):
+                    parts.append(data)
+                    left -= len(data)
+        except _DAMAGE as error:
+            self.skip(f"damaged or cut off: {error}")
+        if left <= 0:
+            self.skip(f"document larger than {self.max_document} bytes")
+        return b"".join(parts)
+
+    def _parsed(self, data: bytes) -> Any:
+        try:
+            parsed = parse(data)
+        except ValueError as error:
+            return self._salvaged(data, error)
+        if parsed.change:
+            self.skip(parsed.change)
+        return parsed.value
+
+    def _salvaged(self, data: bytes, error: ValueError) -> Any:
+        whole = mended(data)
+        if whole is None or not _TELLTALE.search(data):
+            return None
+        self.skip(f"not JSON: {error}; read up to the last whole part")
+        try:
+            return parse(whole).value
+        except ValueError:
+            return None
+
+
+def _quietly_parsed(numbered: tuple[int, bytes]) -> Row | None:
+    line, data = numbered
+    try:
+        return Row(line, parse(data).value)
+    except ValueError:
+        return None
+
+
+def _skip_line(stream: io.BufferedReader | gzip.GzipFile, step: int) -> None:
+    while (data := stream.readline(step)) and not data.endswith(b"\n"):
+        pass
