@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab_test_servers.anthropic_rules import check_headers, check_request
+from trimtab_test_servers.ids import Ids
 from trimtab_test_servers.loopback import (
     Answer,
     LoopbackServer,
-    RefusedError,
+    Refused,
     Route,
     event_stream,
     json_answer,
@@ -20,6 +20,7 @@ from trimtab_test_servers.loopback import (
 )
 from trimtab_test_servers.record import Request
 from trimtab_test_servers.script import Block, Call, Script, Text, Thinking, Turn
+from trimtab_test_servers.wording import pieces
 
 ERROR_TYPES = {
     400: "invalid_request_error",
@@ -32,7 +33,6 @@ ERROR_TYPES = {
     529: "overloaded_error",
 }
 CHARACTERS_PER_TOKEN = 4
-CHUNK = 40
 
 Message = dict[str, Any]
 
@@ -44,7 +44,7 @@ class AnthropicServer(LoopbackServer):
 
     def __init__(self, script: Script) -> None:
         super().__init__(script)
-        self._numbers = itertools.count(1)
+        self._ids = Ids()
 
     def routes(self) -> Mapping[str, Route]:
         return {
@@ -52,10 +52,10 @@ class AnthropicServer(LoopbackServer):
             "/v1/messages/count_tokens": self._count_tokens,
         }
 
-    def error_body(self, refused: RefusedError) -> Message:
+    def error_body(self, refused: Refused) -> Message:
         kind = ERROR_TYPES.get(refused.status, "api_error")
         error = {"type": kind, "message": refused.message}
-        return {"type": "error", "error": error, "request_id": self._id("req")}
+        return {"type": "error", "error": error, "request_id": self._ids.new("req")}
 
     def _messages(self, request: Request) -> Answer:
         check_headers(request.headers)
@@ -74,7 +74,7 @@ class AnthropicServer(LoopbackServer):
 
     def _message(self, turn: Turn, model: str) -> Message:
         return {
-            "id": self._id("msg"),
+            "id": self._ids.new("msg"),
             "type": "message",
             "role": "assistant",
             "model": model,
@@ -95,19 +95,16 @@ class AnthropicServer(LoopbackServer):
                 return {
                     "type": "thinking",
                     "thinking": text,
-                    "signature": self._id("sig"),
+                    "signature": self._ids.new("sig"),
                 }
             case Call(name, params, id_):
-                call_id = id_ or self._id("toolu")
+                call_id = id_ or self._ids.new("toolu")
                 return {
                     "type": "tool_use",
                     "id": call_id,
                     "name": name,
                     "input": dict(params),
                 }
-
-    def _id(self, kind: str) -> str:
-        return f"{kind}_{next(self._numbers):06d}"
 
 
 def stream(message: Message) -> Iterator[bytes]:
@@ -152,11 +149,6 @@ def _deltas(block: Message) -> Iterator[Message]:
         case _:
             for part in pieces(json.dumps(block["input"])):
                 yield {"type": "input_json_delta", "partial_json": part}
-
-
-def pieces(text: str) -> Iterator[str]:
-    """A text in the portions in which a stream brings it."""
-    return (text[at : at + CHUNK] for at in range(0, len(text), CHUNK))
 
 
 def _event(kind: str, **fields: Any) -> bytes:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trimtab_test_servers.loopback import RefusedError
+from trimtab_test_servers.loopback import Refused
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MAX_CACHE_BREAKPOINTS = 4
@@ -20,13 +20,13 @@ MIN_THINKING_TOKENS = 1024
 def check_headers(headers: Mapping[str, str]) -> None:
     """Authentication and version, which every endpoint wants."""
     if not headers.get("x-api-key") and not headers.get("authorization"):
-        raise RefusedError("x-api-key header is required", status=401)
+        raise Refused("x-api-key header is required", status=401)
     if not headers.get("anthropic-version"):
-        raise RefusedError("anthropic-version: header is required")
+        raise Refused("anthropic-version: header is required")
 
 
 def check_request(body: Mapping[str, Any], *, counting: bool = False) -> None:
-    """Raise `RefusedError` for a body that the service would not take."""
+    """Raise `Refused` for a body that the service would not take."""
     _check_fields(body, counting=counting)
     _check_system(body.get("system"))
     _check_tools(body.get("tools") or [])
@@ -42,17 +42,17 @@ def check_request(body: Mapping[str, Any], *, counting: bool = False) -> None:
 def _check_fields(body: Mapping[str, Any], *, counting: bool) -> None:
     for name in ("model", "messages") if counting else ("model", "max_tokens", "messages"):
         if name not in body:
-            raise RefusedError(f"{name}: Field required")
+            raise Refused(f"{name}: Field required")
     if not isinstance(body["messages"], list):
-        raise RefusedError("messages: Input should be a valid list")
+        raise Refused("messages: Input should be a valid list")
     tokens = body.get("max_tokens", 1)
     if not isinstance(tokens, int) or tokens < 1:
-        raise RefusedError("max_tokens: Input should be greater than or equal to 1")
+        raise Refused("max_tokens: Input should be greater than or equal to 1")
 
 
 def _check_system(system: Any) -> None:
     if isinstance(system, list) and any(block.get("text") == "" for block in system):
-        raise RefusedError("system: text content blocks must be non-empty")
+        raise Refused("system: text content blocks must be non-empty")
 
 
 def _check_tools(tools: list[dict[str, Any]]) -> None:
@@ -60,21 +60,21 @@ def _check_tools(tools: list[dict[str, Any]]) -> None:
         _check_tool(index, tool)
     names = [tool["name"] for tool in tools]
     if len(names) != len(set(names)):
-        raise RefusedError("tools: Tool names must be unique.")
+        raise Refused("tools: Tool names must be unique.")
 
 
 def _check_tool(index: int, tool: Mapping[str, Any]) -> None:
     if not TOOL_NAME.fullmatch(str(tool.get("name", ""))):
-        raise RefusedError(
+        raise Refused(
             f"tools.{index}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
         )
     if tool.get("type", "custom") != "custom":
         return
     schema = tool.get("input_schema")
     if not isinstance(schema, dict):
-        raise RefusedError(f"tools.{index}.custom.input_schema: Field required")
+        raise Refused(f"tools.{index}.custom.input_schema: Field required")
     if schema.get("type") != "object":
-        raise RefusedError(f"tools.{index}.custom.input_schema.type: Input should be 'object'")
+        raise Refused(f"tools.{index}.custom.input_schema.type: Input should be 'object'")
 
 
 def _check_thinking(body: Mapping[str, Any]) -> None:
@@ -83,53 +83,53 @@ def _check_thinking(body: Mapping[str, Any]) -> None:
         return
     budget = thinking.get("budget_tokens", 0)
     if budget < MIN_THINKING_TOKENS:
-        raise RefusedError(
+        raise Refused(
             "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
         )
     if budget >= body.get("max_tokens", budget + 1):
-        raise RefusedError("`max_tokens` must be greater than `thinking.budget_tokens`.")
+        raise Refused("`max_tokens` must be greater than `thinking.budget_tokens`.")
 
 
 def _check_roles(messages: list[dict[str, Any]]) -> None:
     if not messages:
-        raise RefusedError("messages: at least one message is required")
+        raise Refused("messages: at least one message is required")
     for index, message in enumerate(messages):
         # Current models also take `system` inside a conversation; never as its first message.
         if message.get("role") not in {"user", "assistant", "system"}:
-            raise RefusedError(f"messages.{index}.role: Input should be 'user' or 'assistant'")
+            raise Refused(f"messages.{index}.role: Input should be 'user' or 'assistant'")
     if messages[0]["role"] != "user":
-        raise RefusedError('messages: first message must use the "user" role')
+        raise Refused('messages: first message must use the "user" role')
 
 
 def _check_content(index: int, message: Mapping[str, Any], *, last: bool) -> None:
     content = message.get("content")
     if content is None:
-        raise RefusedError(f"messages.{index}.content: Field required")
+        raise Refused(f"messages.{index}.content: Field required")
     if not content and not (last and message["role"] == "assistant"):
-        raise RefusedError(
+        raise Refused(
             f"messages.{index}: all messages must have non-empty content except for the optional"
             " final assistant message"
         )
     for place, block in enumerate(_blocks(message)):
         _check_block(f"messages.{index}.content.{place}", message["role"], block)
     if last and message["role"] == "assistant" and _ends_in_space(message):
-        raise RefusedError("messages: final assistant content cannot end with trailing whitespace")
+        raise Refused("messages: final assistant content cannot end with trailing whitespace")
 
 
 def _check_block(where: str, role: str, block: Mapping[str, Any]) -> None:
     kind = block.get("type")
     if kind is None:
-        raise RefusedError(f"{where}.type: Field required")
+        raise Refused(f"{where}.type: Field required")
     if kind == "text" and not block.get("text"):
-        raise RefusedError("messages: text content blocks must be non-empty")
+        raise Refused("messages: text content blocks must be non-empty")
     if kind == "thinking" and not block.get("signature"):
-        raise RefusedError(f"{where}.thinking.signature: Field required")
+        raise Refused(f"{where}.thinking.signature: Field required")
     if kind == "tool_use" and role != "assistant":
-        raise RefusedError(f"{where}: `tool_use` blocks can only be in `assistant` messages")
+        raise Refused(f"{where}: `tool_use` blocks can only be in `assistant` messages")
     if kind == "tool_use" and not isinstance(block.get("input"), dict):
-        raise RefusedError(f"{where}.tool_use.input: Input should be a valid dictionary")
+        raise Refused(f"{where}.tool_use.input: Input should be a valid dictionary")
     if kind == "tool_result" and role != "user":
-        raise RefusedError(f"{where}: `tool_result` blocks can only be in `user` messages")
+        raise Refused(f"{where}: `tool_result` blocks can only be in `user` messages")
 
 
 def _check_tool_use(messages: list[dict[str, Any]]) -> None:
@@ -146,14 +146,14 @@ def _check_tool_use(messages: list[dict[str, Any]]) -> None:
 def _check_unique_ids(messages: list[dict[str, Any]]) -> None:
     ids = [id_ for message in messages for id_ in _ids(message, "tool_use", "id")]
     if len(ids) != len(set(ids)):
-        raise RefusedError("messages: `tool_use` ids must be unique")
+        raise Refused("messages: `tool_use` ids must be unique")
 
 
 def _check_answered(index: int, asked: list[str], after: Mapping[str, Any]) -> None:
     answered = set(_leading_results(after))
     missing = [id_ for id_ in asked if id_ not in answered]
     if missing:
-        raise RefusedError(
+        raise Refused(
             f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately"
             f" after: {', '.join(missing)}. Each `tool_use` block must have a corresponding"
             " `tool_result` block in the next message."
@@ -164,13 +164,13 @@ def _check_expected(index: int, message: Mapping[str, Any], asked: list[str]) ->
     results = _ids(message, "tool_result", "tool_use_id")
     for id_ in results:
         if id_ not in asked:
-            raise RefusedError(
+            raise Refused(
                 f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {id_}."
                 " Each `tool_result` block must have a corresponding `tool_use` block in the"
                 " previous message."
             )
         if results.count(id_) > 1:
-            raise RefusedError(
+            raise Refused(
                 f"messages.{index}: each tool_use must have a single result. Found multiple"
                 f" `tool_result` blocks with id: {id_}"
             )
@@ -179,9 +179,7 @@ def _check_expected(index: int, message: Mapping[str, Any], asked: list[str]) ->
 def _check_breakpoints(body: Mapping[str, Any]) -> None:
     found = sum(1 for block in _cacheable(body) if block.get("cache_control"))
     if found > MAX_CACHE_BREAKPOINTS:
-        raise RefusedError(
-            f"A maximum of 4 blocks with cache_control may be provided. Found {found}."
-        )
+        raise Refused(f"A maximum of 4 blocks with cache_control may be provided. Found {found}.")
 
 
 def _cacheable(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from trimtab_test_servers.script import (
     Fault,
     Hang,
     Script,
-    ScriptExhaustedError,
+    ScriptExhausted,
     Turn,
     as_function,
 )
@@ -27,7 +27,7 @@ MAX_REQUESTS = 2_000
 IDLE_SECONDS = 30.0
 
 
-class RefusedError(Exception):
+class Refused(Exception):
     """The service's rules forbid this request."""
 
     def __init__(
@@ -115,7 +115,7 @@ class LoopbackServer:
         """The paths this service answers to POST."""
         raise NotImplementedError
 
-    def error_body(self, refused: RefusedError) -> dict[str, Any]:
+    def error_body(self, refused: Refused) -> dict[str, Any]:
         """An error in the service's own shape."""
         raise NotImplementedError
 
@@ -125,10 +125,10 @@ class LoopbackServer:
             return json_answer({})
         try:
             return self._route(request)(self._record(request))
-        except RefusedError as refused:
+        except Refused as refused:
             return self._refuse(request, refused)
-        except ScriptExhaustedError as exhausted:
-            return self._refuse(request, RefusedError(str(exhausted)))
+        except ScriptExhausted as exhausted:
+            return self._refuse(request, Refused(str(exhausted)))
 
     def _record(self, request: Request) -> Request:
         with self._lock:
@@ -140,17 +140,17 @@ class LoopbackServer:
     def _route(self, request: Request) -> Route:
         route = self.routes().get(request.route)
         if route is None:
-            raise RefusedError(f"{request.method} {request.route} is not served", status=404)
+            raise Refused(f"{request.method} {request.route} is not served", status=404)
         if request.method != "POST":
-            raise RefusedError(f"{request.method} is not allowed here", status=405)
+            raise Refused(f"{request.method} is not allowed here", status=405)
         return route
 
-    def _refuse(self, request: Request, refused: RefusedError) -> Answer:
+    def _refuse(self, request: Request, refused: Refused) -> Answer:
         with self._lock:
             self._refusals.append(Refusal(request, refused.status, refused.message))
         return self._error(refused)
 
-    def _error(self, refused: RefusedError, headers: Mapping[str, str] | None = None) -> Answer:
+    def _error(self, refused: Refused, headers: Mapping[str, str] | None = None) -> Answer:
         return json_answer(self.error_body(refused), refused.status, headers)
 
     def step(self, request: Request) -> Turn | Answer:
@@ -166,17 +166,17 @@ class LoopbackServer:
     def _fault(self, fault: Fault) -> Answer:
         seconds = fault.retry_after_seconds
         headers = {} if seconds is None else {"retry-after": f"{seconds:g}"}
-        return self._error(RefusedError(fault.message, status=fault.status), headers)
+        return self._error(Refused(fault.message, status=fault.status), headers)
 
 
 def read_json(request: Request) -> dict[str, Any]:
-    """The request's object, or `RefusedError`."""
+    """The request's object, or `Refused`."""
     try:
         body = request.json
     except ValueError:
-        raise RefusedError("The request body is not valid JSON") from None
+        raise Refused("The request body is not valid JSON") from None
     if not isinstance(body, dict):
-        raise RefusedError("The request body is not an object")
+        raise Refused("The request body is not an object")
     return body
 
 
@@ -224,11 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._send(self._answer(self._body()))
 
-    def do_GET(self) -> None:
-        self.do_POST()
-
-    def do_HEAD(self) -> None:
-        self.do_POST()
+    do_GET = do_POST
+    do_HEAD = do_POST
 
     def _body(self) -> bytes:
         size = int(self.headers.get("content-length") or 0)

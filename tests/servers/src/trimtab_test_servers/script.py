@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -10,7 +11,7 @@ import attrs
 from trimtab_test_servers.record import Request
 
 
-class ScriptExhaustedError(Exception):
+class ScriptExhausted(Exception):
     """The program asked for one more answer than the script holds."""
 
 
@@ -40,6 +41,11 @@ class Call:
     params: Mapping[str, Any] = attrs.field(factory=dict)
     id: str | None = None
     raw: str | None = None
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as the text that OpenAI servers send."""
+        return json.dumps(dict(self.params)) if self.raw is None else self.raw
 
 
 Block: TypeAlias = Text | Thinking | Call
@@ -123,4 +129,4 @@ def _next(steps: Iterator[Step], what: str) -> Step:
     try:
         return next(steps)
     except StopIteration:
-        raise ScriptExhaustedError(f"{what} has no further turn") from None
+        raise ScriptExhausted(f"{what} has no further turn") from None
