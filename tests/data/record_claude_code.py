@@ -34,6 +34,7 @@ from claude_agent_sdk import (
     PermissionResultDeny,
     ToolPermissionContext,
 )
+
 from trimtab_test_servers import (
     AnthropicServer,
     Call,

@@ -11,6 +11,7 @@ and refuses what the real service refuses, in its own error shape.
 
 from trimtab_test_servers.anthropic import AnthropicServer
 from trimtab_test_servers.claude_code import claude_code_asker, claude_code_environment
+from trimtab_test_servers.loopback import LoopbackServer
 from trimtab_test_servers.openai import OpenAIServer
 from trimtab_test_servers.record import Refusal, Request
 from trimtab_test_servers.script import (
@@ -31,6 +32,7 @@ __all__ = [
     "Call",
     "Fault",
     "Hang",
+    "LoopbackServer",
     "OpenAIServer",
     "Refusal",
     "Request",
