@@ -132,6 +132,7 @@ class CompletionChecked(Event):
         sources: the providers that were asked, in order.
         attempt: how often the run had been checked before.
         progress: the checker's mark of progress.
+        final: asked after the end, when nothing could be sent back.
     """
 
     status: CompletionStatus
@@ -140,6 +141,7 @@ class CompletionChecked(Event):
     sources: tuple[Source, ...] = ()
     attempt: int = 0
     progress: str | None = None
+    final: bool = False
     call_index: int = -1
     turn: int = 0
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, StrEnum
+from typing import TYPE_CHECKING
 
 import attrs
+
+if TYPE_CHECKING:
+    from trimtab.trajectory import ToolProfile
 
 
 class DecisionPoint(Enum):
@@ -40,12 +44,14 @@ class Host:
         delivery: how text is placed, point by point; a missing point is `Delivery.NONE`.
         tools: names of the tools that the agent has; None where unknown.
         parallel_calls: whether one response may hold several calls; None where unknown.
+        tool_profiles: what the host knows of its own tools.
     """
 
     name: str = "local"
     delivery: Mapping[DecisionPoint, Delivery] = attrs.field(factory=_everywhere)
     tools: frozenset[str] | None = None
     parallel_calls: bool | None = None
+    tool_profiles: tuple[ToolProfile, ...] = ()
 
     def delivers(self, point: DecisionPoint) -> Delivery:
         """Return how text is placed at `point`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -62,12 +61,14 @@ class Event:
         run_id: the run; empty until the session has put the event into a run.
         agent_id: the subagent, where there is one.
         at: when, aware UTC; stamped by the session where None.
+        elapsed: monotonic seconds since the run was opened; None where unknown.
     """
 
     prompt_name: str = ""
     run_id: str = ""
     agent_id: str | None = None
     at: datetime | None = None
+    elapsed: float | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -140,7 +141,6 @@ class ToolInvoked(Event):
         duration: seconds; None where unknown.
         caller: who asked for it.
         poll: the host declares it a poll (True), no poll (False) or says nothing (None).
-        elapsed: monotonic seconds from the run's opening to the call's end; None where unknown.
     """
 
     tool: str
@@ -155,7 +155,6 @@ class ToolInvoked(Event):
     duration: float | None = None
     caller: Caller = Caller.MODEL
     poll: bool | None = None
-    elapsed: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -176,17 +175,3 @@ class ResultDigest:
 
     length: int
     digest: str
-
-
-EVENT_TYPES: Mapping[str, type[Event]] = {
-    cls.__name__: cls
-    for cls in (
-        RunOpened,
-        RunClosed,
-        UserMessage,
-        ModelResponded,
-        ToolStarted,
-        ToolInvoked,
-        CompactionHappened,
-    )
-}

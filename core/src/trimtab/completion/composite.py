@@ -1,0 +1,75 @@
+"""Several checkers as one (seed 003)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Iterable
+
+import attrs
+
+from trimtab.completion.types import (
+    CompletionStatus,
+    TaskCompletionChecker,
+    TaskCompletionContext,
+    TaskCompletionResult,
+)
+
+
+def _some(_: object, __: object, value: tuple[TaskCompletionChecker, ...]) -> None:
+    if not value:
+        raise ValueError("a CompositeChecker needs at least one checker")
+
+
+@attrs.frozen
+class CompositeChecker:
+    """Asks its checkers in order and stops as soon as the verdict is clear.
+
+    Args:
+        checkers: at least one.
+        all_must_pass: True: the first incomplete decides; False: the first ok decides.
+    """
+
+    checkers: tuple[TaskCompletionChecker, ...] = attrs.field(converter=tuple, validator=_some)
+    all_must_pass: bool = True
+
+    @property
+    def name(self) -> str:
+        return "composite"
+
+    def check(
+        self, context: TaskCompletionContext
+    ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
+        """Return the joint verdict: incomplete beats unverified beats ok."""
+        if any(inspect.iscoroutinefunction(checker.check) for checker in self.checkers):
+            return self._check_async(context)
+        results: list[TaskCompletionResult] = []
+        for checker in self.checkers:
+            results.append(checker.check(context))  # type: ignore[arg-type]
+            if self._decides(results[-1]):
+                return results[-1]
+        return self._join(results)
+
+    async def _check_async(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        results: list[TaskCompletionResult] = []
+        for checker in self.checkers:
+            value = checker.check(context)
+            results.append(await value if inspect.isawaitable(value) else value)
+            if self._decides(results[-1]):
+                return results[-1]
+        return self._join(results)
+
+    def _decides(self, result: TaskCompletionResult) -> bool:
+        wanted = CompletionStatus.INCOMPLETE if self.all_must_pass else CompletionStatus.OK
+        return result.status is wanted
+
+    def _join(self, results: Iterable[TaskCompletionResult]) -> TaskCompletionResult:
+        rest = list(results)
+        unverified = [r for r in rest if r.status is CompletionStatus.UNVERIFIED]
+        incomplete = [r for r in rest if r.status is CompletionStatus.INCOMPLETE]
+        if incomplete:
+            texts = [r.feedback for r in incomplete if r.feedback]
+            return TaskCompletionResult.incomplete(" ".join(texts))
+        if unverified:
+            return unverified[0]
+        texts = [r.feedback for r in rest if r.feedback]
+        return TaskCompletionResult.ok(" ".join(texts) or "All checks passed.")

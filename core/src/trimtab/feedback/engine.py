@@ -1,0 +1,110 @@
+"""Asking the feedback providers of a run (seed 001, "Execution Flow")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab.feedback.types import Feedback, FeedbackContext
+from trimtab.plugins.events import ProviderSkipped
+from trimtab.plugins.runtime import FeedbackEntry
+from trimtab.session.calls import fault_key
+
+if TYPE_CHECKING:
+    from trimtab.prompt.template import Prompt
+    from trimtab.runtime.deadline import Deadline
+    from trimtab.session.run import Run
+    from trimtab.session.session import Session
+
+
+def feedback(run: Run, limit: float | None) -> tuple[Feedback, ...]:
+    """Ask those that are due; first match wins unless the prompt says all.
+
+    A provider that is due is reserved under the lock, asked outside it, and counted when it
+    has spoken; so parallel calls never deliver one firing twice.
+    """
+    context = FeedbackContext(run)
+    table = run.prompt.table
+    said: list[Feedback] = []
+    for entry in table.feedback:
+        spoken = _ask(run, entry, context, limit)
+        if spoken is not None:
+            said.append(spoken)
+            if table.feedback_delivery == "first":
+                break
+    return tuple(said)
+
+
+def _ask(
+    run: Run, entry: FeedbackEntry, context: FeedbackContext, limit: float | None
+) -> Feedback | None:
+    if fault_key(entry.source) in run.state.quarantined:
+        return None
+    name = entry.source.name
+    created = _created(run, entry)
+    with run.session.lock:
+        if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
+            return None
+    try:
+        value = run.caller.call(entry.source, "give_feedback", entry.speak, context, limit)
+        return None if value is None else _deliver(run, entry, value, created=created)
+    finally:
+        run.state.feedback.release(name)
+
+
+def _due(run: Run, entry: FeedbackEntry, *, created: bool) -> bool:
+    return run.state.feedback.due(
+        entry.source.name,
+        entry.trigger,
+        calls=run.state.calls,
+        seconds=run.active_seconds,
+        created=created,
+    )
+
+
+def _created(run: Run, entry: FeedbackEntry) -> bool:
+    path = entry.trigger.on_file_created
+    files = FeedbackContext(run).filesystem if path else None
+    return bool(path and files and files.exists(path))
+
+
+def _deliver(run: Run, entry: FeedbackEntry, value: Feedback, *, created: bool) -> Feedback:
+    if created:
+        run.state.feedback.file_created(entry.source.name)
+    stamped = run.stamp(
+        attrs.evolve(
+            value,
+            provider_name=entry.source.name,
+            call_index=run.state.calls,
+            source=entry.source,
+        )
+    )
+    run.session.dispatch(stamped)
+    return stamped
+
+
+def collect_feedback(
+    *, prompt: Prompt[Any], session: Session, deadline: Deadline | None = None
+) -> str | None:
+    """Return the feedback that is due, rendered, or None (seed 001's entry point).
+
+    Works on the open run of `prompt` in `session`, or opens one.
+    """
+    return session.run_of(prompt, deadline=deadline).feedback()
+
+
+def note_existing_files(run: Run) -> None:
+    """Look which files of ``on_file_created`` are there already: those will not be created."""
+    for entry in run.prompt.table.feedback:
+        if entry.trigger.on_file_created is None:
+            continue
+        if FeedbackContext(run).filesystem is None:
+            run.dispatch(
+                ProviderSkipped,
+                source=entry.source,
+                hook="give_feedback",
+                reason="on_file_created needs a Filesystem among the prompt's resources",
+            )
+        elif _created(run, entry):
+            run.state.feedback.file_created(entry.source.name)

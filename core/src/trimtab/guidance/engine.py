@@ -1,0 +1,166 @@
+"""Asking the guidance providers of a run at one decision point (seed 000, "Execution Flow")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from trimtab.guidance.policy import Candidate, in_shadow, select
+from trimtab.guidance.rendering import format_guidance
+from trimtab.guidance.types import (
+    ClassificationResult,
+    GuidanceContext,
+    GuidanceDelivered,
+    GuidanceInjection,
+    GuidanceSuppressed,
+)
+from trimtab.plugins.runtime import GuideEntry, Withheld
+from trimtab.runtime.host import DecisionPoint, Delivery
+from trimtab.session.calls import fault_key
+
+if TYPE_CHECKING:
+    from trimtab.session.run import Run
+
+
+@attrs.frozen
+class GuidanceBatch:
+    """What is delivered at one decision; falsy where nothing is."""
+
+    injections: tuple[GuidanceInjection, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The blocks that the agent reads; empty where there are none."""
+        return format_guidance(self.injections)
+
+    def __bool__(self) -> bool:
+        return bool(self.injections)
+
+
+NOTHING = GuidanceBatch()
+
+
+def guide(run: Run, context: GuidanceContext, limit: float | None) -> GuidanceBatch:
+    """Ask everyone, choose, record; `limit` is seconds per provider, None for no limit."""
+    point = context.decision_point
+    entries = run.prompt.table.guides.get(point, ())
+    if not entries or run.host.delivers(point) is Delivery.NONE:
+        return NOTHING
+    candidates = [candidate for entry in entries if (candidate := _ask(run, entry, context, limit))]
+    return _settle(run, candidates, point) if candidates else NOTHING
+
+
+def _ask(
+    run: Run, entry: GuideEntry, context: GuidanceContext, limit: float | None
+) -> Candidate | None:
+    if run.state.quarantined and fault_key(entry.source) in run.state.quarantined:
+        return None
+    value = run.caller.call(entry.source, entry.hook, entry.propose, context, limit)
+    if value is None:
+        return None
+    if isinstance(value, ClassificationResult):
+        with run.session.lock:
+            run.state.episodes.close(value.episode or "")
+        return None
+    if isinstance(value, Withheld):
+        _withhold(run, entry, value, context.decision_point)
+        return None
+    injection = attrs.evolve(value.injection, source=entry.source.name)
+    return Candidate(
+        entry.source, entry.config, entry.order, attrs.evolve(value, injection=injection)
+    )
+
+
+def _withhold(run: Run, entry: GuideEntry, held: Withheld, point: DecisionPoint) -> None:
+    episode = held.classification.episode or ""
+    with run.session.lock:
+        run.state.episodes.seen(episode, run.state.turn)
+        if not run.state.guidance.newly_withheld(episode, held.reason):
+            return
+    run.dispatch(
+        GuidanceSuppressed,
+        provider_name=entry.source.name,
+        decision_point=point,
+        classification=held.classification,
+        source=entry.source,
+        turn=run.state.turn,
+        call_index=run.state.calls - 1,
+        episode=episode,
+        reason=held.reason,
+    )
+
+
+def _settle(run: Run, candidates: list[Candidate], point: DecisionPoint) -> GuidanceBatch:
+    with run.session.lock:
+        admitted = []
+        for candidate in candidates:
+            reason = _bar(run, candidate, point)
+            if reason:
+                _suppress(run, candidate, point, reason)
+            else:
+                admitted.append(candidate)
+        chosen, dropped = select(admitted, limit=run.prompt.table.guidance_limit)
+        for candidate, reason in dropped:
+            _suppress(run, candidate, point, reason)
+        live = [c for c in chosen if not in_shadow(c.config, c.source, run.run_id)]
+        for candidate in chosen:
+            _deliver(run, candidate, point, live=candidate in live)
+    return GuidanceBatch(tuple(c.injection for c in live))
+
+
+def _bar(run: Run, candidate: Candidate, point: DecisionPoint) -> str:
+    guidance, turn = run.state.guidance, run.state.turn
+    guidance.episodes.seen(candidate.episode, turn)
+    delivery = run.host.delivers(point)
+    if delivery is Delivery.REFUSAL and not candidate.config.refuse:
+        return "the host could only speak by refusing the call"
+    reason = guidance.held_back(candidate.source.name, candidate.episode, candidate.config, turn)
+    if not reason and guidance.repeats_itself(candidate, delivery):
+        return "same text as before"
+    return reason
+
+
+def _suppress(run: Run, candidate: Candidate, point: DecisionPoint, reason: str) -> None:
+    if run.state.guidance.newly_withheld(candidate.episode, reason):
+        run.dispatch(GuidanceSuppressed, reason=reason, **_facts(run, candidate, point))
+
+
+def _deliver(run: Run, candidate: Candidate, point: DecisionPoint, *, live: bool) -> None:
+    if not live:
+        run.state.guidance.count(
+            candidate.source.name, candidate.episode, candidate.injection, run.state.turn
+        )
+        run.dispatch(GuidanceSuppressed, reason="in shadow", **_facts(run, candidate, point))
+        return
+    run.dispatch(
+        GuidanceDelivered,
+        injection=candidate.injection,
+        delivery=run.host.delivers(point),
+        level=run.state.episodes.next_level(candidate.episode),
+        **_facts(run, candidate, point),
+    )
+
+
+def _facts(run: Run, candidate: Candidate, point: DecisionPoint) -> dict[str, object]:
+    return {
+        "provider_name": candidate.source.name,
+        "decision_point": point,
+        "classification": candidate.proposal.classification,
+        "source": candidate.source,
+        "turn": run.state.turn,
+        "call_index": run.state.calls - 1,
+        "episode": candidate.episode,
+    }
+
+
+def collect_guidance(
+    context: GuidanceContext, *, decision_point: DecisionPoint
+) -> tuple[GuidanceInjection, ...]:
+    """Return what the enabled providers say at `decision_point` (seed 000's entry point).
+
+    Args:
+        context: a context of the run, e.g. ``run.guidance_context(point)``.
+        decision_point: where; it overrules the context's.
+    """
+    return guide(context.run, attrs.evolve(context, decision_point=decision_point), None).injections

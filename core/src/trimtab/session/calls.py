@@ -1,0 +1,78 @@
+"""Calling a provider so that it can't hurt anybody else (DESIGN 3, "Isolation")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from trimtab.plugins.events import ProviderFaulted, ProviderQuarantined, ProviderSlow
+from trimtab.plugins.source import Kind, Source
+from trimtab.text import shorten
+
+if TYPE_CHECKING:
+    from trimtab.plugins.workers import Worker
+    from trimtab.session.run import Run
+
+T = TypeVar("T")
+SLOW_SECONDS = 0.05
+FAULTS_BEFORE_QUARANTINE = 3
+MAX_ERROR_TEXT = 500
+
+
+class Caller:
+    """Calls the providers of one run: a fault is one event, and nothing else happens."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._monotonic = run.session.clock.monotonic
+        self._worker: Worker | None = None
+
+    def call(
+        self, source: Source, hook: str, ask: Callable[[Any], T], context: Any, limit: float | None
+    ) -> T | None:
+        """Return what `ask(context)` returns, None where it failed; `limit` in seconds."""
+        began = self._monotonic()
+        try:
+            value = ask(context) if limit is None else self._limited(ask, context, limit)
+        except (Exception, SystemExit) as error:
+            self.fault(source, hook, error)
+            return None
+        seconds = self._monotonic() - began
+        if seconds > SLOW_SECONDS:
+            self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
+        if self._run.state.faults:
+            self._run.state.faults.pop(fault_key(source), None)
+        return value
+
+    def _limited(self, ask: Callable[[Any], T], context: Any, limit: float) -> T:
+        if self._worker is None:
+            from trimtab.plugins.workers import Worker
+
+            self._worker = Worker()
+        return self._worker.call(lambda: ask(context), limit)
+
+    def fault(self, source: Source, hook: str, error: BaseException) -> None:
+        """Record a fault; a soft provider leaves the table after three in a row."""
+        text = shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT)
+        state = self._run.state
+        self._run.dispatch(
+            ProviderFaulted,
+            source=source,
+            hook=hook,
+            error=text,
+            turn=state.turn,
+            call_index=state.calls - 1,
+        )
+        faults = state.faults[fault_key(source)]
+        if source.kind is not Kind.COMPLETION and faults == FAULTS_BEFORE_QUARANTINE:
+            self._run.dispatch(ProviderQuarantined, source=source, hook=hook, faults=faults)
+
+    def close(self) -> None:
+        """Let the worker's thread end."""
+        if self._worker is not None:
+            self._worker.retire()
+
+
+def fault_key(source: Source) -> str:
+    """Return under what a provider's faults are counted: its kind and name."""
+    return f"{source.kind}:{source.name}"

@@ -1,0 +1,403 @@
+"""A run: one prompt, opened on a session by one agent. The face that hosts see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from trimtab.completion.engine import Stop, check
+from trimtab.completion.types import CompletionChecked, TaskCompletionChecker
+from trimtab.errors import SessionError
+from trimtab.feedback.engine import feedback
+from trimtab.guidance.engine import NOTHING, GuidanceBatch, guide
+from trimtab.guidance.types import GuidanceContext
+from trimtab.runtime.host import DecisionPoint, Host
+from trimtab.session.calls import Caller as ProviderCaller
+from trimtab.session.events import (
+    Caller,
+    CompactionHappened,
+    Event,
+    Evidence,
+    ModelResponded,
+    Outcome,
+    RunClosed,
+    ToolCall,
+    ToolInvoked,
+    ToolStarted,
+    UserMessage,
+)
+
+if TYPE_CHECKING:
+    from trimtab.prompt.rendering import RenderedPrompt
+    from trimtab.prompt.template import Prompt
+    from trimtab.runtime.budget import Budget, Usage
+    from trimtab.runtime.deadline import Deadline
+    from trimtab.session.session import Session
+    from trimtab.session.state import RunState
+    from trimtab.trajectory import Trajectory
+
+E = TypeVar("E", bound=Event)
+
+
+@attrs.frozen
+class RunContext:
+    """What ``run_opened`` and ``run_closed`` get."""
+
+    run: Run
+
+    @property
+    def session(self) -> Session:
+        return self.run.session
+
+    @property
+    def prompt(self) -> Prompt[Any]:
+        return self.run.prompt
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Where a provider attaches a projection of its own."""
+        return self.run.trajectory
+
+
+class Run:
+    """One prompt on one session; made by `Session.open_run`.
+
+    Hosts tell it what happens (`model_responded`, `tool_started`, `tool_finished`, …) and ask
+    it what to say (`guide`, `feedback`, `check_completion`). All methods may be called from
+    several threads.
+
+    Attributes:
+        session, prompt, host, deadline, budget: what it was opened with.
+        state: counters and signals; read it, don't write it.
+        rendered: the prompt as last rendered, None before.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        prompt: Prompt[Any],
+        state: RunState,
+        *,
+        host: Host,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.session = session
+        self.prompt = prompt
+        self.state = state
+        self.host = host
+        self.deadline = deadline
+        self.budget = budget
+        self.rendered: RenderedPrompt[Any] | None = None
+        self.caller = ProviderCaller(self)
+        self._opened = session.clock.monotonic() - state.active_seconds
+        self._tools = _tool_names(prompt, host)
+
+    @property
+    def run_id(self) -> str:
+        """The run's identifier; `Session.open_run` resumes by it."""
+        return self.state.run_id
+
+    @property
+    def agent_id(self) -> str | None:
+        """The subagent, where there is one."""
+        return self.state.agent_id
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Signals over the tool calls of this run."""
+        return self.state.trajectory
+
+    @property
+    def tools(self) -> frozenset[str] | None:
+        """Names of the agent's tools; None where unknown."""
+        return self._tools
+
+    @property
+    def active_seconds(self) -> float:
+        """Monotonic seconds since the run was opened, all its resumptions taken together."""
+        return self.session.clock.monotonic() - self._opened
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost of all responses so far."""
+        return self.state.usage
+
+    def exhausted_budget(self) -> str | None:
+        """Return the name of the budget's limit that is used up, or None."""
+        if self.budget is None:
+            return None
+        return self.budget.exhausted(self.state.usage, self.active_seconds)
+
+    def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
+        """Return the last `n` ended calls of this run, oldest first."""
+        return self.session.recent_calls(self.run_id, n)
+
+    # What happened.
+
+    def user_message(
+        self, text: str, *, notification: bool = False, at: datetime | None = None
+    ) -> None:
+        """The user spoke; `notification`: the harness did, on the user's channel."""
+        self.dispatch(UserMessage, text=text, notification=notification, at=at)
+
+    def model_responded(
+        self,
+        *,
+        text: str = "",
+        reasoning: str = "",
+        tool_calls: Iterable[ToolCall] = (),
+        usage: Usage | None = None,
+        at: datetime | None = None,
+    ) -> int:
+        """The model answered: a turn opens; return its index."""
+        with self.session.lock:
+            turn = self.state.turns
+            self.dispatch(
+                ModelResponded,
+                turn=turn,
+                text=text,
+                reasoning=reasoning,
+                tool_calls=tuple(tool_calls),
+                usage=usage,
+                at=at,
+            )
+        return turn
+
+    def tool_started(
+        self,
+        tool: str,
+        params: Any,
+        call_id: str,
+        *,
+        caller: Caller = Caller.MODEL,
+        at: datetime | None = None,
+    ) -> None:
+        """A tool call is about to run; a turn opens where none is open."""
+        with self.session.lock:
+            self.dispatch(
+                ToolStarted,
+                tool=tool,
+                params=params,
+                call_id=call_id,
+                turn=self.state.next_turn(),
+                caller=caller,
+                at=at,
+            )
+
+    def tool_finished(
+        self,
+        call_id: str,
+        result: Any = None,
+        *,
+        outcome: Outcome = Outcome.OK,
+        evidence: Evidence = Evidence.FLAG,
+        error: str | None = None,
+        duration: float | None = None,
+        poll: bool | None = None,
+        tool: str | None = None,
+        params: Any = None,
+        caller: Caller = Caller.MODEL,
+        at: datetime | None = None,
+    ) -> ToolInvoked:
+        """A tool call ended, whatever became of it.
+
+        Args:
+            call_id: of the call; `tool` and `params` are needed only where it never started
+                (denied, invalid, unknown tool).
+            duration: seconds; measured from `tool_started` where None.
+
+        Raises:
+            SessionError: no such call was started and `tool` is not given.
+        """
+        with self.session.lock:
+            started = self.state.running.get(call_id)
+            if started is None and tool is None:
+                raise SessionError(
+                    f"tool call {call_id!r} never started in run {self.run_id!r}: call "
+                    "tool_started first, or give tool= and params="
+                )
+            return self.dispatch(
+                ToolInvoked,
+                call_id=call_id,
+                result=result,
+                outcome=outcome,
+                evidence=evidence,
+                error=error,
+                poll=poll,
+                at=at,
+                **self._call_facts(started, tool, params, caller, duration),
+            )
+
+    def _call_facts(
+        self,
+        started: ToolStarted | None,
+        tool: str | None,
+        params: Any,
+        caller: Caller,
+        duration: float | None,
+    ) -> dict[str, Any]:
+        if started is None:
+            return {
+                "tool": tool,
+                "params": {} if params is None else params,
+                "turn": self.state.next_turn(),
+                "caller": caller,
+                "duration": duration,
+            }
+        if duration is None and started.elapsed is not None:
+            duration = self.active_seconds - started.elapsed
+        return {
+            "tool": started.tool,
+            "params": started.params,
+            "turn": started.turn,
+            "caller": started.caller,
+            "started": started.at,
+            "duration": duration,
+        }
+
+    def compacted(self, summary: str = "", *, at: datetime | None = None) -> None:
+        """The host shortened the model's history."""
+        self.dispatch(CompactionHappened, summary=summary, at=at)
+
+    # What to say.
+
+    def guidance_context(
+        self, point: DecisionPoint, pending: Iterable[ToolCall] = ()
+    ) -> GuidanceContext:
+        """Return what guidance providers see at `point`."""
+        return GuidanceContext(run=self, decision_point=point, pending_tool_calls=tuple(pending))
+
+    def guide(
+        self,
+        point: DecisionPoint,
+        *,
+        pending: Iterable[ToolCall] = (),
+        limit: float | None = None,
+    ) -> GuidanceBatch:
+        """Ask the guidance providers at `point`, and record what is delivered.
+
+        PRE_TOOL_SELECTION closes the open turn.
+
+        Args:
+            pending: calls about to run (PRE_TOOL_EXECUTION).
+            limit: seconds per provider, on a worker thread; None calls them right here.
+        """
+        if self.state.closed:
+            return NOTHING
+        if point is DecisionPoint.PRE_TOOL_SELECTION:
+            self._close_turn()
+        return guide(self, self.guidance_context(point, pending), limit)
+
+    def feedback(self, *, limit: float | None = None) -> str | None:
+        """Return the feedback that is due now, rendered, or None; `limit` as for `guide`."""
+        if self.state.closed or not self.prompt.table.feedback:
+            return None
+        said = feedback(self, limit)
+        return "\n\n".join(item.render() for item in said) if said else None
+
+    def check_completion(
+        self,
+        *,
+        output: Any = None,
+        stop_reason: str | None = None,
+        extra: Iterable[TaskCompletionChecker] = (),
+        background_work: bool = False,
+        awaiting_user: bool = False,
+        api_error: str | None = None,
+        final: bool = False,
+    ) -> CompletionChecked:
+        """Say whether the agent may stop; see `Stop` for the arguments.
+
+        Args:
+            extra: the client's own checkers, asked after the prompt's.
+        """
+        self._close_turn()
+        stop = Stop(
+            output=output,
+            reason=stop_reason,
+            background_work=background_work,
+            awaiting_user=awaiting_user,
+            api_error=api_error,
+            final=final,
+        )
+        return check(self, stop, extra)
+
+    async def acheck_completion(self, **stop: Any) -> CompletionChecked:
+        """As `check_completion`, off the event loop."""
+        return await asyncio.to_thread(self.check_completion, **stop)
+
+    def render(self, *params: Any) -> RenderedPrompt[Any]:
+        """Return the prompt, rendered, with PRE_RENDER guidance as its last section."""
+        rendered = self.prompt.render(*params)
+        batch = self.guide(DecisionPoint.PRE_RENDER)
+        if batch:
+            rendered = attrs.evolve(rendered, text=f"{rendered.text}\n\n{batch.text}")
+        self.rendered = rendered
+        return rendered
+
+    # Life.
+
+    def opened(self, *, resumed: bool) -> None:
+        """Tell the providers; called by `Session.open_run`."""
+        from trimtab.feedback.engine import note_existing_files
+
+        for skipped in self.prompt.table.skipped:
+            self.session.dispatch(self.stamp(skipped))
+        if not resumed:
+            note_existing_files(self)
+        self._tell(self.prompt.table.opened, "run_opened")
+
+    def close(self, reason: str = "") -> None:
+        """End the run; its record stays in the session. Closing twice is no error."""
+        if self.state.closed:
+            return
+        self.dispatch(RunClosed, reason=reason)
+        self._tell(self.prompt.table.closed, "run_closed")
+        self.caller.close()
+
+    def _tell(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
+        context = RunContext(self)
+        for source, hook in hooks:
+            self.caller.call(source, name, hook, context, None)
+
+    def _close_turn(self) -> None:
+        if self.state.open_turn is not None:
+            with self.session.lock:
+                self.state.close_turn()
+
+    def dispatch(self, kind: type[E], **fields: Any) -> E:
+        """Record one event of this run, stamped."""
+        if fields.get("at") is None:
+            fields["at"] = self.session.clock.now()
+        event = kind(
+            prompt_name=self.prompt.name,
+            run_id=self.state.run_id,
+            agent_id=self.state.agent_id,
+            elapsed=self.active_seconds,
+            **fields,
+        )
+        self.session.dispatch(event)
+        return event
+
+    def stamp(self, event: E) -> E:
+        """Return `event` as one of this run, now."""
+        return attrs.evolve(
+            event,
+            prompt_name=self.prompt.name,
+            run_id=self.run_id,
+            agent_id=self.agent_id,
+            at=self.session.clock.now(),
+            elapsed=self.active_seconds,
+        )
+
+
+def _tool_names(prompt: Prompt[Any], host: Host) -> frozenset[str] | None:
+    own = frozenset(tool.name for tool in prompt.template.tools)
+    if host.tools is not None:
+        return host.tools | own
+    return own or None

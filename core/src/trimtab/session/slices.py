@@ -1,0 +1,121 @@
+"""Slices: what a session keeps of one type, and the reducers that decide how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from trimtab.session.events import ResultDigest, ToolInvoked
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Append(Generic[T]):
+    """Put one item at the end of the slice: the cheap one, whatever the slice's length."""
+
+    item: T
+
+
+@attrs.frozen
+class Replace(Generic[T]):
+    """Put these items in place of all that the slice holds."""
+
+    items: tuple[T, ...]
+
+
+class Slice(Generic[T]):
+    """The records of one type, oldest first."""
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items: list[T] = list(items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def all(self) -> tuple[T, ...]:
+        """Return all records."""
+        return tuple(self._items)
+
+    def latest(self) -> T | None:
+        """Return the newest record, None where there is none."""
+        return self._items[-1] if self._items else None
+
+    def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
+        """Return the records for which `predicate` is true."""
+        return tuple(item for item in self.all() if predicate(item))
+
+    def tail(self, n: int) -> tuple[T, ...]:
+        """Return the last `n` records; none for n ≤ 0."""
+        return tuple(self._items[-n:]) if n > 0 else ()
+
+    def apply(self, change: Append[T] | Replace[T]) -> None:
+        """Carry out what a reducer decided."""
+        if isinstance(change, Append):
+            self._items.append(change.item)
+        else:
+            self._items = list(change.items)
+
+
+Reducer = Callable[[Slice[Any], Any], Append[Any] | Replace[Any]]
+
+
+def append_all(_: Slice[Any], event: Any) -> Append[Any]:
+    """Keep every record: the default."""
+    return Append(event)
+
+
+def replace_latest(_: Slice[Any], event: Any) -> Replace[Any]:
+    """Keep only the newest record."""
+    return Replace((event,))
+
+
+def upsert_by(key: Callable[[Any], object]) -> Reducer:
+    """Keep one record per key: a new one takes the place of the old."""
+
+    def reduce(records: Slice[Any], event: Any) -> Append[Any] | Replace[Any]:
+        wanted = key(event)
+        items = records.all()
+        if any(key(item) == wanted for item in items):
+            return Replace(tuple(event if key(item) == wanted else item for item in items))
+        return Append(event)
+
+    return reduce
+
+
+def keep_last(n: int) -> Reducer:
+    """Keep the newest `n` records (n ≥ 1)."""
+    if n < 1:
+        raise ValueError(f"keep_last needs 1 or more, not {n}")
+
+    def reduce(records: Slice[Any], event: Any) -> Append[Any] | Replace[Any]:
+        if len(records) < n:
+            return Append(event)
+        return Replace((*records.tail(n - 1), event) if n > 1 else (event,))
+
+    return reduce
+
+
+class ToolLog(Slice[ToolInvoked]):
+    """The tool calls of a session; results older than the last `keep` are digested."""
+
+    def __init__(self, keep: int | None, items: Iterable[ToolInvoked] = ()) -> None:
+        super().__init__(items)
+        self._keep = keep
+
+    def apply(self, change: Append[ToolInvoked] | Replace[ToolInvoked]) -> None:
+        super().apply(change)
+        if self._keep is not None and len(self._items) > self._keep:
+            index = len(self._items) - self._keep - 1
+            self._items[index] = _digested(self._items[index])
+
+
+def _digested(call: ToolInvoked) -> ToolInvoked:
+    if call.result is None or isinstance(call.result, ResultDigest):
+        return call
+    text = call.result if isinstance(call.result, str) else repr(call.result)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return attrs.evolve(call, result=ResultDigest(len(text), digest))
