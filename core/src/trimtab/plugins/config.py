@@ -1,20 +1,26 @@
-"""Configuration files: tables that build the same objects as the Python API."""
+"""Configuration files: found, read once per change, checked (DESIGN 3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
+from trimtab.errors import ConfigurationError
 from trimtab.plugins.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     GuidanceProviderConfig,
-    ProviderConfig,
 )
-from trimtab.plugins.source import Kind
+
+OWN_FILE = "trimtab.toml"
+SHARED_FILE = "pyproject.toml"
+CONFIG = "TRIMTAB_CONFIG"
+HOME = "TRIMTAB_HOME"
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +31,7 @@ class PromptSettings:
     feedback: tuple[FeedbackProviderConfig, ...] | None = None
     completion: tuple[CompletionCheckerConfig, ...] | None = None
     guidance_limit: int | None = None
-    feedback_delivery: str | None = None
+    feedback_delivery: Literal["first", "all"] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -47,11 +53,122 @@ class Configuration:
     require: tuple[str, ...] = ()
 
 
-def active_configuration() -> Configuration:
-    """Return the configuration of this process: of `find_configuration`, or an empty one."""
-    raise NotImplementedError
+def active_configuration(start: str | os.PathLike[str] | None = None) -> Configuration:
+    """Return the configuration that `find_configuration` finds, or an empty one.
+
+    Raises:
+        ConfigurationError: the file can't be read, or something in it is wrong.
+    """
+    path = find_configuration(start)
+    return load_configuration(path) if path else Configuration()
 
 
-def as_configs(kind: Kind, items: Iterable[Any]) -> tuple[ProviderConfig, ...]:
-    """Make settings of what a `PromptTemplate` lists: settings, `enable(…)`, names, instances."""
-    raise NotImplementedError
+def find_configuration(start: str | os.PathLike[str] | None = None) -> Path | None:
+    """Find the file that counts: ``TRIMTAB_CONFIG``, else the nearest one upwards.
+
+    Args:
+        start: folder to begin in; the working directory where None.
+
+    Raises:
+        ConfigurationError: a pyproject.toml on the way mentions trimtab and can't be read.
+    """
+    named = os.environ.get(CONFIG)
+    if named:
+        return Path(named).absolute()
+    return next(filter(_counts, _candidates(start)), None)
+
+
+def _candidates(start: str | os.PathLike[str] | None) -> Iterator[Path]:
+    try:
+        first = Path(start or "").absolute()
+    except FileNotFoundError:
+        return  # the working directory was deleted
+    for folder in (first, *first.parents):
+        yield folder / OWN_FILE
+        yield folder / SHARED_FILE
+
+
+def _counts(path: Path) -> bool:
+    stamp = _stamp(path)
+    return stamp is not None and (path.name == OWN_FILE or _has_table(path, stamp))
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """Return what changes when a file does; None where it is no file that can be looked at."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if path.is_file() else None
+
+
+@functools.lru_cache(maxsize=64)
+def _has_table(path: Path, _: tuple[int, ...]) -> bool:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False  # a stranger's file that we may not read is none of ours
+    return b"trimtab" in content and _shared_table(_parse(path)) is not None
+
+
+def load_configuration(path: str | os.PathLike[str]) -> Configuration:
+    """Read a configuration file; again only when it has changed.
+
+    Args:
+        path: a trimtab.toml, whatever its name, or a pyproject.toml with ``[tool.trimtab]``.
+
+    Raises:
+        ConfigurationError: it can't be read, is no TOML, or holds a key or value that is
+            wrong; names the file, the table and the key.
+    """
+    file = Path(path).absolute()
+    stamp = _stamp(file)
+    if stamp is None:
+        raise ConfigurationError(f"{file}: there is no such file.")
+    return _load(file, stamp)
+
+
+@functools.lru_cache(maxsize=64)
+def _load(path: Path, _: tuple[int, ...]) -> Configuration:
+    from trimtab.plugins.tables import Place, read_tables
+
+    data = _parse(path)
+    if path.name != SHARED_FILE:
+        return attrs.evolve(read_tables(data, Place(path.name)), path=path)
+    table = _shared_table(data)
+    if table is None:
+        raise ConfigurationError(f"{path}: there is no table [tool.trimtab].")
+    return attrs.evolve(read_tables(table, Place(path.name, ("tool", "trimtab"))), path=path)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: it can't be read as TOML: {error}") from error
+
+
+def _shared_table(data: Mapping[str, Any]) -> Any:
+    tools = data.get("tool")
+    return tools.get("trimtab") if isinstance(tools, dict) else None
+
+
+def state_home(configuration: Configuration) -> Path:
+    """Return the folder for traces and journals, which may not exist yet.
+
+    ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state folder.
+    """
+    named = os.environ.get(HOME)
+    if named:
+        return Path(named).absolute()
+    if configuration.path:
+        return configuration.path.parent / ".trimtab"
+    return _user_state() / "trimtab"
+
+
+def _user_state() -> Path:
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")

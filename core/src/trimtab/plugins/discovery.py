@@ -14,7 +14,7 @@ import attrs
 import importlib_metadata
 
 from trimtab.plugins.inventory import GROUP_PREFIX, Entry, Inventory, Problem
-from trimtab.plugins.metadata import Headers, read_headers
+from trimtab.plugins.metadata import Headers, Readable, read_headers
 from trimtab.plugins.names import describe, normalise, plain
 from trimtab.plugins.offers import offers
 
@@ -58,13 +58,13 @@ def installed_version(name: str) -> str | None:
 class _Copy:
     """One metadata folder: the text of its entry_points.txt, or why that can't be read."""
 
-    distribution: importlib_metadata.Distribution
+    distribution: Readable
     where: str
     text: str = ""
     error: str = ""
 
 
-def _scan(distributions: Iterable[importlib_metadata.Distribution]) -> Inventory:
+def _scan(distributions: Iterable[Readable]) -> Inventory:
     copies: dict[str, list[_Copy]] = {}
     ours: set[str] = set()
     for distribution in distributions:
@@ -80,7 +80,7 @@ def _scan(distributions: Iterable[importlib_metadata.Distribution]) -> Inventory
     )
 
 
-def _read(distribution: importlib_metadata.Distribution) -> _Copy:
+def _read(distribution: Readable) -> _Copy:
     where = str(getattr(distribution, "_path", ""))
     try:
         return _Copy(distribution, where, distribution.read_text("entry_points.txt") or "")
@@ -118,7 +118,7 @@ def _distinct(copies: Iterable[_Copy]) -> Collection[_Copy]:
     return first.values()
 
 
-def _headers(distribution: importlib_metadata.Distribution) -> Headers | str:
+def _headers(distribution: Readable) -> Headers | str:
     """Return the core metadata, or say why there is none."""
     try:
         headers = read_headers(distribution)

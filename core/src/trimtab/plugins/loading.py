@@ -22,7 +22,7 @@ _failed: dict[tuple[str, str], Exception | SystemExit] = {}
 
 def title(entry: Entry) -> str:
     """Name an entry as messages do: what, its name, its package and version."""
-    return f"the {WORDS[entry.group]} {entry.name!r} of {entry.package}"
+    return f"{WORDS[entry.group]} {entry.name!r} of {entry.package}"
 
 
 def load(entry: Entry) -> Any:
@@ -36,7 +36,7 @@ def load(entry: Entry) -> Any:
         return operator.attrgetter(entry.attr)(module)
     except (Exception, SystemExit) as error:
         raise ProviderLoadError(
-            f"Can't load {title(entry)}: {entry.module} has no {entry.attr!r} "
+            f"Can't load the {title(entry)}: {entry.module} has no {entry.attr!r} "
             f"({describe(error)}). {_repair(entry)}"
         ) from error
 
@@ -47,10 +47,10 @@ def _import(entry: Entry) -> ModuleType:
     if error is None:
         try:
             return importlib.import_module(entry.module)
-        except (Exception, SystemExit) as fresh:
+        except (Exception, SystemExit) as fresh:  # noqa: BLE001  # raised below, each time
             error = _failed[key] = fresh
     raise ProviderLoadError(
-        f"Can't load {title(entry)}: importing {entry.module} failed with {describe(error)}. "
+        f"Can't load the {title(entry)}: importing {entry.module} failed with {describe(error)}. "
         f"{_repair(entry)}"
     ) from error
 
@@ -77,7 +77,7 @@ def construct(entry: Entry, factory: Any, options: Mapping[str, Any]) -> Any:
     """
     if not callable(factory):
         raise ProviderInvalid(
-            f"{title(entry)} can't be made: {entry.target} is a {type(factory).__name__}; "
+            f"The {title(entry)} can't be made: {entry.target} is a {type(factory).__name__}; "
             f"it must be a class or a function that takes the options."
         )
     _check_names(entry, factory, options)
@@ -85,11 +85,11 @@ def construct(entry: Entry, factory: Any, options: Mapping[str, Any]) -> Any:
         return factory(**options)
     except (TypeError, ValueError) as error:
         raise ProviderOptionsError(
-            f"{title(entry)} refuses {_blamed(options, error)}: {describe(error)}"
+            f"The {title(entry)} refuses {_blamed(options, error)}: {describe(error)}"
         ) from error
     except (Exception, SystemExit) as error:
         raise ProviderLoadError(
-            f"Can't make {title(entry)}: {entry.target} failed with {describe(error)}. "
+            f"Can't make the {title(entry)}: {entry.target} failed with {describe(error)}. "
             f"{_repair(entry)}"
         ) from error
 
@@ -105,12 +105,12 @@ def _check_names(entry: Entry, factory: Any, options: Mapping[str, Any]) -> None
         for name in options:
             if name not in known:
                 raise ProviderOptionsError(
-                    f"{title(entry)} has no option {plain(str(name), 80)!r}."
+                    f"The {title(entry)} has no option {plain(str(name), 80)!r}."
                     f"{did_you_mean(str(name), known)} Its options: {listed(known)}."
                 )
     missing = [p.name for p in named if p.default is p.empty and p.name not in options]
     if missing:
-        raise ProviderOptionsError(f"{title(entry)} needs the option {listed(missing)}.")
+        raise ProviderOptionsError(f"The {title(entry)} needs the option {listed(missing)}.")
 
 
 def _blamed(options: Mapping[str, Any], error: Exception) -> str:
