@@ -1,6 +1,7 @@
 """The OpenAI service, asked by the official client: sync, async, streamed."""
 
 import json
+from contextlib import ExitStack
 
 import pytest
 
@@ -16,9 +17,18 @@ TOOL = {"type": "function", "function": {"name": "read", "parameters": PARAMETER
 STRICT = {**PARAMETERS, "required": ["path"], "additionalProperties": False}
 
 
-def client(server, **options):
-    settings = {"max_retries": 0, "timeout": 10, **options}
-    return openai.OpenAI(base_url=server.base_url, api_key="x", **settings)
+@pytest.fixture
+def client():
+    """The official client for a server, closed when the test ends."""
+    with ExitStack() as opened:
+
+        def connect(server, **options):
+            settings = {"max_retries": 0, "timeout": 10, **options}
+            return opened.enter_context(
+                openai.OpenAI(base_url=server.base_url, api_key="x", **settings)
+            )
+
+        yield connect
 
 
 def call(id_="c1", arguments="{}"):
@@ -36,7 +46,7 @@ def answer(id_="c1"):
 # --- Chat Completions ---------------------------------------------------------------------------
 
 
-def test_chat_comes_whole():
+def test_chat_comes_whole(client):
     with OpenAIServer(
         [say("I look.", Call("read", {"path": "a"}), Call("read", id="mine"))]
     ) as server:
@@ -48,7 +58,7 @@ def test_chat_comes_whole():
     assert completion.usage.total_tokens == 120
 
 
-def test_chat_streams_the_same():
+def test_chat_streams_the_same(client):
     turn = say(LONG, Call("read", {"path": LONG}), Call("read", {"path": "b"}))
     create = {"model": "m", "messages": HI, "tools": [TOOL]}
     with OpenAIServer([turn]) as server, client(server).chat.completions.stream(**create) as stream:
@@ -57,7 +67,7 @@ def test_chat_streams_the_same():
     assert (final.message.content, paths) == (LONG, [LONG, "b"])
 
 
-def test_chat_streams_usage_where_asked():
+def test_chat_streams_usage_where_asked(client):
     options = {"stream": True, "stream_options": {"include_usage": True}}
     with OpenAIServer([say("ok")]) as server:
         chunks = list(client(server).chat.completions.create(model="m", messages=HI, **options))
@@ -79,7 +89,7 @@ async def test_chat_async():
         assert await ask_async(server) == ("one", LONG)
 
 
-def test_arguments_that_are_no_json_can_be_sent():
+def test_arguments_that_are_no_json_can_be_sent(client):
     with OpenAIServer([say(Call("read", raw='{"path": '))]) as server:
         completion = client(server).chat.completions.create(model="m", messages=HI, tools=[TOOL])
     assert completion.choices[0].message.tool_calls[0].function.arguments == '{"path": '
@@ -98,7 +108,7 @@ CHAT_ACCEPTED = {
 
 
 @pytest.mark.parametrize("messages", CHAT_ACCEPTED.values(), ids=CHAT_ACCEPTED.keys())
-def test_chat_that_the_service_takes(messages):
+def test_chat_that_the_service_takes(client, messages):
     with OpenAIServer([say("ok")]) as server:
         client(server).chat.completions.create(model="m", messages=messages)
     assert server.requests[0].messages == messages
@@ -156,7 +166,7 @@ CHAT_REFUSED = {
 
 
 @pytest.mark.parametrize(("fields", "message"), CHAT_REFUSED.values(), ids=CHAT_REFUSED.keys())
-def test_chat_that_the_service_refuses(fields, message):
+def test_chat_that_the_service_refuses(client, fields, message):
     with OpenAIServer([say("never")]) as server, pytest.raises(openai.BadRequestError) as caught:
         client(server).chat.completions.create(**{"model": "m", "messages": HI, **fields})
     assert message in str(caught.value)
@@ -182,7 +192,7 @@ SCHEMAS = {
 
 
 @pytest.mark.parametrize(("schema", "strict", "message"), SCHEMAS.values(), ids=SCHEMAS.keys())
-def test_schemas_that_the_service_refuses(schema, strict, message):
+def test_schemas_that_the_service_refuses(client, schema, strict, message):
     function = {"name": "read", "parameters": schema, "strict": strict}
     form = {"name": "out", "schema": schema, "strict": strict}
     chat = {"response_format": {"type": "json_schema", "json_schema": form}}
@@ -199,7 +209,7 @@ def test_schemas_that_the_service_refuses(schema, strict, message):
             ask.responses.create(model="m", input="hi", **responses)
 
 
-def test_structured_output_is_parsed_by_the_client():
+def test_structured_output_is_parsed_by_the_client(client):
     from pydantic import BaseModel
 
     class Report(BaseModel):
@@ -219,7 +229,7 @@ def test_structured_output_is_parsed_by_the_client():
 @pytest.mark.parametrize(
     "fault", [Fault(429, retry_after_seconds=0.01), Fault(500, retry_after_seconds=0.01)]
 )
-def test_the_client_retries_a_fault(fault):
+def test_the_client_retries_a_fault(client, fault):
     with OpenAIServer([fault, say("ok")]) as server:
         completion = client(server, max_retries=2).chat.completions.create(model="m", messages=HI)
     assert completion.choices[0].message.content == "ok"
@@ -227,18 +237,18 @@ def test_the_client_retries_a_fault(fault):
     assert server.refusals == ()
 
 
-def test_a_fault_that_lasts_has_the_service_s_shape():
+def test_a_fault_that_lasts_has_the_service_s_shape(client):
     with OpenAIServer([Fault(429)]) as server, pytest.raises(openai.RateLimitError) as caught:
         client(server).chat.completions.create(model="m", messages=HI)
     assert caught.value.code == "rate_limit_exceeded"
 
 
-def test_a_hang_is_the_client_s_timeout():
+def test_a_hang_is_the_client_s_timeout(client):
     with OpenAIServer([Hang(20)]) as server, pytest.raises(openai.APITimeoutError):
         client(server, timeout=0.2).chat.completions.create(model="m", messages=HI)
 
 
-def test_a_request_without_key_is_refused():
+def test_a_request_without_key_is_refused(client):
     with OpenAIServer([]) as server:
         keyless = client(server, default_headers={"Authorization": ""})
         with pytest.raises(openai.AuthenticationError):
@@ -252,7 +262,7 @@ CALL = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
 
 
-def test_a_response_comes_whole():
+def test_a_response_comes_whole(client):
     with OpenAIServer([say(Thinking("hm"), "I look.", Call("read", {"path": "a"}))]) as server:
         response = client(server).responses.create(model="m", input="hi", tools=[FUNCTION])
     kinds = [item.type for item in response.output]
@@ -261,7 +271,7 @@ def test_a_response_comes_whole():
     assert json.loads(response.output[2].arguments) == {"path": "a"}
 
 
-def test_a_response_streams_the_same():
+def test_a_response_streams_the_same(client):
     turn = say(Thinking("hm"), LONG, Call("read", {"path": LONG}))
     create = {"model": "m", "input": "hi", "tools": [FUNCTION]}
     with OpenAIServer([turn]) as server, client(server).responses.stream(**create) as stream:
@@ -281,7 +291,7 @@ async def test_a_response_async():
     assert (whole.output_text, "".join(parts)) == ("one", LONG)
 
 
-def test_a_conversation_goes_on_from_a_stored_response():
+def test_a_conversation_goes_on_from_a_stored_response(client):
     with OpenAIServer([say(Thinking("hm"), Call("read", id="c1")), say("done")]) as server:
         ask = client(server)
         first = ask.responses.create(model="m", input="hi", tools=[FUNCTION])
@@ -322,14 +332,14 @@ RESPONSES_REFUSED = {
 @pytest.mark.parametrize(
     ("fields", "message"), RESPONSES_REFUSED.values(), ids=RESPONSES_REFUSED.keys()
 )
-def test_responses_that_the_service_refuses(fields, message):
+def test_responses_that_the_service_refuses(client, fields, message):
     with OpenAIServer([say("never")]) as server, pytest.raises(openai.BadRequestError) as caught:
         client(server).responses.create(model="m", **fields)
     assert message in str(caught.value)
     assert len(server.refusals) == 1
 
 
-def test_a_message_may_stand_between_a_call_and_its_output():
+def test_a_message_may_stand_between_a_call_and_its_output(client):
     items = [*HI, CALL, {"role": "developer", "content": "note"}, OUTPUT]
     with OpenAIServer([say("ok")]) as server:
         client(server).responses.create(model="m", input=items)
