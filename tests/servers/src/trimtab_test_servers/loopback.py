@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import attrs
 
@@ -219,7 +219,6 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = IDLE_SECONDS
-    server: _Http
 
     def do_POST(self) -> None:
         self._send(self._answer(self._body()))
@@ -235,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes) -> Answer:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        return self.server.respond(self.command, self.path, headers, body)
+        return cast(_Http, self.server).respond(self.command, self.path, headers, body)
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
