@@ -1,0 +1,117 @@
+"""Canonical text of tool arguments: equal meaning, equal text (DESIGN 4, Trajectory)."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from json.encoder import encode_basestring
+from posixpath import normpath
+from typing import Any
+
+VOLATILE_PARAMS = frozenset(
+    {
+        "attempt", "attempt_number", "correlation_id", "explanation", "idempotency_key",
+        "justification", "nonce", "rationale", "reasoning", "request_id", "requestid", "retry",
+        "retry_count", "span_id", "task_progress", "thought", "timestamp", "tooluseid",
+        "tool_call_id", "tool_use_id", "trace_id", "traceid",
+    }
+)  # fmt: skip
+"""Argument fields that are book-keeping whatever the tool: they never make two calls differ."""
+
+_NONE: frozenset[str] = frozenset()
+_DEEPEST = 24
+_LONG_LIST = 256
+_LONG_PATH = 1024
+
+
+def digest(text: str) -> str:
+    """Return 16 hexadecimal digits that stand for `text`, stable across processes."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def canonical(value: Any, volatile: frozenset[str] = _NONE, depth: int = 0) -> str:
+    """Return one text for all JSON-like values that mean the same.
+
+    Keys are sorted, ``1.0`` is ``1``, a null entry is an absent entry, paths are tidied
+    (``./a//b/`` is ``a/b``), fields named in `volatile` are left out. Lists longer than 256
+    and nesting deeper than 24 are taken as they are, so that the cost stays bounded.
+    """
+    kind = type(value)
+    if kind is str:
+        return _text(value)
+    if kind is dict:
+        return _mapping(value, volatile, depth)
+    if kind is list or kind is tuple:
+        return _sequence(value, volatile, depth)
+    return _scalar(value)
+
+
+def _text(value: str) -> str:
+    if "/" in value and ("//" in value or "./" in value or value[-1] == "/"):
+        value = tidy_path(value)
+    return encode_basestring(value)
+
+
+def tidy_path(value: str) -> str:
+    """Return `value` without ``.``, ``..``, doubled and trailing slashes where it is a path."""
+    if len(value) > _LONG_PATH or "://" in value or any(c.isspace() for c in value):
+        return value
+    return normpath(value)
+
+
+def _mapping(value: dict[Any, Any], volatile: frozenset[str], depth: int) -> str:
+    if depth > _DEEPEST:
+        return _as_is(value)
+    parts = []
+    for key in _sorted_keys(value):
+        item = value[key]
+        if item is None or key in volatile:
+            continue
+        parts.append(f"{key}={canonical(item, volatile, depth + 1)}")
+    return "{" + ",".join(parts) + "}"
+
+
+def _sorted_keys(value: dict[Any, Any]) -> list[Any]:
+    try:
+        return sorted(value)
+    except TypeError:
+        return sorted(value, key=str)
+
+
+def _sequence(value: list[Any] | tuple[Any, ...], volatile: frozenset[str], depth: int) -> str:
+    if depth > _DEEPEST or len(value) > _LONG_LIST:
+        return _as_is(value)
+    return "[" + ",".join([canonical(item, volatile, depth + 1) for item in value]) + "]"
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, int | float):
+        return str(value)
+    return _as_is(value)
+
+
+def _as_is(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return str(type(value))
+
+
+def only_fields(value: Any, names: frozenset[str], depth: int = 0) -> Any:
+    """Return what of `value` lies under the fields `names`, at any depth; None where nothing."""
+    if isinstance(value, dict) and depth < _DEEPEST:
+        kept = {
+            key: item if key in names else only_fields(item, names, depth + 1)
+            for key, item in value.items()
+        }
+        return {key: item for key, item in kept.items() if item is not None} or None
+    if isinstance(value, list | tuple) and depth < _DEEPEST:
+        items = [only_fields(item, names, depth + 1) for item in value[:_LONG_LIST]]
+        return items if any(item is not None for item in items) else None
+    return None

@@ -1,0 +1,215 @@
+"""What projections are fed with: calls, turns, texts and messages, with their fingerprints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from trimtab.session.events import Caller, Outcome, ToolInvoked
+from trimtab.trajectory.canonical import VOLATILE_PARAMS, canonical, digest, only_fields
+from trimtab.trajectory.failures import error_signature, failed, failure_text, telling_line
+from trimtab.trajectory.normalise import bounded, normalise_text, text_of
+from trimtab.trajectory.profiles import ToolProfile
+
+_PARAMS_KEPT = 512
+_SAID_KEPT = 200
+
+
+@attrs.define(eq=False)
+class CallRecord:
+    """One ended tool call as detectors see it. Not to be changed by whoever reads it.
+
+    Attributes:
+        tool: its name.
+        call: fingerprint of tool and arguments; equal for calls that mean the same.
+        exact: fingerprint of the answer as it came.
+        failed: whether it failed (see `trimtab.trajectory.failures`).
+        signature: what is the same whenever this failure comes back; empty where it did not fail.
+        said: what it said: of a failure the telling line, else head and tail; at most 200
+            characters, raw, so escape it before quoting.
+        params_text: the canonical arguments, at most 512 characters, for comparing by likeness.
+        outcome, caller, turn: as in the event.
+        waits: a declared poll, by the host or by the tool's profile.
+        started, ended: monotonic seconds since the run's opening; None where unknown.
+        profile: what is known about the tool.
+        command: the command line, where the tool is a shell (at most 512 characters).
+    """
+
+    tool: str
+    call: str
+    exact: str
+    failed: bool
+    signature: str
+    said: str
+    params_text: str
+    outcome: Outcome
+    caller: Caller
+    turn: int | None
+    waits: bool
+    started: float | None
+    ended: float | None
+    profile: ToolProfile
+    command: str | None
+    _answer: str | None = None
+    _text: str | None = None
+
+    @property
+    def answer(self) -> str:
+        """Fingerprint of the normalised answer: equal where nothing new was learnt."""
+        if self._answer is None:
+            # Most answers are never compared, and normalising is what costs most.
+            self._answer = digest(_denoised(self._text or "", self.profile))
+            self._text = None
+        return self._answer
+
+    def answers_like(self, other: CallRecord) -> bool:
+        """Tell whether both answers say the same, by chance differing details aside."""
+        return self.exact == other.exact or self.answer == other.answer
+
+    def release(self) -> None:
+        """Let go of the answer's text; its fingerprint stays."""
+        _ = self.answer
+
+    def state(self) -> dict[str, Any]:
+        """Return it JSON-like; the profile is looked up again by name."""
+        kept = ("tool", "call", "exact", "failed", "signature", "said", "params_text", "turn")
+        state = {name: getattr(self, name) for name in (*kept, "waits", "started", "ended")}
+        return {
+            **state,
+            "command": self.command,
+            "outcome": self.outcome.value,
+            "caller": self.caller.value,
+            "answer": self.answer,
+        }
+
+
+def restored(state: dict[str, Any], profile: ToolProfile) -> CallRecord:
+    """Return the record whose `state()` this is."""
+    fields = {key: value for key, value in state.items() if key not in ("outcome", "caller")}
+    return CallRecord(
+        **fields,
+        outcome=Outcome(state["outcome"]),
+        caller=Caller(state["caller"]),
+        profile=profile,
+    )
+
+
+def _denoised(text: str, profile: ToolProfile) -> str:
+    if profile.result_noise is not None:
+        text = profile.result_noise.sub("", text)
+    return normalise_text(text)
+
+
+def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
+    """Return the fingerprint of arguments: equal where they mean the same (DESIGN 4).
+
+    Key order, ``1`` against ``1.0``, null entries, untidy paths and volatile fields make no
+    difference; a progress field of `profile` stands for all others.
+    """
+    return digest(_params_text(params, profile))
+
+
+def _params_text(params: Any, profile: ToolProfile | None) -> str:
+    if profile is None:
+        return canonical(params, VOLATILE_PARAMS)
+    if profile.progress:
+        chosen = only_fields(params, profile.progress)
+        params = params if chosen is None else chosen
+    if profile.volatile:
+        return canonical(params, VOLATILE_PARAMS | profile.volatile)
+    return canonical(params, VOLATILE_PARAMS)
+
+
+def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
+    """Return what detectors need to know about `event`."""
+    params = event.params
+    params_text = _params_text(params, profile)
+    result = event.result
+    text = result if type(result) is str else text_of(result)
+    has_failed = failed(event, profile)
+    said = failure_text(event) if has_failed else text
+    command = profile.command(params)
+    ended = event.elapsed
+    duration = event.duration
+    return CallRecord(
+        event.tool,
+        digest(f"{event.tool}\n{params_text}"),
+        digest(text),
+        has_failed,
+        error_signature(said, params) if has_failed else "",
+        telling_line(said)[:_SAID_KEPT] if has_failed else bounded(text, _SAID_KEPT // 2),
+        params_text[:_PARAMS_KEPT],
+        event.outcome,
+        event.caller,
+        event.turn,
+        profile.polls(params) if event.poll is None else event.poll,
+        ended if ended is None or duration is None else ended - duration,
+        ended,
+        profile,
+        command if command is None else command[:_PARAMS_KEPT],
+        None,
+        bounded(text),
+    )
+
+
+@attrs.define(eq=False)
+class TurnRecord:
+    """One closed turn: the calls of one response, an unordered batch.
+
+    Attributes:
+        calls: in the order in which they ended, the first 64; without the harness's own.
+        number: how many turns were closed before it.
+    """
+
+    calls: tuple[CallRecord, ...]
+    number: int
+    _key: str | None = None
+
+    @property
+    def asked(self) -> tuple[CallRecord, ...]:
+        """The calls that the model asked for."""
+        calls = self.calls
+        if len(calls) == 1:
+            return calls if calls[0].caller is Caller.MODEL else ()
+        return tuple([call for call in calls if call.caller is Caller.MODEL])
+
+    @property
+    def key(self) -> str:
+        """Fingerprint of the set of calls, whatever they answered."""
+        if self._key is None:
+            self._key = "+".join(sorted({call.call for call in self.asked}))
+        return self._key
+
+    def repeats(self, other: TurnRecord) -> bool:
+        """Tell whether both turns made the same calls and learnt the same."""
+        if self.key != other.key or not self.key:
+            return False
+        before = {call.call: call for call in other.asked}
+        return all(call.answers_like(before[call.call]) for call in self.asked)
+
+    def answers(self) -> frozenset[tuple[str, str]]:
+        """Return which tools answered what."""
+        return frozenset([(call.tool, call.exact) for call in self.asked])
+
+
+@attrs.frozen
+class TextRecord:
+    """What a response said, beside its calls.
+
+    Attributes:
+        text, reasoning: as they came; don't keep them.
+        has_calls: whether the response also asked for tools.
+    """
+
+    text: str
+    reasoning: str
+    has_calls: bool
+
+
+@attrs.frozen
+class MessageRecord:
+    """What the user, or the harness as a `notification`, said; don't keep the text."""
+
+    text: str
+    notification: bool

@@ -1,0 +1,40 @@
+"""Words in tools' names that tell what a tool does, where nobody declares it."""
+
+READING = frozenset(
+    {
+        "analyze", "browse", "calculate", "check", "count", "describe", "diff", "explain",
+        "fetch", "find", "get", "glob", "grep", "head", "inspect", "list", "load", "look",
+        "lookup", "ls", "query", "read", "recall", "retrieve", "search", "show", "stat", "tail",
+        "think", "view",
+    }
+)  # fmt: skip
+WRITING = frozenset(
+    {
+        "add", "append", "apply", "assign", "book", "cancel", "commit", "create", "delete",
+        "deploy", "edit", "exchange", "insert", "install", "modify", "move", "patch", "pay",
+        "post", "push", "put", "refund", "remove", "rename", "replace", "return", "save",
+        "schedule", "send", "set", "store", "submit", "transfer", "update", "upload", "write",
+    }
+)  # fmt: skip
+SCREEN = frozenset(
+    {
+        "click", "drag", "hover", "key", "mouse", "press", "screenshot", "scroll", "swipe",
+        "tap", "type",
+    }
+)  # fmt: skip
+WAITING = frozenset(
+    {
+        "poll", "sleep", "wait",
+    }
+)  # fmt: skip
+PLANS = frozenset(
+    {
+        "plan", "plans", "todo", "todos",
+    }
+)  # fmt: skip
+SHELLS = frozenset(
+    {
+        "bash", "cmd", "command", "exec", "execute", "ipython", "powershell", "pwsh", "python",
+        "repl", "run", "sh", "shell", "terminal",
+    }
+)  # fmt: skip
