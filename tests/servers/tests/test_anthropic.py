@@ -264,7 +264,7 @@ def test_claude_code_s_requests_tell_who_asks():
     with AnthropicServer(lambda _: say("ok")) as server:
         post(server, request(user("hi")))
         post(server, request(user("hi")), headers=agent)
-        post(server, request(user("hi"), user(summary)))
+        post(server, request(user("hi"), user(summary), {"role": "system", "content": "note"}))
     assert [claude_code_asker(each) for each in server.requests] == [
         "main",
         "subagent",

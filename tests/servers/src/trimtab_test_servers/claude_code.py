@@ -31,5 +31,5 @@ def claude_code_asker(request: Request) -> str:
     """Who sent a request: "main", "subagent" or "compaction". A key for `choose`."""
     if AGENT_HEADER in request.headers:
         return "subagent"
-    last = request.messages[-1:]
-    return "compaction" if SUMMARY_WORDS in str(last) else "main"
+    said = [message for message in request.messages if message["role"] == "user"]
+    return "compaction" if SUMMARY_WORDS in str(said[-1:]) else "main"
