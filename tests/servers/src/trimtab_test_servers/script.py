@@ -106,8 +106,7 @@ def choose(
 ) -> Callable[[Request], Step]:
     """A script that picks one of several by the request, each followed on its own.
 
-    >>> choose(lambda r: "sub" if r.mentions("SUB:") else "main", {"main": [], "sub": []})
-    <function ...>
+    ``key`` names the script that answers a request, such as `claude_code_asker`.
     """
     iterators = {name: iter(steps) for name, steps in scripts.items()}
 
