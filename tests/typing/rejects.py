@@ -74,5 +74,5 @@ TaskCompletionResult.incomplete()  # type: ignore[call-arg]  # pyright: ignore[r
 def use(session: Session, injection: GuidanceInjection) -> int:
     """Take things for what they aren't, and change what is frozen."""
     injection.content = "other"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
-    last: Feedback = session[Feedback].latest()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    session[Feedback].latest().render()  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]
     return session[ToolInvoked].all()  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
