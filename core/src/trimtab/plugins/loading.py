@@ -16,6 +16,8 @@ from trimtab.plugins.inventory import Entry
 from trimtab.plugins.names import describe, plain
 from trimtab.plugins.selection import WORDS
 
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
 # A module that failed is not run again: half of what it did may already be done.
 _failed: dict[tuple[str, str], Exception | SystemExit] = {}
 
@@ -95,22 +97,34 @@ def construct(entry: Entry, factory: Any, options: Mapping[str, Any]) -> Any:
 
 
 def _check_names(entry: Entry, factory: Any, options: Mapping[str, Any]) -> None:
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):
-        return  # built in C, or hiding its signature: the call itself will tell
-    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    known = [p.name for p in named]
+    parameters = _parameters(factory)
+    if parameters is None:
+        return
+    known = [p.name for p in parameters if p.kind in _NAMED]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in options:
             if name not in known:
                 raise ProviderOptionsError(
-                    f"The {title(entry)} has no option {plain(str(name), 80)!r}."
-                    f"{did_you_mean(str(name), known)} Its options: {listed(known)}."
+                    f"The {title(entry)} has no option {plain(name, 80)!r}."
+                    f"{did_you_mean(name, known)} Its options: {listed(known)}."
                 )
-    missing = [p.name for p in named if p.default is p.empty and p.name not in options]
+    missing = [name for name in needed_options(factory) if name not in options]
     if missing:
         raise ProviderOptionsError(f"The {title(entry)} needs the option {listed(missing)}.")
+
+
+def needed_options(factory: Any) -> tuple[str, ...]:
+    """Return the options without which a provider can't be made."""
+    parameters = _parameters(factory) or ()
+    return tuple(p.name for p in parameters if p.kind in _NAMED and p.default is p.empty)
+
+
+def _parameters(factory: Any) -> tuple[inspect.Parameter, ...] | None:
+    """Return what a factory takes; None where it is built in C or hides it: the call will tell."""
+    try:
+        return tuple(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        return None
 
 
 def _blamed(options: Mapping[str, Any], error: Exception) -> str:

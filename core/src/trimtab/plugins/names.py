@@ -35,10 +35,18 @@ def _escape(character: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Return an error's type and text, bounded, even where its own text can't be had."""
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001  # the error is a stranger's object
-        text = ""
-    name = type(error).__name__
+    """Return an error's type and message, bounded, even where its own text can't be had."""
+    name, text = type(error).__name__, message_of(error)
     return plain(f"{name}: {text}" if text else name)
+
+
+def message_of(error: BaseException) -> str:
+    """Return an error's message; empty where it has none.
+
+    attrs' validators put the attribute and the value behind the message: those are left out.
+    """
+    try:
+        wordy = isinstance(error, TypeError | ValueError) and len(error.args) > 1
+        return str(error.args[0] if wordy else error)
+    except Exception:  # noqa: BLE001  # the error is a stranger's object
+        return ""

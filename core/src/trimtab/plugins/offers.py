@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trimtab.plugins.advice import did_you_mean
 from trimtab.plugins.inventory import GROUP_PREFIX, GROUPS, Entry, Problem
 from trimtab.plugins.metadata import TARGET, Headers, Line, entry_lines
-from trimtab.plugins.advice import did_you_mean
 from trimtab.plugins.names import PROVIDER_NAME, normalise, plain
 
 _REPORT = "ask its authors to correct its entry points"

@@ -80,7 +80,7 @@ def resolve_all(configs: Iterable[ProviderConfig], configuration: Configuration)
 def _resolve_or_skip(
     config: ProviderConfig, configuration: Configuration, switches: Switches
 ) -> LoadedProvider | ProviderSkipped:
-    source, provider = _presumed_source(config), config.provider
+    source, provider = presumed_source(config), config.provider
     reason = switches.reason_against(source, installed=isinstance(provider, ProviderRef))
     if reason:
         return ProviderSkipped(source=source, reason=reason)
@@ -92,7 +92,7 @@ def _resolve_or_skip(
         raise
 
 
-def _presumed_source(config: ProviderConfig) -> Source:
+def presumed_source(config: ProviderConfig) -> Source:
     """Say who a provider is before it is loaded, even where it can't be had."""
     if not isinstance(config.provider, ProviderRef):
         return source_of(config.kind, config.provider)

@@ -53,6 +53,23 @@ def matching(wanted: str, entries: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(entry for entry in entries if name in (entry.name, entry.full_name))
 
 
+def named(name: str, inventory: Inventory) -> tuple[Entry, ...]:
+    """Return all entries that a name may mean, of every kind.
+
+    Raises:
+        UnknownProvider: there is none.
+    """
+    found = matching(name, inventory.entries)
+    if found:
+        return found
+    known = dict.fromkeys(entry.name for entry in inventory.entries)
+    shown = plain(normalise_full(name), 80)
+    raise UnknownProvider(
+        f"Nothing called {shown!r} is installed.{did_you_mean(shown, known)} "
+        f"Installed: {listed(known)}."
+    )
+
+
 def _unknown(group: str, wanted: str, inventory: Inventory) -> str:
     entries = inventory.of(group)
     shown = plain(wanted, 80)
@@ -60,7 +77,7 @@ def _unknown(group: str, wanted: str, inventory: Inventory) -> str:
     return (
         f"No {WORDS[group]} {shown!r} is installed."
         + (_other_group(group, wanted, inventory) or did_you_mean(normalise_full(shown), known))
-        + f" Installed: {listed(_shortest(entries))}."
+        + f" Installed: {listed(shortest_names(entries))}."
         + _package_idea(normalise_full(wanted))
         + _damage(inventory)
     )
@@ -71,7 +88,8 @@ def _other_group(group: str, wanted: str, inventory: Inventory) -> str:
     return f" It is a {WORDS[others[0].group]}." if others else ""
 
 
-def _shortest(entries: Sequence[Entry]) -> list[str]:
+def shortest_names(entries: Sequence[Entry]) -> list[str]:
+    """Return the names to type: bare, or the long form where one group has it twice."""
     names = [entry.name for entry in entries]
     return [entry.name if names.count(entry.name) == 1 else entry.full_name for entry in entries]
 

@@ -11,7 +11,7 @@ from trimtab.errors import ConfigurationError
 from trimtab.feedback.types import FeedbackTrigger
 from trimtab.plugins.advice import did_you_mean, listed
 from trimtab.plugins.config import Configuration, PromptSettings
-from trimtab.plugins.names import plain
+from trimtab.plugins.names import message_of, plain
 from trimtab.plugins.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
@@ -178,7 +178,7 @@ def _providers(
     if kind not in table:
         return None
     return tuple(
-        _provider(item, make, COMMON_KEYS | keys, place.at(f"{kind}[{index}]"))
+        _provider(item, make, {**COMMON_KEYS, **keys}, place.at(f"{kind}[{index}]"))
         for index, item in enumerate(table[kind])
     )
 
@@ -200,7 +200,7 @@ def _provider(
     try:
         return make(reference, settings)
     except (TypeError, ValueError) as error:
-        raise place.error(f"{reference.name}: {error}.") from error
+        raise place.error(f"{plain(reference.name, 80)}: {message_of(error)}.") from error
 
 
 def _guidance(reference: ProviderRef, settings: Mapping[str, Any]) -> GuidanceProviderConfig:

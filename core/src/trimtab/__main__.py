@@ -1,0 +1,10 @@
+"""``python -m trimtab``."""
+
+from __future__ import annotations
+
+import sys
+
+from trimtab.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
