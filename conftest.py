@@ -2,13 +2,14 @@
 
 In a page, a `python` block runs in the page's namespace, a block with a caption is written to a
 file of that name (`py`, `toml`, ...), and a `console` block runs its `$` lines beside these files
-and compares what they print. A `sh` block is for the reader's own shell and not run.
+and compares what they print; a last line `[N]` stands for exit status N. A `sh` block is for the reader's own shell and not run.
 """
 
 from __future__ import annotations
 
 import doctest
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -28,6 +29,7 @@ settings.register_profile("trimtab", deadline=None)
 settings.load_profile("trimtab")
 
 INTO_SITE = "--quiet --no-deps --target site"
+STATUS = re.compile(r"^\[(\d+)\]\s*\Z", re.MULTILINE)
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -67,7 +69,9 @@ def _difference(command: str, expected: str) -> str | None:
         ["/bin/sh", "-c", command], text=True, capture_output=True, check=False, timeout=100
     )
     printed = done.stdout + done.stderr
-    if doctest.OutputChecker().check_output(f"{expected}\n", f"{printed}\n", LENIENT):
+    shown, status = STATUS.sub("", expected), STATUS.search(expected)
+    alike = doctest.OutputChecker().check_output(f"{shown}\n", f"{printed}\n", LENIENT)
+    if alike and done.returncode == (int(status[1]) if status else 0):
         return None
     return f"$ {command}\nprinted, with exit status {done.returncode}:\n{printed}"
 

@@ -25,6 +25,8 @@ $ cat folder/some.toml
 key = "value"
 $ echo shown
 SHOWN
+$ exit 3
+[3]
 ```
 
 ```sh
@@ -33,7 +35,9 @@ false
 """
 
 
-@pytest.mark.parametrize(("shown", "status"), [("shown", 0), ("other", 1), ("", 1)])
+@pytest.mark.parametrize(
+    ("shown", "status"), [("shown", 0), ("other", 1), ("", 1), ("shown\n[4]", 1)]
+)
 def test_a_page_is_as_right_as_what_it_shows(
     root: Path, tmp_path: Path, shown: str, status: int
 ) -> None:
