@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         ProviderLoadError as ProviderLoadError,
         ProviderNotAllowed as ProviderNotAllowed,
         ProviderOptionsError as ProviderOptionsError,
+        ResourceError as ResourceError,
         SessionError as SessionError,
         SnapshotError as SnapshotError,
+        ToolError as ToolError,
         TrimtabError as TrimtabError,
         UnknownProvider as UnknownProvider,
     )
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
         hookspec as hookspec,
     )
     from trimtab.planning.plan import (
+        is_done as is_done,
         Plan as Plan,
         PlanStep as PlanStep,
     )
@@ -243,6 +246,7 @@ _HOMES = {
     "hookspec": "hookspecs",
     "Host": "runtime.host",
     "IncompatibleProvider": "errors",
+    "is_done": "planning.plan",
     "json_schema": "runtime.schema",
     "keep_last": "session.slices",
     "Kind": "plugins.source",
@@ -279,6 +283,7 @@ _HOMES = {
     "RenderedPrompt": "prompt.rendering",
     "Replace": "session.slices",
     "replace_latest": "session.slices",
+    "ResourceError": "errors",
     "Resources": "runtime.resources",
     "ResultDigest": "session.events",
     "RootedFilesystem": "runtime.filesystem",
@@ -300,6 +305,7 @@ _HOMES = {
     "Tool": "runtime.tools",
     "ToolCall": "session.events",
     "ToolContext": "runtime.tools",
+    "ToolError": "errors",
     "ToolInvoked": "session.events",
     "ToolProfile": "trajectory",
     "ToolProfiles": "trajectory",

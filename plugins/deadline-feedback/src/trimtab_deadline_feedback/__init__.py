@@ -1,1 +1,5 @@
-"""Feedback for LLM agents: reports how much time is left."""
+"""Feedback for LLM agents: how much time, and how much of the budget, is left."""
+
+from trimtab_deadline_feedback.provider import DeadlineFeedback
+
+__all__ = ["DeadlineFeedback"]

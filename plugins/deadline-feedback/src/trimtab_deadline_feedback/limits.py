@@ -1,0 +1,84 @@
+"""What limits a run, and in which band of each limit it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import attrs
+
+from trimtab_deadline_feedback.words import amount, duration
+
+if TYPE_CHECKING:
+    from trimtab import Budget, FeedbackContext
+
+TIME = "time"
+SHARES = (0.5, 0.25, 0.1, 0.05)
+"""Bands of every limit, as the share that is left."""
+
+
+@attrs.frozen
+class Limit:
+    """One limit of a run: seconds for `TIME`, tokens or units of cost for the others."""
+
+    name: str
+    left: float
+    total: float
+
+    @property
+    def share(self) -> float:
+        """The share that is left: 1.0 is all, 0.0 and less is none."""
+        return self.left / self.total if self.total > 0 else 0.0
+
+    @property
+    def reached(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
+
+    def amount(self, value: float) -> str:
+        """Return `value`, in the limit's unit, in words."""
+        return duration(value) if self.name == TIME else amount(value)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The bands that every limit has, as amounts left."""
+        return tuple(share * self.total for share in SHARES)
+
+    def band(self, thresholds: Iterable[float]) -> float | None:
+        """Return the tightest threshold that is passed, None where none is.
+
+        Args:
+            thresholds: amounts left, in the limit's unit. Nothing left is a band of its own, 0.
+        """
+        passed = [threshold for threshold in thresholds if self.left <= threshold]
+        return 0.0 if self.reached else min(passed, default=None)
+
+
+def limits_of(context: FeedbackContext) -> tuple[Limit, ...]:
+    """Return the limits of a run; of deadline and active time only the nearer."""
+    times = sorted(_times(context), key=lambda limit: limit.left)
+    return (*times[:1], *_amounts(context))
+
+
+def _times(context: FeedbackContext) -> Iterator[Limit]:
+    deadline, budget = context.deadline, context.budget
+    if deadline is not None:
+        yield Limit(TIME, deadline.remaining().total_seconds(), deadline.total)
+    if budget is not None and budget.max_active_seconds is not None:
+        total = budget.max_active_seconds
+        yield Limit(TIME, total - context.active_seconds, total)
+
+
+def _amounts(context: FeedbackContext) -> Iterator[Limit]:
+    budget: Budget | None = context.budget
+    if budget is None:
+        return
+    usage = context.usage
+    for name, total, used in (
+        ("tokens", budget.max_total_tokens, usage.total_tokens),
+        ("input tokens", budget.max_input_tokens, usage.input_tokens),
+        ("output tokens", budget.max_output_tokens, usage.output_tokens),
+        ("units of cost", budget.max_cost, usage.cost),
+    ):
+        if total is not None:
+            yield Limit(name, total - used, total)

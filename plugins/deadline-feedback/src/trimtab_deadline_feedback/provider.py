@@ -1,0 +1,166 @@
+"""The provider: speaks when a run enters a narrower band of one of its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import attrs
+
+from trimtab import Feedback, FeedbackContext, FeedbackTrigger, Observation
+from trimtab_deadline_feedback.limits import TIME, Limit, limits_of
+
+NAME = "deadline-feedback"
+KEEP_BEST = "Keep the best verified state: save it now, and return to it if a later change fails."
+SHORT = (
+    "Prioritize completing critical remaining work.",
+    "Consider summarizing progress and remaining tasks.",
+    KEEP_BEST,
+)
+LONGEST_TEXT = 200
+CAUTION_SHARE = 0.1
+WARNING_SHARE = 0.05
+
+
+Severity = Literal["info", "caution", "warning"]
+Bands = Mapping[str, tuple[float, float]]
+"""By limit: the band that was reported, and the total it was a band of."""
+
+
+def _template(_: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if len(value) > LONGEST_TEXT:
+        raise ValueError(f"{attribute.name} must have at most {LONGEST_TEXT} characters")
+    try:
+        value.format(left="", total="", unit="")
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"{attribute.name} knows {{left}}, {{total}} and {{unit}}") from error
+
+
+def _text(default: str) -> str:
+    text: str = attrs.field(default=default, kw_only=True, validator=_template)
+    return text
+
+
+def _several(value: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise ValueError(f"suggestions are a list of texts: [{value!r}]")
+    return tuple(value)
+
+
+def _descending(value: Iterable[float] | None) -> tuple[float, ...]:
+    return tuple(sorted(value or (), reverse=True))
+
+
+@attrs.frozen
+class DeadlineFeedback:
+    """Reports how much time is left, and how much of a budget (seeds 001 and 002).
+
+    It speaks once on entering a band: 50, 25, 10 and 5 % left, the warning threshold, nothing
+    left. Bands that are skipped are not made up for. All time is monotonic, so neither a
+    stepped clock nor a suspended machine moves it.
+
+    Args:
+        warning_threshold_seconds: with so many seconds left or less it warns.
+        thresholds: seconds left, in place of the time's bands.
+        steady: report each time it is asked, not only on entering a band.
+        remaining: what it says of the time, with ``{left}`` and ``{total}``.
+        reached: the same with no time left.
+        budget_remaining: what it says of tokens and cost, with ``{left}``, ``{total}``, ``{unit}``.
+        budget_reached: the same with nothing left.
+        suggestions: what to do when little is left.
+        final_suggestions: what to do when nothing is left.
+
+    Raises:
+        ValueError: an option is out of its bounds.
+    """
+
+    warning_threshold_seconds: float = attrs.field(default=120.0, validator=attrs.validators.ge(0))
+    thresholds: tuple[float, ...] = attrs.field(
+        default=(),
+        kw_only=True,
+        converter=_descending,
+        validator=attrs.validators.deep_iterable(attrs.validators.gt(0)),
+    )
+    steady: bool = attrs.field(default=False, kw_only=True)
+    remaining: str = _text("You have {left} remaining.")
+    reached: str = _text("You have reached the time deadline.")
+    budget_remaining: str = _text("You have {left} of {total} {unit} left.")
+    budget_reached: str = _text("You have used up the budget of {total} {unit}.")
+    suggestions: tuple[str, ...] = attrs.field(default=SHORT, kw_only=True, converter=_several)
+    final_suggestions: tuple[str, ...] = attrs.field(
+        default=("Wrap up immediately.", KEEP_BEST), kw_only=True, converter=_several
+    )
+
+    name = NAME
+    default_trigger = FeedbackTrigger(every_n_seconds=30)
+
+    def should_run(self, *, context: FeedbackContext) -> bool:
+        """Return whether the run has a limit at all."""
+        return context.deadline is not None or context.budget is not None
+
+    def provide(self, *, context: FeedbackContext) -> Feedback | None:
+        """Report, or return None where no narrower band was entered since the last report."""
+        limits = limits_of(context)
+        before = _bands(context.last_feedback_for_provider(self.name))
+        news = [limit for limit in limits if self.steady or self._entered(limit, before)]
+        if not news:
+            return None
+        return Feedback(
+            summary=" ".join(self._sentence(limit) for limit in news),
+            observations=tuple(self._observation(limit) for limit in limits),
+            suggestions=self._advice(news),
+            severity=self._severity(news),
+        )
+
+    def _band(self, limit: Limit) -> float | None:
+        if limit.name != TIME:
+            return limit.band(limit.shares)
+        return limit.band(self.thresholds or (*limit.shares, self.warning_threshold_seconds))
+
+    def _entered(self, limit: Limit, before: Bands) -> bool:
+        band = self._band(limit)
+        known, total = before.get(limit.name, (None, None))
+        return band is not None and (known is None or total != limit.total or band < known)
+
+    def _sentence(self, limit: Limit) -> str:
+        if limit.name == TIME:
+            text = self.reached if limit.reached else self.remaining
+        else:
+            text = self.budget_reached if limit.reached else self.budget_remaining
+        left, total = limit.amount(limit.left), limit.amount(limit.total)
+        return text.format(left=left, total=total, unit=limit.name)
+
+    def _observation(self, limit: Limit) -> Observation:
+        used, total = limit.amount(limit.total - limit.left), limit.amount(limit.total)
+        band = self._band(limit)
+        evidence = None if band is None else f"{band!r} of {limit.total!r}"
+        return Observation(limit.name, f"{used} of {total} used", evidence)
+
+    def _advice(self, news: Iterable[Limit]) -> tuple[str, ...]:
+        if any(limit.reached for limit in news):
+            return self.final_suggestions
+        severity = self._severity(news)
+        return {"info": (), "caution": (KEEP_BEST,), "warning": self.suggestions}[severity]
+
+    def _severity(self, news: Iterable[Limit]) -> Severity:
+        if any(self._short(limit) for limit in news):
+            return "warning"
+        if self.steady:
+            return "info"
+        return "caution" if any(limit.share <= CAUTION_SHARE for limit in news) else "info"
+
+    def _short(self, limit: Limit) -> bool:
+        if limit.name == TIME:
+            return limit.left <= self.warning_threshold_seconds
+        return limit.share <= WARNING_SHARE
+
+
+def _bands(last: Feedback | None) -> Bands:
+    """Return what the last report said, from its own record, so that a restored run knows it."""
+    said = {} if last is None else {o.category: o.evidence for o in last.observations}
+    return {name: _parsed(evidence) for name, evidence in said.items() if evidence}
+
+
+def _parsed(evidence: str) -> tuple[float, float]:
+    band, _, total = evidence.partition(" of ")
+    return float(band), float(total)

@@ -1,0 +1,220 @@
+"""DeadlineFeedback on real runs, under a clock that moves only when told."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab import (
+    Budget,
+    Deadline,
+    Feedback,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    ManualClock,
+    Prompt,
+    Session,
+    Usage,
+    enable,
+)
+from trimtab_deadline_feedback import DeadlineFeedback
+
+ALWAYS = FeedbackTrigger(every_n_calls=1)
+
+
+class Work:
+    """An agent at work: time passes, a tool is called, feedback is asked for."""
+
+    def __init__(self, provider=None, *, total=None, budget=None, trigger=ALWAYS):
+        self.clock = ManualClock()
+        self.session = Session(clock=self.clock)
+        settings = FeedbackProviderConfig(provider or DeadlineFeedback(), trigger)
+        self.prompt = Prompt("a", "b", config=None, feedback_providers=[settings])
+        deadline = None if total is None else Deadline(total, self.clock)
+        self.run = self.session.open_run(self.prompt, deadline=deadline, budget=budget)
+
+    def until(self, seconds):
+        self.clock.advance(seconds - self.run.active_seconds)
+        self.run.tool_started("work", {}, "c")
+        self.run.tool_finished("c", "ok")
+        return self.run.feedback()
+
+    def spend(self, **usage):
+        self.run.model_responded(usage=Usage(**usage))
+        return self.until(self.run.active_seconds)
+
+    def said(self):
+        return [feedback.summary for feedback in self.session[Feedback].all()]
+
+
+def test_each_band_is_reported_once():
+    work = Work(total=1000)
+    for second in range(0, 1001, 10):
+        work.until(second)
+    assert work.said() == [
+        "You have 8 minutes remaining.",
+        "You have 4 minutes remaining.",
+        "You have 2 minutes remaining.",
+        "You have 100 seconds remaining.",
+        "You have 50 seconds remaining.",
+        "You have reached the time deadline.",
+    ]
+
+
+def test_only_the_tightest_of_several_bands_is_reported():
+    work = Work(total=1000)
+    assert "90 seconds" in work.until(910)
+    assert work.until(911) is None
+
+
+def test_plenty_of_time_is_not_reported():
+    assert Work(total=1000).until(400) is None
+
+
+def test_without_a_limit_it_is_silent():
+    assert Work(DeadlineFeedback(steady=True)).until(100) is None
+
+
+def test_below_the_threshold_it_warns_and_asks_to_keep_the_best_state():
+    text = Work(total=3600).until(3510)
+    assert text == (
+        '<feedback source="deadline-feedback" severity="warning">You have 90 seconds remaining.\n\n'
+        "• time: 58 minutes of 1 hour used\n\n"
+        "→ Prioritize completing critical remaining work.\n"
+        "→ Consider summarizing progress and remaining tasks.\n"
+        "→ Keep the best verified state: save it now, and return to it if a later change fails."
+        "</feedback>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "severity"), [(1700, "info"), (300, "caution"), (121, "caution"), (120, "warning")]
+)
+def test_urgency_grows_as_time_runs_out(left, severity):
+    work = Work(total=3600)
+    work.until(3600 - left)
+    assert work.session[Feedback].latest().severity == severity
+
+
+def test_past_the_deadline_it_says_so_once():
+    work = Work(total=100)
+    assert "You have reached the time deadline." in work.until(100)
+    assert "→ Wrap up immediately." in work.session[Feedback].latest().render()
+    assert work.until(200) is None
+
+
+def test_thresholds_replace_the_bands():
+    work = Work(DeadlineFeedback(thresholds=[300, 600]), total=1200)
+    spoke = [second for second in range(0, 1200, 100) if work.until(second)]
+    assert spoke == [600, 900]
+
+
+def test_steady_reports_each_time():
+    work = Work(DeadlineFeedback(60, steady=True), total=600)
+    assert [work.until(t) is not None for t in (1, 2, 3)] == [True] * 3
+    assert work.said()[0] == "You have 9 minutes remaining."
+    assert {f.severity for f in work.session[Feedback].all()} == {"info"}
+
+
+def test_a_stepped_wall_clock_moves_nothing():
+    work = Work(total=1000)
+    work.clock.set_wall(work.clock.now() + timedelta(days=1))
+    assert work.until(10) is None
+    work.clock.set_wall(work.clock.now() - timedelta(days=9))
+    assert "8 minutes" in work.until(500)
+
+
+def test_active_seconds_of_a_budget_are_a_deadline_too():
+    work = Work(total=5000, budget=Budget(max_active_seconds=1000))
+    assert "You have 8 minutes remaining." in work.until(500)
+
+
+def test_tokens_and_cost_of_a_budget_are_reported():
+    work = Work(budget=Budget(max_total_tokens=10_000, max_cost=2.0))
+    assert work.spend(input_tokens=4000) is None
+    assert "You have 4,500 of 10,000 tokens left." in work.spend(input_tokens=1500)
+    assert work.spend(input_tokens=100) is None
+    text = work.spend(cost=1.95, input_tokens=100)
+    assert "You have 0.05 of 2 units of cost left." in text
+    assert "• tokens: 5,700 of 10,000 used" in text
+    assert 'severity="warning"' in text
+
+
+def test_a_used_up_budget_is_reported():
+    work = Work(budget=Budget(max_output_tokens=10))
+    text = work.spend(output_tokens=12)
+    assert "You have used up the budget of 10 output tokens." in text
+    assert "→ Wrap up immediately." in text
+
+
+def test_a_restored_session_does_not_repeat_a_band():
+    work = Work(total=1000)
+    assert work.until(510)
+    session = Session.restore(work.session.snapshot(), clock=work.clock)
+    work.run = session.open_run(work.prompt, run_id=work.run.run_id, deadline=work.run.deadline)
+    assert work.until(520) is None
+    assert "4 minutes" in work.until(755)
+
+
+def test_texts_are_options():
+    provider = DeadlineFeedback(remaining="{left} of {total}, hurry!", suggestions=["Run."])
+    text = Work(provider, total=1000).until(950)
+    assert "50 seconds of 16 minutes, hurry!" in text
+    assert "→ Run." in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"warning_threshold_seconds": -1},
+        {"thresholds": [0]},
+        {"remaining": "{seconds}"},
+        {"remaining": "x" * 300},
+        {"suggestions": "Run."},
+    ],
+)
+def test_wrong_options_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        DeadlineFeedback(**options)
+
+
+def test_it_is_enabled_by_name_and_asked_every_thirty_seconds():
+    work = Work(enable("deadline-feedback", steady=True), total=1000, trigger=None)
+    assert [bool(work.until(t)) for t in (0, 10, 29, 30, 59, 60)] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (1, "1 second"),
+        (60, "60 seconds"),
+        (119.9, "119 seconds"),
+        (120, "2 minutes"),
+        (3599, "59 minutes"),
+        (3600, "1 hour"),
+        (5400, "1.5 hours"),
+        (7200, "2 hours"),
+        (36000, "10 hours"),
+    ],
+)
+def test_durations_are_words(left, words):
+    work = Work(DeadlineFeedback(steady=True), total=100_000)
+    assert f"You have {words} remaining." in work.until(100_000 - left)
+
+
+@given(st.lists(st.floats(0, 2000), max_size=30), st.floats(1, 1500))
+def test_bands_only_narrow_and_none_is_told_twice(seconds, total):
+    work = Work(total=total)
+    for second in sorted(seconds):
+        work.until(max(second, work.run.active_seconds))
+    told = [f.observations[0].evidence for f in work.session[Feedback].all()]
+    bands = [float(evidence.split()[0]) for evidence in told]
+    assert bands == sorted(set(bands), reverse=True)
