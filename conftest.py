@@ -2,7 +2,8 @@
 
 In a page, a `python` block runs in the page's namespace, a block with a caption is written to a
 file of that name (`py`, `toml`, ...), and a `console` block runs its `$` lines beside these files
-and compares what they print; a last line `[N]` stands for exit status N. A `sh` block is for the reader's own shell and not run.
+and compares what they print; a last line `[N]` stands for exit status N. A `sh` block is for the
+reader's own shell and not run.
 """
 
 from __future__ import annotations
