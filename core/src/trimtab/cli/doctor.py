@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from trimtab.cli.checks import from_loading, from_metadata, from_setup, to_load
 from trimtab.cli.output import problem_json, say, say_json
 from trimtab.plugins.discovery import discover
 from trimtab.plugins.inventory import Entry, Problem
@@ -29,6 +28,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """Report problems; 1 where there is one that is not harmless."""
+    from trimtab.cli.checks import from_loading, from_metadata, from_setup, to_load
+
     inventory = discover()
     problems = [*inventory.problems, *from_metadata(inventory), *from_setup(options.config)]
     loaded = to_load(options.names, inventory, everything=options.all)

@@ -21,8 +21,8 @@ class LoadedProvider:
     """One validated provider of one prompt.
 
     An object that satisfies its kind's protocol has its methods here, which take ``context=``
-    by keyword; an object that marks its hooks itself has them in `hooks`, which take the context
-    by position. It has one or the other, never both, and may have run hooks besides.
+    by keyword, `check` by position; an object that marks its hooks itself has them in `hooks`,
+    by position too. It has one or the other, never both, and may have run hooks besides.
 
     Attributes:
         source: where it comes from.

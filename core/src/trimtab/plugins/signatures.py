@@ -36,8 +36,14 @@ def _fault(parameter: inspect.Parameter) -> str:
     return ""
 
 
-def check_keyword(method: Callable[..., Any], name: str, who: str) -> None:
-    """Hold a protocol's method against a call ``NAME(context=…)``.
+def check_call(method: Callable[..., Any], name: str, who: str, *, by_keyword: bool) -> None:
+    """Hold a protocol's method against the call that core makes.
+
+    Args:
+        method: the bound method.
+        name: its name in the protocol.
+        who: the provider, for the message.
+        by_keyword: whether it is called as ``NAME(context=…)``, else as ``NAME(context)``.
 
     Raises:
         ProviderInvalid: it can't be called so.
@@ -47,11 +53,11 @@ def check_keyword(method: Callable[..., Any], name: str, who: str) -> None:
     except (TypeError, ValueError):
         return  # built in C, or hiding its signature
     try:
-        signature.bind(context=None)
+        signature.bind(context=None) if by_keyword else signature.bind(None)
     except TypeError as error:
+        line = f"def {name}(self, {'*, ' * by_keyword}context): …"
         raise ProviderInvalid(
-            f"{name} of the {who} can't be called as {name}(context=…): {error}; "
-            f"write: def {name}(self, *, context): …"
+            f"{name} of the {who} can't be called with a context: {error}; write: {line}"
         ) from None
 
 

@@ -15,7 +15,7 @@ from trimtab.plugins.names import describe, plain
 from trimtab.plugins.provider import LoadedProvider, Method
 from trimtab.plugins.selection import WORDS
 from trimtab.plugins.settings import FeedbackProviderConfig, ProviderConfig
-from trimtab.plugins.signatures import check_keyword, check_synchronous
+from trimtab.plugins.signatures import check_call, check_synchronous
 from trimtab.plugins.source import Kind, Source
 from trimtab.runtime.host import DecisionPoint
 
@@ -114,7 +114,7 @@ def _protocol_methods(kind: Kind, instance: Any, who: str, *, optional: bool) ->
     for name, method in methods.items():
         if kind is not Kind.COMPLETION:
             check_synchronous(method, name, who)
-        check_keyword(method, name, who)
+        check_call(method, name, who, by_keyword=kind is not Kind.COMPLETION)
     return methods
 
 
