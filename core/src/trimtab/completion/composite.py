@@ -13,6 +13,7 @@ from trimtab.completion.types import (
     TaskCompletionContext,
     TaskCompletionResult,
 )
+from trimtab.convert import as_tuple
 
 
 def _some(_: object, __: object, value: tuple[TaskCompletionChecker, ...]) -> None:
@@ -29,7 +30,7 @@ class CompositeChecker:
         all_must_pass: True: the first incomplete decides; False: the first ok decides.
     """
 
-    checkers: tuple[TaskCompletionChecker, ...] = attrs.field(converter=tuple, validator=_some)
+    checkers: tuple[TaskCompletionChecker, ...] = attrs.field(converter=as_tuple, validator=_some)
     all_must_pass: bool = True
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import attrs
 
+from trimtab.convert import as_tuple
 from trimtab.plugins.source import Source
 from trimtab.session.events import Event, ToolInvoked
 
@@ -76,8 +77,8 @@ class Feedback(Event):
 
     provider_name: str = ""
     summary: str
-    observations: tuple[Observation, ...] = attrs.field(default=(), converter=tuple)
-    suggestions: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    observations: tuple[Observation, ...] = attrs.field(default=(), converter=as_tuple)
+    suggestions: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
     severity: Severity = attrs.field(
         default="info", validator=attrs.validators.in_(("info", "caution", "warning"))
     )

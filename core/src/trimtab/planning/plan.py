@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from trimtab.convert import as_tuple
+
 DONE_STATUSES = frozenset({"done", "completed", "skipped", "cancelled"})
 
 
@@ -42,7 +44,7 @@ class Plan:
         objective: what the plan is for.
     """
 
-    steps: tuple[PlanStep, ...] = attrs.field(default=(), converter=tuple)
+    steps: tuple[PlanStep, ...] = attrs.field(default=(), converter=as_tuple)
     objective: str = ""
 
     @property

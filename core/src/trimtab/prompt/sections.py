@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import attrs
 
+from trimtab.convert import as_tuple
 from trimtab.errors import PromptError
 from trimtab.prompt.generics import type_argument
 from trimtab.prompt.rendering import render_section
@@ -55,7 +56,7 @@ class MarkdownSection(Generic[Params]):
     title: str = attrs.field(validator=attrs.validators.min_len(1))
     template: str
     enabled: bool | Callable[..., bool] = True
-    tools: tuple[Tool[Any, Any], ...] = attrs.field(default=(), converter=tuple)
+    tools: tuple[Tool[Any, Any], ...] = attrs.field(default=(), converter=as_tuple)
 
     @property
     def params_type(self) -> type[Params] | None:

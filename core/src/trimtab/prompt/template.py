@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import attrs
 
+from trimtab.convert import as_tuple
 from trimtab.errors import PromptError
 from trimtab.plugins.settings import (
     CompletionCheckerConfig,
@@ -93,7 +94,7 @@ class PromptTemplate(Generic[Output]):
     ns: str = attrs.field(validator=attrs.validators.min_len(1))
     key: str = attrs.field(validator=attrs.validators.min_len(1))
     sections: tuple[MarkdownSection[Any], ...] = attrs.field(
-        default=(), converter=tuple, validator=_sections
+        default=(), converter=as_tuple, validator=_sections
     )
     _name: str | None = attrs.field(kw_only=True, default=None)
     guidance_providers: tuple[GuidanceProviderConfig, ...] = attrs.field(
@@ -109,8 +110,10 @@ class PromptTemplate(Generic[Output]):
     feedback_delivery: FeedbackDelivery = attrs.field(
         kw_only=True, default="first", validator=attrs.validators.in_(("first", "all"))
     )
-    tools: tuple[Tool[Any, Any], ...] = attrs.field(kw_only=True, default=(), converter=tuple)
-    tool_profiles: tuple[ToolProfile, ...] = attrs.field(kw_only=True, default=(), converter=tuple)
+    tools: tuple[Tool[Any, Any], ...] = attrs.field(kw_only=True, default=(), converter=as_tuple)
+    tool_profiles: tuple[ToolProfile, ...] = attrs.field(
+        kw_only=True, default=(), converter=as_tuple
+    )
     output_type: type[Output] | None = attrs.field(kw_only=True, default=None)
 
     @property
