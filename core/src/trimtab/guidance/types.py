@@ -126,7 +126,7 @@ class GuidanceContext:
         return self.run.prompt
 
     @property
-    def rendered_prompt(self) -> RenderedPrompt | None:
+    def rendered_prompt(self) -> RenderedPrompt[Any] | None:
         """The prompt as last rendered, None before the first time."""
         return self.run.rendered
 
