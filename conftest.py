@@ -43,6 +43,12 @@ def corpus() -> Path:
     return Path(folder)
 
 
+@pytest.fixture
+def unmeasured() -> dict[str, str]:
+    """The environment for a child process whose imports count: without coverage's own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An empty folder where the examples of one page run, with its `site` importable."""
