@@ -1,1 +1,5 @@
 """Completion check for LLM agents: no stop while steps of the plan are open."""
+
+from trimtab_plan_based_checker.checker import PlanBasedChecker
+
+__all__ = ["PlanBasedChecker"]

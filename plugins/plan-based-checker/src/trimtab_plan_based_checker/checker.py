@@ -1,0 +1,151 @@
+"""The checker: an agent may stop when no step of its plan is open (seed 003)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import attrs
+
+from trimtab import (
+    Outcome,
+    Plan,
+    RunContext,
+    TaskCompletionContext,
+    TaskCompletionResult,
+    ToolInvoked,
+    UserMessage,
+    hookimpl,
+    quote,
+    shorten,
+)
+from trimtab.trajectory import MessageRecord
+from trimtab_plan_based_checker.seen import SeenPlan
+from trimtab_plan_based_checker.steps import Step, steps_of
+
+NAME = "plan-based-checker"
+SHOWN = 3
+LONGEST_SHOWN = 60
+LONGEST_MESSAGE = 300
+LONGEST_TEXT = 500
+MESSAGE = (
+    "{steps} not yet done. {open} of {total} steps of the plan are open: complete them, or take"
+    " out of the plan those that are no longer needed, before you finish."
+)
+
+
+def _plan_type(value: type[Any] | str | None) -> type[Any]:
+    """Return the class that ``"module:Class"`` names; the core's `Plan` where there is none."""
+    if value is None:
+        return Plan
+    if isinstance(value, str):
+        module, _, name = value.partition(":")
+        try:
+            value = getattr(import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(f"plan_type {value!r} can't be imported: {error}") from error
+    if not isinstance(value, type):
+        raise ValueError(f"plan_type must be a class or 'module:Class', not {value!r}")
+    return value
+
+
+def _message(_: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if len(value) > LONGEST_MESSAGE:
+        raise ValueError(f"{attribute.name} must have at most {LONGEST_MESSAGE} characters")
+    try:
+        value.format(steps="", open=0, total=0)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"{attribute.name} knows {{steps}}, {{open}} and {{total}}") from error
+
+
+@attrs.frozen
+class PlanBasedChecker:
+    """Sends the agent back while its plan has open steps (seed 003).
+
+    The plan is the latest record of `plan_type` in the session. Where there is none it is the
+    one that the agent keeps with its host's tools: TodoWrite, TaskCreate and TaskUpdate,
+    update_plan, write_todos. Without any plan the agent may stop.
+
+    Args:
+        plan_type: attrs class, dataclass or dict type of the plans in the session, or
+            ``"module:Class"``; `trimtab.Plan` where None. Steps are objects or mappings.
+        from_tools: whether plans kept with the host's tools count.
+        message: what the agent reads, with ``{steps}``, ``{open}`` and ``{total}``.
+
+    Raises:
+        ValueError: an option is wrong.
+    """
+
+    plan_type: type[Any] = attrs.field(default=None, converter=_plan_type)
+    from_tools: bool = attrs.field(default=True, kw_only=True)
+    message: str = attrs.field(default=MESSAGE, kw_only=True, validator=_message)
+
+    name = NAME
+
+    @hookimpl
+    def run_opened(self, context: RunContext) -> None:
+        """Watch the run for plans."""
+        if self.from_tools:
+            context.trajectory.attach(NAME, SeenPlan())
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
+        """Return ok, or incomplete with the titles of the first open steps."""
+        steps = self._steps(context)
+        if steps is None:
+            return TaskCompletionResult.unverified("the plan in the session has no steps to read")
+        if not steps:
+            return TaskCompletionResult.ok("No plan has been created.")
+        if all(step.done is None for step in steps):
+            return TaskCompletionResult.unverified("the plan doesn't say which steps are done")
+        return self._verdict(steps)
+
+    def _verdict(self, steps: Sequence[Step]) -> TaskCompletionResult:
+        left = [step for step in steps if not step.done]
+        if not left:
+            return TaskCompletionResult.ok(f"All {len(steps)} steps of the plan are done.")
+        text = self.message.format(steps=_named(left), open=len(left), total=len(steps))
+        done = len(steps) - len(left)
+        return TaskCompletionResult.incomplete(
+            shorten(text, LONGEST_TEXT), progress=f"{done}/{len(steps)}"
+        )
+
+    def _steps(self, context: TaskCompletionContext) -> Sequence[Step] | None:
+        plan = context.session[self.plan_type].latest()
+        steps = () if plan is None else steps_of(plan)
+        if steps or steps is None or not self.from_tools:
+            return steps
+        seen = _seen(context)
+        return seen.steps if seen.current else ()
+
+
+def _seen(context: TaskCompletionContext) -> SeenPlan:
+    """Return the plan seen in the run; told from the record where nobody has watched it."""
+    watched = context.trajectory.projection(NAME)
+    if isinstance(watched, SeenPlan):
+        return watched
+    seen = SeenPlan()
+    for event in _record(context):
+        if isinstance(event, UserMessage):
+            seen.user_spoke(MessageRecord(event.text, event.notification))
+        elif event.outcome is Outcome.OK:
+            seen.take(event)
+    return seen
+
+
+def _record(context: TaskCompletionContext) -> list[ToolInvoked | UserMessage]:
+    """Return the messages and calls of the run, in the order in which they came."""
+    session, run_id = context.session, context.run.run_id
+    events = [*session[UserMessage].all(), *session[ToolInvoked].all()]
+    own = (event for event in events if event.run_id == run_id)
+    return sorted(own, key=lambda event: event.elapsed or 0.0)
+
+
+def _named(steps: Sequence[Step]) -> str:
+    """Return ``Steps 'a' and 'b' are``: at most three, shortened, then ``...``."""
+    shown = [f"'{quote(step.title, LONGEST_SHOWN)[1:-1]}'" for step in steps[:SHOWN]]
+    if len(steps) == 1:
+        return f"Step {shown[0]} is"
+    if len(steps) > SHOWN:
+        return f"Steps {', '.join(shown)}... are"
+    return f"Steps {', '.join(shown[:-1])} and {shown[-1]} are"
