@@ -19,7 +19,7 @@ from trimtab.session.events import (
     ToolInvoked,
     UserMessage,
 )
-from trimtab_replay.recording import Entry, Item, Stop
+from trimtab_replay.recording import Entry, Item, Stop, Unknown
 from trimtab_replay.values import as_text
 
 
@@ -39,6 +39,9 @@ class Answer:
     def error(self) -> str | None:
         return None if self.outcome is Outcome.OK else as_text(self.result)
 
+
+STRAY = "answer without a call"
+"""Kind of the `Unknown` item that an answer becomes whose call is not in the recording."""
 
 UNANSWERED = Answer(outcome=Outcome.INTERRUPTED, evidence=Evidence.UNKNOWN)
 
@@ -62,11 +65,7 @@ class _Turn:
     reasoning: list[str] = attrs.field(factory=list)
     calls: list[_Call] = attrs.field(factory=list)
     usage: Usage | None = None
-    stops: bool = False
-
-    @property
-    def is_stop(self) -> bool:
-        return self.stops and bool(self.text) and not self.calls
+    stop: Stop | None = None
 
 
 @attrs.define
@@ -112,12 +111,12 @@ class Assembler:
         usage: Usage | None = None,
         at: datetime | None = None,
         caller: Caller = Caller.MODEL,
-        stops: bool = False,
+        stop: Stop | None = None,
     ) -> None:
         """Open a turn, or go on with the open one where `key` is its key.
 
-        A turn of any other `caller` than the model holds calls only. Where `stops`, a response
-        with text and without calls is a stop.
+        A turn of any other `caller` than the model holds calls only. A response with text and
+        without calls is followed by `stop`.
         """
         turn = self._turn
         if turn is None or key is None or key != turn.key:
@@ -125,7 +124,7 @@ class Assembler:
         turn.text += [text] if text else []
         turn.reasoning += [reasoning] if reasoning else []
         turn.usage = usage or turn.usage
-        turn.stops = turn.stops or stops
+        turn.stop = stop or turn.stop
 
     def call(self, tool: str, params: Any, call_id: str = "") -> str:
         """Add a call to the open turn, or to one of its own, and return its id."""
@@ -138,6 +137,10 @@ class Assembler:
         turn.calls.append(call)
         return call_id
 
+    def waits(self, call_id: str) -> bool:
+        """Whether a call of that id waits for its answer."""
+        return call_id in self._waiting
+
     def oldest(self, tool: str = "") -> str:
         """Return the id of the call that waits longest, of `tool` where given; "" for none.
 
@@ -146,15 +149,16 @@ class Assembler:
         waiting = (i for i, each in self._waiting.items() if tool in {"", each.call.tool})
         return next(waiting, "")
 
-    def answer(self, call_id: str, answer: Answer) -> bool:
-        """Give a call its answer; return False where no call of that id waits for one."""
+    def answer(self, call_id: str, answer: Answer) -> None:
+        """Give a call its answer; where no call of that id waits, the answer is passed through."""
         call = self._waiting.pop(call_id, None)
         if call is None:
-            return False
+            data = {"call_id": call_id, "result": answer.result}
+            self._ready.append(Entry(Unknown(kind=STRAY, data=data), self._last))
+            return
         call.answer = answer
         if self._turn is None or call.turn != self._turn.number:
             self._end(call)
-        return True
 
     def close_turn(self) -> None:
         """Close the open turn: nothing more belongs to it but late answers."""
@@ -166,8 +170,8 @@ class Assembler:
         for call in turn.calls:
             if call.answer is not None:
                 self._end(call)
-        if turn.is_stop:
-            self._ready.append(Entry(Stop(), self._last))
+        if turn.stop is not None and turn.text and not turn.calls:
+            self._ready.append(Entry(turn.stop, self._last))
 
     def finish(self, items: Iterable[Item] = ()) -> list[Entry]:
         """Close everything, add the last `items`, and return what is ready."""

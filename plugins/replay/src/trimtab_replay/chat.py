@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -10,7 +10,7 @@ import attrs
 from trimtab.runtime.budget import Usage
 from trimtab.session.events import Evidence
 from trimtab_replay.assembler import Answer, Assembler
-from trimtab_replay.recording import Entry, Item
+from trimtab_replay.recording import Entry, Item, Stop
 from trimtab_replay.values import (
     arguments,
     as_dict,
@@ -24,6 +24,11 @@ from trimtab_replay.values import (
 )
 
 Message = dict[str, Any]
+Requested = tuple[str, Any, str]
+"""A call as a message asks for it: tool, arguments, id."""
+
+
+STOP = Stop()
 
 
 def unflagged(message: Message) -> Answer:
@@ -35,6 +40,17 @@ def unflagged(message: Message) -> Answer:
     )
 
 
+def requested(message: Message) -> Iterator[Requested]:
+    """Yield tool, arguments and id of each call in an assistant's message."""
+    for call in dicts(message.get("tool_calls")):
+        function = as_dict(call.get("function")) or as_dict(call.get("custom"))
+        params = function.get("arguments", function.get("input"))
+        yield named(function.get("name")), arguments(params), named(call.get("id"))
+    legacy = as_dict(message.get("function_call"))
+    if legacy:
+        yield named(legacy.get("name")), arguments(legacy.get("arguments")), ""
+
+
 @attrs.frozen
 class Chat:
     """How one format uses chat messages.
@@ -42,12 +58,14 @@ class Chat:
     Args:
         skip: is told what can't be read.
         answer: makes the answer of a tool message.
-        stops: whether a response without calls ends the agent's turn.
+        stop: what a response without calls is: the end of the agent's turn, or None.
+        calls: finds the calls in an assistant's message.
     """
 
     skip: Callable[[str], None]
     answer: Callable[[Message], Answer] = unflagged
-    stops: bool = True
+    stop: Stop | None = STOP
+    calls: Callable[[Message], Iterable[Requested]] = requested
 
     def entries(self, messages: Any, end: tuple[Item, ...] = ()) -> Iterator[Entry]:
         """Yield what happened in `messages`, an array, and then `end`."""
@@ -74,32 +92,19 @@ class Chat:
             self.skip(f"message of role {as_text(role)[:40]!r}")
 
     def _respond(self, assembler: Assembler, message: Message) -> None:
-        calls = list(requested(message))
         assembler.respond(
             text=said(message.get("content")),
             reasoning=named(message.get("reasoning_content")) or named(message.get("reasoning")),
             usage=usage(as_dict(message.get("usage"))),
             at=as_time(message.get("timestamp")),
-            stops=self.stops,
+            stop=self.stop,
         )
-        for tool, params, call_id in calls:
+        for tool, params, call_id in self.calls(message):
             assembler.call(tool, params, call_id)
 
     def _answer(self, assembler: Assembler, message: Message) -> None:
         call_id = named(message.get("tool_call_id")) or assembler.oldest(named(message.get("name")))
-        if not assembler.answer(call_id, self.answer(message)):
-            self.skip(f"result of a call that is not there: {call_id[:80]!r}")
-
-
-def requested(message: Message) -> Iterator[tuple[str, Any, str]]:
-    """Yield tool, arguments and id of each call in an assistant's message."""
-    for call in dicts(message.get("tool_calls")):
-        function = as_dict(call.get("function")) or as_dict(call.get("custom"))
-        params = function.get("arguments", function.get("input"))
-        yield named(function.get("name")), arguments(params), named(call.get("id"))
-    legacy = as_dict(message.get("function_call"))
-    if legacy:
-        yield named(legacy.get("name")), arguments(legacy.get("arguments")), ""
+        assembler.answer(call_id, self.answer(message))
 
 
 def usage(told: dict[str, Any]) -> Usage | None:

@@ -104,6 +104,18 @@ class Source:
                 self.skip(parsed.change, line)
             yield Row(line, parsed.value)
 
+    @property
+    def sample(self) -> Any:
+        """The first line's value of a line format, else the document; to sniff at."""
+        return self.first_rows[0] if self.first_rows else self.document
+
+    def documents(self) -> Iterator[Row]:
+        """Yield every document: each line of a line format, else the one that the file is."""
+        if len(self.first_rows) > 1:
+            yield from self.rows()
+        elif self.document is not None:
+            yield Row(1, self.document)
+
     def skip(self, what: str, line: int | None = None) -> None:
         """Report a part that is not read; after the first 20 of a file only their number."""
         self._skipped += 1

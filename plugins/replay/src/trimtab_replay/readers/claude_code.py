@@ -16,7 +16,17 @@ from trimtab.session.events import Outcome
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording, Stop
 from trimtab_replay.source import Row, Source
-from trimtab_replay.values import as_dict, as_float, as_int, as_time, dicts, flattened, named, said
+from trimtab_replay.values import (
+    as_dict,
+    as_float,
+    as_int,
+    as_text,
+    as_time,
+    dicts,
+    flattened,
+    named,
+    said,
+)
 
 _REFUSED = (
     "The user doesn't want to proceed with this tool use",
@@ -26,6 +36,7 @@ _REFUSED = (
 _CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call")
 _INVALID = ("InputValidationError", "No such tool available")
 _HARNESS = ("<local-command-", "<command-name>", "<task-notification>", "[Request interrupted")
+_FINAL = {"", "end_turn", "stop_sequence"}
 _CONTENT_ROWS = {"user", "assistant"}
 
 
@@ -92,9 +103,9 @@ class _File:
     def _streamed(
         self, main: _Chain, first: dict[str, Any], rows: Iterator[tuple[_Chain, dict[str, Any]]]
     ) -> Iterator[Entry]:
-        _read_row(main, first, self.source)
+        _read_row(main, first)
         for chain, row in rows:
-            _read_row(chain, row, self.source)
+            _read_row(chain, row)
             if chain is main:
                 yield from chain.assembler.take()
             else:
@@ -119,7 +130,7 @@ class _File:
             return row
         if row["type"] in _CONTENT_ROWS and _has_content(row.get("message")):
             return row
-        if "message" in row or row["type"] in _CONTENT_ROWS:
+        if row["type"] in _CONTENT_ROWS or ("message" in row and not _is_dump(row["type"])):
             self.source.skip(f"row of type {row['type']!r} in an unknown shape", numbered.line)
         return None
 
@@ -140,11 +151,16 @@ class _File:
         return root or "sidechain"
 
 
+def _is_dump(kind: str) -> bool:
+    """Newer versions keep whole requests between the rows."""
+    return kind.startswith("api-request")
+
+
 def _has_content(message: Any) -> bool:
     return isinstance(message, dict) and isinstance(message.get("content"), (str, list))
 
 
-def _read_row(chain: _Chain, row: dict[str, Any], source: Source) -> None:
+def _read_row(chain: _Chain, row: dict[str, Any]) -> None:
     if row.get("subtype") == "compact_boundary" or row.get("isCompactSummary") is True:
         _read_compaction(chain, row)
         return
@@ -152,7 +168,7 @@ def _read_row(chain: _Chain, row: dict[str, Any], source: Source) -> None:
     if row["type"] == "assistant":
         _read_response(chain.assembler, row)
     elif row["type"] == "user":
-        _read_user(chain.assembler, row, source)
+        _read_user(chain.assembler, row)
 
 
 def _read_compaction(chain: _Chain, row: dict[str, Any]) -> None:
@@ -180,7 +196,7 @@ def _read_response(assembler: Assembler, row: dict[str, Any]) -> None:
         reasoning="\n".join(named(block.get("thinking")) for block in blocks),
         usage=_usage(as_dict(message.get("usage"))),
         at=as_time(row.get("timestamp")),
-        stops=message.get("stop_reason") in {None, "end_turn", "stop_sequence"},
+        stop=Stop() if as_text(message.get("stop_reason")) in _FINAL else None,
     )
     for block in blocks:
         if block.get("type") == "tool_use":
@@ -194,13 +210,11 @@ def _usage(usage: dict[str, Any]) -> Usage | None:
     return Usage(sum(as_int(usage.get(key)) for key in read), as_int(usage.get("output_tokens")))
 
 
-def _read_user(assembler: Assembler, row: dict[str, Any], source: Source) -> None:
+def _read_user(assembler: Assembler, row: dict[str, Any]) -> None:
     content = row["message"]["content"]
     results = [block for block in dicts(content) if block.get("type") == "tool_result"]
     for block in results:
-        call_id = named(block.get("tool_use_id"))
-        if not assembler.answer(call_id, _answer(block, row)):
-            source.skip(f"result of a call that is not in the file: {call_id[:80]!r}")
+        assembler.answer(named(block.get("tool_use_id")), _answer(block, row))
     text = said(content)
     if text and not results and row.get("isMeta") is not True:
         notification = text.startswith(_HARNESS)

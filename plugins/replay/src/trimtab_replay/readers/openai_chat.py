@@ -9,9 +9,10 @@ from trimtab_replay.assembler import Assembler
 from trimtab_replay.chat import Chat, offered
 from trimtab_replay.recording import Entry, Recording
 from trimtab_replay.source import Row, Source
-from trimtab_replay.values import as_dict, as_list, named
+from trimtab_replay.values import as_dict, as_list, as_text, dicts, named
 
 _IDS = ("id", "session_id", "conversation_id", "thread_id")
+_FOREIGN = {"tool_use", "tool_result", "toolCall"}
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 
 
@@ -63,15 +64,18 @@ class OpenAIChat:
 
 
 def _fed(source: Source, rows: Iterator[Row]) -> Iterator[Entry]:
-    assembler = Assembler()
+    assembler, chat = Assembler(), Chat(source.skip)
     for row in rows:
-        Chat(lambda what, line=row.line: source.skip(what, line)).feed(assembler, row.value)
+        chat.feed(assembler, row.value)
         yield from assembler.take()
     yield from assembler.finish()
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and named(value.get("role")) in _ROLES and "content" in value
+    if not isinstance(value, dict) or named(value.get("role")) not in _ROLES:
+        return False
+    blocks = (block.get("type") for block in dicts(value.get("content")))
+    return "content" in value and _FOREIGN.isdisjoint(map(as_text, blocks))
 
 
 def _is_chat(value: Any) -> bool:

@@ -1,0 +1,103 @@
+"""mini-swe-agent: chat messages, with the exit code in the head of each result.
+
+Version 1.1 asks by tool calls; before it the one command stood in a fenced block and the result
+came as the next user message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from trimtab.session.events import Evidence, Outcome
+from trimtab_replay.assembler import Answer, Assembler
+from trimtab_replay.chat import Chat, Message, requested
+from trimtab_replay.recording import Entry, Recording, RunEnd
+from trimtab_replay.source import Source
+from trimtab_replay.values import as_dict, as_list, as_text, as_time, named, said
+
+_RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,9})</returncode>")
+_FENCED = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
+_COMMAND_ID = "command"
+
+
+class MiniSweAgent:
+    """Reads mini-swe-agent trajectories."""
+
+    name: ClassVar[str] = "mini-swe-agent"
+
+    def sniff(self, source: Source) -> float:
+        """Look for its name, or its results."""
+        document = as_dict(source.sample)
+        if named(document.get("trajectory_format")).startswith("mini-swe-agent"):
+            return 1.0
+        is_ours = "info" in document and any(map(_is_result, as_list(document.get("messages"))))
+        return 0.8 * is_ours
+
+    def read(self, source: Source) -> Iterator[Recording]:
+        """Yield one recording a document."""
+        for row in source.documents():
+            document = as_dict(row.value)
+            status = as_text(as_dict(document.get("info")).get("exit_status"))
+            yield Recording(
+                id=named(document.get("instance_id")) or source.stem.removesuffix(".traj"),
+                path=source.path,
+                reader=self.name,
+                entries=_entries(document.get("messages"), status, source),
+                profile="mini-swe-agent",
+                parallel_calls=False,
+                meta={"exit_status": status},
+            )
+
+
+def _is_result(message: Any) -> bool:
+    return bool(_RETURN_CODE.match(said(as_dict(message).get("content"))))
+
+
+def _entries(messages: Any, status: str, source: Source) -> Iterator[Entry]:
+    assembler, chat = Assembler(), Chat(source.skip, _answer, stop=None, calls=_calls)
+    for message in as_list(messages):
+        told = as_dict(message)
+        if told.get("role") == "user" and assembler.waits(_COMMAND_ID) and _is_result(told):
+            assembler.answer(_COMMAND_ID, _answer(told))
+        elif told.get("role") == "exit":
+            _submit(assembler, told)
+        else:
+            chat.feed(assembler, _timed(told))
+        yield from assembler.take()
+    yield from assembler.finish([RunEnd(reason=status)])
+
+
+def _submit(assembler: Assembler, message: Message) -> None:
+    """The last command ends the run, and what it printed stands in the exit message."""
+    submitted = assembler.oldest()
+    if submitted:
+        result = message.get("content")
+        assembler.answer(submitted, Answer(result=result, evidence=Evidence.UNKNOWN))
+
+
+def _timed(message: Message) -> Message:
+    time = as_dict(message.get("extra")).get("timestamp")
+    return message if time is None else {**message, "timestamp": time}
+
+
+def _calls(message: Message) -> Iterator[tuple[str, Any, str]]:
+    if message.get("tool_calls"):
+        yield from requested(message)
+        return
+    commands = _FENCED.findall(said(message.get("content")))
+    if len(commands) == 1:
+        yield "bash", {"command": commands[0].strip()}, _COMMAND_ID
+
+
+def _answer(message: Message) -> Answer:
+    text = said(message.get("content"))
+    code = _RETURN_CODE.match(text)
+    failed = text.lstrip().startswith("<exception") if code is None else int(code[1]) != 0
+    return Answer(
+        result=text,
+        outcome=Outcome.ERROR if failed else Outcome.OK,
+        evidence=Evidence.UNKNOWN if code is None and not failed else Evidence.DERIVED,
+        at=as_time(message.get("timestamp")),
+    )

@@ -1,0 +1,74 @@
+"""Items of OpenAI's Responses API: an array, a response, a request with both, or line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from trimtab_replay.assembler import Assembler
+from trimtab_replay.chat import offered
+from trimtab_replay.recording import Entry, Recording
+from trimtab_replay.responses import Responses, is_item, kind_of
+from trimtab_replay.source import Source
+from trimtab_replay.values import as_dict, as_list, named
+
+
+class OpenAIResponses:
+    """Reads Responses items."""
+
+    name: ClassVar[str] = "openai-responses"
+
+    def sniff(self, source: Source) -> float:
+        """Look for items of the types that only this API has."""
+        rows = source.first_rows
+        if len(rows) > 1:
+            return 0.5 * any(is_item(row) or any(map(is_item, _items(row))) for row in rows)
+        return 0.5 * any(map(is_item, _items(source.sample)[:20]))
+
+    def read(self, source: Source) -> Iterator[Recording]:
+        """Yield one recording a document; items line by line are one recording."""
+        if len(source.first_rows) > 1 and any(map(is_item, source.first_rows)):
+            items = (row.value for row in source.rows())
+            yield self._recording(source, {}, source.stem, _entries(source, items))
+            return
+        for row in source.documents():
+            head = as_dict(row.value)
+            default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
+            name = named(head.get("id")) or default
+            entries = _entries(source, iter(_items(row.value)))
+            yield self._recording(source, head, name, entries)
+
+    def _recording(
+        self, source: Source, head: dict[str, Any], name: str, entries: Iterator[Entry]
+    ) -> Recording:
+        parallel = head.get("parallel_tool_calls")
+        return Recording(
+            id=name,
+            path=source.path,
+            reader=self.name,
+            entries=entries,
+            parallel_calls=parallel if isinstance(parallel, bool) else True,
+            tools=offered(head.get("tools")),
+        )
+
+
+def _items(document: Any) -> list[Any]:
+    if isinstance(document, list):
+        return document
+    head = as_dict(document)
+    return [
+        *as_list(head.get("input")),
+        *as_list(head.get("output")),
+        *as_list(head.get("items")),
+        *as_list(head.get("data")),
+    ]
+
+
+def _entries(source: Source, items: Iterator[Any]) -> Iterator[Entry]:
+    assembler = Assembler()
+    responses = Responses(assembler)
+    for item in items:
+        if not isinstance(item, dict) or not responses.feed(item):
+            source.skip(f"item of type {kind_of(item)!r}")
+        yield from assembler.take()
+    yield from assembler.finish()

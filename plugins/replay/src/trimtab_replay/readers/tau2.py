@@ -1,0 +1,121 @@
+"""tau2-bench results: ``simulations`` with messages; the simulated user calls tools too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from trimtab.session.events import Caller, Evidence, Outcome
+from trimtab_replay.assembler import Answer, Assembler
+from trimtab_replay.chat import usage
+from trimtab_replay.recording import Entry, Recording, RunEnd, Stop
+from trimtab_replay.source import Source
+from trimtab_replay.values import (
+    arguments,
+    as_dict,
+    as_list,
+    as_text,
+    as_time,
+    dicts,
+    named,
+    said,
+)
+
+
+class Tau2:
+    """Reads tau2-bench results."""
+
+    name: ClassVar[str] = "tau2"
+
+    def sniff(self, source: Source) -> float:
+        """Look for simulations."""
+        return float(any(map(_is_simulation, _simulations(source.sample)[:3])))
+
+    def read(self, source: Source) -> Iterator[Recording]:
+        """Yield one recording a simulation."""
+        for row in source.documents():
+            for number, simulation in enumerate(_simulations(row.value)):
+                if _is_simulation(simulation):
+                    default = f"{as_text(simulation.get('task_id'))}.{number}"
+                    yield self._recording(source, simulation, default)
+                else:
+                    source.skip(f"simulation {number} has no messages", row.line)
+
+    def _recording(self, source: Source, simulation: dict[str, Any], default: str) -> Recording:
+        reason = as_text(simulation.get("termination_reason"))
+        reward = as_dict(simulation.get("reward_info")).get("reward")
+        return Recording(
+            id=named(simulation.get("id")) or default,
+            path=source.path,
+            reader=self.name,
+            entries=_entries(simulation["messages"], reason, source),
+            profile="tau2",
+            parallel_calls=True,
+            meta={"reward": reward, "termination_reason": reason},
+        )
+
+
+def _simulations(document: Any) -> list[Any]:
+    return as_list(as_dict(document).get("simulations"))
+
+
+def _is_simulation(value: Any) -> bool:
+    return isinstance(as_dict(value).get("messages"), list)
+
+
+def _entries(messages: list[Any], reason: str, source: Source) -> Iterator[Entry]:
+    assembler = Assembler()
+    for number, message in enumerate(messages):
+        if not _read(assembler, as_dict(message)):
+            source.skip(f"message {number} has no known role")
+        yield from assembler.take()
+    yield from assembler.finish([RunEnd(reason=reason)] if reason else [])
+
+
+def _read(assembler: Assembler, message: dict[str, Any]) -> bool:
+    role = message.get("role")
+    if role == "tool":
+        assembler.answer(named(message.get("id")), _answer(message))
+    elif role == "assistant":
+        _respond(assembler, message)
+    elif role == "user":
+        _listen(assembler, message)
+    else:
+        return role == "system"
+    return True
+
+
+def _respond(assembler: Assembler, message: dict[str, Any]) -> None:
+    assembler.respond(
+        text=said(message.get("content")),
+        reasoning=named(message.get("reasoning")),
+        usage=usage(as_dict(message.get("usage"))),
+        at=as_time(message.get("timestamp")),
+        stop=Stop(awaiting_user=True),
+    )
+    _call(assembler, message)
+
+
+def _listen(assembler: Assembler, message: dict[str, Any]) -> None:
+    text, at = said(message.get("content")), as_time(message.get("timestamp"))
+    if text:
+        assembler.user(text, at)
+    if message.get("tool_calls"):
+        assembler.respond(at=at, caller=Caller.USER)
+        _call(assembler, message)
+
+
+def _call(assembler: Assembler, message: dict[str, Any]) -> None:
+    for call in dicts(message.get("tool_calls")):
+        params = arguments(call.get("arguments"))
+        assembler.call(named(call.get("name")), params, named(call.get("id")))
+
+
+def _answer(message: dict[str, Any]) -> Answer:
+    error = message.get("error")
+    return Answer(
+        result=message.get("content"),
+        outcome=Outcome.ERROR if error is True else Outcome.OK,
+        evidence=Evidence.FLAG if isinstance(error, bool) else Evidence.UNKNOWN,
+        at=as_time(message.get("timestamp")),
+    )

@@ -1,0 +1,78 @@
+"""Who&When: histories of Magentic-One runs; a call is a request in words to another agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import attrs
+
+from trimtab.session.events import Evidence
+from trimtab_replay.assembler import Answer, Assembler
+from trimtab_replay.recording import Entry, Recording, RunEnd
+from trimtab_replay.source import Source
+from trimtab_replay.values import as_dict, as_list, as_text, dicts, named
+
+_REQUEST = re.compile(r"Orchestrator \(-> (?P<agent>[^)]{1,100})\)")
+_THOUGHT = "Orchestrator (thought)"
+_END = "Orchestrator (termination condition)"
+_FACTS = ("mistake_agent", "mistake_step", "mistake_reason", "is_corrected")
+
+
+class WhoAndWhen:
+    """Reads Who&When's histories."""
+
+    name: ClassVar[str] = "who-and-when"
+
+    def sniff(self, source: Source) -> float:
+        """Look for an orchestrator in the history."""
+        history = as_list(as_dict(source.sample).get("history"))
+        return float(any(named(turn.get("role")) == _THOUGHT for turn in dicts(history)[:20]))
+
+    def read(self, source: Source) -> Iterator[Recording]:
+        """Yield one recording a document."""
+        for row in source.documents():
+            document = as_dict(row.value)
+            yield Recording(
+                id=source.stem if row.line == 1 else f"{source.stem}:{row.line}",
+                path=source.path,
+                reader=self.name,
+                entries=_History(source).entries(as_list(document.get("history"))),
+                profile="magentic-one",
+                parallel_calls=False,
+                meta={key: document[key] for key in _FACTS if key in document},
+            )
+
+
+@attrs.define
+class _History:
+    source: Source
+    assembler: Assembler = attrs.field(factory=Assembler)
+    requests: int = 0
+
+    def entries(self, history: list[Any]) -> Iterator[Entry]:
+        for number, turn in enumerate(history):
+            role, text = named(as_dict(turn).get("role")), as_text(as_dict(turn).get("content"))
+            if role:
+                self._read(role, text)
+            else:
+                self.source.skip(f"turn {number} has no role")
+            yield from self.assembler.take()
+        yield from self.assembler.finish()
+
+    def _read(self, role: str, text: str) -> None:
+        """Thoughts belong to the request that follows them."""
+        if (request := _REQUEST.fullmatch(role)) is not None:
+            self.assembler.respond(key=str(self.requests))
+            self.assembler.call(request["agent"], {"request": text})
+            self.requests += 1
+        elif role == _THOUGHT:
+            self.assembler.respond(key=str(self.requests), reasoning=text)
+        elif role == "human":
+            self.assembler.user(text)
+        elif role == _END:
+            self.assembler.add(RunEnd(reason=text))
+        else:
+            answer = Answer(result=text, evidence=Evidence.UNKNOWN)
+            self.assembler.answer(self.assembler.oldest(role), answer)
