@@ -136,7 +136,10 @@ def _seen(context: TaskCompletionContext) -> SeenPlan:
 def _record(context: TaskCompletionContext) -> list[ToolInvoked | UserMessage]:
     """Return the messages and calls of the run, in the order in which they came."""
     session, run_id = context.session, context.run.run_id
-    events = [*session[UserMessage].all(), *session[ToolInvoked].all()]
+    events: list[ToolInvoked | UserMessage] = [
+        *session[UserMessage].all(),
+        *session[ToolInvoked].all(),
+    ]
     own = (event for event in events if event.run_id == run_id)
     return sorted(own, key=lambda event: event.elapsed or 0.0)
 
