@@ -74,12 +74,11 @@ def _unknown(group: str, wanted: str, inventory: Inventory) -> str:
     entries = inventory.of(group)
     shown = plain(wanted, 80)
     known = [*(entry.name for entry in entries), *(entry.full_name for entry in entries)]
+    hint = _other_group(group, wanted, inventory) or did_you_mean(normalise_full(shown), known)
     return (
-        f"No {WORDS[group]} {shown!r} is installed."
-        + (_other_group(group, wanted, inventory) or did_you_mean(normalise_full(shown), known))
-        + f" Installed: {listed(shortest_names(entries))}."
-        + _package_idea(normalise_full(wanted))
-        + _damage(inventory)
+        f"No {WORDS[group]} {shown!r} is installed.{hint} "
+        f"Installed: {listed(shortest_names(entries))}.{_damage(inventory)}"
+        f"{'' if hint else _package_idea(normalise_full(wanted))}"
     )
 
 
