@@ -85,6 +85,10 @@ class GuidanceState:
             return "episode budget used up"
         return "cooling down" if turn < known.waits_until(config.cooldown_turns) else ""
 
+    def nudges_of(self, provider: str) -> int:
+        """Return how often `provider` has spoken, shadow mode included."""
+        return self.spoken.get(provider, SILENT).total
+
     def repeats_itself(self, candidate: Candidate, delivery: Delivery) -> bool:
         """Whether the agent has just read this text, or still has it before its eyes."""
         text = candidate.injection.content

@@ -162,6 +162,10 @@ class GuidanceContext:
         """Return the level (1, 2 or 3) at which the next nudge about `episode` would speak."""
         return self.run.state.episodes.next_level(episode)
 
+    def nudges_of(self, provider: str) -> int:
+        """Return how often a guidance provider has spoken in this run, shadow mode included."""
+        return self.run.state.guidance.nudges_of(provider)
+
     @property
     def host(self) -> Host:
         return self.run.host
