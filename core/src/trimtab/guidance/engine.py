@@ -47,6 +47,8 @@ def guide(run: Run, context: GuidanceContext, limit: float | None) -> GuidanceBa
     entries = run.prompt.table.guides.get(point, ())
     if not entries or run.host.delivers(point) is Delivery.NONE:
         return NOTHING
+    with run.session.lock:
+        run.state.episodes.sweep(run.state.turn)
     candidates = [candidate for entry in entries if (candidate := _ask(run, entry, context, limit))]
     return _settle(run, candidates, point) if candidates else NOTHING
 

@@ -221,8 +221,7 @@ def compile_table(
     """Lay out loaded providers for the calls of a run.
 
     Raises:
-        ProviderInvalid: two providers of one kind share a name, or a feedback provider has
-            no trigger.
+        ProviderInvalid: two providers of one kind share a name.
     """
     _refuse_twins(loaded)
     return PromptTable(
@@ -267,11 +266,7 @@ def _guides(loaded: Iterable[LoadedProvider], point: DecisionPoint) -> tuple[Gui
 
 
 def _feedback(provider: LoadedProvider) -> FeedbackEntry:
-    if provider.trigger is None or provider.trigger.empty:
-        raise ProviderInvalid(
-            f"feedback provider {provider.source.full_name!r} has no trigger: give it "
-            "FeedbackTrigger(every_n_calls=…), (every_n_seconds=…) or (on_file_created=…)"
-        )
+    assert provider.trigger is not None
     return FeedbackEntry(
         provider.source,
         provider.trigger,

@@ -1,0 +1,143 @@
+"""A provider that misbehaves is one event, and nothing else happens."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from trimtab import (
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceDelivered,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSlow,
+)
+
+SELECT = DecisionPoint.PRE_TOOL_SELECTION
+
+
+def raises(error: BaseException) -> Any:
+    def verdict(context: Any) -> Any:
+        raise error
+
+    return verdict
+
+
+async def stray(context: Any) -> ClassificationResult:
+    return ClassificationResult(relevant=True)
+
+
+MISBEHAVIOUR = {
+    "raises": (raises(KeyError("boom")), "KeyError: 'boom'"),
+    "exits": (raises(SystemExit(3)), "SystemExit: 3"),
+    "returns text": (lambda context: "yes", "WrongReturn: classify returned str"),
+    "returns nothing": (lambda context: None, "WrongReturn: classify returned NoneType"),
+    "stray coroutine": (stray, "WrongReturn: classify returned coroutine"),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", MISBEHAVIOUR)
+@pytest.mark.parametrize("limit", [None, 5.0])
+def test_the_others_speak_and_the_fault_is_named(kit: Any, kind: str, limit: float | None) -> None:
+    verdict, error = MISBEHAVIOUR[kind]
+    run = kit.run(guidance_providers=[kit.Speaker("bad", verdict=verdict), kit.Speaker("good")])
+
+    assert [i.source for i in run.guide(SELECT, limit=limit).injections] == ["good"]
+    fault = kit.session[ProviderFaulted].latest()
+    assert (fault.source.name, fault.hook, fault.error) == (
+        "bad",
+        "guide_pre_tool_selection",
+        error,
+    )
+
+
+def test_text_that_is_no_guidance_is_a_fault(kit: Any) -> None:
+    run = kit.run(guidance_providers=[kit.Speaker("long", text="x" * 501), kit.Speaker("good")])
+
+    assert [i.source for i in run.guide(SELECT).injections] == ["good"]
+    assert "1 to 500" in kit.session[ProviderFaulted].latest().error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError()])
+def test_interrupts_pass_through(kit: Any, error: BaseException) -> None:
+    run = kit.run(guidance_providers=[kit.Speaker(verdict=raises(error))])
+
+    with pytest.raises(type(error)):
+        run.guide(SELECT)
+
+
+def test_three_faults_in_a_row_and_it_leaves_the_table(kit: Any) -> None:
+    bad = kit.Speaker("bad", verdict=raises(ValueError("no")))
+    run = kit.run(guidance_providers=[bad])
+    for _ in range(5):
+        run.guide(SELECT)
+
+    assert bad.asked == 3
+    assert len(kit.session[ProviderFaulted].all()) == 3
+    assert [e.faults for e in kit.session[ProviderQuarantined].all()] == [3]
+
+
+def test_a_good_answer_in_between_starts_the_count_anew(kit: Any) -> None:
+    answers = iter([ValueError(), ValueError(), None, ValueError(), ValueError(), None])
+
+    def verdict(context: Any) -> Any:
+        error = next(answers)
+        if error:
+            raise error
+        return ClassificationResult(relevant=False)
+
+    run = kit.run(guidance_providers=[kit.Speaker(verdict=verdict)])
+    for _ in range(6):
+        run.guide(SELECT)
+
+    assert kit.session[ProviderQuarantined].all() == ()
+
+
+def test_quarantine_is_per_run_and_another_prompt_is_not_touched(kit: Any) -> None:
+    bad = kit.Speaker("bad", verdict=raises(ValueError("no")))
+    first, second = kit.run("a", guidance_providers=[bad]), kit.run("b", guidance_providers=[bad])
+    for _ in range(4):
+        first.guide(SELECT)
+    second.guide(SELECT)
+
+    assert bad.asked == 4
+
+
+def test_an_overdue_provider_is_left_behind_and_the_others_are_asked(kit: Any) -> None:
+    free = threading.Event()
+    sleeper = kit.Speaker("sleeper", verdict=lambda context: free.wait(20))
+    run = kit.run(guidance_providers=[sleeper, kit.Speaker("good")])
+    began = time.monotonic()
+    batch = run.guide(SELECT, limit=0.2)
+    took = time.monotonic() - began
+    free.set()
+
+    assert [i.source for i in batch.injections] == ["good"]
+    assert 0.2 <= took < 5
+    assert "no answer within 0.2 s" in kit.session[ProviderFaulted].latest().error
+
+
+def test_slowness_is_on_record(kit: Any) -> None:
+    def slow(context: Any) -> ClassificationResult:
+        kit.clock.advance(0.06)
+        return ClassificationResult(relevant=True)
+
+    run = kit.run(guidance_providers=[kit.Speaker(verdict=slow)])
+
+    assert run.guide(SELECT)
+    assert kit.session[ProviderSlow].latest().seconds == pytest.approx(0.06)
+
+
+def test_ran_and_had_nothing_to_say_is_not_broken(kit: Any) -> None:
+    quiet = kit.Speaker("quiet", verdict=ClassificationResult(relevant=False))
+    run = kit.run(guidance_providers=[quiet])
+    run.guide(SELECT)
+
+    assert quiet.asked == 1
+    assert kit.session[ProviderFaulted].all() == kit.session[GuidanceDelivered].all() == ()

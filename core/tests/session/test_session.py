@@ -1,0 +1,210 @@
+"""The record: one verb, typed slices, nothing lost."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab import (
+    ObserverFaulted,
+    Replace,
+    ResultDigest,
+    Session,
+    SessionError,
+    SnapshotError,
+    ToolInvoked,
+    UserMessage,
+    append_all,
+    keep_last,
+    replace_latest,
+    upsert_by,
+)
+
+
+@attrs.frozen
+class Note:
+    key: str
+    value: int = 0
+
+
+def test_slices_are_kept_by_type_oldest_first() -> None:
+    session = Session()
+    for value in range(4):
+        session.dispatch(Note("n", value))
+    session.dispatch("another type")
+
+    assert [n.value for n in session[Note].all()] == [0, 1, 2, 3]
+    assert session[Note].latest() == Note("n", 3)
+    assert session[Note].where(lambda n: n.value > 1) == (Note("n", 2), Note("n", 3))
+    assert session[Note].tail(1) == (Note("n", 3),)
+    assert session[Note].tail(0) == ()
+    assert session[int].latest() is None
+
+
+@pytest.mark.parametrize(
+    ("reducer", "kept"),
+    [
+        (append_all, [("a", 1), ("b", 2), ("a", 3)]),
+        (replace_latest, [("a", 3)]),
+        (upsert_by(lambda n: n.key), [("a", 3), ("b", 2)]),
+        (keep_last(2), [("b", 2), ("a", 3)]),
+        (keep_last(1), [("a", 3)]),
+        (
+            lambda records, n: Replace((*records.all(), n, n)),
+            [("a", 1)] * 2 + [("b", 2)] * 2 + [("a", 3)] * 2,
+        ),
+    ],
+)
+def test_reducers(reducer: Any, kept: list[tuple[str, int]]) -> None:
+    session = Session()
+    session.register(Note, reducer)
+    for note in (Note("a", 1), Note("b", 2), Note("a", 3)):
+        session.dispatch(note)
+
+    assert [attrs.astuple(n) for n in session[Note].all()] == kept
+
+
+def test_a_reducer_is_registered_before_the_first_record() -> None:
+    session = Session()
+    session.dispatch(Note("a"))
+
+    with pytest.raises(SessionError, match="before the first"):
+        session.register(Note, replace_latest)
+
+
+def test_increments_of_four_threads_are_all_there() -> None:
+    session = Session()
+
+    def add(records: Any, note: Note) -> Replace[Note]:
+        last = records.latest()
+        return Replace((Note("sum", (last.value if last else 0) + note.value),))
+
+    session.register(Note, add)
+    start = threading.Barrier(4)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(5_000):
+            session.dispatch(Note("one", 1))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert session[Note].all() == (Note("sum", 20_000),)
+
+
+def test_a_raising_reducer_reaches_the_caller_and_records_nothing() -> None:
+    session = Session()
+
+    def refuse(records: Any, note: Note) -> Any:
+        raise ValueError("no")
+
+    session.register(Note, refuse)
+    with pytest.raises(ValueError, match="no"):
+        session.dispatch(Note("a"))
+
+    assert session[Note].all() == ()
+
+
+def test_observers_hear_of_subclasses_outside_the_lock_and_can_leave() -> None:
+    session = Session()
+    heard: list[Any] = []
+
+    def from_another_thread(event: Any) -> None:
+        thread = threading.Thread(target=lambda: session.dispatch(Note("seen")))
+        thread.start()
+        thread.join(5)
+        heard.append((type(event).__name__, thread.is_alive()))
+
+    stop = session.observe(UserMessage, from_another_thread)
+    session.dispatch(UserMessage(text="hi"))
+    stop()
+    session.dispatch(UserMessage(text="again"))
+
+    assert heard == [("UserMessage", False)]
+
+
+def test_a_raising_observer_is_on_record_and_hurts_nobody() -> None:
+    session = Session()
+    heard: list[Any] = []
+    session.observe(Note, lambda note: 1 / 0)
+    session.observe(Note, heard.append)
+    session.dispatch(Note("a"))
+
+    assert heard == [Note("a")]
+    fault = session[ObserverFaulted].latest()
+    assert fault is not None and "ZeroDivisionError" in fault.error
+
+
+def test_old_results_are_reduced_to_length_and_digest() -> None:
+    session = Session(keep=2)
+    for value in ("one", "two", "three", "three"):
+        session.dispatch(ToolInvoked(tool="t", result=value))
+
+    first, second, *rest = [call.result for call in session[ToolInvoked].all()]
+    assert isinstance(first, ResultDigest) and first.length == 3
+    assert isinstance(second, ResultDigest) and second.digest != first.digest
+    assert rest == ["three", "three"]
+
+
+def test_keep_none_keeps_all_and_keep_nothing_is_refused() -> None:
+    session = Session(keep=None)
+    for value in range(300):
+        session.dispatch(ToolInvoked(tool="t", result=value))
+
+    assert session[ToolInvoked].all()[0].result == 0
+    with pytest.raises(ValueError, match="keep"):
+        Session(keep=0)
+
+
+def test_a_call_of_a_prompt_that_is_not_open_yet_waits_for_it(kit: Any) -> None:
+    kit.session.dispatch(ToolInvoked(tool="t", prompt_name="agent/main"))
+    run = kit.session.run_of(kit.run("other").prompt)
+    waiting = kit.session.run_of(kit.run("third", run_id=None).prompt)
+
+    assert (run.state.calls, waiting.state.calls) == (0, 0)
+    assert sum(state.calls for state in kit.session.runs().values()) == 1
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.tuples(json_values, json_values), max_size=6))
+def test_a_snapshot_reads_back_the_same(calls: list[tuple[Any, Any]]) -> None:
+    session = Session(keep=2)
+    for params, result in calls:
+        session.dispatch(ToolInvoked(tool="t", params=params, result=result, prompt_name="p"))
+    text = session.snapshot()
+
+    assert Session.restore(text).snapshot() == text
+
+
+def test_records_of_your_own_come_back_where_they_are_named() -> None:
+    session = Session()
+    session.dispatch(Note("a", 7))
+    text = session.snapshot()
+
+    assert Session.restore(text, types=(Note,))[Note].all() == (Note("a", 7),)
+    with pytest.raises(SnapshotError, match=r"types=\(Note,\)"):
+        Session.restore(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"version": 2}', '{"version": 1}', '{"version": 1, "slices": 3, "runs": 1}'],
+)
+def test_a_damaged_snapshot_says_so(text: str) -> None:
+    with pytest.raises(SnapshotError, match="snapshot"):
+        Session.restore(text)
