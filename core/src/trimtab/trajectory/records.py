@@ -10,7 +10,7 @@ from trimtab.session.events import Caller, Outcome, ToolInvoked
 from trimtab.trajectory.canonical import VOLATILE_PARAMS, canonical, digest, only_fields
 from trimtab.trajectory.failures import error_signature, failed, failure_text, telling_line
 from trimtab.trajectory.normalise import bounded, normalise_text, text_of
-from trimtab.trajectory.profiles import ToolProfile
+from trimtab.trajectory.profiles import ToolProfile, ToolProfiles
 
 _PARAMS_KEPT = 512
 _SAID_KEPT = 200
@@ -191,6 +191,17 @@ class TurnRecord:
     def answers(self) -> frozenset[tuple[str, str]]:
         """Return which tools answered what."""
         return frozenset([(call.tool, call.exact) for call in self.asked])
+
+
+def turn_state(turn: TurnRecord) -> dict[str, Any]:
+    """Return a turn JSON-like, for a projection's `state()`."""
+    return {"number": turn.number, "calls": [call.state() for call in turn.calls]}
+
+
+def turn_from(state: dict[str, Any], profiles: ToolProfiles) -> TurnRecord:
+    """Return the turn whose `turn_state` this is."""
+    calls = tuple(restored(call, profiles.of(call["tool"])) for call in state["calls"])
+    return TurnRecord(calls, state["number"])
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from trimtab.session.events import (
@@ -23,7 +24,8 @@ from trimtab.trajectory.records import (
     TextRecord,
     TurnRecord,
     record_of,
-    restored,
+    turn_from,
+    turn_state,
 )
 
 KEPT = 64
@@ -51,11 +53,14 @@ class Trajectory:
     """
 
     def __init__(
-        self, *, profiles: ToolProfiles | None = None, lock: threading.RLock | None = None
+        self,
+        *,
+        profiles: ToolProfiles | None = None,
+        lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         self.profiles = profiles or ToolProfiles()
         self.faults: dict[str, str] = {}
-        self._lock = lock or threading.RLock()
+        self._lock: AbstractContextManager[Any] = lock or threading.RLock()
         self._projections: dict[str, Projection] = {}
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
@@ -257,10 +262,7 @@ class Trajectory:
             projections = {name: p.state() for name, p in self._projections.items()}
             return {
                 "open": [call.state() for call in self._open],
-                "closed": [
-                    {"number": turn.number, "calls": [call.state() for call in turn.calls]}
-                    for turn in self._closed
-                ],
+                "closed": [turn_state(turn) for turn in self._closed],
                 "frequency": dict(self._frequency),
                 "projections": {**self._waiting, **projections},
                 **{name: getattr(self, f"_{name}") for name in _COUNTERS},
@@ -269,19 +271,17 @@ class Trajectory:
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `state` returned; projections get theirs when they are attached."""
         with self._lock:
-            self._open = self._records(state["open"])
+            open_calls = turn_from({"calls": state["open"], "number": 0}, self.profiles).calls
+            self._open = list(open_calls)
             self._closed.clear()
             for turn in state["closed"]:
-                self._closed.append(TurnRecord(tuple(self._records(turn["calls"])), turn["number"]))
+                self._closed.append(turn_from(turn, self.profiles))
             self._frequency = dict(state["frequency"])
             for name in _COUNTERS:
                 setattr(self, f"_{name}", state[name])
             self._waiting = dict(state["projections"])
             for name in self._projections.keys() & self._waiting.keys():
                 self._projections[name].load_state(self._waiting.pop(name))
-
-    def _records(self, states: list[dict[str, Any]]) -> list[CallRecord]:
-        return [restored(state, self.profiles.of(state["tool"])) for state in states]
 
 
 def _begins_turn(turn: int | None, open_turn: int | None) -> bool:

@@ -1,1 +1,5 @@
-"""Guidance for LLM agents: says so when tool calls keep failing for one reason."""
+"""Guidance for LLM agents: points at an error that keeps coming back."""
+
+from trimtab_diagnostic_signal.provider import DiagnosticSignalProvider
+
+__all__ = ["DiagnosticSignalProvider"]

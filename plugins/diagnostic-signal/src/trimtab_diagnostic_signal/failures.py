@@ -1,0 +1,142 @@
+"""Failures of one run, known again by their signature and counted in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from trimtab.session.events import Caller, Outcome
+from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord, digest
+from trimtab.trajectory.shell import operation
+
+_FORGOTTEN_AFTER = 12
+_KEPT = 64
+_TOOLS_NAMED = 8
+VARIOUS = "various"
+
+
+@attrs.define
+class Failure:
+    """One failure that came back.
+
+    Attributes:
+        name: stable; names the episode.
+        times: turns in which it came.
+        last: number of the last such turn.
+        tools: which tools reported it, the first 8.
+        operations: what was tried; a success of the same ends it.
+        said: what it said last, raw and bounded.
+    """
+
+    name: str
+    times: int = 0
+    last: int = 0
+    tools: list[str] = attrs.field(factory=list)
+    operations: list[str] = attrs.field(factory=list)
+    said: str = ""
+
+    def happened(self, call: CallRecord, turn: int) -> None:
+        """Count `call`, once a turn."""
+        if self.times and turn - self.last > _FORGOTTEN_AFTER:
+            self.times = 0
+        if self.times == 0 or self.last != turn:
+            self.times += 1
+        self.last = turn
+        self.said = call.said
+        for kept, item in ((self.tools, call.tool), (self.operations, operation_of(call))):
+            if item not in kept and len(kept) < _TOOLS_NAMED:
+                kept.append(item)
+
+
+def operation_of(call: CallRecord) -> str:
+    """Return what a call is about: its tool, and in a shell its program."""
+    return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
+
+
+def _asked(turn: TurnRecord) -> Iterator[CallRecord]:
+    for call in turn.calls:
+        if call.caller is Caller.MODEL and call.outcome is not Outcome.INTERRUPTED:
+            yield call
+
+
+class FailureProjection(BaseProjection):
+    """What fails again and again.
+
+    Two counts are kept: of a failure whatever was called, ended by a success of the same
+    operation, and of a failure of one exact call, ended by a success of that call. A success of
+    anything else ends neither.
+
+    Attributes:
+        failure: of the last closed turn, the failure that came back most often; else None.
+        in_a_row: turns running in which everything failed, however differently.
+    """
+
+    def __init__(self) -> None:
+        self.failure: Failure | None = None
+        self.in_a_row = 0
+        self._turn = 0
+        self._failures: dict[str, Failure] = {}
+
+    def turn_closed(self, turn: TurnRecord) -> None:
+        """Count the turn's failures, after what its successes end."""
+        failing, fine = [], []
+        for call in _asked(turn):
+            (failing if call.failed else fine).append(call)
+        if not failing and not fine:
+            return
+        self._turn += 1
+        self.in_a_row = 0 if fine else self.in_a_row + 1
+        self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
+        self.failure = max(self._count(failing), key=lambda f: f.times, default=None)
+
+    def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
+        if not self._failures:
+            return
+        for call in fine:
+            self._failures.pop(f"call {call.call}", None)
+        for key, failure in tuple(self._failures.items()):
+            if key.startswith("any ") and operations.intersection(failure.operations):
+                del self._failures[key]
+
+    def _count(self, failing: Iterable[CallRecord]) -> list[Failure]:
+        return [
+            self._counted(key, call)
+            for call in failing
+            for key in (f"any {call.signature}", f"call {call.call}")
+        ]
+
+    def _counted(self, key: str, call: CallRecord) -> Failure:
+        failure = self._failures.pop(key, None)
+        name = digest(call.signature)
+        if failure is None or failure.name != name:
+            failure = Failure(name)
+        failure.happened(call, self._turn)
+        self._failures[key] = failure
+        if len(self._failures) > _KEPT:
+            del self._failures[next(iter(self._failures))]
+        return failure
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Begin anew: the user's word is a boundary."""
+        if not message.notification:
+            self.failure = None
+            self.in_a_row = 0
+            self._failures.clear()
+
+    def state(self) -> dict[str, Any]:
+        """Return all counts."""
+        return {
+            "turn": self._turn,
+            "in_a_row": self.in_a_row,
+            "failure": attrs.asdict(self.failure) if self.failure else None,
+            "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take them back."""
+        self._turn = state["turn"]
+        self.in_a_row = state["in_a_row"]
+        self.failure = Failure(**state["failure"]) if state["failure"] else None
+        self._failures = {key: Failure(**fields) for key, fields in state["failures"].items()}

@@ -1,0 +1,113 @@
+"""DiagnosticSignalProvider: points at a failure that keeps coming back (seed 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceInjection,
+    hookimpl,
+)
+from trimtab_diagnostic_signal.failures import VARIOUS, Failure, FailureProjection
+from trimtab_diagnostic_signal.messages import text_for
+
+if TYPE_CHECKING:
+    from trimtab import GuidanceContext
+
+_FIELDS = frozenset({"times", "look", "said", "tools"})
+# Different failures in a row are often honest search; the same one again is not.
+_MORE_IF_DIFFERENT = 2
+
+
+def _levels(value: Mapping[Any, str]) -> dict[int, str]:
+    """Take levels as numbers or, from a configuration file, as text."""
+    return {int(level): text for level, text in value.items()}
+
+
+def _texts(_: object, attribute: attrs.Attribute[Any], value: Mapping[int, str]) -> None:
+    for level, text in value.items():
+        if level not in (1, 2, 3):
+            raise ValueError(f"{attribute.name}: level {level} is not 1, 2 or 3")
+        unknown = {name for _, name, _, _ in Formatter().parse(text) if name} - _FIELDS
+        if unknown:
+            raise ValueError(
+                f"{attribute.name}: unknown field {sorted(unknown)[0]!r}; "
+                f"there are {', '.join(sorted(_FIELDS))}"
+            )
+
+
+@attrs.frozen(kw_only=True)
+class DiagnosticSignalProvider:
+    """Detects repeated errors and asks the agent to look into them.
+
+    Args:
+        error_threshold: turns with the same failure before it speaks; calls of one batch that
+            fail alike are one. Two more where the failures of consecutive turns differ.
+        log_tool_name: the tool to suggest; None, or a tool that the agent is known to lack,
+            names none.
+        texts: by level (1, 2, 3), instead of the built-in ones; fields ``{times}``,
+            ``{look}`` (the sentence on where to look), ``{said}``, ``{tools}``.
+
+    Raises:
+        ValueError: an option is out of its bounds.
+    """
+
+    error_threshold: int = attrs.field(default=3, validator=attrs.validators.ge(1))
+    log_tool_name: str | None = "view_logs"
+    texts: Mapping[int, str] = attrs.field(factory=dict, converter=_levels, validator=_texts)
+
+    name = "diagnostic-signal"
+    category = "diagnostic"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
+
+    @hookimpl
+    def run_opened(self, context: Any) -> None:
+        """Begin to follow a run."""
+        self._follow(context)
+
+    def _follow(self, context: Any) -> FailureProjection:
+        attached = context.trajectory.attach(self.name, FailureProjection())
+        assert isinstance(attached, FailureProjection)  # noqa: S101  the name is this provider's
+        return attached
+
+    def _failure(self, context: GuidanceContext) -> Failure | None:
+        followed = context.trajectory.projection(self.name)
+        if not isinstance(followed, FailureProjection):
+            followed = self._follow(context)
+        failure = followed.failure
+        if failure is None or failure.times >= self.error_threshold:
+            return failure
+        if followed.in_a_row >= self.error_threshold + _MORE_IF_DIFFERENT:
+            return attrs.evolve(failure, name=VARIOUS, times=followed.in_a_row)
+        return None
+
+    def classify(self, *, context: GuidanceContext) -> ClassificationResult:
+        """Say whether the last turn brought back a failure often enough."""
+        failure = self._failure(context)
+        if failure is None:
+            return NOT_RELEVANT
+        confidence = 0.75 if failure.name == VARIOUS else 0.9
+        reason = f"{failure.times} turns failed, {', '.join(failure.tools)}"
+        return ClassificationResult(True, confidence, reason, f"failure-{failure.name}")
+
+    def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
+        """Say how many and, quoted, what; and where to look."""
+        failure = self._failure(context)
+        assert failure is not None  # noqa: S101  core asks only after `classify` said so
+        level = context.level_of(f"failure-{failure.name}")
+        tool = self.log_tool_name
+        if tool and context.tools is not None and tool not in context.tools:
+            tool = None
+        return GuidanceInjection(
+            key="diagnostic-signal.failure",
+            content=text_for(failure, level, tool, self.texts),
+            priority=40,
+            category=self.category,
+        )

@@ -1,0 +1,114 @@
+"""DoomLoopDetector: says so when an agent repeats itself without progress (seed 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceInjection,
+    hookimpl,
+)
+from trimtab_doom_loop.messages import seen, text_for
+from trimtab_doom_loop.projection import Limits, LoopProjection
+from trimtab_doom_loop.verdict import Loop
+
+if TYPE_CHECKING:
+    from trimtab import GuidanceContext
+
+_FIELDS = frozenset({"seen", "evidence", "tool", "times", "length", "turn"})
+
+
+def _levels(value: Mapping[Any, str]) -> dict[int, str]:
+    """Take levels as numbers or, from a configuration file, as text."""
+    return {int(level): text for level, text in value.items()}
+
+
+def _texts(_: object, attribute: attrs.Attribute[Any], value: Mapping[int, str]) -> None:
+    for level, text in value.items():
+        if level not in (1, 2, 3):
+            raise ValueError(f"{attribute.name}: level {level} is not 1, 2 or 3")
+        unknown = {name for _, name, _, _ in Formatter().parse(text) if name} - _FIELDS
+        if unknown:
+            raise ValueError(
+                f"{attribute.name}: unknown field {sorted(unknown)[0]!r}; "
+                f"there are {', '.join(sorted(_FIELDS))}"
+            )
+
+
+@attrs.frozen(kw_only=True)
+class DoomLoopDetector:
+    """Detects circular patterns that show a stuck agent.
+
+    Args:
+        similarity_threshold: share (0.0–1.0) from which arguments are near-equal; they count as
+            repeats only when the answer brings nothing new.
+        window_size: longest sequence looked for, in actions; a batch is one action.
+        max_repetitions: how many times a sequence must occur.
+        texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}``,
+            ``{evidence}``, ``{tool}``, ``{times}``, ``{length}``, ``{turn}``.
+
+    Raises:
+        ValueError: an option is out of its bounds.
+    """
+
+    similarity_threshold: float = attrs.field(
+        default=0.85, validator=[attrs.validators.ge(0.0), attrs.validators.le(1.0)]
+    )
+    window_size: int = attrs.field(
+        default=5, validator=[attrs.validators.ge(1), attrs.validators.le(32)]
+    )
+    max_repetitions: int = attrs.field(
+        default=3, validator=[attrs.validators.ge(2), attrs.validators.le(32)]
+    )
+    texts: Mapping[int, str] = attrs.field(factory=dict, converter=_levels, validator=_texts)
+
+    name = "doom-loop"
+    category = "loop"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION, DecisionPoint.PRE_RESPONSE)
+
+    @hookimpl
+    def run_opened(self, context: Any) -> None:
+        """Begin to follow a run."""
+        self._follow(context)
+
+    def _follow(self, context: Any) -> LoopProjection:
+        trajectory = context.trajectory
+        followed = trajectory.projection(self.name)
+        if isinstance(followed, LoopProjection):
+            return followed
+        limits = Limits(self.similarity_threshold, self.window_size, self.max_repetitions)
+        attached = trajectory.attach(self.name, LoopProjection(limits, trajectory.profiles))
+        assert isinstance(attached, LoopProjection)  # noqa: S101  the name is this provider's own
+        return attached
+
+    def _loop(self, context: GuidanceContext) -> Loop | None:
+        followed = self._follow(context)
+        if context.decision_point is DecisionPoint.PRE_RESPONSE:
+            return followed.chant
+        return followed.loop or followed.chant
+
+    def classify(self, *, context: GuidanceContext) -> ClassificationResult:
+        """Say whether the last step, or the last response, belongs to a loop."""
+        loop = self._loop(context)
+        if loop is None:
+            return NOT_RELEVANT
+        return ClassificationResult(True, loop.confidence, seen(loop), f"loop-{loop.episode}")
+
+    def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
+        """Say what was seen; firmer each time, and at last suggest to consult someone."""
+        loop = self._loop(context)
+        assert loop is not None  # noqa: S101  core asks only after `classify` said so
+        level = context.level_of(f"loop-{loop.episode}")
+        return GuidanceInjection(
+            key=f"doom-loop.{loop.kind.value.replace('_', '-')}",
+            content=text_for(loop, level, self.texts),
+            priority=50,
+            category=self.category,
+        )

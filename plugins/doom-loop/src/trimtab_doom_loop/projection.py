@@ -1,0 +1,205 @@
+"""The loop detector's state over one run: every step is judged as it closes."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import attrs
+
+from trimtab.session.events import Caller
+from trimtab.trajectory import (
+    BaseProjection,
+    MessageRecord,
+    TextRecord,
+    ToolProfiles,
+    TurnRecord,
+    digest,
+    normalise_text,
+)
+from trimtab.trajectory.records import turn_from, turn_state
+from trimtab_doom_loop.repeats import (
+    find_duplicates,
+    find_interleaved,
+    find_long_round,
+    find_rounds,
+)
+from trimtab_doom_loop.stagnation import find_same_answer, same_answers
+from trimtab_doom_loop.steps import Steps
+from trimtab_doom_loop.texts import find_chant
+from trimtab_doom_loop.verdict import Loop, LoopKind
+
+_SHORTEST_TEXT = 12
+_TEXTS_KEPT = 12
+_NOTICES_KEPT = 16
+_MORE_FOR_TEXT = 2
+_KEEP = 64
+
+
+@attrs.frozen
+class Limits:
+    """The detector's options (seed 000)."""
+
+    similarity: float
+    longest: int
+    times: int
+
+    @property
+    def kept(self) -> int:
+        """How many steps are looked back at."""
+        return max(_KEEP, 3 * self.longest * self.times)
+
+
+class LoopProjection(BaseProjection):
+    """What of the last steps goes in circles.
+
+    Attributes:
+        loop: the loop that the last closed turn belongs to, None where it belongs to none.
+        chant: the repetition of text that the last response belongs to, else None.
+    """
+
+    def __init__(self, limits: Limits, profiles: ToolProfiles | None = None) -> None:
+        self.loop: Loop | None = None
+        self.chant: Loop | None = None
+        self._limits = limits
+        self._profiles = profiles or ToolProfiles()
+        self._steps = Steps(limits.kept)
+        self._streak = 0
+        self._turns = 0
+        self._texts: deque[str] = deque(maxlen=_TEXTS_KEPT)
+        self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
+
+    # Calls -------------------------------------------------------------------------------------
+
+    def turn_closed(self, turn: TurnRecord) -> None:
+        """Judge the turn's step."""
+        if any(call.caller is Caller.USER for call in turn.calls):
+            self._interfered()
+        before = self._steps.kept[-1] if self._steps.kept else None
+        step = self._steps.add(turn)
+        if step is None:
+            return
+        self._streak = self._streak + 1 if before and same_answers(before, step) else 1
+        self._turns = turn.number + 1
+        self.loop = self._named(self._find())
+
+    def _find(self) -> Loop | None:
+        limits, steps = self._limits, self._steps
+        step = steps.kept[-1]
+        found = find_duplicates(step, limits.times)
+        if found is None and not step.fresh:
+            found = find_rounds(steps, limits.longest, limits.times) or find_long_round(
+                steps, limits.longest, limits.times
+            )
+        if found is None and len(steps.kept) > limits.times:
+            found = find_interleaved(steps, limits.times + 1, 3 * (limits.times + 1))
+        return found or find_same_answer(steps, self._streak, limits.times, limits.similarity)
+
+    def _named(self, found: Loop | None) -> Loop | None:
+        """Return `found` under the name that the loop had one turn before, if it is the same."""
+        before = self.loop
+        if found is None:
+            return None
+        found = attrs.evolve(found, turn=self._turns)
+        if before is None or not before.members & found.members:
+            return found
+        members = before.members | found.members if len(before.members) < _KEEP else found.members
+        return attrs.evolve(found, episode=before.episode, members=members)
+
+    # Texts -------------------------------------------------------------------------------------
+
+    def responded(self, text: TextRecord) -> None:
+        """Judge what was said, in itself and beside what was said before."""
+        chant = _chant(text) or self._said_again(text)
+        self.chant = chant and attrs.evolve(chant, turn=self._turns)
+
+    def _said_again(self, text: TextRecord) -> Loop | None:
+        said = text.text or text.reasoning
+        normal = normalise_text(said)
+        if len(normal) < _SHORTEST_TEXT:
+            return None
+        name = digest(normal)
+        self._texts.append(name)
+        times = 0
+        for earlier in reversed(self._texts):
+            if earlier != name:
+                break
+            times += 1
+        needed = self._limits.times + (_MORE_FOR_TEXT if text.has_calls else 0)
+        return _text_loop(LoopKind.TEXT, name, times, said) if times >= needed else None
+
+    # From outside ------------------------------------------------------------------------------
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Begin anew; a notice that was there before is no news."""
+        if message.notification:
+            notice = digest(normalise_text(message.text))
+            if notice in self._notices:
+                return
+            self._notices.append(notice)
+        else:
+            self._texts.clear()
+        self._interfered()
+
+    def _interfered(self) -> None:
+        self._steps.clear()
+        self._streak = 0
+        self.loop = self.chant = None
+
+    # State -------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the kept turns and what can't be told from them."""
+        return {
+            "turns": [turn_state(step.turn) for step in self._steps.kept],
+            "streak": self._streak,
+            "turn": self._turns,
+            "texts": list(self._texts),
+            "notices": list(self._notices),
+            "loop": _loop_state(self.loop),
+            "chant": _loop_state(self.chant),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go through the kept turns again."""
+        self._interfered()
+        for turn in state["turns"]:
+            self._steps.add(turn_from(turn, self._profiles))
+        self._streak = state["streak"]
+        self._turns = state["turn"]
+        self._texts.extend(state["texts"])
+        self._notices.extend(state["notices"])
+        self.loop = _loop_from(state["loop"])
+        self.chant = _loop_from(state["chant"])
+
+
+def _chant(text: TextRecord) -> Loop | None:
+    for said in (text.text, text.reasoning):
+        found = find_chant(said)
+        if found is not None:
+            return _text_loop(LoopKind.CHANT, digest(found[0]), found[1], found[0])
+    return None
+
+
+def _text_loop(kind: LoopKind, name: str, times: int, said: str) -> Loop:
+    return Loop(
+        kind=kind,
+        episode=name,
+        confidence=0.9,
+        times=times,
+        said=said[:200],
+        members=frozenset({name}),
+    )
+
+
+def _loop_state(loop: Loop | None) -> dict[str, Any] | None:
+    if loop is None:
+        return None
+    return {**attrs.asdict(loop), "kind": loop.kind.value, "members": sorted(loop.members)}
+
+
+def _loop_from(state: dict[str, Any] | None) -> Loop | None:
+    if state is None:
+        return None
+    changed = {"kind": LoopKind(state["kind"]), "members": frozenset(state["members"])}
+    return Loop(**{**state, **changed})

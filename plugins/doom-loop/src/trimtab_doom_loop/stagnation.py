@@ -1,0 +1,83 @@
+"""Ever-varying arguments, always the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from trimtab.trajectory import CallRecord, digest
+from trimtab_doom_loop.answers import acknowledges, finds_nothing
+from trimtab_doom_loop.steps import Step, Steps
+from trimtab_doom_loop.verdict import Loop, LoopKind
+
+# How many more equal answers than exact repeats are needed: batch work is mistaken for a loop
+# below that (constant answers to varying arguments are common while a list is worked off).
+_MORE_FOR_ALIKE_ERROR = 1
+_MORE_FOR_ERROR = 2
+_MORE_FOR_NOTHING = 2
+_MORE_FOR_ALIKE = 2
+_MORE_FOR_CONTENT = 4
+
+
+def answer_key(call: CallRecord) -> str:
+    """Return what stands for an answer whatever the arguments were."""
+    return f"{call.tool}\n{call.signature or call.exact}"
+
+
+def same_answers(earlier: Step, later: Step) -> bool:
+    """Tell whether two steps brought the same answers of the same tools."""
+    if len(earlier.calls) == 1 and len(later.calls) == 1:
+        return answer_key(earlier.calls[0]) == answer_key(later.calls[0])
+    return {answer_key(c) for c in earlier.calls} == {answer_key(c) for c in later.calls}
+
+
+def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -> Loop | None:
+    """Find `streak` steps running that brought one answer for varying arguments.
+
+    Args:
+        steps: the last steps.
+        streak: how many steps running brought the answers of the last one.
+        times: repeats of an exact call that are a loop; more are needed here.
+        similarity: share (0.0–1.0) from which two arguments are near-equal.
+    """
+    if streak <= times:
+        return None
+    tail = list(steps.kept)[-min(streak, 2 * times + 2) :]
+    calls = [step.calls[0] for step in tail]
+    if len({call.call for call in calls}) < times or any(step.waits for step in tail):
+        return None
+    needed = _needed(calls, similarity)
+    if needed is None or streak < times + needed:
+        return None
+    last = calls[-1]
+    return Loop(
+        kind=LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER,
+        episode=digest(answer_key(last)),
+        confidence=0.8,
+        times=streak,
+        tool=last.tool,
+        said=last.said,
+        members=frozenset({answer_key(last)}),
+    )
+
+
+def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
+    """Return how many more than exact repeats are needed, None where it is no loop at all."""
+    last = calls[-1]
+    alike = _alike(calls, similarity)
+    if last.failed:
+        return _MORE_FOR_ALIKE_ERROR if alike else _MORE_FOR_ERROR
+    if last.profile.read_only and finds_nothing(last.said):
+        return _MORE_FOR_NOTHING
+    if not last.profile.read_only and acknowledges(last.said):
+        return None
+    return _MORE_FOR_ALIKE if alike else _MORE_FOR_CONTENT
+
+
+def _alike(calls: Sequence[CallRecord], similarity: float) -> bool:
+    from rapidfuzz.fuzz import ratio  # needed by the few runs that come here
+
+    return all(
+        ratio(a.params_text, b.params_text, score_cutoff=100 * similarity) > 0
+        for a, b in pairwise(calls)
+    )

@@ -1,0 +1,158 @@
+"""The last steps of a run: what was done, what it brought, and which step is which again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import attrs
+
+from trimtab.session.events import Caller, Outcome
+from trimtab.trajectory import CallRecord, TurnRecord
+from trimtab.trajectory.shell import reads_only, waits
+from trimtab_doom_loop.answers import acknowledges
+
+
+def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
+    """Return the calls that can be part of a loop: the model's, unless they were cancelled."""
+    return tuple(
+        [c for c in turn.calls if c.caller is Caller.MODEL and c.outcome is not Outcome.INTERRUPTED]
+    )
+
+
+def is_wait(call: CallRecord) -> bool:
+    """Tell whether a call waits: a poll, a sleeping command, or a screen that answers nothing."""
+    if call.waits:
+        return True
+    if call.profile.opaque and not call.failed:
+        return acknowledges(call.said)
+    return call.command is not None and waits(call.command)
+
+
+def may_change(call: CallRecord) -> bool:
+    """Tell whether a successful call may have changed what later calls answer."""
+    if call.failed or call.outcome is not Outcome.OK or call.profile.read_only:
+        return False
+    if call.command is not None:
+        return not reads_only(call.command)
+    return True
+
+
+@attrs.define(eq=False)
+class Step:
+    """One turn that counts.
+
+    Attributes:
+        number: position in the run.
+        kind: the same for two steps that made the same calls and learnt the same.
+        fresh: no earlier step that is kept was of this kind.
+        calls: its calls that count.
+        turn: the whole turn.
+    """
+
+    number: int
+    kind: int
+    fresh: bool
+    calls: tuple[CallRecord, ...]
+    turn: TurnRecord
+    _waits: bool | None = None
+    _changes: bool | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether any of its calls waits."""
+        if self._waits is None:
+            self._waits = any(is_wait(call) for call in self.calls)
+        return self._waits
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may have changed something: done the first time, by a tool that may."""
+        if self._changes is None:
+            self._changes = self.fresh and any(may_change(call) for call in self.calls)
+        return self._changes
+
+
+class Steps:
+    """The last `keep` steps since anything from outside interfered."""
+
+    def __init__(self, keep: int) -> None:
+        self.kept: deque[Step] = deque()
+        self._keep = keep
+        self._number = 0
+        self._next_kind = 0
+        self._kinds: dict[str, list[Step]] = {}
+        self._calls: dict[str, deque[tuple[int, CallRecord]]] = {}
+
+    def clear(self) -> None:
+        """Forget all: someone else acted, or asked for something new."""
+        self.kept.clear()
+        self._kinds.clear()
+        self._calls.clear()
+
+    def add(self, turn: TurnRecord) -> Step | None:
+        """Take a turn in; None where nothing in it counts."""
+        calls = counted(turn)
+        if not calls:
+            return None
+        key = calls[0].call if len(calls) == 1 else "+".join(sorted({c.call for c in calls}))
+        known = self._kinds.setdefault(key, [])
+        same = next((step for step in known if _same(step.calls, calls)), None)
+        step = Step(self._number, same.kind if same else self._next_kind, same is None, calls, turn)
+        self._next_kind += same is None
+        self._number += 1
+        if same:
+            known.remove(same)
+        known.append(step)
+        self._remember(step)
+        return step
+
+    def _remember(self, step: Step) -> None:
+        self.kept.append(step)
+        for call in step.calls:
+            seen = self._calls.get(call.call)
+            if seen is None:
+                seen = self._calls[call.call] = deque(maxlen=self._keep)
+            seen.append((step.number, call))
+        if len(self.kept) > self._keep:
+            self._forget(self.kept.popleft())
+
+    def _forget(self, step: Step) -> None:
+        key = "+".join(sorted({c.call for c in step.calls}))
+        known = [kept for kept in self._kinds.get(key, ()) if kept.number != step.number]
+        if known:
+            self._kinds[key] = known
+        else:
+            self._kinds.pop(key, None)
+        for call in step.calls:
+            seen = self._calls.get(call.call)
+            while seen and seen[0][0] <= step.number:
+                seen.popleft()
+            if not seen:
+                self._calls.pop(call.call, None)
+
+    def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:
+        """Return where `call` was made with the same answer, oldest first, one a step; another
+        answer in between ends the search.
+        """
+        found: list[tuple[int, CallRecord]] = []
+        for number, earlier in reversed(self._calls.get(call.call, ())):
+            if not call.answers_like(earlier):
+                break
+            if not found or found[-1][0] != number:
+                found.append((number, earlier))
+        return found[::-1]
+
+    def since(self, number: int) -> Iterator[Step]:
+        """Yield the steps from `number` on, latest first."""
+        for step in reversed(self.kept):
+            if step.number < number:
+                return
+            yield step
+
+
+def _same(earlier: tuple[CallRecord, ...], later: tuple[CallRecord, ...]) -> bool:
+    if len(earlier) == 1 and len(later) == 1:
+        return later[0].answers_like(earlier[0])
+    before = {call.call: call for call in earlier}
+    return all(call.answers_like(before[call.call]) for call in later)
