@@ -150,6 +150,7 @@ class CompletionSpec:
             ...             return TaskCompletionResult.ok()
             ...         return TaskCompletionResult.incomplete("The answer is not signed.")
         """
+        raise NotImplementedError
 
 
 class RunSpec:

@@ -258,7 +258,7 @@ def test_check_completion_as_a_function(kit: Any) -> None:
 )
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_composite(
-    kit: Any, all_must_pass: bool, answers: Any, status: Any, asked: int, mode: str
+    kit: Any, all_must_pass: bool, answers: Any, status: Any, *, asked: int, mode: str
 ) -> None:
     parts = checkers(kit, *answers)
     if mode == "async":

@@ -244,7 +244,7 @@ def test_the_hook_method_is_the_second_way(kit: Any) -> None:
 
 def test_what_the_context_tells(kit: Any) -> None:
     seen: list[Any] = []
-    watcher = kit.Commentator("watcher", say=lambda context: seen.append(context))
+    watcher = kit.Commentator("watcher", say=seen.append)
     other = kit.Commentator("other")
     run = kit.run(
         feedback_providers=[every(watcher, every_n_calls=1), every(other, every_n_calls=2)]

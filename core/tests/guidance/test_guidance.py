@@ -317,8 +317,8 @@ def test_collect_guidance_and_render(kit: Any) -> None:
 def test_any_text_gives_one_well_formed_block_or_is_refused(content: str, source: str) -> None:
     try:
         injection = GuidanceInjection("k", content, source=source)
-    except ValueError as error:
-        assert "control characters" in str(error)
+    except ValueError:
+        assert not content.isprintable()
         return
     block = ElementTree.fromstring(format_guidance([injection]))
 
@@ -338,7 +338,7 @@ def test_any_text_gives_one_well_formed_block_or_is_refused(content: str, source
     ],
 )
 def test_an_injection_is_checked(fields: Any) -> None:
-    with pytest.raises(ValueError, match="key|content"):
+    with pytest.raises(ValueError, match=r"key|content"):
         GuidanceInjection(**fields)
 
 

@@ -70,7 +70,10 @@ def test_names_are_normalised_and_extras_dropped(site):
         ("loop = module", "bad target 'module' of 'loop'"),
         ("loop =", "bad target '' of 'loop'"),
         ("good = m:again", "offers guidance 'good' twice; the first line counts"),
-        ("[trimtab.guidence]\nx = m:n", "unknown group 'trimtab.guidence'. Did you mean 'guidance'"),
+        (
+            "[trimtab.guidence]\nx = m:n",
+            "unknown group 'trimtab.guidence'. Did you mean 'guidance'",
+        ),
         ("\x1b[31mred = m:n", r"bad name '\\x1b[31mred'"),
     ],
 )

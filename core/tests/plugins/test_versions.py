@@ -68,7 +68,9 @@ def test_requirements_are_read_as_installers_write_them(text, name, admitted, re
     assert refused is None or not requirement.admits(refused)
 
 
-@pytest.mark.parametrize("text", ["", ">=1", "a b", "a>=", "a=1", "a>=1 <2", "a~=1", "a>1.*", "a[x"])
+@pytest.mark.parametrize(
+    "text", ["", ">=1", "a b", "a>=", "a=1", "a>=1 <2", "a~=1", "a>1.*", "a[x"]
+)
 def test_what_is_no_requirement_is_none(text):
     assert parse_requirement(text) is None
 

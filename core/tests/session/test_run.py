@@ -42,7 +42,7 @@ def test_a_turn_ends_with_the_next_selection_response_or_user_message(kit: Any) 
     for end in (
         lambda: run.guide(DecisionPoint.PRE_TOOL_SELECTION),
         lambda: run.user_message("and now"),
-        lambda: run.check_completion(),
+        run.check_completion,
     ):
         run.tool_started("a", {}, "x")
         run.tool_finished("x", "ok")

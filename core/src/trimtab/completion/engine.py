@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -129,6 +128,8 @@ def run_check(check: Any, context: TaskCompletionContext) -> TaskCompletionResul
     """Call one checker, which may be ``async def``; only on a thread without an event loop."""
     value = check(context)
     if inspect.isawaitable(value):
+        import asyncio
+
         value = asyncio.run(_finish(value))
     expect(value, TaskCompletionResult, "check_completion")
     return value  # type: ignore[no-any-return]

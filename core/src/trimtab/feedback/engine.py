@@ -47,7 +47,7 @@ def _ask(
         if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
             return None
     try:
-        value = run.caller.call(entry.source, "give_feedback", entry.speak, context, limit)
+        value = run.caller.call(entry.source, "give_feedback", entry.ask, context, limit)
         return None if value is None else _deliver(run, entry, value, created=created)
     finally:
         run.state.feedback.release(name)

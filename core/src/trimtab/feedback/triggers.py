@@ -45,9 +45,9 @@ class FeedbackState:
         since = calls - (last.calls if last else 0)
         if trigger.every_n_calls is not None and since >= trigger.every_n_calls:
             return True
-        if trigger.every_n_seconds is not None:
-            if last is None or seconds - last.seconds >= trigger.every_n_seconds:
-                return True
+        pause = trigger.every_n_seconds
+        if pause is not None and (last is None or seconds - last.seconds >= pause):
+            return True
         return created and provider not in self._created
 
     def reserve(self, provider: str) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Severity = Literal["info", "caution", "warning"]
 
 
-def _positive(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
+def _positive(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
     if value is not None and not value > 0:
         raise ValueError(f"{attribute.name} must be above 0, not {value}; leave it out instead")
 

@@ -58,7 +58,7 @@ def _ask(
 ) -> Candidate | None:
     if run.state.quarantined and fault_key(entry.source) in run.state.quarantined:
         return None
-    value = run.caller.call(entry.source, entry.hook, entry.propose, context, limit)
+    value = run.caller.call(entry.source, entry.hook, entry.ask, context, limit)
     if value is None:
         return None
     if isinstance(value, ClassificationResult):

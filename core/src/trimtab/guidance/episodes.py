@@ -40,7 +40,7 @@ class Episode:
 
     def waits_until(self, cooldown: int) -> int:
         """Return the first turn of the next nudge: the pause doubles from the third on."""
-        return self.nudged_at + cooldown * 2 ** max(0, self.nudges - 2)
+        return self.nudged_at + (cooldown << max(0, self.nudges - 2))
 
 
 class EpisodeBook:

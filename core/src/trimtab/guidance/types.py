@@ -34,7 +34,7 @@ def _key(_: object, attribute: attrs.Attribute[str], value: str) -> None:
 
 
 def _content(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if not isinstance(value, str) or not 1 <= len(value) <= MAX_CONTENT:
+    if not 1 <= len(value) <= MAX_CONTENT:
         raise ValueError(f"{attribute.name} must be text of 1 to {MAX_CONTENT} characters")
     if _CONTROL.search(value):
         raise ValueError(f"{attribute.name} holds control characters; escape them first")

@@ -20,7 +20,7 @@ from trimtab.plugins.settings import (
     FeedbackProviderConfig,
     GuidanceProviderConfig,
 )
-from trimtab.plugins.source import Kind, Source
+from trimtab.plugins.source import Source
 from trimtab.runtime.host import DecisionPoint
 
 if TYPE_CHECKING:
@@ -46,93 +46,117 @@ class Withheld:
     reason: str
 
 
-def expect(value: object, kind: type | tuple[type, ...], hook: str) -> None:
+def expect(value: object, kind: type, hook: str) -> None:
     """Raise `WrongReturn` where `value` is not of `kind`; a stray coroutine is closed."""
-    if isinstance(value, kind):
-        return
+    if not isinstance(value, kind):
+        raise _wrong(value, hook)
+
+
+def _wrong(value: object, hook: str) -> WrongReturn:
     if inspect.iscoroutine(value):
         value.close()
-    raise WrongReturn(f"{hook} returned {type(value).__name__}")
+    return WrongReturn(f"{hook} returned {type(value).__name__}")
+
+
+Answer = Proposal | Withheld | ClassificationResult | None
 
 
 @attrs.frozen
 class GuideEntry:
-    """One guidance provider at one decision point."""
+    """One guidance provider at one decision point.
+
+    Attributes:
+        ask: returns a proposal; or what must wait; or a classification that is not relevant
+            and names an episode, which has ended thereby; or None.
+    """
 
     source: Source
     config: GuidanceProviderConfig
     order: int
     hook: str
-    direct: Callable[[GuidanceContext], object] | None = None
-    classify: Callable[..., Any] | None = None
-    provide: Callable[..., Any] | None = None
+    ask: Callable[[GuidanceContext], Answer]
 
-    def propose(
-        self, context: GuidanceContext
-    ) -> Proposal | Withheld | ClassificationResult | None:
-        """Ask the provider.
 
-        Returns:
-            a proposal; or what must wait; or a classification that is not relevant and names
-            an episode, which has ended thereby; or None.
-        """
-        if self.direct is not None:
-            return self._from_hook(self.direct(context))
-        assert self.classify is not None
-        verdict = self.classify(context=context)
+def _ask_by_methods(
+    source: Source,
+    config: GuidanceProviderConfig,
+    classify: Callable[..., Any],
+    provide: Callable[..., Any],
+) -> Callable[[GuidanceContext], Answer]:
+    def ask(context: GuidanceContext) -> Answer:
+        verdict = classify(context=context)
         if verdict.__class__ is not ClassificationResult:
             expect(verdict, ClassificationResult, "classify")
         if not verdict.relevant:
-            return None if verdict.episode is None else verdict  # type: ignore[no-any-return]
-        return self._provide(context, verdict)
-
-    def _provide(
-        self, context: GuidanceContext, verdict: ClassificationResult
-    ) -> Proposal | Withheld | None:
-        assert self.provide is not None
-        if verdict.confidence < self.config.min_confidence:
+            return None if verdict.episode is None else verdict
+        if verdict.confidence < config.min_confidence:
             return None
-        if verdict.episode is not None:
-            guidance = context.run.state.guidance
-            turn = context.run.state.turn
-            reason = guidance.held_back(self.source.name, verdict.episode, self.config, turn)
-            if reason:
-                return Withheld(verdict, reason)
-        injection = self.provide(context=attrs.evolve(context, classification=verdict))
+        reason = _held_back(context, source, config, verdict.episode)
+        if reason:
+            return Withheld(verdict, reason)
+        injection = provide(context=attrs.evolve(context, classification=verdict))
         expect(injection, GuidanceInjection, "provide")
         return Proposal(injection, verdict)
 
-    def _from_hook(self, value: object) -> Proposal | None:
+    return ask
+
+
+def _held_back(
+    context: GuidanceContext, source: Source, config: GuidanceProviderConfig, episode: str | None
+) -> str:
+    if episode is None:
+        return ""
+    state = context.run.state
+    return state.guidance.held_back(source.name, episode, config, state.turn)
+
+
+def _ask_by_hook(
+    config: GuidanceProviderConfig, hook: str, call: Callable[[GuidanceContext], object]
+) -> Callable[[GuidanceContext], Answer]:
+    def ask(context: GuidanceContext) -> Answer:
+        value = call(context)
         if value is None:
             return None
-        expect(value, (Proposal, GuidanceInjection), self.hook)
-        proposal = value if isinstance(value, Proposal) else Proposal(value)  # type: ignore[arg-type]
+        proposal = Proposal(value) if isinstance(value, GuidanceInjection) else value
+        if not isinstance(proposal, Proposal):
+            raise _wrong(value, hook)
         verdict = proposal.classification
-        passes = verdict.relevant and verdict.confidence >= self.config.min_confidence
+        passes = verdict.relevant and verdict.confidence >= config.min_confidence
         return proposal if passes else None
+
+    return ask
 
 
 @attrs.frozen
 class FeedbackEntry:
-    """One feedback provider and when it is asked."""
+    """One feedback provider and when it is asked; `ask` returns None for nothing to say."""
 
     source: Source
     trigger: FeedbackTrigger
-    direct: Callable[[FeedbackContext], object] | None = None
-    should_run: Callable[..., Any] | None = None
-    provide: Callable[..., Any] | None = None
+    ask: Callable[[FeedbackContext], Feedback | None]
 
-    def speak(self, context: FeedbackContext) -> Feedback | None:
-        """Ask the provider; None is nothing to say."""
-        if self.direct is not None:
-            value = self.direct(context)
-        else:
-            assert self.should_run is not None and self.provide is not None
-            wanted = self.should_run(context=context)
-            expect(wanted, bool, "should_run")
-            value = self.provide(context=context) if wanted else None
-        expect(value, (Feedback, type(None)), "provide")
-        return value  # type: ignore[return-value]
+
+def _feedback_by_methods(
+    should_run: Callable[..., Any], provide: Callable[..., Any]
+) -> Callable[[FeedbackContext], Feedback | None]:
+    def ask(context: FeedbackContext) -> Feedback | None:
+        wanted = should_run(context=context)
+        expect(wanted, bool, "should_run")
+        return _feedback_or_none(provide(context=context), "provide") if wanted else None
+
+    return ask
+
+
+def _feedback_by_hook(
+    call: Callable[[FeedbackContext], object],
+) -> Callable[[FeedbackContext], Feedback | None]:
+    return lambda context: _feedback_or_none(call(context), "give_feedback")
+
+
+def _feedback_or_none(value: object, hook: str) -> Feedback | None:
+    if value is None or isinstance(value, Feedback):
+        return value
+    raise _wrong(value, hook)
 
 
 @attrs.frozen
@@ -226,8 +250,10 @@ def compile_table(
     _refuse_twins(loaded)
     return PromptTable(
         guides={point: _guides(loaded, point) for point in DecisionPoint},
-        feedback=tuple(_feedback(p) for p in loaded if p.source.kind is Kind.FEEDBACK),
-        checks=tuple(_check(p) for p in loaded if p.source.kind is Kind.COMPLETION),
+        feedback=tuple(_feedback(p, p.trigger) for p in loaded if p.trigger is not None),
+        checks=tuple(
+            _check(p, p.config) for p in loaded if isinstance(p.config, CompletionCheckerConfig)
+        ),
         opened=_run_hooks(loaded, "run_opened"),
         closed=_run_hooks(loaded, "run_closed"),
         skipped=tuple(skipped),
@@ -250,36 +276,37 @@ def _refuse_twins(loaded: Iterable[LoadedProvider]) -> None:
 
 def _guides(loaded: Iterable[LoadedProvider], point: DecisionPoint) -> tuple[GuideEntry, ...]:
     return tuple(
-        GuideEntry(
-            provider.source,
-            provider.config,
-            order,
-            hook,
-            provider.hooks.get(hook),
-            provider.classify,
-            provider.provide,
-        )
+        _guide(provider, provider.config, order, f"guide_{point.value}")
         for order, provider in enumerate(loaded)
         if isinstance(provider.config, GuidanceProviderConfig) and point in provider.points
-        for hook in (f"guide_{point.value}",)
     )
 
 
-def _feedback(provider: LoadedProvider) -> FeedbackEntry:
-    assert provider.trigger is not None
-    return FeedbackEntry(
-        provider.source,
-        provider.trigger,
-        provider.hooks.get("give_feedback"),
-        provider.should_run,
-        provider.provide,
-    )
+def _guide(
+    provider: LoadedProvider, config: GuidanceProviderConfig, order: int, hook: str
+) -> GuideEntry:
+    own = provider.hooks.get(hook)
+    if own is not None:
+        ask = _ask_by_hook(config, hook, own)
+    else:
+        ask = _ask_by_methods(
+            provider.source, config, provider.instance.classify, provider.instance.provide
+        )
+    return GuideEntry(provider.source, config, order, hook, ask)
 
 
-def _check(provider: LoadedProvider) -> CheckEntry:
-    check = provider.hooks.get("check_completion") or provider.check
-    assert isinstance(provider.config, CompletionCheckerConfig) and check is not None
-    return CheckEntry(provider.source, provider.config.timeout, check)
+def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
+    own = provider.hooks.get("give_feedback")
+    if own is not None:
+        ask = _feedback_by_hook(own)
+    else:
+        ask = _feedback_by_methods(provider.instance.should_run, provider.instance.provide)
+    return FeedbackEntry(provider.source, trigger, ask)
+
+
+def _check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
+    check = provider.hooks.get("check_completion") or provider.instance.check
+    return CheckEntry(provider.source, config.timeout, check)
 
 
 def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ...]:

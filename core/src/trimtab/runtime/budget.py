@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
 
@@ -31,7 +33,7 @@ class Usage:
         )
 
 
-def _positive(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
+def _positive(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
     if value is not None and value <= 0:
         raise ValueError(f"{attribute.name} must be above 0 (or None for no limit), not {value}")
 

@@ -21,11 +21,9 @@ class Deadline:
 
     total: float
     clock: Clock = attrs.field(default=SYSTEM_CLOCK, eq=False, repr=False)
-    started: float = attrs.field()
-
-    @started.default
-    def _now(self) -> float:
-        return self.clock.monotonic()
+    started: float = attrs.field(
+        default=attrs.Factory(lambda self: self.clock.monotonic(), takes_self=True)
+    )
 
     @classmethod
     def at(cls, when: datetime, *, clock: Clock = SYSTEM_CLOCK) -> Deadline:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import attrs
@@ -11,6 +12,8 @@ import attrs
 from trimtab.errors import ToolError
 
 if TYPE_CHECKING:
+    import cattrs
+
     from trimtab.prompt.template import Prompt
     from trimtab.runtime.deadline import Deadline
     from trimtab.runtime.filesystem import Filesystem
@@ -91,9 +94,11 @@ class ToolContext:
 
 
 class ToolHandler(Protocol[Params_contra, Value]):
-    """What runs when the model calls a tool: ``handler(params, *, context)``."""
+    """What runs when the model calls a tool: ``handler(params, *, context)``; may be async."""
 
-    def __call__(self, params: Params_contra, /, *, context: ToolContext) -> ToolResult[Value]:
+    def __call__(
+        self, params: Params_contra, /, *, context: ToolContext
+    ) -> ToolResult[Value] | Awaitable[ToolResult[Value]]:
         """Do the work and answer."""
         ...
 
@@ -106,7 +111,7 @@ class Tool(Generic[Params, Value]):
         name: what the model calls it.
         description: when and how to use it, for the model.
         params: attrs class or dataclass of its arguments.
-        handler: ``handler(params, *, context) -> ToolResult``.
+        handler: ``handler(params, *, context) -> ToolResult``, plain or ``async def``.
     """
 
     name: str = attrs.field(validator=attrs.validators.min_len(1))
@@ -129,15 +134,16 @@ class Tool(Generic[Params, Value]):
         """
         import cattrs
 
-        converter = cattrs.Converter(forbid_extra_keys=True)
         try:
-            return converter.structure(arguments, self.params)
+            return _converter(strict=True).structure(arguments, self.params)
         except Exception as error:  # cattrs and validators raise what they like
             reasons = "; ".join(cattrs.transform_error(error, path="params"))
             raise ToolError(f"{self.name}: {reasons}") from error
 
-    def call(self, arguments: Mapping[str, Any], *, context: ToolContext) -> ToolResult[Value]:
-        """Parse the arguments and run the handler.
+    def call(
+        self, arguments: Mapping[str, Any], *, context: ToolContext
+    ) -> ToolResult[Value] | Awaitable[ToolResult[Value]]:
+        """Parse the arguments and run the handler; await the answer of an ``async def``.
 
         Raises:
             ToolError: the arguments do not fit. What the handler raises passes through.
@@ -145,7 +151,13 @@ class Tool(Generic[Params, Value]):
         return self.handler(self.parse(arguments), context=context)
 
 
-def _as_json(value: object) -> str:
+@cache  # a converter compiles its hooks for a class once
+def _converter(*, strict: bool) -> cattrs.Converter:
     import cattrs
 
-    return json.dumps(cattrs.Converter().unstructure(value), ensure_ascii=False, default=str)
+    return cattrs.Converter(forbid_extra_keys=strict)
+
+
+def _as_json(value: object) -> str:
+    plain = _converter(strict=False).unstructure(value)
+    return json.dumps(plain, ensure_ascii=False, default=str)

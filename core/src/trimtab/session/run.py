@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -329,6 +328,8 @@ class Run:
 
     async def acheck_completion(self, **stop: Any) -> CompletionChecked:
         """As `check_completion`, off the event loop."""
+        import asyncio  # half of the time that importing trimtab would take
+
         return await asyncio.to_thread(self.check_completion, **stop)
 
     def render(self, *params: Any) -> RenderedPrompt[Any]:

@@ -1,0 +1,183 @@
+"""Running the tool calls that a model asked for, each recorded with what became of it.
+
+For hosts that run a prompt's tools themselves. Whatever a handler does becomes an answer that
+the model can read: nothing but cancellation and KeyboardInterrupt leaves `execute`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab.errors import ToolError
+from trimtab.runtime.tools import Tool, ToolContext, ToolResult
+from trimtab.session.events import Outcome, ToolCall
+from trimtab.text import quote, shorten
+
+if TYPE_CHECKING:
+    from trimtab.runtime.heartbeat import Heartbeat
+    from trimtab.session.run import Run
+
+MAX_ERROR_TEXT = 2_000
+
+
+@attrs.frozen
+class ToolAnswer:
+    """What the model reads as the answer to one call.
+
+    Args:
+        call: the call.
+        text: the result as the tool renders it, or what went wrong.
+        outcome: as recorded.
+    """
+
+    call: ToolCall
+    text: str
+    outcome: Outcome = Outcome.OK
+
+
+class ToolExecutor:
+    """Runs calls of a run's tools; `execute` may be called from several threads at once.
+
+    Args:
+        run: where the calls are recorded.
+        tools: what the model may call.
+        heartbeat: beaten by handlers, and once at the end of every call.
+
+    Raises:
+        ToolError: two tools share a name.
+    """
+
+    def __init__(
+        self, run: Run, tools: Iterable[Tool[Any, Any]], *, heartbeat: Heartbeat | None = None
+    ) -> None:
+        self._run = run
+        self._heartbeat = heartbeat
+        self._tools: dict[str, Tool[Any, Any]] = {}
+        for tool in tools:
+            if self._tools.setdefault(tool.name, tool) is not tool:
+                raise ToolError(f"two tools are called {tool.name!r}; rename one")
+
+    def execute(self, call: ToolCall, *, guidance: str = "") -> ToolAnswer:
+        """Run one call on this thread; ``async def`` handlers get an event loop for it.
+
+        Args:
+            guidance: what providers say about the call, for `ToolContext.guidance`.
+        """
+        bound = self._bind(call, guidance)
+        if isinstance(bound, ToolAnswer):
+            return bound
+        try:
+            value = bound.run()
+            return self._ended(call, _wait(value) if inspect.isawaitable(value) else value)
+        except (Exception, SystemExit) as error:
+            return self._failed(call, error)
+        except BaseException:
+            self._interrupted(call)
+            raise
+
+    async def aexecute(self, call: ToolCall, *, guidance: str = "") -> ToolAnswer:
+        """Run one call: ``async def`` handlers right here, others on a worker thread."""
+        tool = self._tools.get(call.tool)
+        if tool is None or not _is_async(tool.handler):
+            return await asyncio.to_thread(self.execute, call, guidance=guidance)
+        bound = self._bind(call, guidance)
+        if isinstance(bound, ToolAnswer):
+            return bound
+        try:
+            return self._ended(call, await bound.run())
+        except (Exception, SystemExit) as error:
+            return self._failed(call, error)
+        except BaseException:
+            self._interrupted(call)
+            raise
+
+    def _bind(self, call: ToolCall, guidance: str) -> _Bound | ToolAnswer:
+        """Return the call, ready to run and recorded as started, or why it can't run."""
+        tool = self._tools.get(call.tool)
+        if tool is None:
+            return self._invalid(call, self._unknown(call))
+        if not isinstance(call.params, Mapping):
+            given = quote(str(call.params))
+            return self._invalid(call, f"{tool.name}: arguments must be a JSON object, not {given}")
+        try:
+            params = tool.parse(call.params)
+        except ToolError as error:
+            return self._invalid(call, str(error))
+        self._run.tool_started(call.tool, call.params, call.call_id)
+        return _Bound(tool, params, self._context(guidance))
+
+    def _unknown(self, call: ToolCall) -> str:
+        names = ", ".join(self._tools) or "none"
+        return f"There is no tool {quote(call.tool)}. Tools: {names}."
+
+    def _context(self, guidance: str) -> ToolContext:
+        return ToolContext(
+            session=self._run.session,
+            prompt=self._run.prompt,
+            deadline=self._run.deadline,
+            heartbeat=self._heartbeat,
+            guidance=guidance,
+        )
+
+    def _ended(self, call: ToolCall, result: object) -> ToolAnswer:
+        if not isinstance(result, ToolResult):
+            kind = type(result).__name__
+            raise ToolError(f"{call.tool}: the handler returned {kind} instead of a ToolResult")
+        text = result.render()
+        if result.success:
+            return self._record(call, text, Outcome.OK)
+        return self._record(call, text, Outcome.ERROR)
+
+    def _failed(self, call: ToolCall, error: BaseException) -> ToolAnswer:
+        return self._record(call, f"{type(error).__name__}: {error}", Outcome.ERROR)
+
+    def _invalid(self, call: ToolCall, text: str) -> ToolAnswer:
+        return self._record(call, text, Outcome.INVALID)
+
+    def _interrupted(self, call: ToolCall) -> None:
+        self._record(call, "interrupted", Outcome.INTERRUPTED)
+
+    def _record(self, call: ToolCall, text: str, outcome: Outcome) -> ToolAnswer:
+        error = None if outcome is Outcome.OK else shorten(text, MAX_ERROR_TEXT)
+        text = text if error is None else error
+        self._run.tool_finished(
+            call.call_id, text, outcome=outcome, error=error, tool=call.tool, params=call.params
+        )
+        if self._heartbeat is not None:
+            self._heartbeat.beat()
+        return ToolAnswer(call, text, outcome)
+
+
+@attrs.frozen
+class _Bound:
+    tool: Tool[Any, Any]
+    params: Any
+    context: ToolContext
+
+    def run(self) -> Any:
+        return self.tool.handler(self.params, context=self.context)
+
+
+def _is_async(handler: Any) -> bool:
+    called = getattr(handler, "__call__", None)  # noqa: B004 - an object with an async __call__
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called)
+
+
+def _wait(value: Awaitable[Any]) -> Any:
+    """Return what `value` comes to; on a thread of its own where this one has a running loop."""
+
+    async def wait() -> Any:
+        return await value
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(wait())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(wait())).result()
