@@ -75,7 +75,7 @@ class ToolExecutor:
         try:
             value = bound.run()
             return self._ended(call, _wait(value) if inspect.isawaitable(value) else value)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
             return self._failed(call, error)
         except BaseException:
             self._interrupted(call)
@@ -91,7 +91,7 @@ class ToolExecutor:
             return bound
         try:
             return self._ended(call, await bound.run())
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
             return self._failed(call, error)
         except BaseException:
             self._interrupted(call)
@@ -129,13 +129,11 @@ class ToolExecutor:
         if not isinstance(result, ToolResult):
             kind = type(result).__name__
             raise ToolError(f"{call.tool}: the handler returned {kind} instead of a ToolResult")
-        text = result.render()
-        if result.success:
-            return self._record(call, text, Outcome.OK)
-        return self._record(call, text, Outcome.ERROR)
+        return self._record(call, result.render(), Outcome.OK if result.success else Outcome.ERROR)
 
     def _failed(self, call: ToolCall, error: BaseException) -> ToolAnswer:
-        return self._record(call, f"{type(error).__name__}: {error}", Outcome.ERROR)
+        text = shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT)
+        return self._record(call, text, Outcome.ERROR)
 
     def _invalid(self, call: ToolCall, text: str) -> ToolAnswer:
         return self._record(call, text, Outcome.INVALID)
@@ -145,7 +143,6 @@ class ToolExecutor:
 
     def _record(self, call: ToolCall, text: str, outcome: Outcome) -> ToolAnswer:
         error = None if outcome is Outcome.OK else shorten(text, MAX_ERROR_TEXT)
-        text = text if error is None else error
         self._run.tool_finished(
             call.call_id, text, outcome=outcome, error=error, tool=call.tool, params=call.params
         )
