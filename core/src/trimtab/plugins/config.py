@@ -134,11 +134,11 @@ def _load(path: Path, _: tuple[int, ...]) -> Configuration:
 
     data = _parse(path)
     if path.name != SHARED_FILE:
-        return attrs.evolve(read_tables(data, Place(path.name)), path=path)
+        return attrs.evolve(read_tables(data, Place(str(path))), path=path)
     table = _shared_table(data)
     if table is None:
         raise ConfigurationError(f"{path}: there is no table [tool.trimtab].")
-    return attrs.evolve(read_tables(table, Place(path.name, ("tool", "trimtab"))), path=path)
+    return attrs.evolve(read_tables(table, Place(str(path), ("tool", "trimtab"))), path=path)
 
 
 def _parse(path: Path) -> dict[str, Any]:
