@@ -1,1 +1,5 @@
-"""Guidance for LLM agents: suggests to ask for help when nudges have not helped."""
+"""Guidance for LLM agents: suggests a second opinion when attempts keep failing."""
+
+from trimtab_consultation_prompt.provider import ConsultationPromptProvider
+
+__all__ = ["ConsultationPromptProvider"]

@@ -1,1 +1,5 @@
-"""Guidance for LLM agents: reminds of independent tool calls that could share one turn."""
+"""Guidance for LLM agents: suggests asking for independent tool calls together."""
+
+from trimtab_parallel_tool_reminder.provider import ParallelToolReminder
+
+__all__ = ["ParallelToolReminder"]

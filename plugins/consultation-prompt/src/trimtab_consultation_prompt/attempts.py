@@ -1,0 +1,112 @@
+"""Attempts that failed, each different from the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab import Caller, ToolInvoked
+from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord, digest
+from trimtab.trajectory.shell import operation, reads_only
+
+MOST_ATTEMPTS = 64
+
+
+def is_tool(name: str, wanted: str) -> bool:
+    """Return whether `name` is the tool `wanted`, also behind the prefix of a server."""
+    return name == wanted or name.endswith(f"__{wanted}")
+
+
+class Attempts(BaseProjection):
+    """What failed in one run since the last progress.
+
+    An attempt is a turn with a failure: what failed together with what was changed since the
+    failure before. A failure that comes back with nothing changed, or after a change that was
+    tried already, is no new attempt; ten calls that fail in one turn are one. Success of what
+    has failed ends the count for it, a consultation and a new request of the user for all.
+
+    Args:
+        tool: the tool of consultation.
+
+    Attributes:
+        consulted_at: number of the turn of the last consultation, None before the first.
+        turn: number of the last closed turn.
+    """
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self.turn = -1
+        self.consulted_at: int | None = None
+        self._changes = ""
+        self._failed: dict[str, str] = {}
+
+    @property
+    def count(self) -> int:
+        """How many different attempts have failed (at most 64 are told apart)."""
+        return len(self._failed)
+
+    def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  the protocol's
+        """Note a consultation, whatever came of it, whoever asked for it."""
+        if is_tool(call.tool, self._tool):
+            self.consulted_at = self.turn + 1
+            self._forget()
+
+    def turn_closed(self, turn: TurnRecord) -> None:
+        """Take a whole batch."""
+        self.turn = turn.number
+        asked = [call for call in turn.calls if call.caller is Caller.MODEL]
+        failures = [call for call in asked if call.failed and not is_tool(call.tool, self._tool)]
+        wrong = {_kind(call) for call in failures}
+        for call in asked:
+            if not call.failed:
+                self._succeeded(call, wrong)
+        if failures:
+            self._note(failures)
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Start anew: a new request is a new piece of work."""
+        if not message.notification:
+            self._forget()
+
+    def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
+        kind = _kind(call)
+        if kind not in wrong and kind in self._failed.values():
+            self._failed = {key: other for key, other in self._failed.items() if other != kind}
+        if not _reading(call):
+            self._changes = digest(self._changes + call.call)
+
+    def _note(self, failures: list[CallRecord]) -> None:
+        key = digest("+".join(sorted({call.call for call in failures})) + self._changes)
+        self._changes = ""
+        if len(self._failed) < MOST_ATTEMPTS:
+            self._failed[key] = _kind(failures[0])
+
+    def _forget(self) -> None:
+        self._failed = {}
+        self._changes = ""
+
+    def state(self) -> dict[str, Any]:
+        """Return everything."""
+        return {
+            "turn": self.turn,
+            "consulted_at": self.consulted_at,
+            "changes": self._changes,
+            "failed": self._failed,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned."""
+        self.turn = state["turn"]
+        self.consulted_at = state["consulted_at"]
+        self._changes = state["changes"]
+        self._failed = dict(state["failed"])
+
+
+def _kind(call: CallRecord) -> str:
+    """Return what a success must be of to count as progress: the tool, or the program in it."""
+    return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
+
+
+def _reading(call: CallRecord) -> bool:
+    if call.command is not None:
+        return reads_only(call.command)
+    return bool(call.profile.read_only)

@@ -1,0 +1,135 @@
+"""The provider: suggests another pair of eyes when the agent's own attempts keep failing."""
+
+from __future__ import annotations
+
+import attrs
+
+from trimtab import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    DecisionPoint,
+    Episode,
+    GuidanceContext,
+    GuidanceInjection,
+    RunContext,
+    hookimpl,
+    shorten,
+)
+from trimtab_consultation_prompt.attempts import Attempts, is_tool
+
+NAME = "consultation-prompt"
+PAUSE = 5
+"""Turns of silence after a consultation."""
+
+NUDGES = 2
+"""After so many nudges about a loop that goes on it is time for a consultation."""
+
+LONGEST_TEXT = 500
+LONGEST_NAME = 64
+MESSAGE = (
+    "Multiple attempts unsuccessful. Consider using {tool} to get fresh perspective from"
+    " specialized agent. {seen} Tell it what you tried, and what each attempt showed."
+)
+
+
+def _message(_: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if not 1 <= len(value) <= LONGEST_TEXT:
+        raise ValueError(f"{attribute.name} must have 1 to {LONGEST_TEXT} characters")
+    try:
+        value.format(tool="", seen="", count=0)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"{attribute.name} knows {{tool}}, {{seen}} and {{count}}") from error
+
+
+@attrs.frozen
+class ConsultationPromptProvider:
+    """Suggests to consult another agent when local attempts fail (seed 000).
+
+    It speaks when `failure_threshold` materially different attempts have failed, or when a loop
+    goes on after two nudges of whoever speaks in the category `loop_category`. It never names a
+    tool that the agent is known not to have, and is silent when the agent has just consulted.
+
+    Args:
+        failure_threshold: failed attempts before suggesting; each further round needs as many
+            again.
+        consultation_tool: the tool to suggest.
+        max_rounds: times it speaks in one run.
+        loop_category: category of the guidance about loops.
+        message: what the agent reads, with ``{tool}``, ``{seen}`` and ``{count}``.
+
+    Raises:
+        ValueError: an option is out of its bounds.
+    """
+
+    failure_threshold: int = attrs.field(default=5, validator=attrs.validators.ge(1))
+    consultation_tool: str = attrs.field(
+        default="request_review",
+        validator=[attrs.validators.min_len(1), attrs.validators.max_len(LONGEST_NAME)],
+    )
+    max_rounds: int = attrs.field(default=2, kw_only=True, validator=attrs.validators.ge(1))
+    loop_category: str = attrs.field(default="loop", kw_only=True)
+    message: str = attrs.field(default=MESSAGE, kw_only=True, validator=_message)
+
+    name = NAME
+    category = "consultation"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
+
+    @hookimpl
+    def run_opened(self, context: RunContext) -> None:
+        """Count the attempts of the run."""
+        context.trajectory.attach(NAME, Attempts(self.consultation_tool))
+
+    def classify(self, *, context: GuidanceContext) -> ClassificationResult:
+        """Say whether enough has failed."""
+        attempts = context.trajectory.projection(NAME)
+        if not isinstance(attempts, Attempts) or not self._has_cause(context, attempts):
+            return NOT_RELEVANT
+        if not self._may_speak(context, attempts):
+            return NOT_RELEVANT
+        return ClassificationResult(True, 0.9, self._seen(context, attempts), NAME)
+
+    def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
+        """Suggest the consultation, and say what speaks for it."""
+        attempts = context.trajectory.projection(NAME)
+        assert isinstance(attempts, Attempts)
+        text = self.message.format(
+            tool=self.consultation_tool,
+            seen=self._seen(context, attempts),
+            count=attempts.count,
+        )
+        return GuidanceInjection(NAME, shorten(text, LONGEST_TEXT), category=self.category)
+
+    def _has_cause(self, context: GuidanceContext, attempts: Attempts) -> bool:
+        return attempts.count >= self.failure_threshold or self._loop(context) is not None
+
+    def _may_speak(self, context: GuidanceContext, attempts: Attempts) -> bool:
+        rounds = context.nudges_of(NAME)
+        if rounds >= self.max_rounds or not self._available(context):
+            return False
+        consulted = attempts.consulted_at
+        if consulted is not None and attempts.turn - consulted < PAUSE:
+            return False
+        enough = attempts.count >= self.failure_threshold * (rounds + 1)
+        return enough or self._loop(context) is not None
+
+    def _available(self, context: GuidanceContext) -> bool:
+        tools = context.tools
+        return tools is None or any(is_tool(tool, self.consultation_tool) for tool in tools)
+
+    def _loop(self, context: GuidanceContext) -> Episode | None:
+        """Return a loop that went on after its nudges."""
+        return next(
+            (
+                episode
+                for episode in context.episodes.get(self.loop_category, ())
+                if episode.nudges >= NUDGES and episode.seen_at > episode.nudged_at
+            ),
+            None,
+        )
+
+    def _seen(self, context: GuidanceContext, attempts: Attempts) -> str:
+        if attempts.count >= self.failure_threshold:
+            return f"{attempts.count} different attempts have failed."
+        loop = self._loop(context)
+        nudges = NUDGES if loop is None else loop.nudges
+        return f"The same pattern has gone on after {nudges} reminders."

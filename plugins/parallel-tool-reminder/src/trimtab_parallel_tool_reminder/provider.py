@@ -1,0 +1,96 @@
+"""The provider: rare, and silent once the agent asks for calls together."""
+
+from __future__ import annotations
+
+import attrs
+
+from trimtab import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceContext,
+    GuidanceInjection,
+    RunContext,
+    hookimpl,
+    quote,
+    shorten,
+)
+from trimtab_parallel_tool_reminder.streak import Streak
+
+NAME = "parallel-tool-reminder"
+PATIENCE = 4
+"""Each further reminder needs a streak so many times as long."""
+
+SHOWN = 3
+LONGEST_NAME = 40
+LONGEST_TEXT = 500
+MESSAGE = (
+    "Multiple independent operations detected. Consider executing tools in parallel for"
+    " efficiency. The last {count} turns made one call each ({tools}), and none needed the answer"
+    " of another: such calls can be asked for together in one response."
+)
+
+
+def _message(_: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if not 1 <= len(value) <= LONGEST_TEXT:
+        raise ValueError(f"{attribute.name} must have 1 to {LONGEST_TEXT} characters")
+    try:
+        value.format(count=0, tools="")
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"{attribute.name} knows {{count}} and {{tools}}") from error
+
+
+@attrs.frozen
+class ParallelToolReminder:
+    """Encourages to ask for independent calls together (seed 000).
+
+    It counts turns of one call that only reads (or whose tool is declared independent), none of
+    which uses an answer of another. Where the host runs one call a turn it stays silent, and
+    likewise once the agent has asked for several calls in one response.
+
+    Args:
+        sequential_threshold: so many turns in a row make it speak.
+        max_reminders: times it speaks in one run; each further one needs a streak four times as
+            long.
+        message: what the agent reads, with ``{count}`` and ``{tools}``.
+
+    Raises:
+        ValueError: an option is out of its bounds.
+    """
+
+    sequential_threshold: int = attrs.field(default=3, validator=attrs.validators.ge(2))
+    max_reminders: int = attrs.field(default=2, kw_only=True, validator=attrs.validators.ge(1))
+    message: str = attrs.field(default=MESSAGE, kw_only=True, validator=_message)
+
+    name = NAME
+    category = "efficiency"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
+
+    @hookimpl
+    def run_opened(self, context: RunContext) -> None:
+        """Watch the turns of the run."""
+        context.trajectory.attach(NAME, Streak())
+
+    def classify(self, *, context: GuidanceContext) -> ClassificationResult:
+        """Say whether the streak is long enough."""
+        streak = context.trajectory.projection(NAME)
+        if not isinstance(streak, Streak) or streak.length < self.sequential_threshold:
+            return NOT_RELEVANT
+        if streak.batched or context.host.parallel_calls is False:
+            return NOT_RELEVANT
+        given = context.nudges_of(NAME)
+        if given >= self.max_reminders or streak.length < self._needed(given):
+            return NOT_RELEVANT
+        reason = f"{streak.length} independent single-call turns in a row"
+        return ClassificationResult(True, 0.8, reason, NAME)
+
+    def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
+        """Say what was seen and what could be done."""
+        streak = context.trajectory.projection(NAME)
+        assert isinstance(streak, Streak)
+        tools = ", ".join(quote(tool, LONGEST_NAME)[1:-1] for tool in streak.tools[-SHOWN:])
+        text = shorten(self.message.format(count=streak.length, tools=tools), LONGEST_TEXT)
+        return GuidanceInjection(NAME, text, priority=200, category=self.category)
+
+    def _needed(self, given: int) -> int:
+        return int(self.sequential_threshold * PATIENCE**given)
