@@ -47,7 +47,7 @@ def check_required(require: Iterable[str]) -> None:
     """Hold the configuration's require-list against what is installed.
 
     Args:
-        require: e.g. ``"trimtab-doom-loop>=0.1"``, well-formed.
+        require: e.g. ``"acme-nudges>=0.1"``, well-formed.
 
     Raises:
         ProviderNotAllowed: one is missing, or installed in a version that won't do.

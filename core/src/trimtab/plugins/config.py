@@ -43,7 +43,7 @@ class Configuration:
         prompts: settings by the prompt's name.
         hosts: the tables ``hosts.NAME`` as they stand, for the hosts' packages.
         allow: patterns of distributions that may be loaded; None allows all.
-        require: distributions that must be installed, e.g. ``"trimtab-doom-loop>=0.1"``.
+        require: distributions that must be installed, e.g. ``"acme-nudges>=0.1"``.
     """
 
     path: Path | None = None

@@ -183,7 +183,7 @@ _REQUIREMENT = re.compile(
 
 
 def parse_requirement(text: str) -> Requirement | None:
-    """Read a requirement such as ``trimtab-doom-loop>=0.1,<0.2``; None where it is none."""
+    """Read a requirement such as ``acme-nudges>=0.1,<0.2``; None where it is none."""
     match = _REQUIREMENT.fullmatch(text)
     name = requirement_name(text)
     if match is None or not name:
