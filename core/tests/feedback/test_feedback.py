@@ -189,6 +189,26 @@ def test_a_file_trigger_without_a_filesystem_says_so(kit: Any) -> None:
     assert "Filesystem" in kit.session[ProviderSkipped].latest().reason
 
 
+def test_the_use_of_a_tool_can_count_like_a_delivery(kit: Any) -> None:
+    run = kit.run(feedback_providers=[every(kit.Commentator(), every_n_calls=3, reset_by="todo")])
+    spoken = []
+    for number, tool in enumerate(["read", "read", "todo", "read", "read", "read", "read", "todo"]):
+        kit.call(run, tool)
+        spoken += [number] if run.feedback() else []
+
+    assert spoken == [5]
+
+
+def test_pauses_grow_and_end(kit: Any) -> None:
+    trigger = {"every_n_calls": 10, "backoff": 2, "max_per_run": 3}
+    run = kit.run(feedback_providers=[every(kit.Commentator(), **trigger)])
+    first = play(kit, run, 40)
+    later = Session.restore(kit.session.snapshot(), clock=kit.clock)
+    resumed = later.open_run(run.prompt, run_id=run.run_id)
+
+    assert (first, play(kit, resumed, 160)) == ([10, 30], [30])
+
+
 @pytest.mark.parametrize("field", ["every_n_calls", "every_n_seconds"])
 @pytest.mark.parametrize("value", [0, -1, float("nan")])
 def test_a_trigger_without_sense_is_refused(field: str, value: float) -> None:

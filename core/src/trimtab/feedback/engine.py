@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab.feedback.triggers import Mark
 from trimtab.feedback.types import Feedback, FeedbackContext
 from trimtab.plugins.events import ProviderSkipped
 from trimtab.plugins.runtime import FeedbackEntry
@@ -57,8 +58,7 @@ def _due(run: Run, entry: FeedbackEntry, *, created: bool) -> bool:
     return run.state.feedback.due(
         entry.source.name,
         entry.trigger,
-        calls=run.state.calls,
-        seconds=run.active_seconds,
+        now=Mark(run.state.calls, run.active_seconds),
         created=created,
     )
 

@@ -40,16 +40,24 @@ class FeedbackTrigger:
         every_n_seconds: after so many seconds since its last delivery; at once where there
             was none.
         on_file_created: once per run, when this path exists and did not when the run opened.
+        reset_by: a tool whose use counts like a delivery, so that nobody is reminded of what
+            they have just done.
+        backoff: after each delivery the two counts above grow by this factor (≥ 1).
+        max_per_run: deliveries per run; None for no limit.
     """
 
     every_n_calls: int | None = attrs.field(default=None, validator=_positive)
     every_n_seconds: float | None = attrs.field(default=None, validator=_positive)
     on_file_created: str | None = None
+    reset_by: str | None = None
+    backoff: float = attrs.field(default=1.0, validator=attrs.validators.ge(1))
+    max_per_run: int | None = attrs.field(default=None, validator=_positive)
 
     @property
     def empty(self) -> bool:
         """Whether no condition is set."""
-        return self == FeedbackTrigger()
+        conditions = (self.every_n_calls, self.every_n_seconds, self.on_file_created)
+        return conditions == (None, None, None)
 
 
 @attrs.frozen

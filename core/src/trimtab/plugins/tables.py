@@ -51,6 +51,9 @@ TRIGGER_KEYS: dict[str, _Types] = {
     "every_n_calls": (int,),
     "every_n_seconds": _NUMBER,
     "on_file_created": (str,),
+    "reset_by": (str,),
+    "backoff": _NUMBER,
+    "max_per_run": (int,),
 }
 COMPLETION_KEYS: dict[str, _Types] = {"timeout": _NUMBER}
 
@@ -148,7 +151,7 @@ def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
     found = _texts(table, "require", place)
     for text in found:
         if parse_requirement(text) is None:
-            raise place.error(f"require holds {text!r:.80}; write e.g. 'trimtab-doom-loop>=0.1'.")
+            raise place.error(f"require holds {text!r:.80}; write e.g. 'acme-nudges>=0.1'.")
     return found
 
 

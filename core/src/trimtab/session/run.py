@@ -95,6 +95,9 @@ class Run:
         self.caller = ProviderCaller(self)
         self._opened = session.clock.monotonic() - state.active_seconds
         self._tools = _tool_names(prompt, host)
+        state.feedback.watched = frozenset(
+            entry.trigger.reset_by for entry in prompt.table.feedback if entry.trigger.reset_by
+        )
 
     @property
     def run_id(self) -> str:

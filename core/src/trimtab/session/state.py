@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab.completion.gate import GateState
-from trimtab.feedback.triggers import FeedbackState
+from trimtab.feedback.triggers import FeedbackState, Mark
 from trimtab.feedback.types import Feedback
 from trimtab.guidance.policy import GuidanceState
 from trimtab.plugins.events import ProviderFaulted, ProviderQuarantined
@@ -149,6 +149,8 @@ class RunState:
         self.running.pop(event.call_id, None)
         self.calls += 1
         self.recent.append(event)
+        if event.tool in self.feedback.watched:
+            self.feedback.used(event.tool, Mark(self.calls, self.active_seconds))
         self.trajectory.apply(event)
         if event.turn is None:
             self.close_turn()
