@@ -1,0 +1,109 @@
+"""The verbs that this package adds to ``trimtab`` (entry points of group ``trimtab.commands``)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+
+from trimtab.plugins.names import plain
+from trimtab_replay.arguments import add_reading, add_selection, selection_of
+from trimtab_replay.output import as_json
+from trimtab_replay.pool import Account, Job, replay_all
+from trimtab_replay.results import Replayed
+from trimtab_replay.summary import Summary
+from trimtab_replay.terminal import Progress, Screen
+from trimtab_replay.timeline import LEGEND, show
+
+
+def replay(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab replay``."""
+    parser.description = "Feed recorded runs through providers; show who would have spoken."
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a transcript, or a folder")
+    add_selection(parser)
+    add_reading(parser)
+    parser.add_argument("--json", action="store_true", help="one line of JSON per run")
+    parser.set_defaults(run=run_replay)
+
+
+def run_replay(options: argparse.Namespace) -> int:
+    """Replay what the arguments name; 1 where something was not read."""
+    job = job_of(options, keep_steps=not options.json)
+    account = Account()
+    runs = replayed_runs(options, job, account)
+    if options.json:
+        for one in runs:
+            print(as_json(one))  # noqa: T201
+    else:
+        _show_all(runs, Summary(job.selection.names))
+    return report_account(account)
+
+
+def job_of(
+    options: argparse.Namespace, *, keep_steps: bool = False, default_all: bool = False
+) -> Job:
+    """Return what the shared arguments ask for."""
+    return Job(
+        selection=selection_of(options, default_all=default_all),
+        reader=options.reader,
+        deadline=options.deadline,
+        since=options.since,
+        keep_steps=keep_steps,
+    )
+
+
+def replayed_runs(options: argparse.Namespace, job: Job, account: Account) -> Iterable[Replayed]:
+    """Replay what the shared arguments name, with a progress bar."""
+    progress = Progress()
+    for one in replay_all(
+        options.paths,
+        job,
+        account,
+        jobs=options.jobs,
+        limit=options.limit,
+        after_file=progress.files,
+        warn=complain,
+    ):
+        progress.clear()
+        yield one
+    progress.clear()
+
+
+def _show_all(runs: Iterable[Replayed], summary: Summary) -> None:
+    screen = Screen.of(sys.stdout)
+    for one in runs:
+        if not summary.runs:
+            screen.say(screen.paint(LEGEND, "dim"))
+        show(one, screen)
+        summary.add(one)
+    show_summary(summary, screen)
+
+
+def show_summary(summary: Summary, screen: Screen) -> None:
+    """Write what each provider did, and what did not reach the agent."""
+    screen.say()
+    spoken = f"someone spoke in {summary.touched:,} of {summary.runs:,} recorded runs"
+    screen.say(f"{spoken}, {summary.calls:,} calls in all")
+    screen.table(tuple(summary.rows()))
+    skipped = [(key, count) for key, count in summary.notes.items() if key[0] != "suppressed"]
+    for (what, provider, reason), count in sorted(skipped):
+        screen.say(f"{what} in {count:,} runs: {plain(provider, 60)}: {plain(reason, 300)}")
+
+
+def report_account(account: Account) -> int:
+    """Say on the error channel what was not read; return the exit status."""
+    for skipped in account.skipped:
+        line = "" if skipped.line is None else f":{skipped.line}"
+        complain(f"{plain(skipped.path, 300)}{line}: {plain(skipped.what, 300)}")
+    if account.other_files:
+        complain(f"{account.other_files} other files, no transcripts")
+    if account.left_out:
+        complain(f"{account.left_out} runs left out: older than asked for, or without a time")
+    if not account.runs:
+        complain("no recorded run was replayed")
+    return int(bool(account.skipped))
+
+
+def complain(message: str) -> None:
+    """Write one line to the error channel."""
+    sys.stderr.write(f"trimtab: {message}\n")

@@ -1,0 +1,190 @@
+"""Replays many recordings, in this process or in several, in one stable order."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from datetime import datetime
+from itertools import chain, islice
+from typing import Any
+
+import attrs
+
+from trimtab_replay.driver import replay
+from trimtab_replay.installed import installed_readers
+from trimtab_replay.recording import Recording, Skipped
+from trimtab_replay.results import Replayed
+from trimtab_replay.selection import Selection
+from trimtab_replay.walk import Corpus, Found, chosen, find
+
+_AHEAD = 3
+
+
+@attrs.frozen(kw_only=True)
+class Job:
+    """What is to be done with each recording; goes to the processes as it is.
+
+    Args:
+        selection: whom to ask.
+        reader: reads every file, unasked; the surest one where empty.
+        deadline: seconds that each run has.
+        since: aware; recordings that began earlier, or don't tell when, are left out.
+        keep_steps: whether to keep the calls, to show them.
+        pick: which recordings to replay, by their place in the order from 0, as ``(i, n)``:
+            those whose place is `i` modulo `n`.
+    """
+
+    selection: Selection
+    reader: str = ""
+    deadline: float | None = None
+    since: datetime | None = None
+    keep_steps: bool = False
+    pick: tuple[int, int] = (0, 1)
+
+    def corpus(self, warn: Callable[[str], None]) -> Corpus:
+        """Return a corpus with the installed readers."""
+        readers = installed_readers(warn)
+        return Corpus(readers, chosen(readers, self.reader) if self.reader else None)
+
+
+@attrs.define
+class Account:
+    """What was read, and what was not."""
+
+    files: int = 0
+    other_files: int = 0
+    left_out: int = 0
+    runs: int = 0
+    calls: int = 0
+    skipped: list[Skipped] = attrs.field(factory=list)
+
+    def add(self, part: Account) -> None:
+        """Add the account of one file."""
+        self.files += part.files
+        self.other_files += part.other_files
+        self.left_out += part.left_out
+        self.skipped += part.skipped
+
+    def count(self, replayed: Replayed) -> None:
+        """Count a run that is handed on."""
+        self.runs += 1
+        self.calls += replayed.calls
+
+
+Part = tuple[list[Replayed], Account]
+
+
+def replay_all(
+    arguments: Iterable[str],
+    job: Job,
+    account: Account,
+    *,
+    jobs: int = 1,
+    limit: int | None = None,
+    after_file: Callable[[int, int], None] = lambda _done, _all: None,
+    warn: Callable[[str], None] = lambda _message: None,
+) -> Iterator[Replayed]:
+    """Yield every recording under `arguments`, replayed; the same for any number of jobs.
+
+    Args:
+        account: is kept up to date.
+        jobs: processes.
+        limit: recordings at most.
+        after_file: is told how many files are done, and of how many.
+        warn: is told of readers that can't be had.
+
+    Raises:
+        ProviderError: a provider can't be used.
+        ReplayError: there is no reader of the name that is forced.
+    """
+    files = list(find(arguments))
+    job.corpus(warn)
+    jobs = min(jobs, len(files)) or 1
+    runs = (
+        _here(files, job, account, after_file)
+        if jobs == 1
+        else _there(files, job, account, after_file, jobs)
+    )
+    for replayed in islice(runs, limit):
+        account.count(replayed)
+        yield replayed
+
+
+def _here(
+    files: list[Found], job: Job, account: Account, after_file: Callable[[int, int], None]
+) -> Iterator[Replayed]:
+    corpus = job.corpus(lambda _: None)
+    for number, found in enumerate(files, 1):
+        part = Account()
+        yield from _of_file(corpus, found, job, part)
+        account.add(_settled(corpus, part))
+        after_file(number, len(files))
+
+
+def _there(
+    files: list[Found],
+    job: Job,
+    account: Account,
+    after_file: Callable[[int, int], None],
+    jobs: int,
+) -> Iterator[Replayed]:
+    # Not forked: a copy of a process with threads is not safe.
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(job,))
+    waiting = iter(files)
+    running: deque[Future[Part]] = deque()
+    try:
+        running += [executor.submit(_in_process, f) for f in islice(waiting, jobs * _AHEAD)]
+        for number in range(1, len(files) + 1):
+            replayed, part = running.popleft().result()
+            running += [executor.submit(_in_process, found) for found in islice(waiting, 1)]
+            yield from replayed
+            account.add(part)
+            after_file(number, len(files))
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+_process: dict[str, Any] = {}
+
+
+def _begin(job: Job) -> None:
+    _process.update(job=job, corpus=job.corpus(lambda _: None))
+
+
+def _in_process(found: Found) -> Part:
+    corpus, part = _process["corpus"], Account()
+    replayed = list(_of_file(corpus, found, _process["job"], part))
+    return replayed, _settled(corpus, part)
+
+
+def _settled(corpus: Corpus, part: Account) -> Account:
+    """Take over what the corpus counted for one file."""
+    part.files, part.other_files, part.skipped = corpus.files, corpus.other_files, corpus.skipped
+    corpus.files, corpus.other_files, corpus.skipped = 0, 0, []
+    return part
+
+
+def _of_file(corpus: Corpus, found: Found, job: Job, part: Account) -> Iterator[Replayed]:
+    place, of = job.pick
+    for number, recording in enumerate(corpus.read(found)):
+        if number % of != place:
+            continue
+        wanted = _if_recent(recording, job.since)
+        if wanted is None:
+            part.left_out += 1
+            continue
+        yield replay(wanted, job.selection, deadline=job.deadline, keep_steps=job.keep_steps)
+
+
+def _if_recent(recording: Recording, since: datetime | None) -> Recording | None:
+    if since is None:
+        return recording
+    entries = iter(recording.entries)
+    first = next(entries, None)
+    at = getattr(first.item, "at", None) if first is not None else None
+    if first is None or at is None or at < since:
+        return None
+    return attrs.evolve(recording, entries=chain([first], entries))

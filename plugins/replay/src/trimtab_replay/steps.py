@@ -1,0 +1,39 @@
+"""One recorded call as people see it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trimtab import Trajectory, shorten
+from trimtab.session.events import Caller, ToolInvoked
+from trimtab_replay.results import Step
+
+MAX_PARAMS = 400
+MAX_RESULT = 600
+
+
+def step_of(event: ToolInvoked, trajectory: Trajectory, *, turn: int, call: int) -> Step:
+    """Return `event` bounded for showing, with what `trajectory` made of it."""
+    # The trajectory leaves out the calls of others than the model.
+    recent = trajectory.recent(1) if event.caller is Caller.MODEL else ()
+    record = recent[-1] if recent else None
+    return Step(
+        turn=turn,
+        call=call,
+        tool=event.tool,
+        params=_shown(event.params, MAX_PARAMS),
+        result=_shown(event.result, MAX_RESULT),
+        outcome=event.outcome,
+        caller=event.caller,
+        agent=event.agent_id,
+        polling=bool(record and record.waits),
+        failed=event.failed or bool(record and record.failed),
+    )
+
+
+def _shown(value: Any, limit: int) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return shorten(text, limit)
