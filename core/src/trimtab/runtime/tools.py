@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import attrs
@@ -12,8 +11,6 @@ import attrs
 from trimtab.errors import ToolError
 
 if TYPE_CHECKING:
-    import cattrs
-
     from trimtab.prompt.template import Prompt
     from trimtab.runtime.deadline import Deadline
     from trimtab.runtime.filesystem import Filesystem
@@ -132,13 +129,12 @@ class Tool(Generic[Params, Value]):
         Raises:
             ToolError: they do not fit; the message says which and is meant for the model.
         """
-        import cattrs
+        from trimtab.runtime.structure import from_json
 
         try:
-            return _converter(strict=True).structure(arguments, self.params)
-        except Exception as error:  # cattrs and validators raise what they like
-            reasons = "; ".join(cattrs.transform_error(error, path="params"))
-            raise ToolError(f"{self.name}: {reasons}") from error
+            return from_json(self.params, arguments, name="params")
+        except ValueError as error:
+            raise ToolError(f"{self.name}: {error}") from error
 
     def call(
         self, arguments: Mapping[str, Any], *, context: ToolContext
@@ -151,13 +147,7 @@ class Tool(Generic[Params, Value]):
         return self.handler(self.parse(arguments), context=context)
 
 
-@cache  # a converter compiles its hooks for a class once
-def _converter(*, strict: bool) -> cattrs.Converter:
-    import cattrs
-
-    return cattrs.Converter(forbid_extra_keys=strict)
-
-
 def _as_json(value: object) -> str:
-    plain = _converter(strict=False).unstructure(value)
-    return json.dumps(plain, ensure_ascii=False, default=str)
+    from trimtab.runtime.structure import to_json
+
+    return json.dumps(to_json(value), ensure_ascii=False, default=str)
