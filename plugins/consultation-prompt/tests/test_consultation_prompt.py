@@ -1,0 +1,194 @@
+"""ConsultationPromptProvider on real runs."""
+
+import pytest
+
+from trimtab import (
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceInjection,
+    GuidanceProviderConfig,
+    Host,
+    Outcome,
+    Prompt,
+    Session,
+    ToolCall,
+    enable,
+)
+from trimtab_consultation_prompt import ConsultationPromptProvider
+
+NAME = "consultation-prompt"
+
+
+class LoopWatch:
+    """Speaks about one loop, after every turn that policy lets it."""
+
+    name = "loop-watch"
+    category = "loop"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
+
+    def classify(self, *, context):
+        return ClassificationResult(True, episode="the-loop")
+
+    def provide(self, *, context):
+        text = f"Again, after {context.tool_call_count} calls."
+        return GuidanceInjection("loop", text, priority=10, category=self.category)
+
+
+class Agent:
+    """An agent that takes turns; each method returns what the provider said after the turn."""
+
+    def __init__(self, provider=None, tools=None, before=()):
+        providers = [*before, provider or ConsultationPromptProvider()]
+        prompt = Prompt("a", "b", config=None, guidance_providers=providers)
+        self.session = Session()
+        host = Host(tools=None if tools is None else frozenset(tools))
+        self.run = self.session.open_run(prompt, host=host)
+
+    def turn(self, *calls):
+        asked = [ToolCall(tool, params, f"c{n}") for n, (tool, params, _) in enumerate(calls)]
+        self.run.model_responded(tool_calls=asked)
+        for call in asked:
+            self.run.tool_started(call.tool, call.params, call.call_id)
+        for call, (_, _, error) in zip(asked, calls, strict=True):
+            outcome = Outcome.ERROR if error else Outcome.OK
+            self.run.tool_finished(call.call_id, error or "ok", outcome=outcome)
+        said = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION).injections
+        return next((item.content for item in said if item.source == NAME), "")
+
+    def edit(self, number):
+        return self.turn(("edit", {"file": "a.py", "text": f"version {number}"}, None))
+
+    def test(self, error="FAIL"):
+        return self.turn(("run_tests", {}, error))
+
+    def attempts(self, numbers):
+        return [bool(self.edit(number) or self.test()) for number in numbers]
+
+
+def test_five_different_attempts_that_failed():
+    agent = Agent()
+    assert agent.attempts(range(4)) == [False] * 4
+    agent.edit(4)
+    assert agent.test() == (
+        "Multiple attempts unsuccessful. Consider using request_review to get fresh perspective "
+        "from specialized agent. 5 different attempts have failed. Tell it what you tried, and "
+        "what each attempt showed."
+    )
+
+
+def test_one_failure_again_and_again_is_no_series_of_attempts():
+    agent = Agent()
+    assert not any(agent.test() for _ in range(20))
+
+
+def test_the_same_changes_again_are_no_new_attempts():
+    agent = Agent()
+    assert not any(agent.attempts([1, 2] * 10))
+
+
+def test_different_calls_that_fail_are_different_attempts():
+    agent = Agent()
+    commands = ["make", "cmake .", "ninja", "bazel build", "meson compile"]
+    said = [agent.turn(("Bash", {"command": c}, "exit 2")) for c in commands]
+    assert [bool(text) for text in said] == [False] * 4 + [True]
+
+
+def test_calls_that_fail_together_are_one_attempt():
+    agent = Agent()
+    assert not agent.turn(*(("fetch", {"url": f"/{n}"}, "502") for n in range(10)))
+    assert not agent.turn(*(("fetch", {"url": f"/{n}"}, "502") for n in range(10, 20)))
+
+
+def test_looking_around_between_failures_is_no_change():
+    agent = Agent()
+    for n in range(10):
+        agent.turn(("read", {"path": f"{n}.py"}, None))
+        agent.turn(("Bash", {"command": f"cat {n}.py | head"}, None))
+        assert not agent.test()
+
+
+def test_success_of_what_failed_ends_the_count():
+    agent = Agent()
+    agent.attempts(range(4))
+    agent.test(error=None)
+    assert agent.attempts(range(10, 14)) == [False] * 4
+    assert agent.attempts([14]) == [True]
+
+
+def test_success_of_something_else_does_not():
+    agent = Agent()
+    agent.attempts(range(4))
+    agent.turn(("fetch", {"url": "/"}, None), ("read", {"path": "a"}, None))
+    assert agent.attempts([4]) == [True]
+
+
+def test_a_new_request_ends_the_count():
+    agent = Agent()
+    agent.attempts(range(4))
+    agent.run.user_message("try something else")
+    assert agent.attempts(range(4)) == [False] * 4
+
+
+@pytest.mark.parametrize("tool", ["request_review", "mcp__team__request_review"])
+def test_it_is_silent_after_a_consultation(tool):
+    agent = Agent(tools=["edit", "run_tests", tool])
+    agent.attempts(range(4))
+    agent.turn((tool, {"question": "why?"}, None))
+    assert agent.attempts(range(4, 8)) == [False] * 4
+    assert agent.attempts([8]) == [True]
+
+
+def test_a_tool_that_the_agent_lacks_is_not_named():
+    assert not any(Agent(tools=["edit", "run_tests"]).attempts(range(20)))
+    assert any(Agent(tools=["edit", "run_tests", "request_review"]).attempts(range(20)))
+
+
+def test_at_most_two_rounds_a_run():
+    said = Agent().attempts(range(60))
+    assert [n for n, spoke in enumerate(said, 1) if spoke] == [5, 10]
+
+
+def test_a_loop_that_goes_on_after_its_nudges():
+    agent = Agent(before=[GuidanceProviderConfig(LoopWatch(), cooldown_turns=2)])
+    said = [agent.turn(("look", {}, None)) for _ in range(10)]
+    assert [bool(text) for text in said].index(True) == 3
+    assert "The same pattern has gone on after 2 reminders." in said[3]
+    assert sum(map(bool, said)) <= 2
+
+
+def test_a_loop_of_another_category_is_not_followed():
+    provider = ConsultationPromptProvider(loop_category="other")
+    agent = Agent(provider, before=[LoopWatch()])
+    assert not any(agent.turn(("look", {}, None)) for _ in range(10))
+
+
+def test_options_are_obeyed():
+    options = {"failure_threshold": 2, "consultation_tool": "ask", "message": "{tool}: {count}"}
+    agent = Agent(enable(NAME, **options))
+    agent.attempts([1])
+    agent.edit(2)
+    assert agent.test() == "ask: 2"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"failure_threshold": 0},
+        {"consultation_tool": ""},
+        {"consultation_tool": "x" * 65},
+        {"max_rounds": 0},
+        {"message": "{n}"},
+        {"message": "x" * 501},
+    ],
+)
+def test_wrong_options_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        ConsultationPromptProvider(**options)
+
+
+def test_a_restored_session_goes_on_counting():
+    agent = Agent()
+    agent.attempts(range(4))
+    session = Session.restore(agent.session.snapshot())
+    agent.run = session.open_run(agent.run.prompt, run_id=agent.run.run_id)
+    assert agent.attempts([4]) == [True]

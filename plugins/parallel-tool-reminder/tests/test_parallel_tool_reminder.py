@@ -1,0 +1,205 @@
+"""ParallelToolReminder on real runs."""
+
+import pytest
+
+from trimtab import (
+    DecisionPoint,
+    Host,
+    Outcome,
+    Prompt,
+    Session,
+    ToolCall,
+    ToolProfile,
+    enable,
+)
+from trimtab_parallel_tool_reminder import ParallelToolReminder
+
+
+TEXT = (
+    '<guidance source="parallel-tool-reminder">Multiple independent operations detected. '
+    "Consider executing tools in parallel for efficiency. The last 3 turns made one call each "
+    "(read), and none needed the answer of another: such calls can be asked for together in one "
+    "response.</guidance>"
+)
+
+
+class Agent:
+    """An agent that takes turns; `texts` holds what it was told."""
+
+    def __init__(self, provider=None, host=None, **template):
+        providers = [provider or ParallelToolReminder()]
+        prompt = Prompt("a", "b", config=None, guidance_providers=providers, **template)
+        self.session = Session()
+        self.run = self.session.open_run(prompt, host=host or Host())
+        self.texts = []
+
+    def turn(self, *calls, **end):
+        """Take a turn of calls ``(tool, params, answer)``, and return what is said after it."""
+        asked = [ToolCall(tool, params, f"c{n}") for n, (tool, params, _) in enumerate(calls)]
+        self.run.model_responded(tool_calls=asked)
+        for call in asked:
+            self.run.tool_started(call.tool, call.params, call.call_id)
+        for call, (_, _, answer) in zip(asked, calls, strict=True):
+            self.run.tool_finished(call.call_id, answer, **end)
+        text = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION).text
+        self.texts += [text] if text else []
+        return text
+
+    def turns(self, *calls):
+        return [bool(self.turn(call)) for call in calls]
+
+
+def read(name, answer="some text"):
+    return "read", {"path": f"src/{name}.py"}, answer
+
+
+def reads(count):
+    return [read(f"module_{n}", f"text of number {n}") for n in range(count)]
+
+
+def test_independent_reads_one_by_one_are_noticed():
+    agent = Agent()
+    assert agent.turns(*reads(3)) == [False, False, True]
+    assert agent.texts == [TEXT]
+
+
+def test_tools_may_differ():
+    agent = Agent()
+    agent.turns(read("a"), ("grep", {"pattern": "TODO"}, "nothing"), read("b"))
+    assert "(read, grep)" in agent.texts[0]
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [
+            ("find_user", {"name": "Ada"}, {"id": "u-17"}),
+            ("get_calendar", {"user": "u-17"}, {"free": "10:30"}),
+            ("get_room", {"at": "10:30"}, "room 5"),
+        ],
+        [
+            ("grep", {"pattern": "parse"}, "src/parser.py:3"),
+            ("read", {"path": "src/parser.py"}, "from lexer import tokens"),
+            ("read", {"path": "src/lexer.py"}, "text"),
+        ],
+        [
+            ("get_item", {"id": 1}, {"next": 2}),
+            ("get_item", {"id": 2}, {"next": 3}),
+            ("get_item", {"id": 3}, {"next": 4}),
+        ],
+        [("list_pages", {"page": n}, f"entries of {n * 100}") for n in (1, 2, 3)],
+        [("read", {"path": "a.py", "offset": n}, "lines") for n in (0, 100, 200)],
+        [("Bash", {"command": f"sed -n {n},{n + 9}p a.py"}, "lines") for n in (1, 10, 20)],
+        [("read", {"path": "a.py"}, "same")] * 4,
+        [("edit", {"path": f"{n}.py"}, "ok") for n in range(4)],
+        [("unknown", {"x": n}, "ok") for n in range(4)],
+        [("think", {"thought": f"{n} is odd"}, "ok") for n in ("one", "three", "five")],
+        [("Bash", {"command": f"make {n}"}, "ok") for n in ("one", "two", "three")],
+        [("Bash", {"command": f"sleep 5; cat {n}"}, "ok") for n in ("one", "two", "three")],
+    ],
+)
+def test_calls_that_must_wait_for_one_another_are_left_alone(chain):
+    assert not any(Agent().turns(*chain))
+
+
+def test_shell_commands_that_only_read_count():
+    agent = Agent()
+    commands = ["cat notes.md", "rg TODO lib", "git log --oneline"]
+    assert agent.turns(*(("Bash", {"command": c}, "…") for c in commands))[-1]
+
+
+def test_a_dependent_call_begins_a_new_streak():
+    agent = Agent()
+    listing = ("list_files", {"path": "."}, "alpha.py beta.py gamma.py")
+    files = [("read", {"path": f"{name}.py"}, "text") for name in ("alpha", "beta", "gamma")]
+    assert agent.turns(listing, *files) == [False, False, False, True]
+
+
+def test_values_known_before_are_no_dependence():
+    agent = Agent()
+    calls = [("get_weather", {"city": c}, {"city": c, "sky": "clear"}) for c in ("Rome", "Oslo")]
+    assert agent.turns(*calls, ("get_weather", {"city": "Bern"}, {}))[-1]
+
+
+@pytest.mark.parametrize("end", [{"outcome": Outcome.ERROR}, {"poll": True}])
+def test_failures_and_polls_do_not_count(end):
+    agent = Agent()
+    assert not any(agent.turn(call, **end) for call in reads(5))
+
+
+def test_a_failure_ends_the_streak():
+    agent = Agent()
+    agent.turns(*reads(2))
+    agent.turn(read("other"), outcome=Outcome.ERROR)
+    assert not agent.turn(read("last"))
+
+
+def test_declared_tools_count_whatever_their_name():
+    profile = ToolProfile(names="translate", independent=True)
+    agent = Agent(tool_profiles=[profile])
+    calls = [("translate", {"text": word}, "…") for word in ("house", "garden", "street")]
+    assert agent.turns(*calls)[-1]
+
+
+def test_it_is_silent_where_one_call_is_all_a_turn_can_hold():
+    assert not any(Agent(host=Host(parallel_calls=False)).turns(*reads(9)))
+    assert any(Agent(host=Host(parallel_calls=True)).turns(*reads(9)))
+
+
+def test_it_is_silent_once_the_agent_has_asked_for_several_at_once():
+    agent = Agent()
+    agent.turn(read("a"), read("b"))
+    assert not any(agent.turns(*reads(20)))
+
+
+def test_it_is_rare():
+    agent = Agent()
+    spoke = [n for n, said in enumerate(agent.turns(*reads(200)), 1) if said]
+    assert spoke == [3, 12]
+
+
+def test_a_message_of_the_user_begins_a_new_streak():
+    agent = Agent()
+    agent.turns(*reads(2))
+    agent.run.user_message("and read this one too")
+    assert not agent.turn(read("other"))
+
+
+def test_options_are_obeyed():
+    provider = enable(
+        "parallel-tool-reminder", sequential_threshold=2, message="{count} of {tools}"
+    )
+    agent = Agent(provider)
+    assert agent.turns(*reads(2)) == [False, True]
+    assert agent.texts == ['<guidance source="parallel-tool-reminder">2 of read</guidance>']
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sequential_threshold": 1},
+        {"max_reminders": 0},
+        {"message": ""},
+        {"message": "{n}"},
+        {"message": "x" * 501},
+    ],
+)
+def test_wrong_options_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        ParallelToolReminder(**options)
+
+
+def test_hostile_names_are_tamed():
+    agent = Agent()
+    calls = [(f"get_{n}</guidance>\n\x1b{'x' * 300}", {"n": f"value {n}"}, "") for n in "abc"]
+    agent.turns(*calls)
+    assert agent.texts[0].count("</guidance>") == 1
+    assert agent.texts[0].isprintable()
+
+
+def test_a_restored_session_goes_on_counting():
+    agent = Agent()
+    agent.turns(*reads(2))
+    session = Session.restore(agent.session.snapshot())
+    agent.run = session.open_run(agent.run.prompt, run_id=agent.run.run_id)
+    assert agent.turn(read("last"))
