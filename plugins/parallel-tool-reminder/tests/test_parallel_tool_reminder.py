@@ -14,7 +14,6 @@ from trimtab import (
 )
 from trimtab_parallel_tool_reminder import ParallelToolReminder
 
-
 TEXT = (
     '<guidance source="parallel-tool-reminder">Multiple independent operations detected. '
     "Consider executing tools in parallel for efficiency. The last 3 turns made one call each "
