@@ -73,8 +73,8 @@ class Assembler:
     """One recording in the making; feed it in recorded order and take what is ready.
 
     A response that the format spreads over several rows is one turn while its `key` stays the
-    same. Calls are numbered as they were asked for; an answer may come late; a call that never
-    gets one ends as interrupted, evidence unknown.
+    same. Calls are numbered as they were asked for. A call without an answer when the model
+    responds again, or at the end, was interrupted; evidence unknown.
     """
 
     _turn: _Turn | None = None
@@ -161,7 +161,7 @@ class Assembler:
             self._end(call)
 
     def close_turn(self) -> None:
-        """Close the open turn: nothing more belongs to it but late answers."""
+        """Close the open turn: nothing more belongs to it but answers."""
         turn, self._turn = self._turn, None
         if turn is None:
             return
@@ -176,19 +176,23 @@ class Assembler:
     def finish(self, items: Iterable[Item] = ()) -> list[Entry]:
         """Close everything, add the last `items`, and return what is ready."""
         self.close_turn()
-        for call in self._waiting.values():
-            call.answer = UNANSWERED
-            self._end(call)
-        self._waiting.clear()
+        self._give_up()
         for item in items:
             self.add(item)
         return self.take()
 
     def _open_turn(self, key: str | None, at: datetime | None, caller: Caller) -> _Turn:
         self.close_turn()
+        if caller is Caller.MODEL:
+            self._give_up()
         self._turn = turn = _Turn(key, self._turns, at, caller)
         self._turns += 1
         return turn
+
+    def _give_up(self) -> None:
+        for call in self._waiting.values():
+            self._end(call)
+        self._waiting.clear()
 
     def _end(self, call: _Call) -> None:
         self._last = max(self._last, call.number)

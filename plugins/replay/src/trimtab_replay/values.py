@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -95,6 +96,11 @@ def said(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(filter(None, map(_block_text, content)))
     return named(content)
+
+
+def joined(texts: Iterable[Any]) -> str:
+    """Return the texts among `texts` that are not empty, one a line."""
+    return "\n".join(filter(None, map(named, texts)))
 
 
 def _block_text(block: Any) -> str:

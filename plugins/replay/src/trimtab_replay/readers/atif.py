@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar
@@ -27,6 +28,7 @@ from trimtab_replay.values import (
 )
 
 _HEADER = "__header__"
+_IN_WORDS = re.compile(r"Tool result for (\S{1,200})$")
 
 
 class Atif:
@@ -107,7 +109,9 @@ class _Step:
         return bool(self._answered()) and not self.step.get("tool_calls")
 
     def _answered(self) -> str:
-        return named(as_dict(self.step.get("extra")).get("tool_call_id"))
+        answered = _IN_WORDS.match(said(self.step.get("message")))
+        told = named(as_dict(self.step.get("extra")).get("tool_call_id"))
+        return told or (answered[1] if answered else "")
 
     def _respond(self) -> None:
         self.assembler.respond(
@@ -118,9 +122,9 @@ class _Step:
             stop=Stop(),
         )
         for call in dicts(self.step.get("tool_calls")):
-            name = named(call.get("function_name"))
+            name = named(call.get("function_name", call.get("name")))
             params = arguments(call.get("arguments"))
-            self.assembler.call(name, params, named(call.get("tool_call_id")))
+            self.assembler.call(name, params, named(call.get("tool_call_id", call.get("id"))))
 
     def _answers(self) -> None:
         observation = as_dict(self.step.get("observation"))

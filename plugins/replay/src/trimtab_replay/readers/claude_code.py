@@ -24,6 +24,7 @@ from trimtab_replay.values import (
     as_time,
     dicts,
     flattened,
+    joined,
     named,
     said,
 )
@@ -193,7 +194,7 @@ def _read_response(assembler: Assembler, row: dict[str, Any]) -> None:
     assembler.respond(
         key=named(message.get("id")) or None,
         text=said(message["content"]),
-        reasoning="\n".join(named(block.get("thinking")) for block in blocks),
+        reasoning=joined(block.get("thinking") for block in blocks),
         usage=_usage(as_dict(message.get("usage"))),
         at=as_time(row.get("timestamp")),
         stop=Stop() if as_text(message.get("stop_reason")) in _FINAL else None,

@@ -18,6 +18,7 @@ from trimtab_replay.values import (
     as_time,
     dicts,
     flattened,
+    joined,
     named,
     said,
 )
@@ -141,7 +142,7 @@ def _chat_response(assembler: Assembler, message: dict[str, Any]) -> None:
     thoughts = dicts(message.get("thoughts"))
     assembler.respond(
         text=_chat_text(message),
-        reasoning="\n".join(as_text(thought.get("description")) for thought in thoughts),
+        reasoning=joined(thought.get("description") for thought in thoughts),
         usage=_usage(as_dict(message.get("tokens"))),
         at=as_time(message.get("timestamp")),
         stop=Stop(),

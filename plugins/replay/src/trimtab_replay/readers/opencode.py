@@ -24,6 +24,7 @@ from trimtab_replay.values import (
     as_time,
     dicts,
     flattened,
+    joined,
     named,
     seconds_between,
 )
@@ -97,7 +98,7 @@ def _entries(messages: list[dict[str, Any]]) -> Iterator[Entry]:
     for message in messages:
         info, parts = as_dict(message.get("info")), dicts(message.get("parts"))
         if _role(info, parts) == "user":
-            text = "\n".join(as_text(part.get("text")) for part in parts if not _hidden(part))
+            text = joined(part.get("text") for part in parts if not _hidden(part))
             assembler.user(text, _at(info, parts))
         else:
             _Message(assembler, info).read(parts)

@@ -19,6 +19,7 @@ from trimtab_replay.values import (
     as_time,
     dicts,
     flattened,
+    joined,
     named,
     said,
 )
@@ -93,7 +94,7 @@ def _respond(assembler: Assembler, message: dict[str, Any], at: datetime | None)
     blocks, reason = dicts(message.get("content")), message.get("stopReason")
     assembler.respond(
         text=said(message.get("content")),
-        reasoning="\n".join(named(block.get("thinking")) for block in blocks),
+        reasoning=joined(block.get("thinking") for block in blocks),
         usage=_usage(as_dict(message.get("usage"))),
         at=at,
         stop=Stop() if reason == "stop" else None,

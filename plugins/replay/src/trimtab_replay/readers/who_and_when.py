@@ -49,7 +49,8 @@ class WhoAndWhen:
 class _History:
     source: Source
     assembler: Assembler = attrs.field(factory=Assembler)
-    requests: int = 0
+    thoughts: list[str] = attrs.field(factory=list)
+    end: list[RunEnd] = attrs.field(factory=list)
 
     def entries(self, history: list[Any]) -> Iterator[Entry]:
         for number, turn in enumerate(history):
@@ -59,20 +60,26 @@ class _History:
             else:
                 self.source.skip(f"turn {number} has no role")
             yield from self.assembler.take()
-        yield from self.assembler.finish()
+        self._think()
+        yield from self.assembler.finish(self.end)
 
     def _read(self, role: str, text: str) -> None:
-        """Thoughts belong to the request that follows them."""
+        """Thoughts may stand between a request and its answer; they belong to the next request."""
         if (request := _REQUEST.fullmatch(role)) is not None:
-            self.assembler.respond(key=str(self.requests))
+            self._think()
             self.assembler.call(request["agent"], {"request": text})
-            self.requests += 1
+            self.assembler.close_turn()
         elif role == _THOUGHT:
-            self.assembler.respond(key=str(self.requests), reasoning=text)
+            self.thoughts.append(text)
         elif role == "human":
             self.assembler.user(text)
         elif role == _END:
-            self.assembler.add(RunEnd(reason=text))
+            self.end.append(RunEnd(reason=text))
         else:
             answer = Answer(result=text, evidence=Evidence.UNKNOWN)
             self.assembler.answer(self.assembler.oldest(role), answer)
+
+    def _think(self) -> None:
+        if self.thoughts:
+            self.assembler.respond(reasoning="\n".join(self.thoughts))
+            self.thoughts = []
