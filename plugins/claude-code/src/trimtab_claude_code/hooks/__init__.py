@@ -1,0 +1,44 @@
+"""The translation between Claude Code's hooks and trimtab's runs; no I/O, no SDK, no state on disk.
+
+Claude Code tells every kind of hook (SDK callback, HTTP, command) the same JSON object and takes
+the same JSON object back. `ClaudeCodeHooks.answer` is the function between the two::
+
+    hooks = ClaudeCodeHooks(Session(), prompt)      # or a function: agent type → prompt or None
+    output = hooks.answer(payload)                  # a dict, ``{}`` for nothing to say
+
+It never raises, takes a bounded time, and may be called from several threads. A host has to:
+
+* register it for `EVENTS` (no matcher: all tools), with a timeout above the slowest checker's;
+* hand over each payload as it comes and return the answer as it is;
+* keep the session: in memory for a resident process; a process that lives for one event saves
+  ``session.snapshot()`` and begins with ``Session.restore(text, types=RECORDS)``. Runs are found
+  again by their ids (`run_id_of`), so nothing else has to be kept;
+* call `close(session_id)` where no SessionEnd hook fires (SDK callbacks).
+
+What goes wrong inside is a `HookFailed` in the session, faults of providers are core's events.
+"""
+
+from trimtab_claude_code.hooks.agent import run_id_of
+from trimtab_claude_code.hooks.answers import Answer
+from trimtab_claude_code.hooks.events import EVENTS, HookFailed
+from trimtab_claude_code.hooks.handlers import STRUCTURED_OUTPUT
+from trimtab_claude_code.hooks.translation import (
+    PROVIDER_SECONDS,
+    ClaudeCodeHooks,
+    PromptOf,
+)
+
+RECORDS = (HookFailed,)
+"""Record types beside core's that the session may hold; for `Session.restore`."""
+
+__all__ = [
+    "EVENTS",
+    "PROVIDER_SECONDS",
+    "RECORDS",
+    "STRUCTURED_OUTPUT",
+    "Answer",
+    "ClaudeCodeHooks",
+    "HookFailed",
+    "PromptOf",
+    "run_id_of",
+]
