@@ -1,0 +1,148 @@
+"""What is known about the tools of hosts whose recordings are read, by a recording's `profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trimtab.trajectory import ToolProfile
+
+_PLAN = frozenset({"status"})
+_SHELL_NOTES = frozenset({"description", "timeout", "run_in_background"})
+_BASH_COMPLAINT = r"(?m)^(?:/bin/)?(?:ba)?sh: "
+
+CLAUDE_CODE = (
+    ToolProfile(names="Bash", shell="command", volatile=_SHELL_NOTES),
+    ToolProfile(
+        names=("Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch"),
+        read_only=True,
+    ),
+    ToolProfile(names=("TaskList", "TaskGet", "ListMcpResourcesTool"), read_only=True),
+    ToolProfile(names=("Edit", "MultiEdit", "Write", "NotebookEdit"), writes=True),
+    ToolProfile(names=("TodoWrite",), progress=_PLAN),
+    ToolProfile(names=("TaskCreate", "TaskUpdate"), writes=True),
+    ToolProfile(
+        names=("BashOutput", "TaskOutput", "AgentOutputTool", "Sleep", "Monitor"), polling=True
+    ),
+    ToolProfile(names=("Task", "Agent"), writes=True, independent=True),
+    ToolProfile(names=("AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "Skill"), writes=True),
+)
+
+_CODEX_HEADER = (
+    r"(?m)^(?:Chunk ID: \w+|Wall time: .*|Original token count: \d+|Total output lines: \d+)$"
+)
+CODEX = (
+    ToolProfile(
+        names=("exec_command", "shell", "shell_command", "local_shell", "container.exec"),
+        shell=("cmd", "command"),
+        volatile=("yield_time_ms", "max_output_tokens", "timeout_ms", "justification", "login"),
+        result_noise=_CODEX_HEADER,
+    ),
+    ToolProfile(
+        names="write_stdin",
+        writes=True,
+        polling_params={"chars": ""},
+        volatile=("yield_time_ms", "max_output_tokens"),
+        result_noise=_CODEX_HEADER,
+    ),
+    ToolProfile(names="apply_patch", writes=True),
+    ToolProfile(names="update_plan", progress=_PLAN),
+    ToolProfile(names=("view_image", "read_file", "list_dir", "grep_files"), read_only=True),
+    ToolProfile(names=("wait", "wait_agent", "wait_for"), polling=True),
+    ToolProfile(names=("spawn_agent", "send_input"), writes=True, independent=True),
+)
+
+COPILOT = (
+    ToolProfile(names=("bash", "powershell"), shell="command", volatile=("description", "mode")),
+    ToolProfile(names=("read_bash", "read_powershell"), polling=True),
+    ToolProfile(names=("view", "glob", "grep", "rg", "web_fetch", "read_agent"), read_only=True),
+    ToolProfile(names=("edit", "create", "str_replace_editor", "write_bash"), writes=True),
+    ToolProfile(names="report_intent", volatile=("intent",)),
+)
+
+OPENCODE = (
+    ToolProfile(names="bash", shell="command", volatile=_SHELL_NOTES),
+    ToolProfile(
+        names=("read", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "lsp*"),
+        read_only=True,
+    ),
+    ToolProfile(names=("edit", "write", "patch", "multiedit", "apply_patch"), writes=True),
+    ToolProfile(names=("todowrite",), progress=_PLAN),
+    ToolProfile(names=("todoread",), read_only=True),
+    ToolProfile(names="task", writes=True, independent=True),
+)
+
+GEMINI_CLI = (
+    ToolProfile(names="run_shell_command", shell="command", volatile=("description",)),
+    ToolProfile(
+        names=(
+            "read_file", "read_many_files", "list_directory", "glob", "search_file_content",
+            "grep_search", "web_fetch", "google_web_search",
+        ),
+        read_only=True,
+        volatile=("instruction",),
+    ),
+    ToolProfile(names=("replace", "write_file", "save_memory"), writes=True),
+    ToolProfile(names="write_todos", progress=_PLAN),
+)  # fmt: skip
+
+OPENHANDS = (
+    ToolProfile(
+        names=("execute_bash", "terminal", "run"),
+        shell="command",
+        polling_params={"command": ""},
+        volatile=("security_risk", "thought", "summary", "timeout"),
+    ),
+    ToolProfile(names=("str_replace_editor", "file_editor", "edit", "write"), writes=True),
+    ToolProfile(names=("read", "view", "glob", "grep"), read_only=True),
+    ToolProfile(names="task_tracker", progress=_PLAN),
+    ToolProfile(names="think", read_only=True),
+)
+
+_SWE_SHELL = (
+    "bash", "cat", "cd", "cp", "find", "git", "grep", "head", "ls", "make", "mkdir", "mv", "pip",
+    "pytest", "python*", "rm", "sed", "tail", "touch",
+)  # fmt: skip
+SWE_AGENT = (
+    ToolProfile(
+        names=("open", "goto", "search_dir", "search_file", "find_file", "view"), read_only=True
+    ),
+    ToolProfile(names=("scroll_down", "scroll_up"), read_only=True, opaque=True),
+    ToolProfile(
+        names=("edit", "insert"),
+        writes=True,
+        error_pattern=r"\A(?:Your proposed edit has introduced new syntax error|No file open)",
+    ),
+    ToolProfile(
+        names="str_replace_editor",
+        writes=True,
+        error_pattern=r"\A(?:No replacement was performed|ERROR:|Invalid `)",
+    ),
+    ToolProfile(names=("create", "submit"), writes=True),
+    ToolProfile(names=_SWE_SHELL, shell="command", error_pattern=_BASH_COMPLAINT),
+)
+
+INTERCODE = (ToolProfile(names="*", shell="command", error_pattern=_BASH_COMPLAINT),)
+MINI_SWE_AGENT = (ToolProfile(names="bash", shell="command"),)
+PI = (
+    ToolProfile(names="bash", shell="command", volatile=("timeout",)),
+    ToolProfile(names=("read", "grep", "find", "ls"), read_only=True),
+    ToolProfile(names=("edit", "write"), writes=True),
+)
+
+PER_TOOL_CLASSIFIER = (ToolProfile(names="browser_*", error_pattern=r"\AError: "),)
+"""What the owner of a browser's tools declares in the cases that need it."""
+
+PROFILES: Mapping[str, tuple[ToolProfile, ...]] = {
+    "claude-code": CLAUDE_CODE,
+    "codex": CODEX,
+    "copilot": COPILOT,
+    "gemini-cli": GEMINI_CLI,
+    "intercode": INTERCODE,
+    "mini-swe-agent": MINI_SWE_AGENT,
+    "opencode": OPENCODE,
+    "openhands": OPENHANDS,
+    "per-tool classifier": PER_TOOL_CLASSIFIER,
+    "pi": PI,
+    "swe-agent": SWE_AGENT,
+}
+"""Profiles by the key that a reader gives its recordings; no entry means generic guesses."""
