@@ -73,13 +73,13 @@ class Source:
             return b""
 
     @cached_property
-    def first_rows(self) -> tuple[Any, ...]:
-        """The values of the first lines, where it is a line format; to sniff at."""
+    def first_rows(self) -> tuple[dict[str, Any], ...]:
+        """The objects in the first lines, where it is a line format; to sniff at."""
         if not self._looks_like_json or _PRETTY.match(self.head):
             return ()
         lines = islice(self._lines(lambda _what, _line: None), FIRST_ROWS)
-        values = tuple(row.value for row in map(_quietly_parsed, lines) if row is not None)
-        return values if all(isinstance(value, dict) for value in values) else ()
+        rows = map(_quietly_parsed, lines)
+        return tuple(row.value for row in rows if row is not None and isinstance(row.value, dict))
 
     @cached_property
     def document(self) -> Any:

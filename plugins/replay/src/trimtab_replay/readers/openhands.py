@@ -82,7 +82,8 @@ def _history(document: Any) -> list[Any]:
 
 def _is_event(value: Any) -> bool:
     event = as_dict(value)
-    return "source" in event and ("action" in event or "observation" in event)
+    is_told = "args" in event or "extras" in event or "content" in event
+    return "source" in event and is_told and ("action" in event or "observation" in event)
 
 
 @attrs.define

@@ -1,0 +1,93 @@
+"""Wrong types in any field: a reader never raises, whatever it is given."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from .telling import DATA, all_readers
+
+from trimtab_replay.recording import Item, TranscriptReader
+from trimtab_replay.source import Source
+
+READERS = all_readers()
+TOLD = json.loads((DATA.parent / "told.json").read_text())
+FIXTURES = sorted(name for name in TOLD if not name.endswith(".eval"))
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.sampled_from(
+        ["", "x", "{", "[1]", "0", "2026-03-02", "9999-12-31T23:59:59-23:00", "\udcff"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def rows_of(name: str) -> list[Any]:
+    text = (DATA / name).read_text()
+    return (
+        [json.loads(line) for line in text.splitlines()] if "jsonl" in name else [json.loads(text)]
+    )
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of every value within `value`."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    found = [path]
+    if isinstance(value, (dict, list)):
+        for key, each in inner:
+            found += places(each, (*path, key))
+    return found
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+def read(reader: TranscriptReader, rows: list[Any]) -> list[Item]:
+    """Sniff at and read `rows`, without the walk that would catch a fault."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        source = Source(path, "run.jsonl", lambda skipped: None)
+        assert reader.sniff(source) >= 0
+        return [entry.item for each in reader.read(source) for entry in each.entries]
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_wrong_type_in_any_field_raises_nothing(name, data):
+    rows = rows_of(name)
+    for _ in range(data.draw(st.integers(1, 3), label="changes")):
+        row = data.draw(st.integers(0, len(rows) - 1), label="row")
+        place = data.draw(st.sampled_from(places(rows[row])), label="place")
+        rows[row] = replaced(rows[row], place, data.draw(VALUES, label="value"))
+    assert isinstance(read(READERS[TOLD[name]["reader"]], rows), list)
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+@given(rows=st.lists(VALUES, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_json_of_any_shape_raises_nothing(name, rows):
+    assert isinstance(read(READERS[name], rows), list)
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+@pytest.mark.parametrize("fixture", FIXTURES)
+def test_a_foreign_format_raises_nothing(name, fixture):
+    assert isinstance(read(READERS[name], rows_of(fixture)), list)

@@ -1,0 +1,260 @@
+"""From paths to recordings: folders, sniffing, damage, and the account of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from .telling import DATA, all_readers
+
+from trimtab.session.events import ToolInvoked, UserMessage
+from trimtab_replay.recording import Entry, Recording, ReplayError
+from trimtab_replay.source import Source
+from trimtab_replay.walk import Corpus, chosen, find
+
+READERS = list(all_readers().values())
+CLAUDE = (DATA / "claude-code.jsonl").read_bytes()
+CLAUDE_CALLS = 7
+
+
+def read(*paths: Path) -> tuple[Corpus, int]:
+    """Read everything under `paths`; return the account and the number of calls."""
+    corpus, calls = Corpus(READERS), 0
+    for recording in corpus.recordings(paths):
+        calls += sum(isinstance(entry.item, ToolInvoked) for entry in recording.entries)
+    return corpus, calls
+
+
+def written(folder: Path, data: bytes, name: str = "run.jsonl") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def test_folders_are_walked_by_name(tmp_path):
+    for name in ("b/2.jsonl", "b/1.jsonl", "a.jsonl", "c.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(CLAUDE)
+    names = [Path(found.path).relative_to(tmp_path).as_posix() for found in find([tmp_path])]
+    assert names == ["a.jsonl", "b/1.jsonl", "b/2.jsonl", "c.txt"]
+
+
+def test_links_that_form_a_loop_end(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "up").symlink_to(tmp_path / "a", target_is_directory=True)
+    (tmp_path / "a" / "self").symlink_to(tmp_path / "a" / "self")
+    written(tmp_path / "a", CLAUDE)
+    corpus, calls = read(tmp_path)
+    assert calls == CLAUDE_CALLS
+    assert [Path(each.path).name for each in corpus.skipped] == ["self"]
+
+
+def test_files_nobody_knows_are_counted_in_a_folder_and_refused_by_name(tmp_path):
+    written(tmp_path, b"# notes\n", "notes.md")
+    written(tmp_path, b'{"name": "package"}', "package.json")
+    written(tmp_path, b"{ // a comment\n}", "settings.json")
+    (tmp_path / "empty.jsonl").touch()
+    corpus, _ = read(tmp_path)
+    assert (corpus.files, corpus.other_files, corpus.skipped) == (0, 4, [])
+    corpus, _ = read(tmp_path / "notes.md")
+    assert "no reader knows this format" in corpus.skipped[0].what
+
+
+def test_a_missing_file_and_a_pipe_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    corpus, _ = read(tmp_path / "missing", tmp_path / "pipe")
+    assert [each.what for each in corpus.skipped] == [
+        "no such file, or no access",
+        "no regular file",
+    ]
+
+
+def test_gzip_is_read_whatever_its_name(tmp_path):
+    corpus, calls = read(written(tmp_path, gzip.compress(CLAUDE), "run.jsonl.gz"))
+    assert (calls, corpus.skipped) == (CLAUDE_CALLS, [])
+
+
+def test_the_good_part_of_a_truncated_gzip_is_read(tmp_path):
+    noise = b"".join(b'{"type":"x","n":"%s"}\n' % os.urandom(60).hex().encode() for _ in range(200))
+    data = gzip.compress(CLAUDE + noise)
+    corpus, calls = read(written(tmp_path, data[: len(data) - 200], "run.jsonl.gz"))
+    assert calls == CLAUDE_CALLS
+    assert any("damaged or cut off" in each.what for each in corpus.skipped)
+
+
+def test_a_document_that_was_cut_off_is_read_to_its_last_whole_part(tmp_path):
+    whole = (DATA / "tau2.json").read_bytes()
+    corpus, calls = read(written(tmp_path, whole[: whole.index(b"sim-2")], "tau2.json"))
+    assert calls == 3
+    assert "read up to the last whole part" in corpus.skipped[0].what
+
+
+def test_a_torn_last_line_is_named_and_the_rest_read(tmp_path):
+    corpus, calls = read(written(tmp_path, CLAUDE + b'{"type": "user", "mess'))
+    assert calls == CLAUDE_CALLS
+    (torn,) = corpus.skipped
+    assert (torn.line, torn.what[:8]) == (len(CLAUDE.splitlines()) + 1, "not JSON")
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b'{"version": 9, "kind": "turn"}', "no type"),
+        (b'{"type": "assistant", "message": "words"}', "in an unknown shape"),
+        (b'{"type": "future", "message": {"parts": []}}', "in an unknown shape"),
+        (b"[1, 2]", "no type"),
+        (b"[" * 5000 + b"]" * 5000, "not JSON"),
+        (b"\0" * 4096, "not JSON"),
+        (b"not json", "not JSON"),
+    ],
+)
+def test_a_line_of_another_version_is_named_and_the_rest_read(tmp_path, line, what):
+    first, rest = CLAUDE.split(b"\n", 1)
+    corpus, calls = read(written(tmp_path, first + b"\n" + line + b"\n" + rest))
+    assert calls == CLAUDE_CALLS
+    (skipped,) = corpus.skipped
+    assert skipped.line == 2
+    assert what in skipped.what
+
+
+def test_invalid_utf8_is_replaced_and_said(tmp_path):
+    corpus, calls = read(written(tmp_path, CLAUDE.replace(b"two ferns", b"two \xff\xfe")))
+    assert calls == CLAUDE_CALLS
+    assert [each.what for each in corpus.skipped] == ["bytes that are not UTF-8 replaced"]
+
+
+def test_a_block_of_nul_bytes_before_a_line_is_dropped_and_said(tmp_path):
+    corpus, calls = read(written(tmp_path, b"\0" * 8192 + CLAUDE))
+    assert calls == CLAUDE_CALLS
+    assert [each.what for each in corpus.skipped] == ["NUL bytes dropped"]
+
+
+def test_half_surrogates_and_nan_do_no_harm(tmp_path):
+    data = CLAUDE.replace(b"two ferns", rb"\ud83d fern \ud83d\ude00")
+    corpus, calls = read(
+        written(tmp_path, data.replace(b'"durationMs": 250', b'"durationMs": NaN'))
+    )
+    assert (calls, corpus.skipped) == (CLAUDE_CALLS, [])
+
+
+def test_a_line_beyond_the_limit_is_passed_over_in_little_memory(tmp_path):
+    path = written(tmp_path, CLAUDE)
+    with path.open("ab") as stream:
+        stream.write(b'{"type": "user", "message": "' + b"x" * 5000 + b'"}\n')
+        stream.write(CLAUDE.splitlines(keepends=True)[1])
+    skipped = []
+    source = Source(path, "run", skipped.append, max_line=4096)
+    assert sum(1 for _ in source.rows()) == len(CLAUDE.splitlines()) + 1
+    assert [each.what for each in skipped] == ["longer than 4096 bytes"]
+
+
+def test_a_document_beyond_the_limit_is_named(tmp_path):
+    path = written(tmp_path, (DATA / "tau2.json").read_bytes(), "tau2.json")
+    skipped = []
+    source = Source(path, "tau2", skipped.append, max_document=1000)
+    list(all_readers()["tau2"].read(source))
+    assert skipped[0].what == "document larger than 1000 bytes"
+
+
+def test_only_the_first_places_of_a_file_are_named_the_rest_counted(tmp_path):
+    corpus, _ = read(written(tmp_path, CLAUDE + b"broken\n" * 100))
+    assert len(corpus.skipped) == 21
+    assert corpus.skipped[-1].what == "and 80 places more"
+
+
+def test_a_damaged_archive_is_named(tmp_path):
+    data = (DATA / "inspect.eval").read_bytes()
+    corpus, _ = read(written(tmp_path, data[: len(data) // 2], "log.eval"))
+    assert "damaged archive" in corpus.skipped[0].what
+
+
+def test_a_reader_can_be_forced(tmp_path):
+    path = written(tmp_path, b'{"role": "user", "content": "hi"}\n', "one.txt")
+    corpus = Corpus(READERS, forced=chosen(READERS, "openai-chat"))
+    (recording,) = corpus.recordings([path])
+    assert recording.reader == "openai-chat"
+
+
+def test_an_unknown_reader_is_an_error_that_names_the_others():
+    with pytest.raises(ReplayError, match=r"no reader 'nope'; there are atif, cases, "):
+        chosen(READERS, "nope")
+
+
+class Diary:
+    """A third party's format: one note a line."""
+
+    name = "diary"
+
+    def sniff(self, source: Source) -> float:
+        return float(source.head.startswith(b"DIARY"))
+
+    def read(self, source: Source) -> Iterator[Recording]:
+        lines = source.head.decode().splitlines()[1:]
+        entries = [Entry(UserMessage(text=line), -1) for line in lines]
+        yield Recording(id="diary", path=source.path, reader=self.name, entries=entries)
+
+
+class Faulty(Diary):
+    """A reader that fails where a test says so."""
+
+    name = "faulty"
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def sniff(self, source: Source) -> float:
+        if self.where == "sniff":
+            raise KeyError("sniff")
+        return 2.0
+
+    def read(self, source: Source) -> Iterator[Recording]:
+        if self.where == "read":
+            raise KeyError("read")
+        yield Recording(id="f", path=source.path, reader=self.name, entries=self.entries())
+
+    def entries(self) -> Iterator[Entry]:
+        yield Entry(UserMessage(text="first"), -1)
+        raise KeyError("entries")
+
+
+def test_a_reader_of_a_third_party_is_used(tmp_path):
+    path = written(tmp_path, b"DIARY\nrain\nsun\n", "diary.txt")
+    corpus = Corpus([*READERS, Diary()])
+    texts = [e.item.text for each in corpus.recordings([path]) for e in each.entries]
+    assert texts == ["rain", "sun"]
+
+
+@pytest.mark.parametrize("where", ["sniff", "read", "entries"])
+def test_a_readers_fault_is_told_and_stops_nobody(tmp_path, where):
+    written(tmp_path, b"DIARY\nrain\n", "diary.txt")
+    corpus = Corpus([Faulty(where), Diary()])
+    read_entries = [e for each in corpus.recordings([tmp_path]) for e in each.entries]
+    assert [len(corpus.skipped), len(read_entries)] == [1, 0 if where == "read" else 1]
+    assert f"KeyError: '{where}'" in corpus.skipped[0].what
+
+
+def test_what_a_caller_leaves_unread_is_read_before_the_next(tmp_path):
+    shutil.copy(DATA / "claude-code.jsonl", tmp_path)
+    corpus = Corpus(READERS)
+    assert [each.agent_id for each in corpus.recordings([tmp_path])] == [None, "helper"]
+
+
+def test_results_do_not_depend_on_the_readers_order():
+    def ids(readers):
+        return [(each.id, each.reader) for each in Corpus(readers).recordings([DATA])]
+
+    assert ids(READERS) == ids(READERS[::-1])
+
+
+def test_labels_and_lists_beside_transcripts_are_other_files(tmp_path):
+    label = {"path": "a/b.jsonl", "id": "b", "loop": False, "calls": 3, "confidence": "clear"}
+    written(tmp_path, (json.dumps(label) + "\n").encode() * 3, "labels.jsonl")
+    written(tmp_path, json.dumps({"a.traj": 0, "b.traj": None}).encode(), "outcomes.json")
+    corpus, _ = read(tmp_path)
+    assert (corpus.files, corpus.other_files) == (0, 2)
