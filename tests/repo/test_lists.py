@@ -8,6 +8,8 @@ from configparser import ConfigParser
 from pathlib import Path
 from types import ModuleType
 
+from trimtab.plugins import tables
+
 
 def solo_plugins(text: str) -> list[str]:
     return re.search(r"solo-\{(.*?)\}", text)[1].split(", ")
@@ -83,3 +85,23 @@ def test_the_readme_shows_the_recorded_run_that_the_demo_replays(
     assert "python3 dev.py demo" in readme.splitlines()
     assert f"trimtab replay {dev.RECORDED_RUN.as_posix()} --all" in readme
     assert (root / dev.RECORDED_RUN).is_file()
+
+
+def test_docs_name_every_key_of_the_configuration(root: Path) -> None:
+    page = (root / "docs" / "reference" / "configuration.md").read_text()
+    known = (vars(tables)[name] for name in vars(tables) if name.endswith("_KEYS"))
+    keys = {key for table in known for key in table}
+
+    assert sorted(key for key in keys - {"use"} if not re.search(rf"`{key}[`.]", page)) == []
+
+
+def test_docs_name_every_option_of_the_command_line(root: Path) -> None:
+    page = (root / "docs" / "reference" / "command-line.md").read_text()
+    sources = [
+        *(root / "core/src/trimtab/cli").glob("*.py"),
+        *root.glob("plugins/replay/src/*/*.py"),
+    ]
+    text = "".join(path.read_text() for path in sources)
+    options = set(re.findall(r'"(--[a-z-]+)"', text))
+
+    assert sorted(name for name in options if name not in page) == []
