@@ -18,10 +18,9 @@ It never raises, takes a bounded time, and may be called from several threads. A
 What goes wrong inside is a `HookFailed` in the session, faults of providers are core's events.
 """
 
-from trimtab_claude_code.hooks.agent import run_id_of
+from trimtab_claude_code.hooks.agent import STRUCTURED_OUTPUT, run_id_of
 from trimtab_claude_code.hooks.answers import Answer
 from trimtab_claude_code.hooks.events import EVENTS, HookFailed
-from trimtab_claude_code.hooks.handlers import STRUCTURED_OUTPUT
 from trimtab_claude_code.hooks.translation import (
     PROVIDER_SECONDS,
     ClaudeCodeHooks,

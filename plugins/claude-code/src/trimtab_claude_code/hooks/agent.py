@@ -12,6 +12,9 @@ from trimtab_claude_code.hooks.results import failure, readable, unreported
 if TYPE_CHECKING:
     from trimtab import Prompt, Run, TaskCompletionChecker, ToolInvoked
 
+STRUCTURED_OUTPUT = "StructuredOutput"
+"""The tool by which the program takes the final answer where it was given a schema."""
+
 _NO_USAGE = Usage()
 _RECENT = 64
 
@@ -90,6 +93,11 @@ class Agent:
         if text or self._usage != _NO_USAGE:
             self.run.model_responded(text=text, usage=self._take_usage())
 
+    def answered(self) -> bool:
+        """Return whether structured output was given, which ends the run whatever is said."""
+        last = self.run.state.last_call
+        return last is not None and last.tool == STRUCTURED_OUTPUT and last.outcome is Outcome.OK
+
     # Compaction is told twice, by SessionStart and, with the summary, by PostCompact.
 
     def compacting(self) -> None:
@@ -119,11 +127,6 @@ class Agent:
     def feedback(self) -> str | None:
         """Return the feedback that is due."""
         return self.run.feedback(limit=self._limit)
-
-    def succeeded(self, call: Payload) -> bool:
-        """Return whether a call has ended well."""
-        ended = self._record_of(call)
-        return ended is not None and ended.outcome is Outcome.OK
 
     def _record_of(self, call: Payload) -> ToolInvoked | None:
         recent = self.run.recent_tool_calls(_RECENT)

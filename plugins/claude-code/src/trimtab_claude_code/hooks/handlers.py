@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trimtab import DecisionPoint, ToolCall
-from trimtab_claude_code.hooks.agent import Agent
+from trimtab_claude_code.hooks.agent import STRUCTURED_OUTPUT, Agent
 from trimtab_claude_code.hooks.answers import Answer, context, refusal, unfinished
 from trimtab_claude_code.hooks.payload import Payload
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from trimtab import CompletionChecked
 
 Handler = Callable[[Agent, Payload], Answer]
-
-STRUCTURED_OUTPUT = "StructuredOutput"
-"""The tool by which the program takes the final answer where it was given a schema."""
 
 _HARNESS = ("<task-notification>", "<local-command-", "<command-name>", "[Request interrupted")
 
@@ -55,7 +52,8 @@ def _held_back(agent: Agent, told: Payload) -> str:
 
 def _after_call(agent: Agent, told: Payload) -> Answer:
     told.require_call()
-    if not agent.finished(told):
+    news = agent.finished(told)
+    if not news or agent.answered():
         return {}
     return context(told.event, agent.feedback(), agent.guidance(DecisionPoint.POST_TOOL_RESULT))
 
@@ -64,7 +62,7 @@ def _post_tool_batch(agent: Agent, told: Payload) -> Answer:
     calls = tuple(call for call in told.items("tool_calls") if call.tool and call.call_id)
     missed = agent.unreported(calls)
     agent.abandoned()
-    if any(call.tool == STRUCTURED_OUTPUT and agent.succeeded(call) for call in calls):
+    if agent.answered():
         return {}
     return context(
         told.event,
@@ -74,8 +72,10 @@ def _post_tool_batch(agent: Agent, told: Payload) -> Answer:
 
 
 def _stop(agent: Agent, told: Payload) -> Answer:
-    text = told.text("last_assistant_message")
     agent.abandoned()
+    text = told.text("last_assistant_message")
+    if agent.answered() and not text:
+        return {}
     agent.responded(text)
     checked = _check(agent, told, "end of turn", text or None)
     return {} if checked.may_stop else context(told.event, unfinished(checked.feedback))

@@ -7,7 +7,12 @@ from typing import Any
 
 from trimtab import Evidence, Outcome
 
-_INVALID = ("InputValidationError", "No such tool available", "Input validation error")
+_INVALID = (
+    "InputValidationError",
+    "Input validation error",
+    "No such tool available",
+    "Output does not match required schema",
+)
 _CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call")
 _MARKED = 200
 _ECHOED = frozenset({"content", "newString", "oldString", "originalFile", "userModified"})

@@ -74,7 +74,7 @@ class ClaudeCodeHooks:
         try:
             return self._answer(told)
         except Exception as error:  # noqa: BLE001 - a hook must never break the agent
-            self._failed(told, error)
+            self.failed(told.raw, error)
             return {}
 
     def open(self, session_id: str, agent_id: str | None = None) -> Run | None:
@@ -99,6 +99,18 @@ class ClaudeCodeHooks:
                     agent.settle_compaction()
                     agent.abandoned()
                     agent.run.close(reason)
+
+    def failed(self, payload: object, error: BaseException) -> None:
+        """Record that an event could not be handled, e.g. because the host's time was up."""
+        told = Payload.of(payload)
+        agent = self._agents.get((told.session_id, told.agent_id))
+        self.session.dispatch(
+            HookFailed(
+                event=told.event,
+                error=shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT),
+                run_id=agent.run.run_id if agent else told.session_id,
+            )
+        )
 
     def _answer(self, told: Payload) -> Answer:
         if told.event == "SessionEnd":
@@ -137,14 +149,6 @@ class ClaudeCodeHooks:
             budget=None if agent_id else self._budget,
         )
         return Agent(run, self._checkers, self._seconds)
-
-    def _failed(self, told: Payload, error: Exception) -> None:
-        text = shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT)
-        agent = self._agents.get((told.session_id, told.agent_id))
-        record = HookFailed(
-            event=told.event, error=text, run_id=agent.run.run_id if agent else told.session_id
-        )
-        self.session.dispatch(record)
 
 
 def _for_all(prompt: Prompt[Any]) -> PromptOf:
