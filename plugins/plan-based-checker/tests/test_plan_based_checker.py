@@ -96,19 +96,19 @@ def test_open_steps_are_named():
     verdict = check(Plan([PlanStep("write", "done"), PlanStep("run tests"), PlanStep("docs")]))
     assert verdict.status is INCOMPLETE
     assert verdict.feedback == (
-        "Steps 'run tests' and 'docs' are not yet done. 2 of 3 steps of the plan are open: complete"
-        " them, or take out of the plan those that are no longer needed, before you finish."
+        "Steps 'run tests' and 'docs' are not yet done (2 of 3 in the plan). Complete what is left,"
+        " or take out of the plan what is no longer needed, before you finish."
     )
     assert verdict.progress == "1/3"
 
 
 def test_one_open_step_is_told_in_the_singular():
-    assert "Step 'a' is not yet done. 1 of 1" in check(Plan([PlanStep("a")])).feedback
+    assert "Step 'a' is not yet done (1 of 1" in check(Plan([PlanStep("a")])).feedback
 
 
 def test_three_titles_then_dots():
     verdict = check(Plan([PlanStep(title) for title in "abcde"]))
-    assert verdict.feedback.startswith("Steps 'a', 'b', 'c'... are not yet done. 5 of 5")
+    assert verdict.feedback.startswith("Steps 'a', 'b', 'c'... are not yet done (5 of 5")
 
 
 def test_long_and_hostile_titles_are_bounded_and_tamed():
@@ -136,7 +136,7 @@ def test_long_and_hostile_titles_are_bounded_and_tamed():
 def test_plans_of_any_make_are_read(plan, title):
     verdict = check(plan, type(plan))
     assert verdict.status is INCOMPLETE
-    assert f"Step '{title}' is not yet done." in verdict.feedback
+    assert f"Step '{title}' is not yet done" in verdict.feedback
 
 
 def test_a_plan_without_statuses_can_not_be_verified():
@@ -198,7 +198,7 @@ def test_the_message_is_an_option():
 def test_plans_kept_with_the_hosts_tools_are_seen(tool, params):
     run = open_run()
     call(run, tool, params)
-    assert "Step 'a' is not yet done." in run.check_completion().feedback
+    assert "Step 'a' is not yet done" in run.check_completion().feedback
 
 
 def test_a_plan_written_anew_takes_the_place_of_the_old():
@@ -271,7 +271,7 @@ def test_a_restored_session_knows_the_plan():
     call(run, "TaskCreate", {"subject": "a"}, "Task #1 created successfully: a")
     session = Session.restore(run.session.snapshot())
     again = session.open_run(run.prompt, run_id=run.run_id)
-    assert "Step 'a' is not yet done." in again.check_completion().feedback
+    assert "Step 'a' is not yet done" in again.check_completion().feedback
     call(again, "TaskUpdate", {"taskId": "1", "status": "completed"})
     assert again.check_completion().status is OK
 
