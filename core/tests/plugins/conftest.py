@@ -11,6 +11,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from trimtab.cli import main
 from trimtab.plugins.discovery import discover, refresh
 from trimtab.plugins.inventory import Inventory
 
@@ -94,12 +95,33 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def trimtab(site: Site) -> Command:
-    """Run ``python -m trimtab`` with the folder first on its path."""
+def trimtab(
+    importable: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """Run a command line in this process, with what the folder now holds installed."""
 
-    def run(*arguments: str, python: tuple[str, ...] = ("-m", "trimtab"), **environment: str):
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        refresh()
+        with monkeypatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            try:
+                status = main(arguments)
+            except SystemExit as stop:
+                status = int(stop.code or 0)
+        printed = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, status, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def python(site: Site) -> Command:
+    """Run a Python of its own with the folder first on its path."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *python, *arguments],
+            [sys.executable, *arguments],
             check=False,
             capture_output=True,
             text=True,

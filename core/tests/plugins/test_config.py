@@ -119,7 +119,7 @@ def test_every_setting_of_the_python_api_has_its_key():
         ("alow = []", "unknown key 'alow'. Did you mean 'allow'?"),
         ("allow = 'x'", "allow must be a list, not 'x'."),
         ("allow = [1]", "allow must be a list of texts, not 1."),
-        ("require = ['a b']", "require holds 'a b'; write e.g. 'trimtab-doom-loop>=0.1'."),
+        ("require = ['a b']", "require holds 'a b'; write e.g. 'acme-nudges>=0.1'."),
         ("prompts = 3", "prompts must be a table, not 3."),
         ("[prompts]\nx = 1", "[prompts.x]: it must be a table, not 1."),
         ("[hosts]\nx = 1", "[hosts.x]: it must be a table, not 1."),
@@ -287,10 +287,10 @@ def test_a_prompt_s_table_replaces_what_its_code_declared_kind_by_kind(write, mo
         build("c/d")
 
 
-def test_importing_reads_no_configuration(write, trimtab):
+def test_importing_reads_no_configuration(write, python):
     write("this is no TOML", "work/trimtab.toml")
 
-    done = trimtab(python=("-c", "import trimtab; trimtab.Prompt; trimtab.Session"))
+    done = python("-c", "import trimtab; trimtab.Prompt; trimtab.Session")
 
     assert (done.returncode, done.stderr) == (0, "")
 

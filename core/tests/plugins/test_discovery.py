@@ -241,7 +241,7 @@ def test_the_version_of_a_distribution_is_that_of_its_first_whole_copy(importabl
     assert installed_version("acme-nothing") is None
 
 
-def test_a_scan_imports_no_provider_and_parses_no_mail(site, trimtab):
+def test_a_scan_imports_no_provider_and_parses_no_mail(site, python):
     site.add("acme-loop", entries=LOOP, acme_loop="raise SystemExit(3)")
     code = (
         "import sys; from trimtab.plugins.discovery import discover; "
@@ -249,7 +249,7 @@ def test_a_scan_imports_no_provider_and_parses_no_mail(site, trimtab):
         "print([m for m in ('acme_loop', 'email.message', 'pluggy') if m in sys.modules])"
     )
 
-    done = trimtab(python=("-c", code))
+    done = python("-c", code)
 
     assert (done.stdout, done.returncode) == ("[]\n", 0)
 

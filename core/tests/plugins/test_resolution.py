@@ -339,7 +339,7 @@ def test_no_switch_is_on():
     assert read_switches({}) == read_switches({"TRIMTAB_PLUGINS": " On ", "TRIMTAB_DISABLE": ", "})
 
 
-def test_only_what_is_named_is_imported(site, trimtab):
+def test_only_what_is_named_is_imported(site, python):
     for number in range(20):
         entries = f"[trimtab.guidance]\nloop-{number} = acme_mod_{number}:Loop\n"
         site.add(f"acme-{number}", entries=entries, **{f"acme_mod_{number}": LOOP})
@@ -349,7 +349,7 @@ def test_only_what_is_named_is_imported(site, trimtab):
         "print(sorted(m for m in sys.modules if m.startswith('acme_')))"
     )
 
-    done = trimtab(python=("-c", code))
+    done = python("-c", code)
 
     assert (done.stdout, done.stderr) == ("['acme_mod_3', 'acme_mod_7']\n", "")
 

@@ -65,14 +65,12 @@ def _about_setup(where: str, what: str) -> Problem:
     return Problem("configuration", where, what, "correct it")
 
 
-def to_load(names: Sequence[str], inventory: Inventory, *, everything: bool) -> tuple[Entry, ...]:
+def to_load(names: Sequence[str], inventory: Inventory) -> tuple[Entry, ...]:
     """Return the entries that are to be loaded, each once.
 
     Raises:
         UnknownProvider: a name that nothing has.
     """
-    if everything:
-        return inventory.entries
     return tuple(dict.fromkeys(entry for name in names for entry in named(name, inventory)))
 
 

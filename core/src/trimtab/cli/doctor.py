@@ -17,7 +17,6 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="load these, each in a process of its own"
     )
-    parser.add_argument("--all", action="store_true", help="load everything installed")
     parser.add_argument(
         "--timeout", type=float, default=_SECONDS, help="seconds that loading may take (30)"
     )
@@ -32,7 +31,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
     inventory = discover()
     problems = [*inventory.problems, *from_metadata(inventory), *from_setup(options.config)]
-    loaded = to_load(options.names, inventory, everything=options.all)
+    loaded = to_load(options.names, inventory)
     problems += from_loading(loaded, options.timeout)
     if options.json:
         say_json({"problems": [problem_json(problem) for problem in problems]})

@@ -152,12 +152,16 @@ def _words(one: Finding) -> str:
 
 def _said(config: ProviderConfig) -> dict[str, Any]:
     """Return the settings that differ from their defaults, a trigger's conditions among them."""
-    fields = {field.name: field.default for field in attrs.fields(type(config))}
-    values = {name: getattr(config, name) for name in fields if name != "provider"}
-    said = {name: value for name, value in values.items() if value != fields[name]}
+    said = _changed(config)
+    del said["provider"]
     trigger = said.pop("trigger", None)
-    conditions = attrs.asdict(trigger) if trigger else {}
-    return said | {name: value for name, value in conditions.items() if value is not None}
+    return said | (_changed(trigger) if trigger else {})
+
+
+def _changed(record: Any) -> dict[str, Any]:
+    values = {field.name: getattr(record, field.name) for field in attrs.fields(type(record))}
+    defaults = {field.name: field.default for field in attrs.fields(type(record))}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _as_json(

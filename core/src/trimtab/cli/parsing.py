@@ -8,6 +8,7 @@ when that verb is called, not for a listing.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 
 from trimtab.errors import ProviderInvalid
@@ -40,7 +41,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from trimtab.plugins.discovery import installed_version
 
-        parser.exit(message=f"trimtab {installed_version('trimtab') or 'of unknown version'}\n")
+        sys.stdout.write(f"trimtab {installed_version('trimtab') or 'of unknown version'}\n")
+        parser.exit()
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

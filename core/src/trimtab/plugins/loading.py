@@ -19,7 +19,7 @@ from trimtab.plugins.selection import WORDS
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 # A module that failed is not run again: half of what it did may already be done.
-_failed: dict[tuple[str, str], Exception | SystemExit] = {}
+_failed: dict[tuple[str, str, str], Exception | SystemExit] = {}
 
 
 def title(entry: Entry) -> str:
@@ -44,7 +44,7 @@ def load(entry: Entry) -> Any:
 
 
 def _import(entry: Entry) -> ModuleType:
-    key = entry.module, entry.version
+    key = entry.module, entry.version, entry.where
     error = _failed.get(key)
     if error is None:
         try:
@@ -58,10 +58,7 @@ def _import(entry: Entry) -> ModuleType:
 
 
 def _repair(entry: Entry) -> str:
-    return (
-        f"Repair or replace the package: {pip_install('--force-reinstall', entry.distribution)}; "
-        f"or take the name off the prompt."
-    )
+    return f"Repair or replace the package: {pip_install('--force-reinstall', entry.distribution)}"
 
 
 def construct(entry: Entry, factory: Any, options: Mapping[str, Any]) -> Any:

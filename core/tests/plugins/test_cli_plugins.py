@@ -1,0 +1,311 @@
+"""``trimtab plugins``: what it prints, what it imports, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+LOOP = "[trimtab.guidance]\nloop = {}:Loop\n"
+GOOD = """
+print("noise on import")
+class Loop:
+    name = category = "loop"
+    def classify(self, *, context): ...
+    def provide(self, *, context): ...
+"""
+
+
+def install(site, module: str, source: str, *, name: str = "acme", **more) -> None:
+    site.add(name, entries=LOOP.format(module), **more, **{module: source})
+
+
+def test_a_listing_names_what_to_type_and_where_it_comes_from(site, trimtab):
+    install(site, "acme_good", GOOD)
+
+    done = trimtab("plugins", "list", "--kind", "guidance")
+
+    rows = [line.split(maxsplit=4) for line in done.stdout.splitlines()]
+    assert rows[0] == ["NAME", "KIND", "PACKAGE", "SUMMARY"]
+    assert ["loop", "guidance", "acme", "1.0", "About acme"] in rows
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_clash_is_listed_in_the_long_form(site, trimtab):
+    install(site, "acme_good", GOOD)
+    install(site, "acme_other", GOOD, name="other")
+
+    listed = trimtab("plugins", "list").stdout
+
+    assert "\nacme:loop " in listed
+    assert "\nother:loop " in listed
+
+
+def test_a_listing_as_json(site, trimtab):
+    install(site, "acme_good", GOOD)
+    site.add("latin", entries=b"\xff")
+
+    found = json.loads(trimtab("plugins", "list", "--kind", "guidance", "--json").stdout)
+
+    assert found["format"] == 1
+    assert {entry["kind"] for entry in found["entries"]} == {"guidance"}
+    assert next(entry for entry in found["entries"] if entry["name"] == "loop") == {
+        "kind": "guidance",
+        "name": "loop",
+        "full_name": "acme:loop",
+        "distribution": "acme",
+        "version": "1.0",
+        "target": "acme_good:Loop",
+        "summary": "About acme",
+        "requires": ["trimtab>=0.1,<0.2"],
+        "where": str(site.path / "acme-1.0.dist-info"),
+    }
+    assert [problem["distribution"] for problem in found["problems"]] == ["latin"]
+    assert set(found["problems"][0]) == {"distribution", "where", "what", "remedy", "harmless"}
+
+
+def test_a_listing_mentions_problems_beside_what_it_prints(site, trimtab):
+    site.add("latin", entries=b"\xff")
+    assert trimtab("plugins", "list").stderr == (
+        "1 package has a problem: see `trimtab plugins doctor`.\n"
+    )
+
+    site.add("roman", entries=b"\xff")
+    assert trimtab("plugins", "list").stderr.startswith("2 packages have problems: ")
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["list", "--json"], ["show", "loop"], ["doctor"], ["doctor", "loop"]]
+)
+def test_no_command_imports_a_provider_into_its_own_process(site, python, command):
+    install(site, "acme_good", GOOD)
+    code = (
+        "import sys; from trimtab.cli import main; "
+        f"status = main(['plugins', *{command}]); "
+        "heavy = ('acme_good', 'email.message', 'asyncio', 'tomllib')[: 4 if 'doctor' not in "
+        f"{command} else 1]; sys.stderr.write(str([m for m in heavy if m in sys.modules]))"
+    )
+
+    done = python("-c", code)
+
+    assert done.stderr == "[]"
+    assert "noise" not in done.stdout
+
+
+def test_show_tells_all_kinds_of_a_name(site, trimtab):
+    site.add(
+        "acme",
+        entries="[trimtab.guidance]\nx-y = m:A\n[trimtab.feedback]\nX_y = m:B\n",
+        requires=("trimtab>=99",),
+    )
+
+    done = trimtab("plugins", "show", "acme:x.y")
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("acme:x-y: feedback provider\n  package   acme 1.0\n")
+    assert "\n\nacme:x-y: guidance provider\n" in done.stdout
+    assert "trouble   acme 1.0 asks for 'trimtab>=99', and trimtab" in done.stdout
+    shown = json.loads(trimtab("plugins", "show", "x-y", "--json").stdout)
+    assert [entry["target"] for entry in shown["entries"]] == ["m:B", "m:A"]
+
+
+@pytest.mark.parametrize("command", ["show", "doctor"])
+def test_an_unknown_name_is_bad_input(site, trimtab, command):
+    install(site, "acme_good", GOOD)
+
+    done = trimtab("plugins", command, "lopp")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "trimtab: Nothing called 'lopp' is installed. Did you mean 'loop'?"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("plugin",), ("plugins",), ("plugins", "list", "--kind", "x"), ("--nope",)]
+)
+def test_a_wrong_command_line_is_bad_input(trimtab, arguments):
+    done = trimtab(*arguments)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: trimtab")
+    assert "Traceback" not in done.stderr
+
+
+def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
+    install(site, "acme_good", GOOD)
+
+    done = trimtab("plugins", "doctor")
+
+    assert done.returncode == 0
+    assert "acme" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "what"),
+    [
+        ("acme_raises", "raise RuntimeError('broken')", "failed with RuntimeError: broken"),
+        ("acme_exits", "import sys; sys.exit(7)", "failed with SystemExit: 7"),
+        ("acme_dies", "import os; os._exit(9)", "ends the process (status 9)"),
+        ("acme_stops", "raise KeyboardInterrupt", "acme:loop: KeyboardInterrupt"),
+        ("acme_lacks", "x = 1", "has no 'Loop'"),
+        ("acme_empty", "class Loop: pass", "guidance provider 'loop' of acme 1.0 is none: Loop"),
+        ("acme_ctor", "def Loop(): raise OSError('no disk')", "failed with OSError: no disk"),
+    ],
+)
+def test_doctor_loads_what_is_named_and_says_what_is_wrong(site, trimtab, module, source, what):
+    install(site, module, source)
+    assert trimtab("plugins", "doctor").returncode == 0
+
+    done = trimtab("plugins", "doctor", "loop")
+
+    assert done.returncode == 1
+    assert what in done.stdout
+    assert done.stdout.startswith("acme: ")
+    assert done.stderr == ""
+
+
+def test_doctor_does_not_wait_for_ever(site, trimtab):
+    install(site, "acme_hangs", "import time; time.sleep(60)")
+
+    done = trimtab("plugins", "doctor", "loop", "--timeout", "2")
+
+    assert done.returncode == 1
+    assert "acme:loop hangs: it was not loaded within 2 seconds" in done.stdout
+
+
+def test_doctor_praises_what_loads(site, trimtab):
+    thread = "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()\n"
+    install(site, "acme_good", thread + GOOD)
+    site.add(
+        "tools",
+        entries="[trimtab.feedback]\nneedy = acme_more:Needy\nmute = acme_more:Mute\n"
+        "[trimtab.completion]\ncheck = acme_more:Check\n[trimtab.hosts]\nhost = acme_more:Host\n",
+        acme_more="""
+class Needy:
+    def __init__(self, path): raise RuntimeError("never made here")
+class Mute:
+    name = "mute"
+    def should_run(self, *, context): ...
+    def provide(self, *, context): ...
+class Check:
+    def check(self, context): ...
+Host = "anything"
+""",
+    )
+
+    done = trimtab("plugins", "doctor", "loop", "needy", "mute", "check", "host", "loop")
+
+    assert done.stdout.splitlines() == [
+        "acme:loop: loads, and is a valid guidance provider",
+        "tools:needy: loads, and is a valid feedback provider",
+        "tools:mute: loads, and is a valid feedback provider",
+        "tools:check: loads, and is a valid completion checker",
+        "tools:host: loads, and is a valid host",
+    ]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_doctor_finds_without_importing(site, trimtab):
+    site.add("gone", entries=LOOP.format("acme_gone.sub"))
+    (site.path / "acme_package").mkdir()
+    (site.path / "acme_package" / "__init__.py").write_text("raise SystemExit(3)")
+    (site.path / "acme_package" / "broken.py").write_text("def (")
+    (site.path / "acme_package" / "fine.py").write_text("Loop = 1")
+    site.add("syntax", entries=LOOP.format("acme_package.broken"))
+    site.add("fine", entries=LOOP.format("acme_package.fine"))
+    site.add("deep", entries=LOOP.format("acme_package.fine.deeper"))
+    site.add("future", entries=LOOP.format("json"), requires=("trimtab>=99",))
+    site.add("silent", entries=LOOP.format("json"), requires=())
+
+    done = trimtab("plugins", "doctor", "--json")
+
+    found: dict = {}
+    for problem in json.loads(done.stdout)["problems"]:
+        if "another package offers" not in problem["what"]:
+            found[problem["distribution"]] = problem["what"]
+    assert found.pop("syntax").startswith("syntax:loop points to acme_package.broken, which is dam")
+    assert found.pop("future").startswith("future 1.0 asks for 'trimtab>=99', and trimtab ")
+    assert found == {
+        "gone": "gone:loop points to acme_gone.sub, which is not installed",
+        "deep": "deep:loop points to acme_package.fine.deeper, which is not installed",
+        "silent": "silent:loop declares no requirement on trimtab",
+    }
+    assert done.returncode == 1
+
+
+def test_a_clash_and_a_silent_package_are_harmless(site, trimtab):
+    site.add("one", entries=LOOP.format("json"), requires=())
+    site.add("two", entries=LOOP.format("json"))
+
+    done = trimtab("plugins", "doctor")
+
+    assert done.returncode == 0
+    assert "two: (harmless) another package offers a guidance provider 'loop' too" in done.stdout
+    assert "do: write 'two:loop' where you mean this one" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("alow = []", "unknown key 'alow'"),
+        ("require = ['acme-nothing']", "The configuration requires 'acme-nothing'"),
+    ],
+)
+def test_doctor_looks_at_the_configuration(trimtab, tmp_path, text, what):
+    Path("trimtab.toml").write_text(text)
+    Path("good.toml").write_text("")
+
+    assert what in trimtab("plugins", "doctor").stdout
+    assert trimtab("plugins", "doctor").returncode == 1
+    assert trimtab("plugins", "doctor", "--config", "good.toml").returncode == 0
+
+
+def test_doctor_looks_at_the_switches(trimtab):
+    done = trimtab("plugins", "doctor", TRIMTAB_PLUGINS="maybe")
+
+    assert done.returncode == 1
+    assert "where: the environment" in done.stdout
+
+
+def test_a_reader_that_leaves_is_no_error_to_talk_about(site):
+    for number in range(60):
+        site.add(f"acme-{number}", entries=f"[trimtab.guidance]\nloop-{number} = m:n\n" * 1)
+    command = [sys.executable, "-m", "trimtab", "plugins", "list", "--json"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(site.path)},
+    )
+    process.stdout.close()
+
+    _, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (1, b"")
+
+
+def test_a_terminal_that_lacks_a_character_still_gets_the_listing(site, python):
+    site.add(
+        "acme", entries=LOOP.format("m"), metadata="Name: acme\nVersion: 1\nSummary: größer →\n"
+    )
+
+    done = python(
+        "-m", "trimtab", "plugins", "show", "loop", PYTHONIOENCODING="ascii", PYTHONUTF8="0"
+    )
+
+    assert r"gr\xf6\xdfer \u2192" in done.stdout
+    assert done.returncode == 0
+
+
+def test_the_installed_program_is_the_module(python):
+    program = Path(sysconfig.get_path("scripts"), "trimtab")
+    done = subprocess.run([program, "--version"], check=True, capture_output=True, text=True)
+
+    assert done.stdout == python("-m", "trimtab", "--version").stdout
+    assert done.stdout.startswith("trimtab 0.")

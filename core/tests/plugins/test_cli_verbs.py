@@ -1,0 +1,88 @@
+"""Verbs of other packages: listed without import, loaded when called."""
+
+from __future__ import annotations
+
+import pytest
+
+REGISTER = """
+def register(parser):
+    parser.add_argument("number", type=int)
+    parser.set_defaults(run=lambda options: options.number)
+"""
+
+
+def install(site, module: str, source: str, *, name: str = "acme", verb: str = "count") -> None:
+    entries = f"[trimtab.commands]\n{verb} = {module}:register\n"
+    site.add(name, entries=entries, **{module: source})
+
+
+def test_help_lists_every_verb_and_imports_none(site, trimtab):
+    install(site, "acme_verb", "raise SystemExit(3)")
+
+    done = trimtab("--help")
+
+    assert done.returncode == 0
+    for words in ("plugins ", "explain ", "count ", "About acme (acme 1.0)"):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize("number", [0, 5])
+def test_a_verb_runs_and_gives_its_exit_status(site, trimtab, number):
+    install(site, "acme_verb", REGISTER)
+
+    assert trimtab("count", str(number)).returncode == number
+    assert trimtab("count", "x").returncode == 2
+    assert "number" in trimtab("count", "--help").stdout
+
+
+def test_a_verb_that_returns_nothing_has_succeeded(site, trimtab):
+    install(site, "acme_verb", "def register(p): p.set_defaults(run=lambda o: None)")
+
+    assert trimtab("count").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("raise RuntimeError('broken')", "Can't load the command 'count' of acme 1.0: "),
+        ("raise SystemExit(0)", "Can't load the command 'count' of acme 1.0: "),
+        ("register = 3", "The command 'count' of acme 1.0 is not callable: acme_verb:register"),
+    ],
+)
+def test_a_broken_verb_stops_itself_alone(site, trimtab, source, what):
+    install(site, "acme_verb", source)
+
+    done = trimtab("count")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"trimtab: {what}")
+    assert trimtab("plugins", "list").returncode == 0
+
+
+def test_an_error_of_trimtab_s_own_is_a_message(site, trimtab):
+    source = (
+        "from trimtab import SessionError\n"
+        "def run(options): raise SessionError('no such run')\n"
+        "def register(p): p.set_defaults(run=run)\n"
+    )
+    install(site, "acme_verb", source)
+
+    assert (trimtab("count").returncode, trimtab("count").stderr) == (2, "trimtab: no such run\n")
+
+
+def test_a_verb_that_two_packages_offer_needs_the_long_form(site, trimtab):
+    install(site, "acme_verb", REGISTER)
+    install(site, "acme_other", REGISTER, name="other")
+
+    done = trimtab("count", "3")
+
+    assert done.returncode == 2
+    assert "write one of 'acme:count', 'other:count'" in done.stderr
+    assert trimtab("other:count", "3").returncode == 3
+
+
+def test_trimtab_s_own_verbs_can_not_be_taken(site, trimtab):
+    install(site, "acme_verb", "raise SystemExit(3)", verb="plugins")
+
+    assert trimtab("plugins", "list", "--kind", "commands").returncode == 0
+    assert "acme" not in trimtab("--help").stdout
