@@ -30,8 +30,8 @@ LONGEST_SHOWN = 60
 LONGEST_MESSAGE = 300
 LONGEST_TEXT = 500
 MESSAGE = (
-    "{steps} not yet done ({open} of {total} in the plan). Complete what is left, or take out of the"
-    " plan what is no longer needed, before you finish."
+    "{steps} not yet done ({open} of {total} in the plan). Complete what is left, or take out of"
+    " the plan what is no longer needed, before you finish."
 )
 
 
