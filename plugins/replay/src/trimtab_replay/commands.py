@@ -10,6 +10,7 @@ from trimtab.plugins.names import plain
 from trimtab_replay.arguments import add_reading, add_selection, selection_of
 from trimtab_replay.output import as_json
 from trimtab_replay.pool import Account, Job, replay_all
+from trimtab_replay.reporting import complain, report_account
 from trimtab_replay.results import Replayed
 from trimtab_replay.summary import Summary
 from trimtab_replay.terminal import Progress, Screen
@@ -88,22 +89,3 @@ def show_summary(summary: Summary, screen: Screen) -> None:
     skipped = [(key, count) for key, count in summary.notes.items() if key[0] != "suppressed"]
     for (what, provider, reason), count in sorted(skipped):
         screen.say(f"{what} in {count:,} runs: {plain(provider, 60)}: {plain(reason, 300)}")
-
-
-def report_account(account: Account) -> int:
-    """Say on the error channel what was not read; return the exit status."""
-    for skipped in account.skipped:
-        line = "" if skipped.line is None else f":{skipped.line}"
-        complain(f"{plain(skipped.path, 300)}{line}: {plain(skipped.what, 300)}")
-    if account.other_files:
-        complain(f"{account.other_files} other files, no transcripts")
-    if account.left_out:
-        complain(f"{account.left_out} runs left out: older than asked for, or without a time")
-    if not account.runs:
-        complain("no recorded run was replayed")
-    return int(bool(account.skipped))
-
-
-def complain(message: str) -> None:
-    """Write one line to the error channel."""
-    sys.stderr.write(f"trimtab: {message}\n")

@@ -32,8 +32,9 @@ class Job:
         deadline: seconds that each run has.
         since: aware; recordings that began earlier, or don't tell when, are left out.
         keep_steps: whether to keep the calls, to show them.
-        pick: which recordings to replay, by their place in the order from 0, as ``(i, n)``:
+        pick: which recordings to replay, by their place in their file from 0, as ``(i, n)``:
             those whose place is `i` modulo `n`.
+        only: ids of the recordings to replay; None for all.
     """
 
     selection: Selection
@@ -42,6 +43,13 @@ class Job:
     since: datetime | None = None
     keep_steps: bool = False
     pick: tuple[int, int] = (0, 1)
+    only: frozenset[str] | None = None
+
+    def wants(self, place: int, recording: Recording) -> bool:
+        """Tell whether to replay the recording at this place in the order of its file."""
+        return place % self.pick[1] == self.pick[0] and (
+            self.only is None or recording.id in self.only
+        )
 
     def corpus(self, warn: Callable[[str], None]) -> Corpus:
         """Return a corpus with the installed readers."""
@@ -168,9 +176,8 @@ def _settled(corpus: Corpus, part: Account) -> Account:
 
 
 def _of_file(corpus: Corpus, found: Found, job: Job, part: Account) -> Iterator[Replayed]:
-    place, of = job.pick
-    for number, recording in enumerate(corpus.read(found)):
-        if number % of != place:
+    for place, recording in enumerate(corpus.read(found)):
+        if not job.wants(place, recording):
             continue
         wanted = _if_recent(recording, job.since)
         if wanted is None:

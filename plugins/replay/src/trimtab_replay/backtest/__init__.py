@@ -1,0 +1,1 @@
+"""Scores what providers say about recorded runs against what they should have said."""
