@@ -26,10 +26,6 @@ class RenderedPrompt(Generic[Output]):
     tools: tuple[Tool[Any, Any], ...] = ()
     output_type: type[Output] | None = None
 
-    def with_section(self, title: str, body: str) -> RenderedPrompt[Output]:
-        """Return the same prompt with one more section at its end."""
-        return attrs.evolve(self, text=join_sections((self.text, render_section(title, body))))
-
 
 def render_section(title: str, body: str) -> str:
     """Return one section as Markdown; an empty body leaves the heading alone."""
