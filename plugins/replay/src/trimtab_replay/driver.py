@@ -18,6 +18,7 @@ from trimtab.session.events import (
 )
 from trimtab_replay.ear import Ear
 from trimtab_replay.plans import plan_of
+from trimtab_replay.profiles import PROFILES
 from trimtab_replay.recording import (
     Entry,
     Idle,
@@ -299,6 +300,7 @@ def _host(recording: Recording) -> Host:
         name=recording.reader,
         tools=recording.tools,
         parallel_calls=recording.parallel_calls,
+        tool_profiles=PROFILES.get(recording.profile, ()),
     )
 
 

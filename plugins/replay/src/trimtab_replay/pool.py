@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from datetime import datetime
 from itertools import chain, islice
+from pathlib import PurePath
 from typing import Any
 
 import attrs
@@ -34,7 +35,7 @@ class Job:
         keep_steps: whether to keep the calls, to show them.
         pick: which recordings to replay, by their place in their file from 0, as ``(i, n)``:
             those whose place is `i` modulo `n`.
-        only: ids of the recordings to replay; None for all.
+        only: ids of the recordings to replay, or stems of their files; None for all.
     """
 
     selection: Selection
@@ -47,9 +48,9 @@ class Job:
 
     def wants(self, place: int, recording: Recording) -> bool:
         """Tell whether to replay the recording at this place in the order of its file."""
-        return place % self.pick[1] == self.pick[0] and (
-            self.only is None or recording.id in self.only
-        )
+        if place % self.pick[1] != self.pick[0]:
+            return False
+        return self.only is None or not self.only.isdisjoint(names_of(recording))
 
     def corpus(self, warn: Callable[[str], None]) -> Corpus:
         """Return a corpus with the installed readers."""
@@ -79,6 +80,11 @@ class Account:
         """Count a run that is handed on."""
         self.runs += 1
         self.calls += replayed.calls
+
+
+def names_of(run: Recording | Replayed) -> tuple[str, str]:
+    """Return by which names people may call a run: its id, and the stem of its file."""
+    return run.id, PurePath(PurePath(run.path).name.removesuffix(".gz")).stem
 
 
 Part = tuple[list[Replayed], Account]

@@ -123,9 +123,11 @@ def score_all(judged: Iterable[Judged]) -> list[Scores]:
     rows = list(judged)
     names = list(dict.fromkeys(row.about for row in rows))
     found = [score(name, (row for row in rows if row.about == name)) for name in names]
-    for group in TOGETHER:
-        if len(set(group) & set(names)) > 1:
-            found.append(score(" + ".join(group), (row for row in rows if row.about in group)))
+    found += [
+        score(" + ".join(group), (row for row in rows if row.about in group))
+        for group in TOGETHER
+        if len(set(group) & set(names)) > 1
+    ]
     if len(names) > 1:
         found.append(score(ALL, rows))
     return found

@@ -11,7 +11,7 @@ import attrs
 from trimtab_replay.backtest.labels import holds_labels, read_labels
 from trimtab_replay.backtest.scores import TOGETHER
 from trimtab_replay.backtest.verdicts import Judged, Label, judge_case, judge_label
-from trimtab_replay.pool import Account, Job, replay_all
+from trimtab_replay.pool import Account, Job, names_of, replay_all
 from trimtab_replay.recording import ReplayError, Skipped
 from trimtab_replay.results import Replayed
 from trimtab_replay.selection import Selection, provider_names
@@ -123,9 +123,10 @@ def _labels(
         wanted = {(str(root / one.path), one.id): one for one in labels if one.path in files}
         job = Job(selection=selection, only=frozenset(identity for _, identity in wanted))
         for replayed in replays([str(root / file) for file in files], job):
-            label = wanted.pop((replayed.path, replayed.id), None)
-            if label is not None:
-                yield judge_label(replayed, label, exam.provider)
+            for name in names_of(replayed):
+                label = wanted.pop((replayed.path, name), None)
+                if label is not None:
+                    yield judge_label(replayed, label, exam.provider)
         account.skipped += map(_missing, wanted.values())
 
 

@@ -143,7 +143,7 @@ def judge_label(replayed: Replayed, label: Label, about: str) -> Judged:
     spoken = [decision for decision in replayed.decisions if decision.provider == about]
     verdict, reason = _label_verdict(label, spoken) if label.loop else _silence(spoken)
     return Judged(
-        id=replayed.id,
+        id=label.id,
         path=label.path,
         about=about,
         expected=label.loop,
