@@ -1,0 +1,176 @@
+"""Prompts brought to their end through the official client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from trimtab import (
+    Budget,
+    CompletionChecked,
+    CompletionStatus,
+    Deadline,
+    Heartbeat,
+    Host,
+    Prompt,
+    PromptEvaluationError,
+    PromptResponse,
+    Run,
+    Session,
+    TaskCompletionChecker,
+)
+from trimtab_openai.host import HOST
+from trimtab_openai.loop import Cost, GuidedLoop
+from trimtab_openai.settings import DEFAULTS, Settings
+from trimtab_openai.talk import Ending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Output = TypeVar("Output")
+
+
+class OpenAIAdapter:
+    """Runs prompts on Chat Completions or Responses, of OpenAI or of a compatible service.
+
+    The rendered prompt is the first user message; its tools, output type and providers hold.
+
+    Args:
+        model: the model's name.
+        client: ``openai.OpenAI``, for `evaluate`; made from the environment where None.
+        async_client: ``openai.AsyncOpenAI``, for `aevaluate`; made likewise.
+        base_url: of the service, for clients made here.
+        api_key: likewise.
+        settings: how requests are made and guidance is placed.
+        checkers: completion checkers, asked after the prompt's own.
+        cost: see `GuidedLoop`.
+    """
+
+    host: Host = HOST
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        client: Any = None,
+        async_client: Any = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        settings: Settings = DEFAULTS,
+        checkers: Iterable[TaskCompletionChecker] = (),
+        cost: Cost | None = None,
+    ) -> None:
+        self._model = model
+        self._client = client
+        self._async_client = async_client
+        self._base_url = base_url
+        self._api_key = api_key
+        self._settings = settings
+        self._checkers = tuple(checkers)
+        self._cost = cost
+
+    def evaluate(
+        self,
+        prompt: Prompt[Output],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> PromptResponse[Output]:
+        """Run the prompt to its end.
+
+        Raises:
+            PromptEvaluationError: there is no valid end: the deadline, the budget or the limit
+                of turns was reached, the output does not fit, or work is open at the end.
+            What the client raises (rate limits, timeouts) passes through.
+        """
+        with self._opened(prompt, session, deadline, budget) as run:
+            loop, text = self._loop(self.client(), run, heartbeat)
+            return self._verified(run, loop.complete(text))
+
+    async def aevaluate(
+        self,
+        prompt: Prompt[Output],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> PromptResponse[Output]:
+        """As `evaluate`, without blocking the event loop."""
+        import asyncio
+
+        with self._opened(prompt, session, deadline, budget) as run:
+            loop, text = await asyncio.to_thread(self._loop, self.async_client(), run, heartbeat)
+            ending = await loop.acomplete(text)
+            return await asyncio.to_thread(self._verified, run, ending)
+
+    def client(self) -> Any:
+        """Return the synchronous client, made at the first use."""
+        if self._client is None:
+            import openai
+
+            self._client = openai.OpenAI(base_url=self._base_url, api_key=self._api_key)
+        return self._client
+
+    def async_client(self) -> Any:
+        """Return the asynchronous client, made at the first use."""
+        if self._async_client is None:
+            import openai
+
+            self._async_client = openai.AsyncOpenAI(base_url=self._base_url, api_key=self._api_key)
+        return self._async_client
+
+    @contextmanager
+    def _opened(
+        self,
+        prompt: Prompt[Any],
+        session: Session,
+        deadline: Deadline | None,
+        budget: Budget | None,
+    ) -> Iterator[Run]:
+        host = self._host_for(prompt)
+        run = session.open_run(prompt, host=host, deadline=deadline, budget=budget)
+        try:
+            yield run
+        except BaseException as error:
+            run.close(f"{type(error).__name__}: {error}")
+            raise
+        run.close("completed")
+
+    def _host_for(self, prompt: Prompt[Any]) -> Host:
+        """Return the host as this prompt sees it: with its tools."""
+        names = frozenset(tool.name for tool in prompt.render().tools)
+        parallel = bool(self._settings.options.get("parallel_tool_calls", True))
+        return attrs.evolve(self.host, tools=names, parallel_calls=parallel)
+
+    def _loop(self, client: Any, run: Run, heartbeat: Heartbeat | None) -> tuple[GuidedLoop, str]:
+        loop = GuidedLoop(
+            client,
+            run,
+            model=self._model,
+            output_type=run.prompt.template.output,
+            settings=self._settings,
+            checkers=self._checkers,
+            heartbeat=heartbeat,
+            cost=self._cost,
+        )
+        return loop, loop.steps.render().text
+
+    def _verified(self, run: Run, ending: Ending) -> PromptResponse[Any]:
+        """Return the response, unless there is structured output and work is open (seed 003)."""
+        if ending.output is not None and _unsettled(ending.checked):
+            final = run.check_completion(output=ending.output, extra=self._checkers, final=True)
+            if not final.may_stop:
+                raise PromptEvaluationError(
+                    f"prompt {run.prompt.name!r} ended with open work: {final.feedback}"
+                )
+        return PromptResponse(ending.text or None, ending.output)
+
+
+def _unsettled(checked: CompletionChecked | None) -> bool:
+    return checked is not None and checked.status is CompletionStatus.SKIPPED

@@ -1,0 +1,60 @@
+"""The chunks of a streamed completion, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trimtab_openai.reply import Json, Reply, field, plain
+
+GROWING = frozenset({"content", "refusal", "reasoning_content", "reasoning"})
+
+
+class ChatStream:
+    """Collects chunks; `finish` makes a reply of message, finish reason and usage."""
+
+    def __init__(self, finish: Callable[[Json, str | None, Any], Reply]) -> None:
+        self._finish = finish
+        self._message: Json = {"role": "assistant"}
+        self._calls: list[tuple[int | None, Json]] = []
+        self._stop_reason: str | None = None
+        self._usage: Any = None
+
+    def add(self, piece: Any) -> None:
+        self._usage = field(piece, "usage") or self._usage
+        for choice in field(piece, "choices") or ():
+            self._stop_reason = field(choice, "finish_reason") or self._stop_reason
+            delta = field(choice, "delta")
+            if delta is not None:
+                self._grow(plain(delta))
+
+    def reply(self) -> Reply:
+        calls = [call for _, call in self._calls]
+        return self._finish({**self._message, "tool_calls": calls}, self._stop_reason, self._usage)
+
+    def _grow(self, delta: Json) -> None:
+        for name, value in delta.items():
+            if name == "tool_calls":
+                for part in value:
+                    self._grow_call(plain(part))
+            elif name in GROWING:
+                self._message[name] = self._message.get(name, "") + value
+            else:
+                self._message[name] = value
+
+    def _grow_call(self, part: Json) -> None:
+        call = self._slot(part.pop("index", None), part.get("id"))
+        function = plain(part.pop("function", None) or {})
+        call.update(part)
+        known = call.setdefault("function", {"name": "", "arguments": ""})
+        known["name"] = known["name"] or function.get("name", "")
+        known["arguments"] += function.get("arguments", "")
+
+    def _slot(self, index: int | None, id_: str | None) -> Json:
+        """The call that a part belongs to: some services repeat ids, some give one index to all."""
+        for known, call in reversed(self._calls):
+            if (known == index or index is None) and (not id_ or call.get("id") == id_):
+                return call
+        fresh: Json = {"type": "function"}
+        self._calls.append((index, fresh))
+        return fresh

@@ -1,0 +1,74 @@
+"""One answer of a model, told one way for both APIs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from trimtab import ToolCall, Usage
+
+Json = dict[str, Any]
+
+
+@attrs.frozen(kw_only=True)
+class Reply:
+    """One response of the model.
+
+    Args:
+        items: what it adds to the conversation, in the API's own form.
+        text: what it said; `refusal` holds its words where it refused.
+        reasoning: its visible thinking.
+        tool_calls: what it asked for; `params` is the raw text where that is no JSON object.
+        usage: tokens, where the service tells them.
+        stop_reason: the service's word for why it stopped.
+    """
+
+    items: tuple[Json, ...]
+    text: str = ""
+    refusal: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    stop_reason: str | None = None
+
+
+def field(value: Any, name: str) -> Any:
+    """Return one field of a client's object or of a decoded response; None where absent."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def plain(value: Any) -> Json:
+    """Return a client's object as a dict without nulls."""
+    if not isinstance(value, Mapping):
+        value = value.model_dump(exclude_none=True, warnings=False)
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def arguments(text: str | None) -> Any:
+    """Return the arguments of a call; the text itself where it is no JSON object."""
+    if not text:
+        return {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict) else text
+
+
+def call_id(given: str | None) -> str:
+    """Return the id of a call; some services give none, and then one is made up."""
+    return given or f"call_{os.urandom(8).hex()}"
+
+
+def usage(value: Any) -> Usage | None:
+    """Return tokens and, where the service tells it, cost."""
+    if value is None:
+        return None
+    read = field(value, "prompt_tokens") or field(value, "input_tokens") or 0
+    written = field(value, "completion_tokens") or field(value, "output_tokens") or 0
+    cost = field(value, "cost")
+    return Usage(read, written, cost if isinstance(cost, int | float) else 0.0)

@@ -1,0 +1,110 @@
+"""Responses: items in, items out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from trimtab import Tool, ToolCall
+from trimtab_openai.errors import ModelFailed
+from trimtab_openai.reply import Json, Reply, arguments, field, plain, usage
+from trimtab_openai.structured import OutputForm
+
+LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+class Responses:
+    """The Responses API, with the whole conversation in every request."""
+
+    streaming: ClassVar[Json] = {"stream": True}
+
+    def endpoint(self, client: Any) -> Callable[..., Any]:
+        create: Callable[..., Any] = client.responses.create
+        return create
+
+    def request(
+        self, messages: Sequence[Any], tools: Sequence[Tool[Any, Any]], form: OutputForm | None
+    ) -> Json:
+        fields: Json = {"input": messages}
+        if tools:
+            fields["tools"] = [_described(tool) for tool in tools]
+        if form is not None:
+            fields["text"] = {"format": {"type": "json_schema", **form.describe()}}
+        return fields
+
+    def read(self, response: Any) -> Reply:
+        error = field(response, "error")
+        if error:
+            code, message = field(error, "code"), field(error, "message")
+            raise ModelFailed(f"the service failed: {code}: {message}")
+        items = tuple(plain(item) for item in field(response, "output") or ())
+        return Reply(
+            items=items,
+            text="".join(_parts(items, "content", "output_text", "text")),
+            refusal="".join(_parts(items, "content", "refusal", "refusal")),
+            reasoning="\n".join(_parts(items, "summary", "summary_text", "text")),
+            tool_calls=tuple(_call(item) for item in items if item["type"] == "function_call"),
+            usage=usage(field(response, "usage")),
+            stop_reason=_stop_reason(response),
+        )
+
+    def stream(self) -> ResponsesStream:
+        return ResponsesStream()
+
+    def tool_message(self, call_id: str, content: Any) -> Json:
+        return {"type": "function_call_output", "call_id": call_id, "output": content}
+
+    def append(self, content: Any, text: str) -> Any:
+        if isinstance(content, str):
+            return f"{content}\n\n{text}"
+        return [*content, {"type": "input_text", "text": text}]
+
+    def with_text(self, message: Any, text: str) -> Json | None:
+        is_output = isinstance(message, Mapping) and message.get("type") == "function_call_output"
+        return {**message, "output": self.append(message["output"], text)} if is_output else None
+
+
+class ResponsesStream:
+    """Waits for the last event: it holds the whole response."""
+
+    def __init__(self) -> None:
+        self._response: Any = None
+
+    def add(self, piece: Any) -> None:
+        if field(piece, "type") in LAST_EVENTS:
+            self._response = field(piece, "response")
+
+    def reply(self) -> Reply:
+        if self._response is None:
+            raise ModelFailed("the stream broke off before the response was complete")
+        return RESPONSES.read(self._response)
+
+
+RESPONSES = Responses()
+
+
+def _parts(items: Sequence[Json], where: str, kind: str, what: str) -> Iterator[str]:
+    for item in items:
+        for part in item.get(where) or ():
+            if field(part, "type") == kind:
+                yield field(part, what) or ""
+
+
+def _stop_reason(response: Any) -> str | None:
+    details = field(response, "incomplete_details")
+    reason: str | None = field(details, "reason") if details else None
+    return reason or field(response, "status")
+
+
+def _call(item: Json) -> ToolCall:
+    return ToolCall(item["name"], arguments(item.get("arguments")), item["call_id"])
+
+
+def _described(tool: Tool[Any, Any]) -> Json:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.schema,
+        "strict": False,
+    }
