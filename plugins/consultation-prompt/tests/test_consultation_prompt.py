@@ -151,9 +151,10 @@ def test_at_most_two_rounds_a_run():
 def test_a_loop_that_goes_on_after_its_nudges():
     agent = Agent(before=[GuidanceProviderConfig(LoopWatch(), cooldown_turns=2)])
     said = [agent.turn(("look", {}, None)) for _ in range(10)]
-    assert [bool(text) for text in said].index(True) == 3
-    assert "The same pattern has gone on after 2 reminders." in said[3]
-    assert sum(map(bool, said)) <= 2
+    assert not any(said[:3])
+    spoken = [text for text in said if text]
+    assert "The same pattern has gone on after 2 reminders." in spoken[0]
+    assert len(spoken) <= 2
 
 
 def test_a_loop_of_another_category_is_not_followed():
