@@ -38,6 +38,8 @@ _PLACES = re.compile(
     r"[ :=#]{1,2}(?:line |cell )?\d+)|(?<=[\w)\]]):\d+(?::\d+)?(?!\d)|\(\d+, ?\d+\)"
 )
 _QUOTABLE = re.compile(r"\w[\w./@-]*")
+# "name: what is wrong", where the name repeats the arguments, however it was cut out of them.
+_SUBJECT = re.compile(r"^[^:]*~[^:]*(?=: )")
 _SIGNATURE = 240
 _ECHOES = 24
 
@@ -135,13 +137,15 @@ def error_signature(text: str, params: Any = None) -> str:
     other element. Counts and codes stay.
     """
     line = telling_line(text)[: 2 * _SIGNATURE]
-    line = _PLACES.sub("~", normalise_text(line))
-    return _without_echo(line, params)[:_SIGNATURE]
+    line = _without_echo(_PLACES.sub("~", normalise_text(line)), params)
+    return _SUBJECT.sub("~", line)[:_SIGNATURE]
 
 
 def _without_echo(text: str, params: Any) -> str:
     for value in sorted(set(_echoes(params, text)), key=len, reverse=True)[:_ECHOES]:
-        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "~", text)
+        # A short word is everywhere; it is an echo where punctuation sets it off.
+        end = r"(?!\w)" if len(value) > 2 or not value.isalpha() else r"(?=['\":`])"
+        text = re.sub(rf"(?<!\w){re.escape(value)}{end}", "~", text)
     return text
 
 
@@ -151,7 +155,8 @@ def _echoes(params: Any, text: str) -> Iterator[str]:
         if len(value) <= _SIGNATURE and value in text:
             yield value
         if len(value) <= _SIGNATURE:  # the names in a longer text are its subject, no echo
-            yield from (w for w in _QUOTABLE.findall(value) if len(w) > 2 and w in text)
+            words = {*_QUOTABLE.findall(value), *value.split()}
+            yield from (word for word in words if word in text)
 
 
 def _scalars(params: Any, depth: int = 0) -> Iterator[str]:

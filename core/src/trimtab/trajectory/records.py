@@ -28,6 +28,7 @@ class CallRecord:
         signature: what is the same whenever this failure comes back; empty where it did not fail.
         said: what it said: of a failure the telling line, else head and tail; at most 200
             characters, raw, so escape it before quoting.
+        size: length of what it said, in characters.
         params_text: the canonical arguments, at most 512 characters, for comparing by likeness.
         outcome, caller, turn: as in the event.
         waits: a declared poll, by the host or by the tool's profile.
@@ -42,6 +43,7 @@ class CallRecord:
     failed: bool
     signature: str
     said: str
+    size: int
     params_text: str
     outcome: Outcome
     caller: Caller
@@ -73,8 +75,11 @@ class CallRecord:
 
     def state(self) -> dict[str, Any]:
         """Return it JSON-like; the profile is looked up again by name."""
-        kept = ("tool", "call", "exact", "failed", "signature", "said", "params_text", "turn")
-        state = {name: getattr(self, name) for name in (*kept, "waits", "started", "ended")}
+        kept = ("tool", "call", "exact", "failed", "signature", "said", "size", "turn")
+        state = {
+            name: getattr(self, name)
+            for name in (*kept, "params_text", "waits", "started", "ended")
+        }
         return {
             **state,
             "command": self.command,
@@ -116,9 +121,10 @@ def _params_text(params: Any, profile: ToolProfile | None) -> str:
     if profile.progress:
         chosen = only_fields(params, profile.progress)
         params = params if chosen is None else chosen
-    if profile.volatile:
-        return canonical(params, VOLATILE_PARAMS | profile.volatile)
-    return canonical(params, VOLATILE_PARAMS)
+    volatile = VOLATILE_PARAMS | profile.volatile if profile.volatile else VOLATILE_PARAMS
+    text = canonical(params, volatile)
+    # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
+    return canonical(params) if text == "{}" and params else text
 
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
@@ -139,6 +145,7 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         has_failed,
         error_signature(said, params) if has_failed else "",
         telling_line(said)[:_SAID_KEPT] if has_failed else bounded(text, _SAID_KEPT // 2),
+        len(said),
         params_text[:_PARAMS_KEPT],
         event.outcome,
         event.caller,

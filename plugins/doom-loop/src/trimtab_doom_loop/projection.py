@@ -22,6 +22,7 @@ from trimtab_doom_loop.repeats import (
     find_duplicates,
     find_interleaved,
     find_long_round,
+    find_rejected,
     find_rounds,
 )
 from trimtab_doom_loop.stagnation import find_same_answer, same_answers
@@ -93,6 +94,7 @@ class LoopProjection(BaseProjection):
             )
         if found is None and len(steps.kept) > limits.times:
             found = find_interleaved(steps, limits.times + 1, 3 * (limits.times + 1))
+            found = found or find_rejected(steps, limits.times, limits.similarity)
         return found or find_same_answer(steps, self._streak, limits.times, limits.similarity)
 
     def _named(self, found: Loop | None) -> Loop | None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from trimtab.trajectory import CallRecord
+from trimtab.trajectory import CallRecord, digest
+from trimtab_doom_loop.likeness import alike, answer_key
 from trimtab_doom_loop.steps import Step, Steps, is_wait
 from trimtab_doom_loop.verdict import Loop, LoopKind
 from trimtab_doom_loop.waiting import paused, too_long
+
+LONGEST_ROUND = 16
+"""Longest round that is looked for, in steps; beyond the option's length the proof is the same."""
 
 
 def find_rounds(steps: Steps, longest: int, times: int) -> Loop | None:
@@ -18,7 +22,8 @@ def find_rounds(steps: Steps, longest: int, times: int) -> Loop | None:
     for length in range(1, min(longest, len(kept) // 2) + 1):
         if kept[-1 - length].kind == last:
             rounds = 1 + _echo(kept, length) // length
-            if rounds >= times and (loop := _rounds(steps, length, rounds)):
+            needed = times + _changes_again(kept[-1], length)
+            if rounds >= needed and (loop := _rounds(steps, length, rounds)):
                 return loop
     return None
 
@@ -29,6 +34,11 @@ def _echo(kept: Sequence[Step], length: int) -> int:
     while count + length < len(kept) and kept[-1 - count].kind == kept[-1 - count - length].kind:
         count += 1
     return count
+
+
+def _changes_again(step: Step, length: int) -> int:
+    """Return 1 more where a successful change is repeated: once may well be meant."""
+    return int(length == 1 and all(c.profile.writes and not c.failed for c in step.calls))
 
 
 def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
@@ -82,30 +92,53 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
 
 
 def find_long_round(steps: Steps, longest: int, times: int) -> Loop | None:
-    """Find a round of more than `longest` steps: the last step has come `times` times, and since
-    the time before every step was one that had been taken already.
+    """Find rounds of more than `longest` steps, of which the last of `times` has begun."""
+    kept = steps.kept
+    last = kept[-1].kind
+    for length in range(longest + 1, min(LONGEST_ROUND, len(kept) // 2) + 1):
+        if kept[-1 - length].kind == last and _echo(kept, length) > length * (times - 2):
+            return _rounds(steps, length, times)
+    return None
+
+
+def find_rejected(steps: Steps, times: int, similarity: float) -> Loop | None:
+    """Find a change rejected over and over with the same error: the very same one `times` times
+    whatever was done in between, near-equal ones once more and with nothing new in between.
     """
-    step = steps.kept[-1]
-    seen = [earlier.number for earlier in steps.kept if earlier.kind == step.kind]
-    if len(seen) < times or seen[-1] - seen[-2] <= longest:
+    call = steps.kept[-1].calls[-1]
+    if not call.failed or not call.profile.writes:
         return None
-    between = list(steps.since(seen[-2]))
-    if any(s.fresh or s.waits for s in between):
-        return None
-    if any(s.changes for s in steps.since(seen[-times] + 1)):
-        return None
-    call = step.calls[-1]
-    members = frozenset(c.call for s in between for c in s.calls)
+    latest_first = list(steps.since(steps.kept[-1].number - 3 * times + 1))
+    count = sum(_rejected_again(step, call) for step in latest_first)
+    if count < times:
+        tried = _rejected_alike(latest_first, call)[: times + 1]
+        if len(tried) <= times or not alike(tried, similarity):
+            return None
+        count = len(tried)
     return Loop(
-        kind=LoopKind.CYCLE,
-        episode=min(members),
+        kind=LoopKind.REJECTED,
+        episode=digest(answer_key(call)),
         confidence=0.85,
-        times=len(seen),
-        length=seen[-1] - seen[-2],
+        times=count,
         tool=call.tool,
         said=call.said,
-        members=members,
+        members=frozenset({call.call, answer_key(call)}),
     )
+
+
+def _rejected_again(step: Step, call: CallRecord) -> bool:
+    return any(c.call == call.call and c.signature == call.signature for c in step.calls)
+
+
+def _rejected_alike(latest_first: Sequence[Step], call: CallRecord) -> list[CallRecord]:
+    """Return the rejections like `call`, back to where something new was learnt."""
+    tried: list[CallRecord] = []
+    for step in latest_first:
+        same = [c for c in step.calls if c.tool == call.tool and c.signature == call.signature]
+        if not same and step.fresh and any(c.size for c in step.calls):
+            break
+        tried += same
+    return tried
 
 
 def find_duplicates(step: Step, times: int) -> Loop | None:

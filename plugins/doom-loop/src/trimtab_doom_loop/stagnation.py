@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from trimtab.trajectory import CallRecord, digest
 from trimtab_doom_loop.answers import acknowledges, finds_nothing
-from trimtab_doom_loop.steps import Step, Steps
+from trimtab_doom_loop.likeness import alike, alike_but_for_numbers, answer_key
+from trimtab_doom_loop.steps import Step, Steps, would_change
 from trimtab_doom_loop.verdict import Loop, LoopKind
 
-# How many more equal answers than exact repeats are needed: batch work is mistaken for a loop
-# below that (constant answers to varying arguments are common while a list is worked off).
-_MORE_FOR_ALIKE_ERROR = 1
-_MORE_FOR_ERROR = 2
+# How many more equal answers than exact repeats are needed: below that, batch work and honest
+# search are mistaken for loops, for they meet equal answers too while a list is worked off.
+_MORE_FOR_ERROR = 1
+_MORE_FOR_NUMBERS = 2
 _MORE_FOR_NOTHING = 2
-_MORE_FOR_ALIKE = 2
-_MORE_FOR_CONTENT = 4
-
-
-def answer_key(call: CallRecord) -> str:
-    """Return what stands for an answer whatever the arguments were."""
-    return f"{call.tool}\n{call.signature or call.exact}"
+_MORE_FOR_ALIKE = 4
+_MORE_FOR_CONTENT = 5
 
 
 def same_answers(earlier: Step, later: Step) -> bool:
@@ -64,20 +59,13 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, None where it is no loop at all."""
     last = calls[-1]
-    alike = _alike(calls, similarity)
     if last.failed:
-        return _MORE_FOR_ALIKE_ERROR if alike else _MORE_FOR_ERROR
-    if last.profile.read_only and finds_nothing(last.said):
-        return _MORE_FOR_NOTHING
-    if not last.profile.read_only and acknowledges(last.said):
+        return _MORE_FOR_ERROR
+    reads = not would_change(last)
+    if last.profile.writes or (not reads and acknowledges(last.said)):
         return None
-    return _MORE_FOR_ALIKE if alike else _MORE_FOR_CONTENT
-
-
-def _alike(calls: Sequence[CallRecord], similarity: float) -> bool:
-    from rapidfuzz.fuzz import ratio  # needed by the few runs that come here
-
-    return all(
-        ratio(a.params_text, b.params_text, score_cutoff=100 * similarity) > 0
-        for a, b in pairwise(calls)
-    )
+    if alike_but_for_numbers(calls):
+        return _MORE_FOR_NUMBERS
+    if not alike(calls, similarity):
+        return _MORE_FOR_CONTENT
+    return _MORE_FOR_NOTHING if reads and finds_nothing(last.said) else _MORE_FOR_ALIKE

@@ -29,13 +29,16 @@ def is_wait(call: CallRecord) -> bool:
     return call.command is not None and waits(call.command)
 
 
-def may_change(call: CallRecord) -> bool:
-    """Tell whether a successful call may have changed what later calls answer."""
-    if call.failed or call.outcome is not Outcome.OK or call.profile.read_only:
+def would_change(call: CallRecord) -> bool:
+    """Tell whether a call, if it succeeds, may change what later calls answer."""
+    if call.profile.read_only:
         return False
-    if call.command is not None:
-        return not reads_only(call.command)
-    return True
+    return call.command is None or not reads_only(call.command)
+
+
+def may_change(call: CallRecord) -> bool:
+    """Tell whether a call may have changed what later calls answer."""
+    return not call.failed and call.outcome is Outcome.OK and would_change(call)
 
 
 @attrs.define(eq=False)

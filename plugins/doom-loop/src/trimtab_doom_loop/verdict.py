@@ -13,6 +13,7 @@ class LoopKind(StrEnum):
     REPEAT = "repeat"
     CYCLE = "cycle"
     INTERLEAVED = "interleaved"
+    REJECTED = "rejected"
     WAITING = "waiting"
     BATCH = "batch"
     SAME_ANSWER = "same_answer"

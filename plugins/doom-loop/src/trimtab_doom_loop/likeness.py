@@ -1,0 +1,36 @@
+"""How like two calls are, in what they asked and in what they learnt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from trimtab.trajectory import CallRecord
+
+_NUMBER = re.compile(r"\d+")
+_SHORT = 300
+
+
+def answer_key(call: CallRecord) -> str:
+    """Return what stands for an answer whatever the arguments were: of a failure its signature,
+    unless it said much more than that.
+    """
+    if call.failed and call.size <= _SHORT:
+        return f"{call.tool}\n{call.signature}"
+    return f"{call.tool}\n{call.exact}"
+
+
+def alike(calls: Sequence[CallRecord], similarity: float) -> bool:
+    """Tell whether each call's arguments are near-equal to the next one's."""
+    from rapidfuzz.fuzz import ratio  # needed by the few runs that come here
+
+    return all(
+        ratio(a.params_text, b.params_text, score_cutoff=100 * similarity) > 0
+        for a, b in pairwise(calls)
+    )
+
+
+def alike_but_for_numbers(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether nothing but numbers differs in the arguments."""
+    return len({_NUMBER.sub("0", call.params_text) for call in calls}) == 1
