@@ -110,8 +110,13 @@ class _Driver:
 
     def feed(self, entries: Iterable[Entry]) -> None:
         """Let all items happen, then end the runs."""
+        last: Entry | None = None
         for entry in entries:
-            self._happen(entry)
+            if last is not None:
+                self._happen(last, entry.item)
+            last = entry
+        if last is not None:
+            self._happen(last, None)
         self._end_runs()
 
     def result(self) -> Replayed:
@@ -130,7 +135,7 @@ class _Driver:
             meta=recording.meta,
         )
 
-    def _happen(self, entry: Entry) -> None:
+    def _happen(self, entry: Entry, following: Item | None) -> None:
         item = entry.item
         kind = type(item)
         if kind is Unknown:
@@ -139,7 +144,7 @@ class _Driver:
         track = self._track(getattr(item, "agent_id", None) or self.recording.agent_id)
         if kind is not ToolInvoked:
             self._end_batch(track)
-        self.time.follow(item)
+        self.time.follow(item, following)
         self.call = entry.call
         _HANDLERS[kind](self, track, item)
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import attrs
 
 from trimtab.runtime.clock import ManualClock
+from trimtab.session.events import ModelResponded, ToolInvoked
 from trimtab_replay.recording import Item
 
 
@@ -29,9 +30,15 @@ class RecordedTime:
             self.started = at - timedelta(seconds=elapsed or 0.0)
             self.clock.set_wall(self.started)
 
-    def follow(self, item: Item) -> None:
-        """Move on to the moment of `item`; an item without times stands where the last stood."""
+    def follow(self, item: Item, following: Item | None = None) -> None:
+        """Move on to the moment of `item`.
+
+        An item without times stands where the last stood; but a response without times came
+        when its first call, the `following` item, began.
+        """
         at, elapsed = _times(item)
+        if at is None and elapsed is None and type(item) is ModelResponded:
+            at, elapsed = _beginning(following)
         if elapsed is not None:
             self.clock.seconds = max(self.clock.seconds, elapsed)
         elif at is not None and self._last is not None:
@@ -39,6 +46,14 @@ class RecordedTime:
         if at is not None:
             self._last = at
             self.clock.set_wall(at)
+
+
+def _beginning(item: Item | None) -> tuple[datetime | None, float | None]:
+    if type(item) is not ToolInvoked:
+        return None, None
+    seconds = item.duration or 0.0
+    at = item.started or (item.at - timedelta(seconds=seconds) if item.at else None)
+    return at, None if item.elapsed is None else item.elapsed - seconds
 
 
 def _times(item: Item) -> tuple[datetime | None, float | None]:
