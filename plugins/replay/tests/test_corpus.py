@@ -12,10 +12,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from .telling import all_readers
 
 from trimtab.session.events import Caller, ToolInvoked
 from trimtab_replay.walk import Corpus
+
+from .telling import all_readers
 
 RUNS_AND_CALLS = {
     "claude-code-entire-cli": (15, 2086),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from .telling import DATA, all_readers
 
 from trimtab_replay.recording import Item, TranscriptReader
 from trimtab_replay.source import Source
+
+from .telling import DATA, all_readers
 
 READERS = all_readers()
 TOLD = json.loads((DATA.parent / "told.json").read_text())
@@ -42,12 +44,12 @@ def rows_of(name: str) -> list[Any]:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the path of every value within `value`."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value)
-    found = [path]
-    if isinstance(value, (dict, list)):
-        for key, each in inner:
-            found += places(each, (*path, key))
-    return found
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
+    return [path, *(place for key, each in inner for place in places(each, (*path, key)))]
 
 
 def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
@@ -70,7 +72,7 @@ def read(reader: TranscriptReader, rows: list[Any]) -> list[Item]:
 
 @pytest.mark.parametrize("name", FIXTURES)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_wrong_type_in_any_field_raises_nothing(name, data):
     rows = rows_of(name)
     for _ in range(data.draw(st.integers(1, 3), label="changes")):
@@ -82,12 +84,12 @@ def test_a_wrong_type_in_any_field_raises_nothing(name, data):
 
 @pytest.mark.parametrize("name", sorted(READERS))
 @given(rows=st.lists(VALUES, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_json_of_any_shape_raises_nothing(name, rows):
     assert isinstance(read(READERS[name], rows), list)
 
 
-@pytest.mark.parametrize("name", sorted(READERS))
 @pytest.mark.parametrize("fixture", FIXTURES)
-def test_a_foreign_format_raises_nothing(name, fixture):
-    assert isinstance(read(READERS[name], rows_of(fixture)), list)
+def test_a_foreign_format_raises_nothing(fixture):
+    rows = rows_of(fixture)
+    assert all(isinstance(read(reader, rows), list) for reader in READERS.values())

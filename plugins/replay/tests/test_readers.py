@@ -6,12 +6,13 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from .telling import DATA, all_readers, told
 
 from trimtab.session.events import ToolInvoked
 from trimtab_replay.recording import Entry, Skipped, TranscriptReader
 from trimtab_replay.source import Source
 from trimtab_replay.walk import Corpus, Found
+
+from .telling import DATA, all_readers, told
 
 TOLD = json.loads((DATA.parent / "told.json").read_text())
 READERS = all_readers()

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from .telling import DATA, all_readers
 
 from trimtab.session.events import ToolInvoked, UserMessage
 from trimtab_replay.recording import Entry, Recording, ReplayError
 from trimtab_replay.source import Source
 from trimtab_replay.walk import Corpus, chosen, find
+
+from .telling import DATA, all_readers
 
 READERS = list(all_readers().values())
 CLAUDE = (DATA / "claude-code.jsonl").read_bytes()

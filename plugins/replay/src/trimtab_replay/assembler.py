@@ -20,7 +20,7 @@ from trimtab.session.events import (
     UserMessage,
 )
 from trimtab_replay.recording import Entry, Item, Stop, Unknown
-from trimtab_replay.values import as_text
+from trimtab_replay.values import as_text, shallow
 
 
 @attrs.frozen(kw_only=True)
@@ -131,7 +131,9 @@ class Assembler:
         turn = self._turn or self._open_turn(None, None, Caller.MODEL)
         if not call_id or call_id in self._waiting:
             call_id = f"{call_id}#{self._calls}"
-        call = _Call(ToolCall(tool, params, call_id), self._calls, turn.number, turn.caller)
+        call = _Call(
+            ToolCall(tool, shallow(params), call_id), self._calls, turn.number, turn.caller
+        )
         self._calls += 1
         self._waiting[call_id] = call
         turn.calls.append(call)
@@ -153,7 +155,7 @@ class Assembler:
         """Give a call its answer; where no call of that id waits, the answer is passed through."""
         call = self._waiting.pop(call_id, None)
         if call is None:
-            data = {"call_id": call_id, "result": answer.result}
+            data = {"call_id": call_id, "result": shallow(answer.result)}
             self._ready.append(Entry(Unknown(kind=STRAY, data=data), self._last))
             return
         call.answer = answer
@@ -217,7 +219,7 @@ def _invoked(call: _Call, answer: Answer) -> ToolInvoked:
         call_id=call.call.call_id,
         turn=call.turn,
         caller=call.caller,
-        result=answer.result,
+        result=shallow(answer.result),
         outcome=answer.outcome,
         evidence=answer.evidence,
         error=answer.error,

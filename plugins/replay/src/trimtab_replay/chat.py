@@ -15,7 +15,6 @@ from trimtab_replay.values import (
     arguments,
     as_dict,
     as_int,
-    as_text,
     as_time,
     dicts,
     flattened,
@@ -80,7 +79,7 @@ class Chat:
 
     def feed(self, assembler: Assembler, message: Any) -> None:
         """Give one message to `assembler`."""
-        role = as_dict(message).get("role")
+        role = named(as_dict(message).get("role"))
         if role == "assistant":
             self._respond(assembler, message)
         elif role in {"tool", "function"}:
@@ -89,7 +88,7 @@ class Chat:
             text = said(message.get("content"))
             assembler.user(text, as_time(message.get("timestamp")))
         elif role not in {"system", "developer"}:
-            self.skip(f"message of role {as_text(role)[:40]!r}")
+            self.skip(f"message of role {role[:40]!r}")
 
     def _respond(self, assembler: Assembler, message: Message) -> None:
         assembler.respond(

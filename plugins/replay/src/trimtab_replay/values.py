@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import orjson
 from trimtab_replay.jsontext import parse
 
 _PICTURES = ("image", "image_url", "input_image", "document")
+_DEEPEST = 100
 _MILLISECONDS = 1e11  # as seconds this would be the year 5138
 
 
@@ -34,7 +36,31 @@ def as_text(value: Any) -> str:
     """Return text as it is, None as empty, anything else as JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else orjson.dumps(value, default=str).decode()
+    if value is None:
+        return ""
+    try:
+        return orjson.dumps(shallow(value)).decode()
+    except TypeError:  # a number beyond 64 bits
+        return json.dumps(shallow(value), default=str)
+
+
+def shallow(value: Any) -> Any:
+    """Return `value`, or a note instead of it where it is nested deeper than 100 levels.
+
+    What follows walks through values by recursion and must not run out of stack.
+    """
+    layer = [value]
+    for _ in range(_DEEPEST):
+        layer = [inner for each in layer for inner in _within(each)]
+        if not layer:
+            return value
+    return f"[nested deeper than {_DEEPEST} levels]"
+
+
+def _within(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def named(value: Any) -> str:

@@ -31,7 +31,7 @@ from trimtab_replay.recording import (
     Unknown,
 )
 from trimtab_replay.source import Source
-from trimtab_replay.values import as_float, as_list, as_text, named
+from trimtab_replay.values import as_float, as_list, as_text, named, shallow
 
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 _LONGEST = 1e9
@@ -130,7 +130,7 @@ def _entries(case: dict[str, Any], source: Source, line: int) -> Iterator[Entry]
         if turn is not None and not turn.takes(item):
             yield from turn.entries()
             turn = None
-        if "tool" not in item and item.get("event") not in _SPEECH:
+        if "tool" not in item and named(item.get("event")) not in _SPEECH:
             yield Entry(_event(item, case), index)
             continue
         if turn is None:
@@ -145,7 +145,7 @@ def _entries(case: dict[str, Any], source: Source, line: int) -> Iterator[Entry]
 
 
 def _call(item: dict[str, Any], index: int) -> ToolCall:
-    return ToolCall(as_text(item["tool"]), item.get("args", {}), f"call-{index}")
+    return ToolCall(as_text(item["tool"]), shallow(item.get("args", {})), f"call-{index}")
 
 
 def _invoked(item: dict[str, Any], index: int, turn: int) -> ToolInvoked:
@@ -158,7 +158,7 @@ def _invoked(item: dict[str, Any], index: int, turn: int) -> ToolInvoked:
         turn=turn,
         agent_id=named(item.get("agent")) or None,
         caller=Caller.HARNESS if item.get("harness") is True else Caller.MODEL,
-        result=item.get("result"),
+        result=shallow(item.get("result")),
         outcome=outcome,
         error=as_text(item.get("result")) if item.get("error") is True else None,
         poll=poll if isinstance(poll, bool) else None,

@@ -39,7 +39,7 @@ class Codex:
     def sniff(self, source: Source) -> float:
         """Look for rows of a rollout."""
         rows = source.first_rows
-        return float(any(row.get("type") in _KINDS and "payload" in row for row in rows))
+        return float(any(named(row.get("type")) in _KINDS and "payload" in row for row in rows))
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield the session."""
@@ -69,7 +69,7 @@ class _Rollout:
     def entries(self) -> Iterator[Entry]:
         for row in self.source.rows():
             payload = as_dict(row.value).get("payload")
-            if not isinstance(payload, dict) or row.value.get("type") not in _KINDS:
+            if not isinstance(payload, dict) or named(row.value.get("type")) not in _KINDS:
                 self.source.skip("no row of a rollout: type or payload is missing", row.line)
                 continue
             if not self._read(row.value["type"], payload, as_time(row.value.get("timestamp"))):
@@ -94,7 +94,7 @@ class _Rollout:
         return self.responses.feed(item, at)
 
     def _event(self, event: Payload, at: Any) -> None:
-        kind = event.get("type")
+        kind = named(event.get("type"))
         if kind == "token_count":
             self.responses.end_response()
         elif kind == "user_message":

@@ -37,7 +37,7 @@ class Copilot:
     def sniff(self, source: Source) -> float:
         """Look for its event types."""
         rows = source.first_rows
-        return float(any(row.get("type") in _MARKS and "data" in row for row in rows))
+        return float(any(named(row.get("type")) in _MARKS and "data" in row for row in rows))
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield the session."""

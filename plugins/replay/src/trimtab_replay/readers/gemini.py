@@ -74,7 +74,7 @@ def _contents(value: Any) -> list[Any]:
 def _content_entries(contents: list[Any], source: Source) -> Iterator[Entry]:
     assembler = Assembler()
     for number, content in enumerate(contents):
-        role, parts = as_dict(content).get("role"), dicts(as_dict(content).get("parts"))
+        role, parts = named(as_dict(content).get("role")), dicts(as_dict(content).get("parts"))
         if role == "model":
             _respond(assembler, parts)
         elif role in {"user", "function"}:
@@ -122,7 +122,7 @@ def _answer(response: Any) -> Answer:
 def _chat_entries(messages: list[Any], source: Source) -> Iterator[Entry]:
     assembler = Assembler()
     for number, message in enumerate(messages):
-        kind = as_dict(message).get("type")
+        kind = named(as_dict(message).get("type"))
         if kind == "user":
             assembler.user(_chat_text(message), as_time(message.get("timestamp")))
         elif kind == "gemini":

@@ -84,7 +84,7 @@ def _sessions(rows: list[Any], source: Source) -> dict[str, dict[str, dict[str, 
     sessions: dict[str, dict[str, dict[str, Any]]] = {}
     for number, row in enumerate(rows):
         part = arguments(as_dict(row).get("data"))
-        if not isinstance(part, dict):
+        if not isinstance(row, dict) or not isinstance(part, dict):
             source.skip(f"row {number} is no part")
             continue
         session = sessions.setdefault(as_text(row.get("session_id")), {})
@@ -159,7 +159,7 @@ class _Message:
         self._respond(part)
         params = arguments(state.get("input"))
         call_id = self.assembler.call(named(part.get("tool")), params, named(part.get("callID")))
-        if state.get("status") in {"completed", "error"}:
+        if named(state.get("status")) in {"completed", "error"}:
             self.assembler.answer(call_id, _answer(state))
 
 

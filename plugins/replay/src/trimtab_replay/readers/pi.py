@@ -73,7 +73,7 @@ def _entries(source: Source) -> Iterator[Entry]:
 
 
 def _read(assembler: Assembler, message: dict[str, Any], at: datetime | None) -> bool:
-    role = message.get("role")
+    role = named(message.get("role"))
     if role == "assistant":
         _respond(assembler, message, at)
     elif role == "toolResult":

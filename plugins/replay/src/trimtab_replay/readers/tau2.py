@@ -73,7 +73,7 @@ def _entries(messages: list[Any], reason: str, source: Source) -> Iterator[Entry
 
 
 def _read(assembler: Assembler, message: dict[str, Any]) -> bool:
-    role = message.get("role")
+    role = named(message.get("role"))
     if role == "tool":
         assembler.answer(named(message.get("id")), _answer(message))
     elif role == "assistant":
