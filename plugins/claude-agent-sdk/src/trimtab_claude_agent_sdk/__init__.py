@@ -1,1 +1,17 @@
-"""trimtab for the Claude Agent SDK."""
+"""trimtab for the Claude Agent SDK.
+
+`hooks` is for programs with ``ClaudeAgentOptions`` of their own; `ClaudeAgentSDKAdapter` runs a
+prompt to its end. The SDK itself is imported when one of them is used.
+"""
+
+from trimtab_claude_agent_sdk.adapter import ClaudeAgentSDKAdapter
+from trimtab_claude_agent_sdk.callbacks import hooks
+from trimtab_claude_agent_sdk.config import ClaudeAgentSDKClientConfig
+from trimtab_claude_agent_sdk.host import CLAUDE_AGENT_SDK
+
+__all__ = [
+    "CLAUDE_AGENT_SDK",
+    "ClaudeAgentSDKAdapter",
+    "ClaudeAgentSDKClientConfig",
+    "hooks",
+]

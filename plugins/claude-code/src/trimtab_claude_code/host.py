@@ -44,11 +44,12 @@ def check_prompt(prompt: Prompt[Any], host: Host = CLAUDE_CODE) -> tuple[str, ..
     """
     warnings = []
     for source, config, points in _guides(prompt):
-        silent = [point for point in points if not _heard(host, point, config)]
+        heard = [point for point in points if _heard(host, point, config)]
+        silent = [point for point in points if point not in heard and not _covered(point, heard)]
         if not silent or len(points) == len(DecisionPoint):
             continue
         text = f"{source.full_name!r} is not heard at {_listed(silent)} on {host.name}"
-        if len(silent) == len(points):
+        if not heard:
             raise UnsupportedPoint(f"{text}, and speaks nowhere else: {_remedy(silent)}")
         warnings.append(f"{text}: {_remedy(silent)}")
     return tuple(warnings)
@@ -70,6 +71,11 @@ def _guides(
 def _heard(host: Host, point: DecisionPoint, config: GuidanceProviderConfig) -> bool:
     delivery = host.delivers(point)
     return delivery is not Delivery.NONE and (delivery is not Delivery.REFUSAL or config.refuse)
+
+
+def _covered(point: DecisionPoint, heard: list[DecisionPoint]) -> bool:
+    """Whether nothing is lost: any response may be the last, and each has a PRE_TOOL_SELECTION."""
+    return point is DecisionPoint.PRE_RESPONSE and DecisionPoint.PRE_TOOL_SELECTION in heard
 
 
 def _listed(points: list[DecisionPoint]) -> str:

@@ -89,7 +89,7 @@ class Agent:
             )
 
     def responded(self, text: str) -> None:
-        """The agent said its last words of a request."""
+        """The agent said its last words of a request; nothing is recorded where nothing is new."""
         if text or self._usage != _NO_USAGE:
             self.run.model_responded(text=text, usage=self._take_usage())
 

@@ -98,6 +98,7 @@ class ClaudeCodeHooks:
                 with agent.lock:
                     agent.settle_compaction()
                     agent.abandoned()
+                    agent.responded("")
                     agent.run.close(reason)
 
     def failed(self, payload: object, error: BaseException) -> None:

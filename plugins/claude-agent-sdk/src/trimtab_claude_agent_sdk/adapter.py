@@ -1,0 +1,222 @@
+"""The adapter: a prompt brought to its end by the Claude Agent SDK (seed 003)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from trimtab import (
+    CompletionStatus,
+    Prompt,
+    PromptEvaluationError,
+    PromptResponse,
+    RenderedPrompt,
+    Usage,
+    json_schema,
+)
+from trimtab.runtime.structure import from_json
+from trimtab_claude_agent_sdk.callbacks import matchers
+from trimtab_claude_agent_sdk.config import ClaudeAgentSDKClientConfig
+from trimtab_claude_agent_sdk.conversation import Conversation, Ending
+from trimtab_claude_agent_sdk.host import CLAUDE_AGENT_SDK, check_prompts
+from trimtab_claude_agent_sdk.tools import tool_names, tool_server
+from trimtab_claude_code.hooks import ClaudeCodeHooks
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions, ResultMessage
+
+    from trimtab import Budget, Deadline, Heartbeat, Run, Session
+
+Output = TypeVar("Output")
+
+
+@attrs.frozen(kw_only=True)
+class ClaudeAgentSDKAdapter:
+    """Runs prompts with Claude Code, through its SDK.
+
+    Args:
+        model: e.g. ``"claude-sonnet-5-5"``; the program's own choice where None.
+        client_config: how the program is run.
+    """
+
+    model: str | None = None
+    client_config: ClaudeAgentSDKClientConfig = attrs.field(factory=ClaudeAgentSDKClientConfig)
+
+    def evaluate(
+        self,
+        prompt: Prompt[Output],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> PromptResponse[Output]:
+        """Run the prompt to its end; blocks, so inside an event loop await `aevaluate`.
+
+        Raises:
+            PromptEvaluationError: as for `aevaluate`, or there is a running event loop.
+        """
+        if _loop_is_running():
+            raise PromptEvaluationError("evaluate() would block the event loop: await aevaluate()")
+        return asyncio.run(
+            self.aevaluate(
+                prompt, session=session, deadline=deadline, budget=budget, heartbeat=heartbeat
+            )
+        )
+
+    async def aevaluate(
+        self,
+        prompt: Prompt[Output],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> PromptResponse[Output]:
+        """Run the prompt to its end.
+
+        When `deadline` or `budget` are used up, the agent is interrupted and what it said so
+        far is the response.
+
+        Raises:
+            PromptEvaluationError: the program failed; or the prompt asks for structured output
+                and there is none, or there is some while completion checkers find open work.
+            UnsupportedPoint: a provider of the prompt would never be heard.
+        """
+        config = self.client_config
+        check_prompts((prompt, *config.subagents.values()))
+        guide = ClaudeCodeHooks(
+            session,
+            lambda kind: config.subagents.get(kind or "", prompt),
+            host=CLAUDE_AGENT_SDK,
+            deadline=deadline,
+            budget=budget,
+            checkers=config.checkers,
+            provider_seconds=config.provider_seconds,
+        )
+        conversation_id = config.resume or str(uuid.uuid4())
+        run = _opened(guide, conversation_id)
+        try:
+            rendered: RenderedPrompt[Output] = await asyncio.to_thread(run.render)
+            options = self._options(guide, run, rendered, conversation_id, heartbeat)
+
+            def used(usage: Usage) -> None:
+                guide.used(usage, conversation_id)
+
+            ending = await _held(Conversation(run, used, heartbeat), options, rendered.text)
+            return await self._response(run, rendered, ending)
+        finally:
+            guide.close(conversation_id, "evaluated")
+
+    def _options(
+        self,
+        guide: ClaudeCodeHooks,
+        run: Run,
+        rendered: RenderedPrompt[Any],
+        conversation_id: str,
+        heartbeat: Heartbeat | None,
+    ) -> ClaudeAgentOptions:
+        from claude_agent_sdk import ClaudeAgentOptions
+
+        config, given = self.client_config, dict(self.client_config.options)
+        allowed = [*given.pop("allowed_tools", ()), *tool_names(rendered.tools)]
+        servers = given.pop("mcp_servers", {})
+        hooks = _joined(given.pop("hooks", None) or {}, matchers(guide, heartbeat))
+        own = {
+            "model": self.model,
+            "permission_mode": config.permission_mode,
+            "cwd": config.cwd,
+            "output_format": _output_format(rendered.output_type),
+            "max_budget_usd": run.budget.max_cost if run.budget else None,
+            "include_partial_messages": run.budget is not None,
+            "resume": config.resume,
+            "session_id": None if config.resume else conversation_id,
+        }
+        return ClaudeAgentOptions(
+            hooks=hooks,
+            allowed_tools=allowed,
+            mcp_servers={**servers, **tool_server(run, rendered.tools, heartbeat)},
+            **{**own, **given},
+        )
+
+    async def _response(
+        self, run: Run, rendered: RenderedPrompt[Output], ending: Ending
+    ) -> PromptResponse[Output]:
+        result = ending.result
+        if ending.exhausted is None and (result is None or result.is_error):
+            raise PromptEvaluationError(f"Claude Code did not finish: {_why(result)}")
+        text = (result.result if result else None) or ending.text
+        if _output_format(rendered.output_type) is None:
+            await self._verify(run, text)
+            return PromptResponse(text)
+        told = result.structured_output if result else None
+        if told is None:
+            why = ending.exhausted or "the agent gave none"
+            raise PromptEvaluationError(f"{run.prompt.name}: no structured output: {why}")
+        output = _parsed(rendered, told)
+        open_work = await self._verify(run, output)
+        if open_work:
+            raise PromptEvaluationError(
+                f"{run.prompt.name}: there is structured output, but work is open: {open_work}"
+            )
+        return PromptResponse(text, output)
+
+    async def _verify(self, run: Run, output: Any) -> str | None:
+        """Ask the checkers once more, for the record; return what is open, None for nothing."""
+        checked = await run.acheck_completion(
+            output=output, extra=self.client_config.checkers, final=True
+        )
+        return checked.feedback if checked.status is CompletionStatus.INCOMPLETE else None
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _opened(guide: ClaudeCodeHooks, conversation_id: str) -> Run:
+    run = guide.open(conversation_id)
+    assert run is not None, "every agent has a prompt here"
+    return run
+
+
+async def _held(conversation: Conversation, options: ClaudeAgentOptions, text: str) -> Ending:
+    from claude_agent_sdk import ClaudeSDKError
+
+    try:
+        return await conversation.hold(options, text)
+    except ClaudeSDKError as error:
+        raise PromptEvaluationError(f"Claude Code failed: {error}") from error
+
+
+def _joined(given: Mapping[Any, list[Any]], ours: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
+    """Return both sets of hooks; the program runs those of one event side by side."""
+    return {event: [*given.get(event, ()), *ours.get(event, ())] for event in {**given, **ours}}
+
+
+def _output_format(output_type: type[Any] | None) -> dict[str, Any] | None:
+    if output_type is None or output_type is str:
+        return None
+    return {"type": "json_schema", "schema": json_schema(output_type)}
+
+
+def _parsed(rendered: RenderedPrompt[Output], told: Any) -> Output:
+    assert rendered.output_type is not None
+    try:
+        return from_json(rendered.output_type, told, name="output")
+    except ValueError as error:
+        raise PromptEvaluationError(f"the structured output does not fit: {error}") from error
+
+
+def _why(result: ResultMessage | None) -> str:
+    if result is None:
+        return "it ended without a result"
+    details = "; ".join(result.errors or ()) or result.result or "no details"
+    return f"{result.subtype}: {details}"

@@ -1,0 +1,111 @@
+"""trimtab as hook callbacks of the Claude Agent SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab import Prompt
+from trimtab_claude_agent_sdk.host import CLAUDE_AGENT_SDK, check_prompts
+from trimtab_claude_code.hooks import EVENTS, PROVIDER_SECONDS, ClaudeCodeHooks
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import HookMatcher
+
+    from trimtab import Budget, Deadline, Heartbeat, Session, TaskCompletionChecker
+
+SECONDS = 20.0
+"""How long a callback may take; the program drops a prompt whose hook takes 30 s."""
+
+CHECK_SECONDS = 120.0
+"""The same for events at which completion checkers are asked; the program waits 130 s."""
+
+MARGIN = 8.0
+_CHECKING = frozenset({"PreToolUse", "Stop", "SubagentStop"})
+
+
+def hooks(
+    prompt: Prompt[Any],
+    session: Session,
+    *,
+    subagents: Mapping[str, Prompt[Any]] | None = None,
+    deadline: Deadline | None = None,
+    budget: Budget | None = None,
+    heartbeat: Heartbeat | None = None,
+    checkers: Iterable[TaskCompletionChecker] = (),
+    provider_seconds: float = PROVIDER_SECONDS,
+) -> dict[Any, list[HookMatcher]]:
+    """Return ``ClaudeAgentOptions(hooks=…)`` by which a prompt's providers guide the agent.
+
+    Every agent of every conversation gets a run of its own in `session`; the run of the main
+    agent is ``run_id_of(prompt, conversation_id)``, and a resumed conversation resumes it.
+
+    Args:
+        prompt: the prompt of the main agent and of subagents that `subagents` does not name.
+        subagents: prompts by type of subagent, e.g. ``"general-purpose"``.
+        heartbeat: beaten at every event.
+        checkers: completion checkers beside the prompt's, asked after them.
+        deadline, budget, provider_seconds: as for `ClaudeCodeHooks`.
+
+    Raises:
+        UnsupportedPoint: a provider of the prompt would never be heard.
+    """
+    others = dict(subagents or {})
+    check_prompts((prompt, *others.values()))
+    translation = ClaudeCodeHooks(
+        session,
+        lambda kind: others.get(kind or "", prompt),
+        host=CLAUDE_AGENT_SDK,
+        deadline=deadline,
+        budget=budget,
+        checkers=checkers,
+        provider_seconds=provider_seconds,
+    )
+    return matchers(translation, heartbeat)
+
+
+def matchers(
+    translation: ClaudeCodeHooks, heartbeat: Heartbeat | None = None
+) -> dict[Any, list[HookMatcher]]:
+    """Return the matchers, all tools at every event, that hand events to `translation`."""
+    from claude_agent_sdk import HookMatcher
+
+    beat = heartbeat.beat if heartbeat else None
+    return {
+        event: [HookMatcher(hooks=[callback], timeout=callback.seconds + MARGIN)]
+        for event in EVENTS
+        for callback in (Callback(translation, _limit(event), beat),)
+    }
+
+
+def _limit(event: str) -> float:
+    return CHECK_SECONDS if event in _CHECKING else SECONDS
+
+
+@attrs.frozen
+class Callback:
+    """One hook callback: off the event loop, in time, and always with a valid answer.
+
+    What takes longer than `seconds` is left behind and becomes a `HookFailed`: over its own
+    limit the program would drop the prompt, refuse the call or end the session.
+    """
+
+    translation: ClaudeCodeHooks
+    seconds: float
+    beat: Callable[[], None] | None = None
+
+    async def __call__(self, payload: Any, _tool_use_id: str | None, _context: Any) -> Any:
+        """Answer one event."""
+        import anyio
+
+        if self.beat is not None:
+            self.beat()
+        with anyio.move_on_after(self.seconds):
+            return await anyio.to_thread.run_sync(
+                self.translation.answer, payload, abandon_on_cancel=True
+            )
+        late = TimeoutError(f"no answer within {self.seconds:g} s")
+        self.translation.failed(payload, late)
+        return {}

@@ -1,0 +1,51 @@
+"""How the adapter runs the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from trimtab_claude_code.hooks import PROVIDER_SECONDS
+
+if TYPE_CHECKING:
+    from trimtab import Prompt, TaskCompletionChecker
+
+PermissionMode = Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"]
+
+
+def _copied(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(value)
+
+
+@attrs.frozen(kw_only=True)
+class ClaudeAgentSDKClientConfig:
+    """Settings of `ClaudeAgentSDKAdapter` (seed 003).
+
+    Args:
+        permission_mode: what the agent may do unasked.
+        cwd: working directory of the agent; the process's own where None.
+        task_completion_checker: asked after the prompt's own completion checkers.
+        resume: id of an earlier conversation, which goes on together with its run.
+        subagents: prompts by type of subagent; the others share the main agent's.
+        provider_seconds: how long each provider may take at one event.
+        options: any other fields of ``ClaudeAgentOptions``, by name.
+    """
+
+    permission_mode: PermissionMode | None = None
+    cwd: str | Path | None = None
+    task_completion_checker: TaskCompletionChecker | None = None
+    resume: str | None = None
+    subagents: Mapping[str, Prompt[Any]] = attrs.field(factory=dict, converter=_copied)
+    provider_seconds: float = attrs.field(
+        default=PROVIDER_SECONDS, validator=attrs.validators.gt(0)
+    )
+    options: Mapping[str, Any] = attrs.field(factory=dict, converter=_copied)
+
+    @property
+    def checkers(self) -> tuple[TaskCompletionChecker, ...]:
+        """The client's own completion checkers."""
+        checker = self.task_completion_checker
+        return () if checker is None else (checker,)

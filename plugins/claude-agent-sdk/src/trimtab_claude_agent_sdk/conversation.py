@@ -1,0 +1,138 @@
+"""One request brought to its end by the real program."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab import Usage
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
+
+    from trimtab import Heartbeat, Run
+
+INTERRUPT_SECONDS = 10.0
+"""How long the program may take to end after it was interrupted."""
+
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+@attrs.define
+class Ending:
+    """How the request ended.
+
+    Attributes:
+        result: the program's last message, None where it was cut off before.
+        text: the agent's last words.
+        exhausted: why it was interrupted, None where it was not.
+    """
+
+    result: ResultMessage | None = None
+    text: str | None = None
+    exhausted: str | None = None
+
+
+@attrs.define
+class Conversation:
+    """Sends one request and listens until its end, or until time or budget are used up.
+
+    Args:
+        run: whose deadline and budget are kept.
+        used: told what each response used.
+        heartbeat: beaten at every message.
+    """
+
+    run: Run
+    used: Callable[[Usage], None]
+    heartbeat: Heartbeat | None = None
+    _ending: Ending = attrs.field(factory=Ending, init=False)
+    _counted: Usage = attrs.field(factory=Usage, init=False)
+
+    async def hold(self, options: ClaudeAgentOptions, text: str) -> Ending:
+        """Bring the request `text` to its end."""
+        from claude_agent_sdk import ClaudeSDKClient
+
+        async with ClaudeSDKClient(options) as client:
+            await client.query(text)
+            listener = asyncio.ensure_future(self._listen(client))
+            try:
+                await asyncio.wait({listener}, timeout=self._seconds_left())
+                if not listener.done():
+                    await self._interrupt(client, "the time is up")
+                    await asyncio.wait({listener}, timeout=INTERRUPT_SECONDS)
+                if listener.done():
+                    listener.result()
+            finally:
+                listener.cancel()
+        return self._ending
+
+    def _seconds_left(self) -> float | None:
+        """Return the seconds until deadline or budget end the run, None for no limit."""
+        limits = []
+        if self.run.deadline is not None:
+            limits.append(self.run.deadline.remaining().total_seconds())
+        if self.run.budget is not None and self.run.budget.max_active_seconds is not None:
+            limits.append(self.run.budget.max_active_seconds - self.run.active_seconds)
+        return max(0.0, min(limits)) if limits else None
+
+    async def _interrupt(self, client: ClaudeSDKClient, why: str) -> None:
+        if self._ending.exhausted is None:
+            self._ending.exhausted = why
+            await client.interrupt()
+
+    async def _listen(self, client: ClaudeSDKClient) -> None:
+        async for message in client.receive_response():
+            if self.heartbeat is not None:
+                self.heartbeat.beat()
+            self._hear(message)
+            limit = self.run.exhausted_budget()
+            if limit is not None and self._ending.result is None:
+                await self._interrupt(client, f"the budget is used up: {limit}")
+
+    def _hear(self, message: Any) -> None:
+        from claude_agent_sdk import AssistantMessage, ResultMessage, StreamEvent, TextBlock
+
+        if isinstance(message, ResultMessage):
+            self._ending.result = message
+            self._settle(message)
+        elif isinstance(message, StreamEvent):
+            self._count(usage_of(message.event))
+        elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
+            words = [block.text for block in message.content if isinstance(block, TextBlock)]
+            self._ending.text = "".join(words) or self._ending.text
+
+    def _count(self, usage: Usage) -> None:
+        if usage != Usage():
+            self._counted = self._counted + usage
+            self.used(usage)
+
+    def _settle(self, result: ResultMessage) -> None:
+        """Count what the request used beyond what its stream told, and its cost."""
+        total = tokens_of(result.usage or {})
+        self._count(
+            Usage(
+                max(0, total.input_tokens - self._counted.input_tokens),
+                max(0, total.output_tokens - self._counted.output_tokens),
+                result.total_cost_usd or 0.0,
+            )
+        )
+
+
+def usage_of(event: Any) -> Usage:
+    """Return the tokens that one event of a response's stream adds."""
+    kind = event.get("type")
+    if kind == "message_start":
+        return Usage(tokens_of(event.get("message", {}).get("usage") or {}).input_tokens)
+    if kind == "message_delta":
+        return Usage(output_tokens=tokens_of(event.get("usage") or {}).output_tokens)
+    return Usage()
+
+
+def tokens_of(told: Any) -> Usage:
+    """Return the program's account of tokens; those read from or put into a cache are input."""
+    read = sum(told.get(key) or 0 for key in _READ)
+    return Usage(input_tokens=read, output_tokens=told.get("output_tokens") or 0)
