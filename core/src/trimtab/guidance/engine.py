@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -9,13 +10,13 @@ import attrs
 from trimtab.guidance.policy import Candidate, in_shadow, select
 from trimtab.guidance.rendering import format_guidance
 from trimtab.guidance.types import (
-    ClassificationResult,
     GuidanceContext,
     GuidanceDelivered,
     GuidanceInjection,
     GuidanceSuppressed,
+    Proposal,
 )
-from trimtab.plugins.runtime import GuideEntry, Withheld
+from trimtab.plugins.runtime import Answer, GuideEntry, Withheld
 from trimtab.runtime.host import DecisionPoint, Delivery
 from trimtab.session.calls import fault_key
 
@@ -47,31 +48,34 @@ def guide(run: Run, context: GuidanceContext, limit: float | None) -> GuidanceBa
     entries = run.prompt.table.guides.get(point, ())
     if not entries or run.host.delivers(point) is Delivery.NONE:
         return NOTHING
-    with run.session.lock:
-        run.state.episodes.sweep(run.state.turn)
-    candidates = [candidate for entry in entries if (candidate := _ask(run, entry, context, limit))]
-    return _settle(run, candidates, point) if candidates else NOTHING
-
-
-def _ask(
-    run: Run, entry: GuideEntry, context: GuidanceContext, limit: float | None
-) -> Candidate | None:
-    if run.state.quarantined and fault_key(entry.source) in run.state.quarantined:
-        return None
-    value = run.caller.call(entry.source, entry.hook, entry.ask, context, limit)
-    if value is None:
-        return None
-    if isinstance(value, ClassificationResult):
+    if run.state.episodes:
         with run.session.lock:
-            run.state.episodes.close(value.episode or "")
-        return None
-    if isinstance(value, Withheld):
-        _withhold(run, entry, value, context.decision_point)
-        return None
-    injection = attrs.evolve(value.injection, source=entry.source.name)
-    return Candidate(
-        entry.source, entry.config, entry.order, attrs.evolve(value, injection=injection)
-    )
+            run.state.episodes.sweep(run.state.turn)
+    if run.state.quarantined:
+        entries = tuple(e for e in entries if fault_key(e.source) not in run.state.quarantined)
+    said = run.caller.guides(entries, context, limit)
+    return _heard(run, said, point) if said else NOTHING
+
+
+def _heard(
+    run: Run, said: Iterable[tuple[GuideEntry, Answer]], point: DecisionPoint
+) -> GuidanceBatch:
+    candidates = []
+    for entry, value in said:
+        if isinstance(value, Proposal):
+            candidates.append(_candidate(entry, value))
+        elif isinstance(value, Withheld):
+            _withhold(run, entry, value, point)
+        elif value is not None:
+            with run.session.lock:
+                run.state.episodes.close(value.episode or "")
+    return _settle(run, candidates, point)
+
+
+def _candidate(entry: GuideEntry, proposal: Proposal) -> Candidate:
+    injection = attrs.evolve(proposal.injection, source=entry.source.name)
+    named = attrs.evolve(proposal, injection=injection)
+    return Candidate(entry.source, entry.config, entry.order, named)
 
 
 def _withhold(run: Run, entry: GuideEntry, held: Withheld, point: DecisionPoint) -> None:

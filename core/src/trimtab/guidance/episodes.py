@@ -49,6 +49,9 @@ class EpisodeBook:
     def __init__(self, episodes: Iterable[Episode] = ()) -> None:
         self._open: dict[str, Episode] = {episode.key: episode for episode in episodes}
 
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
     def get(self, key: str) -> Episode | None:
         """Return the open episode `key`."""
         return self._open.get(key)

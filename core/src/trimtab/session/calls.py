@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trimtab.plugins.events import ProviderFaulted, ProviderQuarantined, ProviderSlow
@@ -10,6 +10,8 @@ from trimtab.plugins.source import Kind, Source
 from trimtab.text import shorten
 
 if TYPE_CHECKING:
+    from trimtab.guidance.types import GuidanceContext
+    from trimtab.plugins.runtime import Answer, GuideEntry
     from trimtab.plugins.workers import Worker
     from trimtab.session.run import Run
 
@@ -27,22 +29,52 @@ class Caller:
         self._monotonic = run.session.clock.monotonic
         self._worker: Worker | None = None
 
+    def guides(
+        self, entries: Iterable[GuideEntry], context: GuidanceContext, limit: float | None
+    ) -> list[tuple[GuideEntry, Answer]]:
+        """Return what each has to say, without those that have nothing to say or failed.
+
+        Args:
+            limit: seconds per provider, on a worker thread; None calls them right here.
+        """
+        said: list[tuple[GuideEntry, Answer]] = []
+        monotonic, faults = self._monotonic, self._run.state.faults
+        began = monotonic()
+        for entry in entries:
+            try:
+                if limit is None:
+                    value = entry.ask(context)
+                else:
+                    value = self._limited(entry.ask, context, limit)
+            except (Exception, SystemExit) as error:
+                self.fault(entry.source, entry.hook, error)
+                began = monotonic()
+                continue
+            ended = monotonic()
+            if faults or ended - began > SLOW_SECONDS:
+                self._went_well(entry.source, entry.hook, ended - began)
+            began = ended
+            if value is not None:
+                said.append((entry, value))
+        return said
+
     def call(
         self, source: Source, hook: str, ask: Callable[[Any], T], context: Any, limit: float | None
     ) -> T | None:
-        """Return what `ask(context)` returns, None where it failed; `limit` in seconds."""
+        """Return what `ask(context)` returns, None where it failed; `limit` as for `guides`."""
         began = self._monotonic()
         try:
             value = ask(context) if limit is None else self._limited(ask, context, limit)
         except (Exception, SystemExit) as error:
             self.fault(source, hook, error)
             return None
-        seconds = self._monotonic() - began
+        self._went_well(source, hook, self._monotonic() - began)
+        return value
+
+    def _went_well(self, source: Source, hook: str, seconds: float) -> None:
         if seconds > SLOW_SECONDS:
             self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
-        if self._run.state.faults:
-            self._run.state.faults.pop(fault_key(source), None)
-        return value
+        self._run.state.faults.pop(fault_key(source), None)
 
     def _limited(self, ask: Callable[[Any], T], context: Any, limit: float) -> T:
         if self._worker is None:

@@ -159,7 +159,7 @@ class Run:
         """The model answered: a turn opens; return its index."""
         with self.session.lock:
             turn = self.state.turns
-            self.dispatch(
+            self._record(
                 ModelResponded,
                 turn=turn,
                 text=text,
@@ -181,7 +181,7 @@ class Run:
     ) -> None:
         """A tool call is about to run; a turn opens where none is open."""
         with self.session.lock:
-            self.dispatch(
+            self._record(
                 ToolStarted,
                 tool=tool,
                 params=params,
@@ -223,7 +223,7 @@ class Run:
                     f"tool call {call_id!r} never started in run {self.run_id!r}: call "
                     "tool_started first, or give tool= and params="
                 )
-            return self.dispatch(
+            return self._record(
                 ToolInvoked,
                 call_id=call_id,
                 result=result,
@@ -376,16 +376,20 @@ class Run:
 
     def dispatch(self, kind: type[E], **fields: Any) -> E:
         """Record one event of this run, stamped."""
-        if fields.get("at") is None:
-            fields["at"] = self.session.clock.now()
+        with self.session.lock:
+            return self._record(kind, **fields)
+
+    def _record(self, kind: type[E], at: datetime | None = None, **fields: Any) -> E:
+        clock, state = self.session.clock, self.state
         event = kind(
-            prompt_name=self.prompt.name,
-            run_id=self.state.run_id,
-            agent_id=self.state.agent_id,
-            elapsed=self.active_seconds,
+            prompt_name=state.prompt_name,
+            run_id=state.run_id,
+            agent_id=state.agent_id,
+            at=at or clock.now(),
+            elapsed=clock.monotonic() - self._opened,
             **fields,
         )
-        self.session.dispatch(event)
+        self.session.record(event, state)
         return event
 
     def stamp(self, event: E) -> E:

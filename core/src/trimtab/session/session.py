@@ -14,7 +14,7 @@ from trimtab.runtime.host import LOCAL_HOST, Host
 from trimtab.session.events import Event, RunOpened, ToolInvoked
 from trimtab.session.lock import SessionLock
 from trimtab.session.run import Run
-from trimtab.session.slices import Reducer, Slice, ToolLog, append_all
+from trimtab.session.slices import Reducer, Slice, ToolLog
 from trimtab.session.state import RunState
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Session:
         return found
 
     def register(self, kind: type[T], reducer: Reducer) -> None:
-        """Decide how records of `kind` are kept; `append_all` unless registered.
+        """Decide how records of `kind` are kept; all of them unless registered.
 
         Raises:
             SessionError: records of that type are there already.
@@ -105,15 +105,25 @@ class Session:
         with self.lock:
             if isinstance(event, Event):
                 event = self._placed(event)
-            kind = type(event)
-            records = self._slices.get(kind)
-            if records is None:
-                records = self[kind]
-            records.apply(self._reducers.get(kind, append_all)(records, event))
-            if isinstance(event, Event) and event.run_id in self._states:
-                self._states[event.run_id].apply(event)
-            if self._observers:
-                self.lock.later(event)
+                self.record(event, self._states.get(event.run_id))
+            else:
+                self.record(event, None)
+
+    def record(self, event: object, state: RunState | None) -> None:
+        """Put one stamped record into its slice and its run; call it while holding the lock."""
+        kind = type(event)
+        records = self._slices.get(kind)
+        if records is None:
+            records = self[kind]
+        reducer = self._reducers.get(kind)
+        if reducer is None:
+            records.append(event)
+        else:
+            records.apply(reducer(records, event))
+        if state is not None:
+            state.apply(event)  # type: ignore[arg-type]
+        if self._observers:
+            self.lock.later(event)
 
     def _tell(self, event: object) -> None:
         for kind, callback in self._observers:

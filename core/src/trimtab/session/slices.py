@@ -55,10 +55,14 @@ class Slice(Generic[T]):
         """Return the last `n` records; none for n ≤ 0."""
         return tuple(self._items[-n:]) if n > 0 else ()
 
+    def append(self, item: T) -> None:
+        """Put one record at the end."""
+        self._items.append(item)
+
     def apply(self, change: Append[T] | Replace[T]) -> None:
         """Carry out what a reducer decided."""
         if isinstance(change, Append):
-            self._items.append(change.item)
+            self.append(change.item)
         else:
             self._items = list(change.items)
 
@@ -109,8 +113,8 @@ class ToolLog(Slice[ToolInvoked]):
         super().__init__(items)
         self._keep = keep
 
-    def apply(self, change: Append[ToolInvoked] | Replace[ToolInvoked]) -> None:
-        super().apply(change)
+    def append(self, item: ToolInvoked) -> None:
+        self._items.append(item)
         if self._keep is not None and len(self._items) > self._keep:
             index = len(self._items) - self._keep - 1
             self._items[index] = _digested(self._items[index])

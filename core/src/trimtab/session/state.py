@@ -141,7 +141,6 @@ class RunState:
     def _started(self, event: ToolStarted) -> None:
         self._enter(event.turn)
         self.running[event.call_id] = event
-        self.trajectory.apply(event)
 
     def _invoked(self, event: ToolInvoked) -> None:
         if event.turn is None or event.turn >= self.turns:
