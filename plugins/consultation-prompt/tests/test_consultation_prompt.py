@@ -76,14 +76,18 @@ def test_five_different_attempts_that_failed():
     )
 
 
-def test_one_failure_again_and_again_is_no_series_of_attempts():
+def test_one_failure_again_and_again_takes_twice_as_long():
     agent = Agent()
-    assert not any(agent.test() for _ in range(20))
+    said = [agent.test() for _ in range(10)]
+    assert not any(said[:9])
+    assert "The same attempt has failed 10 times." in said[9]
 
 
-def test_the_same_changes_again_are_no_new_attempts():
+def test_the_same_changes_again_are_the_same_attempts():
     agent = Agent()
-    assert not any(agent.attempts([1, 2] * 10))
+    assert not any(agent.attempts([1, 2] * 4 + [1]))
+    agent.edit(2)
+    assert "10 attempts have failed, only 2 of them different." in agent.test()
 
 
 def test_different_calls_that_fail_are_different_attempts():
@@ -101,10 +105,15 @@ def test_calls_that_fail_together_are_one_attempt():
 
 def test_looking_around_between_failures_is_no_change():
     agent = Agent()
-    for n in range(10):
+    for n in range(9):
         agent.turn(("read", {"path": f"{n}.py"}, None))
         agent.turn(("Bash", {"command": f"cat {n}.py | head"}, None))
         assert not agent.test()
+
+
+def test_waiting_for_something_is_no_failure():
+    agent = Agent()
+    assert not any(agent.turn(("wait_for_build", {}, "not yet")) for _ in range(30))
 
 
 def test_success_of_what_failed_ends_the_count():

@@ -21,8 +21,8 @@ class Attempts(BaseProjection):
 
     An attempt is a turn with a failure: what failed together with what was changed since the
     failure before. A failure that comes back with nothing changed, or after a change that was
-    tried already, is no new attempt; ten calls that fail in one turn are one. Success of what
-    has failed ends the count for it, a consultation and a new request of the user for all.
+    tried already, is the same attempt again; ten calls that fail in one turn are one. Success of
+    what has failed ends the count for it, a consultation and a new request of the user for all.
 
     Args:
         tool: the tool of consultation.
@@ -37,12 +37,18 @@ class Attempts(BaseProjection):
         self.turn = -1
         self.consulted_at: int | None = None
         self._changes = ""
-        self._failed: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
+        self._times: dict[str, int] = {}
 
     @property
     def count(self) -> int:
         """How many different attempts have failed (at most 64 are told apart)."""
-        return len(self._failed)
+        return len(self._times)
+
+    @property
+    def failures(self) -> int:
+        """How many turns have failed, the same attempts again included."""
+        return sum(self._times.values())
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  the protocol's
         """Note a consultation, whatever came of it, whoever asked for it."""
@@ -54,7 +60,7 @@ class Attempts(BaseProjection):
         """Take a whole batch."""
         self.turn = turn.number
         asked = [call for call in turn.calls if call.caller is Caller.MODEL]
-        failures = [call for call in asked if call.failed and not is_tool(call.tool, self._tool)]
+        failures = [call for call in asked if self._counts(call)]
         wrong = {_kind(call) for call in failures}
         for call in asked:
             if not call.failed:
@@ -67,21 +73,27 @@ class Attempts(BaseProjection):
         if not message.notification:
             self._forget()
 
+    def _counts(self, call: CallRecord) -> bool:
+        return call.failed and not call.waits and not is_tool(call.tool, self._tool)
+
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
         kind = _kind(call)
-        if kind not in wrong and kind in self._failed.values():
-            self._failed = {key: other for key, other in self._failed.items() if other != kind}
+        if kind not in wrong:
+            for key in [key for key, failed in self._kinds.items() if failed == kind]:
+                del self._kinds[key], self._times[key]
         if not _reading(call):
             self._changes = digest(self._changes + call.call)
 
     def _note(self, failures: list[CallRecord]) -> None:
         key = digest("+".join(sorted({call.call for call in failures})) + self._changes)
         self._changes = ""
-        if len(self._failed) < MOST_ATTEMPTS:
-            self._failed[key] = _kind(failures[0])
+        if key in self._kinds or len(self._kinds) < MOST_ATTEMPTS:
+            self._kinds[key] = _kind(failures[0])
+            self._times[key] = self._times.get(key, 0) + 1
 
     def _forget(self) -> None:
-        self._failed = {}
+        self._kinds = {}
+        self._times = {}
         self._changes = ""
 
     def state(self) -> dict[str, Any]:
@@ -90,7 +102,8 @@ class Attempts(BaseProjection):
             "turn": self.turn,
             "consulted_at": self.consulted_at,
             "changes": self._changes,
-            "failed": self._failed,
+            "kinds": self._kinds,
+            "times": self._times,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -98,7 +111,8 @@ class Attempts(BaseProjection):
         self.turn = state["turn"]
         self.consulted_at = state["consulted_at"]
         self._changes = state["changes"]
-        self._failed = dict(state["failed"])
+        self._kinds = dict(state["kinds"])
+        self._times = dict(state["times"])
 
 
 def _kind(call: CallRecord) -> str:

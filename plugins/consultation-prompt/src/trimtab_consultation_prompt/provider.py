@@ -21,6 +21,9 @@ NAME = "consultation-prompt"
 PAUSE = 5
 """Turns of silence after a consultation."""
 
+REPEATS = 2
+"""The same attempts again count half: so many times the threshold of failures is enough too."""
+
 NUDGES = 2
 """After so many nudges about a loop that goes on it is time for a consultation."""
 
@@ -45,9 +48,10 @@ def _message(_: object, attribute: attrs.Attribute[str], value: str) -> None:
 class ConsultationPromptProvider:
     """Suggests to consult another agent when local attempts fail (seed 000).
 
-    It speaks when `failure_threshold` materially different attempts have failed, or when a loop
-    goes on after two nudges of whoever speaks in the category `loop_category`. It never names a
-    tool that the agent is known not to have, and is silent when the agent has just consulted.
+    It speaks when `failure_threshold` materially different attempts have failed, or twice as
+    many of which some are the same, or when a loop goes on after two nudges of whoever speaks in
+    the category `loop_category`. It never names a tool that the agent is known not to have, and
+    is silent when the agent has just consulted.
 
     Args:
         failure_threshold: failed attempts before suggesting; each further round needs as many
@@ -82,11 +86,12 @@ class ConsultationPromptProvider:
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Say whether enough has failed."""
         attempts = context.trajectory.projection(NAME)
-        if not isinstance(attempts, Attempts) or not self._has_cause(context, attempts):
+        if not isinstance(attempts, Attempts):
             return NOT_RELEVANT
-        if not self._may_speak(context, attempts):
+        seen = self._seen(context, attempts)
+        if not seen or not self._may_speak(context, attempts):
             return NOT_RELEVANT
-        return ClassificationResult(True, 0.9, self._seen(context, attempts), NAME)
+        return ClassificationResult(True, 0.9, seen, NAME)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Suggest the consultation, and say what speaks for it."""
@@ -99,18 +104,11 @@ class ConsultationPromptProvider:
         )
         return GuidanceInjection(NAME, shorten(text, LONGEST_TEXT), category=self.category)
 
-    def _has_cause(self, context: GuidanceContext, attempts: Attempts) -> bool:
-        return attempts.count >= self.failure_threshold or self._loop(context) is not None
-
     def _may_speak(self, context: GuidanceContext, attempts: Attempts) -> bool:
-        rounds = context.nudges_of(NAME)
-        if rounds >= self.max_rounds or not self._available(context):
+        if context.nudges_of(NAME) >= self.max_rounds or not self._available(context):
             return False
         consulted = attempts.consulted_at
-        if consulted is not None and attempts.turn - consulted < PAUSE:
-            return False
-        enough = attempts.count >= self.failure_threshold * (rounds + 1)
-        return enough or self._loop(context) is not None
+        return consulted is None or attempts.turn - consulted >= PAUSE
 
     def _available(self, context: GuidanceContext) -> bool:
         tools = context.tools
@@ -128,8 +126,19 @@ class ConsultationPromptProvider:
         )
 
     def _seen(self, context: GuidanceContext, attempts: Attempts) -> str:
-        if attempts.count >= self.failure_threshold:
+        """Return in words what speaks for a consultation; empty where nothing does."""
+        if not attempts.failures and not context.episodes:
+            return ""
+        needed = self.failure_threshold * (context.nudges_of(NAME) + 1)
+        if attempts.count >= needed:
             return f"{attempts.count} different attempts have failed."
+        if attempts.failures >= REPEATS * needed:
+            return _repeated(attempts)
         loop = self._loop(context)
-        nudges = NUDGES if loop is None else loop.nudges
-        return f"The same pattern has gone on after {nudges} reminders."
+        return f"The same pattern has gone on after {loop.nudges} reminders." if loop else ""
+
+
+def _repeated(attempts: Attempts) -> str:
+    if attempts.count == 1:
+        return f"The same attempt has failed {attempts.failures} times."
+    return f"{attempts.failures} attempts have failed, only {attempts.count} of them different."
