@@ -1,0 +1,518 @@
+"""The loop with the real client against the scripted service."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import attrs
+import pytest
+
+from trimtab import (
+    Budget,
+    CompletionChecked,
+    Deadline,
+    DecisionPoint,
+    Delivery,
+    Feedback,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    GuidanceDelivered,
+    GuidanceProviderConfig,
+    Heartbeat,
+    ManualClock,
+    ModelResponded,
+    Outcome,
+    ProviderFaulted,
+    Session,
+    TaskCompletionResult,
+    Tool,
+    ToolInvoked,
+    ToolResult,
+    UserMessage,
+)
+from trimtab_openai import (
+    ClientMismatch,
+    Exhausted,
+    GuidedLoop,
+    LoopStopped,
+    ModelFailed,
+    Settings,
+    TurnLimitReached,
+)
+from trimtab_test_servers import Call, Fault, Hang, OpenAIServer, Thinking, say
+
+pytestmark = pytest.mark.e2e
+
+PATTERN = "Detected repeated unsuccessful pattern."
+SAME = [say(Call("read", {"path": "a.py"})) for _ in range(3)]
+LOOPING = [*SAME, say(Call("read", {"path": "b.py"})), say("Done.")]
+
+
+def hearing(server, text):
+    """In which requests the text stands."""
+    return [index for index, request in enumerate(server.requests) if request.mentions(text)]
+
+
+# --- guidance -----------------------------------------------------------------------------------
+
+
+def test_a_looping_agent_hears_of_it_after_the_third_repeat_and_once(way, opened, repeats):
+    with OpenAIServer(LOOPING) as server:
+        ending = way.complete(server, opened(repeats))
+    assert ending.text == "Done."
+    assert hearing(server, PATTERN) == [3]
+    assert server.refusals == ()
+
+
+def test_the_guidance_is_a_developer_message_at_the_end(some_way, opened, repeats):
+    with OpenAIServer(LOOPING) as server:
+        some_way.complete(server, opened(repeats))
+    last = server.requests[3].messages[-1]
+    assert last == {
+        "role": "developer",
+        "content": f'<guidance source="repeats">{PATTERN}</guidance>',
+    }
+
+
+def test_a_second_prompt_without_the_provider_hears_nothing(some_way, opened, repeats):
+    with OpenAIServer([*LOOPING, *LOOPING]) as server:
+        some_way.complete(server, opened(repeats))
+        some_way.complete(server, opened(key="other"))
+    assert hearing(server, "<guidance") == [3]
+
+
+def conversation(request):
+    """The bytes of the conversation in a request, without the closing bracket."""
+    start = min(
+        request.body.find(name) for name in (b'"messages":[', b'"input":[') if name in request.body
+    )
+    text = request.body[start:].decode()
+    opening = text.index("[")
+    end = json.JSONDecoder().raw_decode(text[opening:])[1]
+    return text[opening : opening + end - 1]
+
+
+def test_the_prefix_of_a_request_is_the_one_before_without_its_guidance(way, opened, nudge):
+    at = (DecisionPoint.PRE_TOOL_SELECTION, DecisionPoint.POST_TOOL_RESULT)
+    say_always = GuidanceProviderConfig(nudge(decision_points=at), cooldown_turns=0)
+    with OpenAIServer(LOOPING) as server:
+        way.complete(server, opened(say_always))
+    for earlier, later in zip(server.requests, server.requests[1:], strict=False):
+        before = conversation(earlier)
+        at_end = before.find(',{"role":"developer"')
+        assert conversation(later).startswith(before if at_end < 0 else before[:at_end])
+    assert len(server.requests) == len(LOOPING)
+
+
+def test_guidance_can_stand_in_the_last_tool_message(some_way, opened, repeats):
+    with OpenAIServer(LOOPING) as server:
+        some_way.complete(server, opened(repeats), settings={"place": "tool"})
+    told, after = (server.requests[index].messages for index in (3, 4))
+    assert len(hearing(server, PATTERN)) == 1
+    assert "role" not in told[-1] or told[-1]["role"] == "tool"
+    assert str(told[-1]).count("contents of a.py") == 1
+    assert PATTERN not in str(after[len(told) - 1])
+
+
+def test_the_role_of_guidance_can_be_chosen(some_way, opened, nudge):
+    with OpenAIServer([say("Done.")]) as server:
+        some_way.complete(server, opened(nudge()), settings={"role": "system"})
+    assert server.requests[0].messages[-1]["role"] == "system"
+
+
+POINTS = {
+    DecisionPoint.PRE_TOOL_SELECTION: 0,
+    DecisionPoint.PRE_TOOL_EXECUTION: 1,
+    DecisionPoint.POST_TOOL_RESULT: 1,
+    DecisionPoint.PRE_RESPONSE: 2,
+}
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.value)
+def test_each_point_speaks_in_exactly_one_request(some_way, opened, nudge, point):
+    run = opened(nudge(decision_points=(point,)))
+    with OpenAIServer([say(Call("read", {"path": "a"})), say("Done."), say("Done.")]) as server:
+        some_way.complete(server, run)
+    delivered = run.session[GuidanceDelivered].latest()
+    assert hearing(server, "Mind the step.") == [POINTS[point]]
+    assert (delivered.decision_point, delivered.delivery) == (point, Delivery.EPHEMERAL)
+    assert len(run.session[GuidanceDelivered]) == 1
+
+
+def test_guidance_before_the_call_stands_in_the_tool_s_context(some_way, opened, nudge, read_tool):
+    heard = []
+
+    def listen(params, *, context):
+        heard.append(context.guidance)
+        return ToolResult.ok("ok")
+
+    run = opened(
+        nudge(decision_points=(DecisionPoint.PRE_TOOL_EXECUTION,)),
+        tools=[attrs.evolve(read_tool, handler=listen)],
+    )
+    with OpenAIServer([say(Call("read", {"path": "a"})), say("Done.")]) as server:
+        some_way.complete(server, run)
+    assert heard == ['<guidance source="nudge">Mind the step.</guidance>']
+
+
+def test_the_caller_s_messages_stay_as_they_are(some_way, opened, nudge):
+    mine = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Fix it."}]
+    before = json.dumps(mine)
+    with OpenAIServer([say(Call("read", {"path": "a"})), say("Done.")]) as server:
+        ending = some_way.complete(server, opened(nudge()), mine)
+    assert json.dumps(mine) == before
+    assert ending.messages[:2] == mine
+    assert "<guidance" not in str(ending.messages)
+
+
+def test_a_conversation_goes_on_in_the_same_run(some_way, opened):
+    run = opened()
+    with OpenAIServer([say("Done."), say("Gladly.")]) as server:
+        first = some_way.complete(server, run)
+        again = [*first.messages, {"role": "user", "content": "Once more."}]
+        second = some_way.complete(server, run, again)
+    said = [message.text for message in run.session[UserMessage].all()]
+    assert second.text == "Gladly."
+    assert said == ["Fix it.", "Once more."]
+
+
+@pytest.mark.parametrize("fault", ["raises", "sleeps", "garbage"])
+def test_a_broken_provider_changes_nothing_else(some_way, opened, broken, fault):
+    bodies = []
+    for providers in ((), (broken(fault),)):
+        run = opened(*providers, key=f"main-{len(providers)}")
+        began = time.monotonic()
+        with OpenAIServer(LOOPING) as server:
+            some_way.complete(server, run, settings={"limit": 0.05})
+        bodies.append([request.body for request in server.requests])
+        assert time.monotonic() - began < 5
+    assert bodies[0] == bodies[1]
+    assert len(run.session[ProviderFaulted]) == 3
+
+
+# --- feedback -----------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Counter:
+    name: str = "counter"
+
+    def should_run(self, *, context):
+        return True
+
+    def provide(self, *, context):
+        return Feedback(summary=f"{context.tool_call_count} calls so far.")
+
+
+def test_feedback_is_appended_to_the_tool_message_and_stays(way, opened):
+    counter = FeedbackProviderConfig(Counter(), FeedbackTrigger(every_n_calls=2))
+    with OpenAIServer(LOOPING) as server:
+        way.complete(server, opened(feedback=[counter]))
+    message = server.requests[2].messages[-1]
+    text = message.get("content") or message["output"]
+    assert text.startswith("contents of a.py\n\n<feedback")
+    assert hearing(server, "2 calls so far.") == [2, 3, 4]
+    assert hearing(server, "4 calls so far.") == [4]
+
+
+# --- the gate -----------------------------------------------------------------------------------
+
+
+def test_an_agent_that_stops_early_is_sent_back_at_most_three_times(way, opened, never):
+    run = opened(checkers=[never])
+    with OpenAIServer([say("Done.")] * 4) as server:
+        ending = way.complete(server, run)
+    assert ending.checked.reason == "sent back 3 times without progress"
+    assert len(hearing(server, "The tests have not been run.")) == 3
+    last = server.requests[-1].messages[-1]
+    assert last["role"] == "user"
+    assert last["content"].startswith('<feedback source="completion">The tests have not')
+
+
+def test_the_gate_opens_when_the_work_is_done(some_way, opened):
+    class ReadFirst:
+        def check(self, context):
+            if context.session[ToolInvoked].all():
+                return TaskCompletionResult.ok()
+            return TaskCompletionResult.incomplete("Read a file first.")
+
+    run = opened(checkers=[ReadFirst()])
+    script = [say("Done."), say(Call("read", {"path": "a"})), say("Done now.")]
+    with OpenAIServer(script) as server:
+        ending = some_way.complete(server, run)
+    assert (ending.text, ending.checked.status) == ("Done now.", "ok")
+
+
+# --- tools --------------------------------------------------------------------------------------
+
+
+def test_calls_of_one_answer_run_at_the_same_time_and_answer_in_order(way, opened, read_tool):
+    meeting = threading.Barrier(3, timeout=10)
+
+    def meet(params, *, context):
+        meeting.wait()
+        return ToolResult.ok(params.path)
+
+    run = opened(tools=[attrs.evolve(read_tool, handler=meet)])
+    calls = [Call("read", {"path": path}, id=path) for path in "abc"]
+    with OpenAIServer([say(*calls), say("Done.")]) as server:
+        ending = way.complete(server, run)
+    answers = [m.get("content") or m.get("output") for m in ending.messages[-4:-1]]
+    assert answers == ["a", "b", "c"]
+    assert {call.turn for call in run.session[ToolInvoked].all()} == {0}
+    assert server.refusals == ()
+
+
+def test_async_handlers_are_awaited(way, opened, read_tool):
+    async def slow(params, *, context):
+        return ToolResult.ok(f"awaited {params.path}")
+
+    run = opened(tools=[attrs.evolve(read_tool, handler=slow)])
+    with OpenAIServer([say(Call("read", {"path": "a"})), say("Done.")]) as server:
+        way.complete(server, run)
+    assert server.requests[1].mentions("awaited a")
+
+
+def test_what_goes_wrong_with_a_call_is_told_to_the_model(way, opened, read_tool):
+    def burst(params, *, context):
+        raise OSError("disk on fire")
+
+    run = opened(tools=[attrs.evolve(read_tool, handler=burst)])
+    calls = [
+        Call("read", {"path": "a"}, id="c1"),
+        Call("wirte", {"path": "a"}, id="c2"),
+        Call("read", raw='{"path": ', id="c3"),
+        Call("read", {"file": "a"}, id="c4"),
+    ]
+    with OpenAIServer([say(*calls), say("Done.")]) as server:
+        way.complete(server, run)
+    outcomes = {call.call_id: call.outcome for call in run.session[ToolInvoked].all()}
+    for text in ("OSError: disk on fire", "There is no tool", "must be a JSON object", "required"):
+        assert server.requests[1].mentions(text)
+    assert outcomes == {
+        "c1": Outcome.ERROR,
+        "c2": Outcome.INVALID,
+        "c3": Outcome.INVALID,
+        "c4": Outcome.INVALID,
+    }
+    assert server.refusals == ()
+
+
+def test_reasoning_and_text_beside_calls_go_back_as_they_came(opened):
+    script = [say(Thinking("hm"), "I look.", Call("read", {"path": "a"})), say("Done.")]
+    run = opened()
+    with OpenAIServer(script) as server:
+        from openai import OpenAI
+
+        with OpenAI(base_url=server.base_url, api_key="x") as client:
+            loop = GuidedLoop(client, run, model="m", settings=Settings(api="responses"))
+            loop.complete("Fix it.")
+    kinds = [item.get("type", "message") for item in server.requests[1].messages]
+    first = run.session[ModelResponded].all()[0]
+    assert kinds == ["message", "reasoning", "message", "function_call", "function_call_output"]
+    assert (first.reasoning, first.text) == ("hm", "I look.")
+    assert server.refusals == ()
+
+
+def test_a_heart_beats_at_every_answer_and_every_call(some_way, opened):
+    heartbeat, beats = Heartbeat(), []
+    heartbeat.add_callback(lambda: beats.append(1))
+    with OpenAIServer([say(Call("read", {"path": "a"})), say("Done.")]) as server:
+        some_way.complete(server, opened(), heartbeat=heartbeat)
+    assert len(beats) == 3
+
+
+# --- the service --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_the_client_s_retries_are_no_business_of_the_run(way, opened, status):
+    run = opened()
+    script = [
+        Fault(status, retry_after_seconds=0.01),
+        say(Call("read", {"path": "a"})),
+        Fault(status, retry_after_seconds=0.01),
+        say("Done."),
+    ]
+    with OpenAIServer(script) as server:
+        ending = way.complete(server, run, client={"max_retries": 1})
+    assert ending.text == "Done."
+    assert [call.outcome for call in run.session[ToolInvoked].all()] == [Outcome.OK]
+    assert run.state.turns == 2
+
+
+def test_a_lasting_fault_passes_through_and_is_no_tool_failure(way, opened, never):
+    import openai
+
+    run = opened(checkers=[never])
+    with OpenAIServer([Fault(500)]) as server, pytest.raises(openai.InternalServerError):
+        way.complete(server, run)
+    checked = run.session[CompletionChecked].latest()
+    assert checked.reason.startswith("the model's service failed: InternalServerError")
+    assert run.state.calls == 0
+
+
+def test_a_client_s_timeout_passes_through(some_way, opened):
+    import openai
+
+    with OpenAIServer([Hang(20)]) as server, pytest.raises(openai.APITimeoutError):
+        some_way.complete(server, opened(), client={"timeout": 0.2})
+
+
+def test_a_request_takes_no_longer_than_the_deadline_leaves(way, opened):
+    run = opened(deadline=Deadline(0.3))
+    began = time.monotonic()
+    with OpenAIServer([Hang(20)]) as server, pytest.raises(Exhausted, match="deadline has passed"):
+        way.complete(server, run)
+    assert time.monotonic() - began < 5
+
+
+def test_nothing_is_asked_after_the_deadline(some_way, read_tool, opened):
+    clock = ManualClock()
+
+    def wait(params, *, context):
+        clock.advance(61)
+        return ToolResult.ok("late")
+
+    run = opened(tools=[attrs.evolve(read_tool, handler=wait)], deadline=Deadline(60, clock=clock))
+    with OpenAIServer(LOOPING) as server, pytest.raises(Exhausted) as caught:
+        some_way.complete(server, run)
+    assert "after 1 answers" in str(caught.value)
+    assert len(server.requests) == 1
+    assert "late" in str(caught.value.messages[-1])
+
+
+def test_a_final_answer_after_the_deadline_is_taken_without_a_check(opened, never):
+    from openai import OpenAI
+
+    clock = ManualClock()
+    run = opened(checkers=[never], deadline=Deadline(60, clock=clock))
+    with OpenAIServer([say("Done.")]) as server:
+        with OpenAI(base_url=server.base_url, api_key="x") as client:
+            late = GuidedLoop(client, run, model="m").complete(
+                "Fix it.", on_chunk=lambda chunk: clock.advance(100)
+            )
+    assert (late.text, late.checked.reason) == ("Done.", "the deadline has passed")
+
+
+def test_nothing_is_asked_beyond_the_budget(way, opened):
+    run = opened(budget=Budget(max_total_tokens=240))
+    with OpenAIServer(LOOPING) as server, pytest.raises(Exhausted, match="max_total_tokens"):
+        way.complete(server, run)
+    assert len(server.requests) == 2
+
+
+def test_cost_is_counted(some_way, opened):
+    run = opened(budget=Budget(max_cost=3.0))
+    with OpenAIServer(LOOPING) as server, pytest.raises(Exhausted, match="max_cost"):
+        some_way.complete(server, run, cost=lambda model, usage: usage.output_tokens / 10)
+    assert run.usage.cost == 4.0
+
+
+def test_no_conversation_is_endless(way, opened):
+    with OpenAIServer(lambda request: SAME[0]) as server, pytest.raises(TurnLimitReached) as caught:
+        way.complete(server, opened(), settings={"max_turns": 3})
+    assert "max_turns" in str(caught.value)
+    assert len(server.requests) == 3
+
+
+def test_a_client_of_the_wrong_kind_is_named(opened):
+    import asyncio
+
+    from openai import AsyncOpenAI, OpenAI
+
+    with OpenAIServer([say("Done.")] * 2) as server:
+        connection = {"base_url": server.base_url, "api_key": "x"}
+        with pytest.raises(ClientMismatch, match="use acomplete"):
+            GuidedLoop(AsyncOpenAI(**connection), opened(), model="m").complete("Fix it.")
+        with OpenAI(**connection) as client, pytest.raises(ClientMismatch, match="use complete"):
+            asyncio.run(GuidedLoop(client, opened(), model="m").acomplete("Fix it."))
+
+
+# --- structured output --------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Report:
+    path: str
+    lines: int = 0
+
+
+def test_structured_output_is_asked_for_and_parsed(way, opened):
+    with OpenAIServer([say('{"path": "a.py", "lines": 3}')]) as server:
+        ending = way.complete(server, opened(), output_type=Report)
+    sent = server.requests[0].json
+    form = sent["text"]["format"] if way.api == "responses" else sent["response_format"]
+    assert ending.output == Report("a.py", 3)
+    assert form["type"] == "json_schema"
+    assert server.refusals == ()
+
+
+@pytest.mark.parametrize("text", ["no JSON", '{"lines": 3}', "[]"])
+def test_output_that_does_not_fit_is_an_error(some_way, opened, text):
+    with OpenAIServer([say(text)]) as server, pytest.raises(LoopStopped, match="no Report"):
+        some_way.complete(server, opened(), output_type=Report)
+
+
+def test_options_go_along_and_keep_their_place(opened):
+    from openai import OpenAI
+
+    settings = Settings(
+        api="responses", options={"temperature": 0, "text": {"verbosity": "low"}, "timeout": 5}
+    )
+    with OpenAIServer([say('{"path": "a"}')]) as server:
+        with OpenAI(base_url=server.base_url, api_key="x") as client:
+            loop = GuidedLoop(client, opened(), model="m", output_type=Report, settings=settings)
+            loop.complete("Fix it.")
+    sent = server.requests[0].json
+    assert (sent["temperature"], sent["text"]["verbosity"]) == (0, "low")
+    assert sent["text"]["format"]["name"] == "Report"
+
+
+def test_a_tool_without_handler_s_arguments_is_offered_as_it_is(opened, read_tool):
+    from openai import OpenAI
+
+    @attrs.frozen
+    class Nothing:
+        pass
+
+    tools = [
+        read_tool,
+        Tool("now", "Tell the time.", Nothing, lambda p, *, context: ToolResult.ok(1)),
+    ]
+    with OpenAIServer([say(Call("now", raw="")), say("Done.")]) as server:
+        with OpenAI(base_url=server.base_url, api_key="x") as client:
+            GuidedLoop(client, opened(tools=tools), model="m").complete("Fix it.")
+    names = [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+    assert names == ["read", "now"]
+    assert server.requests[1].messages[-1]["content"] == "1"
+
+
+def test_an_answer_without_a_choice_is_a_failure_of_the_service(opened):
+    class Client:
+        class chat:  # noqa: N801
+            class completions:  # noqa: N801
+                @staticmethod
+                def create(**request):
+                    return {"error": {"message": "overloaded"}}
+
+    with pytest.raises(ModelFailed, match="overloaded"):
+        GuidedLoop(Client, opened(), model="m").complete("Fix it.")
+
+
+def test_the_run_of_a_restored_session_goes_on(opened, repeats, session):
+    """Counts survive a snapshot: the third repeat is seen across two processes."""
+    from openai import OpenAI
+
+    run = opened(repeats)
+    with OpenAIServer([*SAME[:2], say("Later.")]) as server:
+        with OpenAI(base_url=server.base_url, api_key="x") as client:
+            GuidedLoop(client, run, model="m").complete("Fix it.")
+    restored = Session.restore(session.snapshot())
+    again = restored.open_run(run.prompt, run_id=run.run_id, host=run.host)
+    with OpenAIServer([SAME[0], say("Done.")]) as server:
+        with OpenAI(base_url=server.base_url, api_key="x") as client:
+            GuidedLoop(client, again, model="m").complete("Go on.")
+    assert hearing(server, PATTERN) == [1]
