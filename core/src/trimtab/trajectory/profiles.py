@@ -44,7 +44,8 @@ class ToolProfile:
         polling: calling it is waiting.
         polling_params: a call with these arguments is waiting, e.g. ``{"chars": ""}``.
         opaque: its answer doesn't show what the call changed, as with scrolling a page.
-        shell: the parameters that may hold a command line; the first that is there counts.
+        command_params: of a shell, the parameters that may hold a command line; the first that
+            is there counts.
         volatile: argument fields that never make two calls differ.
         progress: fields whose change alone is progress, e.g. the statuses of a plan; in the
             arguments they stand for all others.
@@ -60,7 +61,7 @@ class ToolProfile:
     polling: bool = False
     polling_params: Mapping[str, Any] | None = None
     opaque: bool = False
-    shell: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    command_params: tuple[str, ...] = attrs.field(default=(), converter=_names)
     volatile: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
     progress: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
     result_noise: re.Pattern[str] | None = attrs.field(default=None, converter=_pattern)
@@ -78,9 +79,11 @@ class ToolProfile:
 
     def command(self, params: Any) -> str | None:
         """Return the command line that `params` hold, None where it is no shell."""
-        if not self.shell or not isinstance(params, Mapping):
+        if not self.command_params or not isinstance(params, Mapping):
             return None
-        value = next((params[key] for key in self.shell if params.get(key) is not None), None)
+        value = next(
+            (params[key] for key in self.command_params if params.get(key) is not None), None
+        )
         if isinstance(value, list | tuple):
             return " ".join(str(word) for word in value)
         return value if isinstance(value, str) else None
@@ -103,7 +106,7 @@ def guess(name: str) -> ToolProfile:
     if held & PLANS:
         return ToolProfile(names=name, progress=_PLAN_FIELDS)
     if held & SHELLS:
-        return ToolProfile(names=name, shell=_COMMAND_PARAMS, volatile=_BOOKKEEPING)
+        return ToolProfile(names=name, command_params=_COMMAND_PARAMS, volatile=_BOOKKEEPING)
     verb = next((word for word in words if word in READING or word in WRITING), "")
     return ToolProfile(
         names=name,

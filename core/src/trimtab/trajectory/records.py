@@ -89,15 +89,16 @@ class CallRecord:
         }
 
 
-def restored(state: dict[str, Any], profile: ToolProfile) -> CallRecord:
-    """Return the record whose `state()` this is."""
-    fields = {key: value for key, value in state.items() if key not in ("outcome", "caller")}
-    return CallRecord(
-        **fields,
-        outcome=Outcome(state["outcome"]),
-        caller=Caller(state["caller"]),
-        profile=profile,
-    )
+def call_from(state: dict[str, Any] | None, profiles: ToolProfiles) -> CallRecord | None:
+    """Return the record whose `state()` this is, None for None."""
+    if state is None:
+        return None
+    return _restored(state, profiles)
+
+
+def _restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
+    enums = {"outcome": Outcome(state["outcome"]), "caller": Caller(state["caller"])}
+    return CallRecord(**{**state, **enums}, profile=profiles.of(state["tool"]))
 
 
 def _denoised(text: str, profile: ToolProfile) -> str:
@@ -207,7 +208,7 @@ def turn_state(turn: TurnRecord) -> dict[str, Any]:
 
 def turn_from(state: dict[str, Any], profiles: ToolProfiles) -> TurnRecord:
     """Return the turn whose `turn_state` this is."""
-    calls = tuple(restored(call, profiles.of(call["tool"])) for call in state["calls"])
+    calls = tuple(_restored(call, profiles) for call in state["calls"])
     return TurnRecord(calls, state["number"])
 
 

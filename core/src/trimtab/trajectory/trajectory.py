@@ -178,9 +178,8 @@ class Trajectory:
 
     def apply(self, event: Event) -> None:
         """Take `event` in; called under the session's lock, in constant time."""
-        kind = type(event)
-        if kind is ToolInvoked:
-            self._ended(event)  # type: ignore[arg-type]
+        if isinstance(event, ToolInvoked):
+            self._ended(event)
         elif isinstance(event, ModelResponded):
             self._responded(event)
         elif isinstance(event, UserMessage):

@@ -81,7 +81,8 @@ class FailureProjection(BaseProjection):
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Count the turn's failures, after what its successes end."""
-        failing, fine = [], []
+        failing: list[CallRecord] = []
+        fine: list[CallRecord] = []
         for call in _asked(turn):
             (failing if call.failed else fine).append(call)
         if not failing and not fine:

@@ -38,7 +38,7 @@ def _texts(_: object, attribute: attrs.Attribute[Any], value: Mapping[int, str])
         unknown = {name for _, name, _, _ in Formatter().parse(text) if name} - _FIELDS
         if unknown:
             raise ValueError(
-                f"{attribute.name}: unknown field {sorted(unknown)[0]!r}; "
+                f"{attribute.name}: unknown field {min(unknown)!r}; "
                 f"there are {', '.join(sorted(_FIELDS))}"
             )
 
@@ -74,7 +74,7 @@ class DiagnosticSignalProvider:
 
     def _follow(self, context: Any) -> FailureProjection:
         attached = context.trajectory.attach(self.name, FailureProjection())
-        assert isinstance(attached, FailureProjection)  # noqa: S101  the name is this provider's
+        assert isinstance(attached, FailureProjection)
         return attached
 
     def _failure(self, context: GuidanceContext) -> Failure | None:
@@ -100,7 +100,7 @@ class DiagnosticSignalProvider:
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say how many and, quoted, what; and where to look."""
         failure = self._failure(context)
-        assert failure is not None  # noqa: S101  core asks only after `classify` said so
+        assert failure is not None
         level = context.level_of(f"failure-{failure.name}")
         tool = self.log_tool_name
         if tool and context.tools is not None and tool not in context.tools:

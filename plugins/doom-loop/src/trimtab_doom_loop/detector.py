@@ -37,7 +37,7 @@ def _texts(_: object, attribute: attrs.Attribute[Any], value: Mapping[int, str])
         unknown = {name for _, name, _, _ in Formatter().parse(text) if name} - _FIELDS
         if unknown:
             raise ValueError(
-                f"{attribute.name}: unknown field {sorted(unknown)[0]!r}; "
+                f"{attribute.name}: unknown field {min(unknown)!r}; "
                 f"there are {', '.join(sorted(_FIELDS))}"
             )
 
@@ -85,7 +85,7 @@ class DoomLoopDetector:
             return followed
         limits = Limits(self.similarity_threshold, self.window_size, self.max_repetitions)
         attached = trajectory.attach(self.name, LoopProjection(limits, trajectory.profiles))
-        assert isinstance(attached, LoopProjection)  # noqa: S101  the name is this provider's own
+        assert isinstance(attached, LoopProjection)
         return attached
 
     def _loop(self, context: GuidanceContext) -> Loop | None:
@@ -104,7 +104,7 @@ class DoomLoopDetector:
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen; firmer each time, and at last suggest to consult someone."""
         loop = self._loop(context)
-        assert loop is not None  # noqa: S101  core asks only after `classify` said so
+        assert loop is not None
         level = context.level_of(f"loop-{loop.episode}")
         return GuidanceInjection(
             key=f"doom-loop.{loop.kind.value.replace('_', '-')}",

@@ -17,15 +17,17 @@ from trimtab.trajectory import (
     digest,
     normalise_text,
 )
-from trimtab.trajectory.records import turn_from, turn_state
+from trimtab.trajectory.records import call_from, turn_from, turn_state
+from trimtab_doom_loop.rejections import Rejections
 from trimtab_doom_loop.repeats import (
     find_duplicates,
     find_interleaved,
+    find_like_rounds,
     find_long_round,
     find_rejected,
     find_rounds,
 )
-from trimtab_doom_loop.stagnation import find_same_answer, same_answers
+from trimtab_doom_loop.stagnation import find_same_answer
 from trimtab_doom_loop.steps import Steps
 from trimtab_doom_loop.texts import find_chant
 from trimtab_doom_loop.verdict import Loop, LoopKind
@@ -34,6 +36,7 @@ _SHORTEST_TEXT = 12
 _TEXTS_KEPT = 12
 _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
+_MORE_REJECTIONS = 2
 _KEEP = 64
 
 
@@ -65,6 +68,7 @@ class LoopProjection(BaseProjection):
         self._limits = limits
         self._profiles = profiles or ToolProfiles()
         self._steps = Steps(limits.kept)
+        self._rejections = Rejections(limits.times + _MORE_REJECTIONS, limits.similarity)
         self._streak = 0
         self._turns = 0
         self._texts: deque[str] = deque(maxlen=_TEXTS_KEPT)
@@ -80,9 +84,10 @@ class LoopProjection(BaseProjection):
         step = self._steps.add(turn)
         if step is None:
             return
-        self._streak = self._streak + 1 if before and same_answers(before, step) else 1
+        self._streak = self._streak + 1 if before and before.brought == step.brought else 1
         self._turns = turn.number + 1
-        self.loop = self._named(self._find())
+        rejected = self._rejections.take(step.calls)
+        self.loop = self._named(self._find() or rejected)
 
     def _find(self) -> Loop | None:
         limits, steps = self._limits, self._steps
@@ -95,6 +100,9 @@ class LoopProjection(BaseProjection):
         if found is None and len(steps.kept) > limits.times:
             found = find_interleaved(steps, limits.times + 1, 3 * (limits.times + 1))
             found = found or find_rejected(steps, limits.times, limits.similarity)
+            found = found or find_like_rounds(
+                steps, limits.longest, limits.times, limits.similarity
+            )
         return found or find_same_answer(steps, self._streak, limits.times, limits.similarity)
 
     def _named(self, found: Loop | None) -> Loop | None:
@@ -152,10 +160,13 @@ class LoopProjection(BaseProjection):
 
     def state(self) -> dict[str, Any]:
         """Return the kept turns and what can't be told from them."""
+        last = self._rejections.last
         return {
             "turns": [turn_state(step.turn) for step in self._steps.kept],
             "streak": self._streak,
             "turn": self._turns,
+            "rejected": last.state() if last else None,
+            "rejections": self._rejections.count,
             "texts": list(self._texts),
             "notices": list(self._notices),
             "loop": _loop_state(self.loop),
@@ -169,6 +180,8 @@ class LoopProjection(BaseProjection):
             self._steps.add(turn_from(turn, self._profiles))
         self._streak = state["streak"]
         self._turns = state["turn"]
+        self._rejections.count = state["rejections"]
+        self._rejections.last = call_from(state["rejected"], self._profiles)
         self._texts.extend(state["texts"])
         self._notices.extend(state["notices"])
         self.loop = _loop_from(state["loop"])

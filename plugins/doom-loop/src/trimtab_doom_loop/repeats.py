@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trimtab.trajectory import CallRecord, digest
+from trimtab_doom_loop.answers import acknowledges
 from trimtab_doom_loop.likeness import alike, answer_key
 from trimtab_doom_loop.steps import Step, Steps, is_wait
 from trimtab_doom_loop.verdict import Loop, LoopKind
@@ -75,7 +76,7 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
         if len(seen) < times or steps.kept[-1].number - seen[0][0] >= within:
             continue
         calls = [record for _, record in seen]
-        between = [step for step in steps.since(seen[0][0] + 1)]
+        between = list(steps.since(seen[0][0] + 1))
         if any(step.changes or step.waits for step in between) or paused(calls):
             continue
         return Loop(
@@ -99,6 +100,34 @@ def find_long_round(steps: Steps, longest: int, times: int) -> Loop | None:
         if kept[-1 - length].kind == last and _echo(kept, length) > length * (times - 2):
             return _rounds(steps, length, times)
     return None
+
+
+def find_like_rounds(steps: Steps, longest: int, times: int, similarity: float) -> Loop | None:
+    """Find rounds that got the same answers every time, their arguments near-equal."""
+    kept = steps.kept
+    last = kept[-1].brought
+    for length in range(2, min(longest, len(kept) // times) + 1):
+        if kept[-1 - length].brought == last and _is_like(kept, length, times, similarity):
+            return _rounds(steps, length, times)
+    return None
+
+
+def _is_like(kept: Sequence[Step], length: int, times: int, similarity: float) -> bool:
+    tail = list(kept)[-length * times :]
+    pairs = list(zip(tail, tail[length:], strict=False))
+    if any(a.brought != b.brought for a, b in pairs) or len({s.brought for s in tail}) < 2:
+        return False
+    return all(a.kind == b.kind or _brings_nothing(a, b, similarity) for a, b in pairs)
+
+
+def _brings_nothing(earlier: Step, later: Step, similarity: float) -> bool:
+    """Tell whether near-equal steps taught nothing new; a mere confirmation doesn't tell."""
+    if len(earlier.calls) != 1 or len(later.calls) != 1:
+        return False
+    a, b = earlier.calls[0], later.calls[0]
+    if not b.failed and acknowledges(b.said):
+        return False
+    return alike((a, b), similarity)
 
 
 def find_rejected(steps: Steps, times: int, similarity: float) -> Loop | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trimtab.trajectory import CallRecord, digest
 from trimtab_doom_loop.answers import acknowledges, finds_nothing
 from trimtab_doom_loop.likeness import alike, alike_but_for_numbers, answer_key
-from trimtab_doom_loop.steps import Step, Steps, would_change
+from trimtab_doom_loop.steps import Steps, would_change
 from trimtab_doom_loop.verdict import Loop, LoopKind
 
 # How many more equal answers than exact repeats are needed: below that, batch work and honest
@@ -17,13 +17,6 @@ _MORE_FOR_NUMBERS = 2
 _MORE_FOR_NOTHING = 2
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
-
-
-def same_answers(earlier: Step, later: Step) -> bool:
-    """Tell whether two steps brought the same answers of the same tools."""
-    if len(earlier.calls) == 1 and len(later.calls) == 1:
-        return answer_key(earlier.calls[0]) == answer_key(later.calls[0])
-    return {answer_key(c) for c in earlier.calls} == {answer_key(c) for c in later.calls}
 
 
 def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -> Loop | None:

@@ -11,6 +11,7 @@ from trimtab.session.events import Caller, Outcome
 from trimtab.trajectory import CallRecord, TurnRecord
 from trimtab.trajectory.shell import reads_only, waits
 from trimtab_doom_loop.answers import acknowledges
+from trimtab_doom_loop.likeness import answer_key
 
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
@@ -48,6 +49,7 @@ class Step:
     Attributes:
         number: position in the run.
         kind: the same for two steps that made the same calls and learnt the same.
+        brought: the same for two steps that got the same answers of the same tools.
         fresh: no earlier step that is kept was of this kind.
         calls: its calls that count.
         turn: the whole turn.
@@ -55,6 +57,7 @@ class Step:
 
     number: int
     kind: int
+    brought: int
     fresh: bool
     calls: tuple[CallRecord, ...]
     turn: TurnRecord
@@ -76,6 +79,14 @@ class Step:
         return self._changes
 
 
+@attrs.define
+class _Kept:
+    """Answers that were got: by which step first, by how many of the kept steps."""
+
+    first: int
+    steps: int = 0
+
+
 class Steps:
     """The last `keep` steps since anything from outside interfered."""
 
@@ -83,13 +94,14 @@ class Steps:
         self.kept: deque[Step] = deque()
         self._keep = keep
         self._number = 0
-        self._next_kind = 0
+        self._answers: dict[str, _Kept] = {}
         self._kinds: dict[str, list[Step]] = {}
         self._calls: dict[str, deque[tuple[int, CallRecord]]] = {}
 
     def clear(self) -> None:
         """Forget all: someone else acted, or asked for something new."""
         self.kept.clear()
+        self._answers.clear()
         self._kinds.clear()
         self._calls.clear()
 
@@ -101,14 +113,20 @@ class Steps:
         key = calls[0].call if len(calls) == 1 else "+".join(sorted({c.call for c in calls}))
         known = self._kinds.setdefault(key, [])
         same = next((step for step in known if _same(step.calls, calls)), None)
-        step = Step(self._number, same.kind if same else self._next_kind, same is None, calls, turn)
-        self._next_kind += same is None
+        kind = same.kind if same else self._number
+        step = Step(self._number, kind, self._brought(calls), same is None, calls, turn)
         self._number += 1
         if same:
             known.remove(same)
         known.append(step)
         self._remember(step)
         return step
+
+    def _brought(self, calls: tuple[CallRecord, ...]) -> int:
+        """Return the number of the step that first got these answers."""
+        kept = self._answers.setdefault(_answers(calls), _Kept(self._number))
+        kept.steps += 1
+        return kept.first
 
     def _remember(self, step: Step) -> None:
         self.kept.append(step)
@@ -127,6 +145,10 @@ class Steps:
             self._kinds[key] = known
         else:
             self._kinds.pop(key, None)
+        answers = _answers(step.calls)
+        self._answers[answers].steps -= 1
+        if not self._answers[answers].steps:
+            del self._answers[answers]
         for call in step.calls:
             seen = self._calls.get(call.call)
             while seen and seen[0][0] <= step.number:
@@ -152,6 +174,12 @@ class Steps:
             if step.number < number:
                 return
             yield step
+
+
+def _answers(calls: tuple[CallRecord, ...]) -> str:
+    if len(calls) == 1:
+        return answer_key(calls[0])
+    return "\n\n".join(sorted({answer_key(call) for call in calls}))
 
 
 def _same(earlier: tuple[CallRecord, ...], later: tuple[CallRecord, ...]) -> bool:

@@ -11,7 +11,7 @@ _SHELL_NOTES = frozenset({"description", "timeout", "run_in_background"})
 _BASH_COMPLAINT = r"(?m)^(?:/bin/)?(?:ba)?sh: "
 
 CLAUDE_CODE = (
-    ToolProfile(names="Bash", shell="command", volatile=_SHELL_NOTES),
+    ToolProfile(names="Bash", command_params="command", volatile=_SHELL_NOTES),
     ToolProfile(
         names=("Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch"),
         read_only=True,
@@ -33,7 +33,7 @@ _CODEX_HEADER = (
 CODEX = (
     ToolProfile(
         names=("exec_command", "shell", "shell_command", "local_shell", "container.exec"),
-        shell=("cmd", "command"),
+        command_params=("cmd", "command"),
         volatile=("yield_time_ms", "max_output_tokens", "timeout_ms", "justification", "login"),
         result_noise=_CODEX_HEADER,
     ),
@@ -52,7 +52,9 @@ CODEX = (
 )
 
 COPILOT = (
-    ToolProfile(names=("bash", "powershell"), shell="command", volatile=("description", "mode")),
+    ToolProfile(
+        names=("bash", "powershell"), command_params="command", volatile=("description", "mode")
+    ),
     ToolProfile(names=("read_bash", "read_powershell"), polling=True),
     ToolProfile(names=("view", "glob", "grep", "rg", "web_fetch", "read_agent"), read_only=True),
     ToolProfile(names=("edit", "create", "str_replace_editor", "write_bash"), writes=True),
@@ -60,7 +62,7 @@ COPILOT = (
 )
 
 OPENCODE = (
-    ToolProfile(names="bash", shell="command", volatile=_SHELL_NOTES),
+    ToolProfile(names="bash", command_params="command", volatile=_SHELL_NOTES),
     ToolProfile(
         names=("read", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "lsp*"),
         read_only=True,
@@ -72,7 +74,7 @@ OPENCODE = (
 )
 
 GEMINI_CLI = (
-    ToolProfile(names="run_shell_command", shell="command", volatile=("description",)),
+    ToolProfile(names="run_shell_command", command_params="command", volatile=("description",)),
     ToolProfile(
         names=(
             "read_file", "read_many_files", "list_directory", "glob", "search_file_content",
@@ -88,7 +90,7 @@ GEMINI_CLI = (
 OPENHANDS = (
     ToolProfile(
         names=("execute_bash", "terminal", "run"),
-        shell="command",
+        command_params="command",
         polling_params={"command": ""},
         volatile=("security_risk", "thought", "summary", "timeout"),
     ),
@@ -118,13 +120,13 @@ SWE_AGENT = (
         error_pattern=r"\A(?:No replacement was performed|ERROR:|Invalid `)",
     ),
     ToolProfile(names=("create", "submit"), writes=True),
-    ToolProfile(names=_SWE_SHELL, shell="command", error_pattern=_BASH_COMPLAINT),
+    ToolProfile(names=_SWE_SHELL, command_params="command", error_pattern=_BASH_COMPLAINT),
 )
 
-INTERCODE = (ToolProfile(names="*", shell="command", error_pattern=_BASH_COMPLAINT),)
-MINI_SWE_AGENT = (ToolProfile(names="bash", shell="command"),)
+INTERCODE = (ToolProfile(names="*", command_params="command", error_pattern=_BASH_COMPLAINT),)
+MINI_SWE_AGENT = (ToolProfile(names="bash", command_params="command"),)
 PI = (
-    ToolProfile(names="bash", shell="command", volatile=("timeout",)),
+    ToolProfile(names="bash", command_params="command", volatile=("timeout",)),
     ToolProfile(names=("read", "grep", "find", "ls"), read_only=True),
     ToolProfile(names=("edit", "write"), writes=True),
 )

@@ -1,0 +1,57 @@
+"""A change that one tool rejects again and again, whoever spoke in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trimtab.trajectory import CallRecord, digest
+from trimtab_doom_loop.likeness import alike, answer_key
+from trimtab_doom_loop.verdict import Loop, LoopKind
+
+
+class Rejections:
+    """Counts near-equal changes that were rejected with one error, until that tool succeeds.
+
+    A user's message doesn't end the count: "try again" is an answer to the trouble, and no
+    change of it. More are needed than without one.
+
+    Args:
+        needed: how many are a loop.
+        similarity: share (0.0–1.0) from which arguments are near-equal.
+    """
+
+    def __init__(self, needed: int, similarity: float) -> None:
+        self.last: CallRecord | None = None
+        self.count = 0
+        self._needed = needed
+        self._similarity = similarity
+
+    def take(self, calls: Iterable[CallRecord]) -> Loop | None:
+        """Take the calls of a turn; return the loop that they belong to, if any."""
+        for call in calls:
+            if call.failed and call.profile.writes:
+                self._rejected(call)
+                return self._loop(call) if self.count >= self._needed else None
+            if self.last is not None and call.tool == self.last.tool:
+                self.last, self.count = None, 0
+        return None
+
+    def _rejected(self, call: CallRecord) -> None:
+        last = self.last
+        again = last is not None and answer_key(last) == answer_key(call)
+        if last is not None and again and alike((last, call), self._similarity):
+            self.count += 1
+        else:
+            self.count = 1
+        self.last = call
+
+    def _loop(self, call: CallRecord) -> Loop:
+        return Loop(
+            kind=LoopKind.REJECTED,
+            episode=digest(answer_key(call)),
+            confidence=0.8,
+            times=self.count,
+            tool=call.tool,
+            said=call.said,
+            members=frozenset({call.call, answer_key(call)}),
+        )
