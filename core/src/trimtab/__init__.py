@@ -61,13 +61,13 @@ if TYPE_CHECKING:
         format_guidance as format_guidance,
     )
     from trimtab.guidance.types import (
+        NOT_RELEVANT as NOT_RELEVANT,
         ClassificationResult as ClassificationResult,
         GuidanceContext as GuidanceContext,
         GuidanceDelivered as GuidanceDelivered,
         GuidanceInjection as GuidanceInjection,
         GuidanceProvider as GuidanceProvider,
         GuidanceSuppressed as GuidanceSuppressed,
-        NOT_RELEVANT as NOT_RELEVANT,
         Proposal as Proposal,
     )
     from trimtab.hookspecs import (
@@ -75,9 +75,9 @@ if TYPE_CHECKING:
         hookspec as hookspec,
     )
     from trimtab.planning.plan import (
-        is_done as is_done,
         Plan as Plan,
         PlanStep as PlanStep,
+        is_done as is_done,
     )
     from trimtab.plugins.config import (
         Configuration as Configuration,
@@ -121,9 +121,9 @@ if TYPE_CHECKING:
         Usage as Usage,
     )
     from trimtab.runtime.clock import (
+        SYSTEM_CLOCK as SYSTEM_CLOCK,
         Clock as Clock,
         ManualClock as ManualClock,
-        SYSTEM_CLOCK as SYSTEM_CLOCK,
         SystemClock as SystemClock,
     )
     from trimtab.runtime.deadline import (
@@ -137,10 +137,10 @@ if TYPE_CHECKING:
         Heartbeat as Heartbeat,
     )
     from trimtab.runtime.host import (
+        LOCAL_HOST as LOCAL_HOST,
         DecisionPoint as DecisionPoint,
         Delivery as Delivery,
         Host as Host,
-        LOCAL_HOST as LOCAL_HOST,
     )
     from trimtab.runtime.resources import (
         Resources as Resources,
