@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from trimtab import Trajectory, shorten
@@ -22,8 +23,8 @@ def step_of(event: ToolInvoked, trajectory: Trajectory, *, turn: int, call: int)
         turn=turn,
         call=call,
         tool=event.tool,
-        params=_shown(event.params, MAX_PARAMS),
-        result=_shown(event.result, MAX_RESULT),
+        params=shorten(_params(event.params), MAX_PARAMS),
+        result=shorten(_text(event.result), MAX_RESULT),
         outcome=event.outcome,
         caller=event.caller,
         agent=event.agent_id,
@@ -32,8 +33,13 @@ def step_of(event: ToolInvoked, trajectory: Trajectory, *, turn: int, call: int)
     )
 
 
-def _shown(value: Any, limit: int) -> str:
+def _params(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return _text(value)
+    return "\n".join(f"{key}: {_text(given)}" for key, given in value.items())
+
+
+def _text(value: Any) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return shorten(text, limit)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,1 @@
+"""A report of replayed runs: one HTML file that needs nothing else."""
