@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -116,7 +115,7 @@ def trimtab(
 
 
 @pytest.fixture
-def python(site: Site) -> Command:
+def python(site: Site, unmeasured: dict[str, str]) -> Command:
     """Run a Python of its own with the folder first on its path."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -127,7 +126,7 @@ def python(site: Site) -> Command:
             text=True,
             encoding="utf-8",
             timeout=60,
-            env={**os.environ, "PYTHONPATH": str(site.path), **environment},
+            env={**unmeasured, "PYTHONPATH": str(site.path), **environment},
         )
 
     return run

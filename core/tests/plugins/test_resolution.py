@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import pytest
@@ -116,7 +117,7 @@ def test_what_fails_on_import_names_provider_package_module_and_remedy(
     assert text.startswith("Can't load the guidance provider 'loop' of acme 1.5: ")
     assert what in text
     assert module in text
-    assert f"{sys.executable} -m pip install --force-reinstall acme" in text
+    assert f"{shlex.quote(sys.executable)} -m pip install --force-reinstall acme" in text
     assert isinstance(caught.value.__cause__, BaseException)
 
 

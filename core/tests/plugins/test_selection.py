@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import pytest
@@ -48,7 +49,7 @@ def test_where_none_is_near_the_line_that_would_install_it_is_given(site):
     assert str(caught.value) == (
         "No guidance provider 'doom-loop' is installed. Installed: none. "
         "If trimtab-doom-loop is the package that offers it: "
-        f"{sys.executable} -m pip install trimtab-doom-loop"
+        f"{shlex.quote(sys.executable)} -m pip install trimtab-doom-loop"
     )
 
 
