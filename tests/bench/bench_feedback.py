@@ -57,8 +57,7 @@ def ours(history: int) -> Ask:
 
 def winks(history: int) -> Ask:
     """Return one asking of WINK's after `history` calls, put into its session at once."""
-    from weakincentives import prompt as wink
-    from weakincentives import runtime
+    from weakincentives import prompt as wink, runtime
     from weakincentives.runtime.events import ToolInvoked as Invoked
 
     logging.disable(logging.CRITICAL)

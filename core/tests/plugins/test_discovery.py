@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from trimtab.plugins.discovery import discover, installed_version, refresh
 from trimtab.plugins.inventory import GROUPS, Entry

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from trimtab import MarkdownSection, Prompt, PromptError, PromptTemplate
 
