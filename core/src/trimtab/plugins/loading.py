@@ -76,8 +76,8 @@ def construct(entry: Entry, factory: Any, options: Mapping[str, Any]) -> Any:
     """
     if not callable(factory):
         raise ProviderInvalid(
-            f"The {title(entry)} can't be made: {entry.target} is of type {type(factory).__name__}; "
-            f"it must be a class or a function that takes the options."
+            f"The {title(entry)} can't be made: {entry.target} is of type {type(factory).__name__}"
+            "; it must be a class or a function that takes the options."
         )
     _check_names(entry, factory, options)
     try:
