@@ -17,10 +17,10 @@ from trimtab.trajectory.profiles import ToolProfile
 from trimtab.trajectory.shell import says_no
 
 _EXIT = re.compile(
-    r"^\W*(?:process |command )?(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|return ?code|status)"
-    r"\W{1,3}(-?\d+)\W*$"
-    r"|<(?:returncode|exit_code)>\s*(-?\d+)\s*</"
-    r"|^\[?the command (?:exited|completed|failed) with exit (?:code|status) (-?\d+)",
+    r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
+    r"(?:(?:failed|finished|completed|exited|terminated) with )?"
+    r"(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|return ?code|status|code)\W{1,3}(-?\d+)\W*$"
+    r"|<(?:returncode|exit_code)>\s*(-?\d+)\s*</",
     re.IGNORECASE | re.MULTILINE,
 )
 _EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,10 +11,12 @@ import attrs
 from trimtab.session.events import Caller, Outcome
 from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord, digest
 from trimtab.trajectory.shell import operation
+from trimtab.trajectory.waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
 
 _FORGOTTEN_AFTER = 12
 _KEPT = 64
 _TOOLS_NAMED = 8
+_NUMBER = re.compile(r"\d+")
 VARIOUS = "various"
 
 
@@ -28,6 +31,8 @@ class Failure:
         tools: which tools reported it, the first 8.
         operations: what was tried; a success of the same ends it.
         said: what it said last, raw and bounded.
+        spans: when the last of them began and ended.
+        waiting: each time the agent was waiting.
     """
 
     name: str
@@ -36,13 +41,22 @@ class Failure:
     tools: list[str] = attrs.field(factory=list)
     operations: list[str] = attrs.field(factory=list)
     said: str = ""
+    spans: list[Span] = attrs.field(factory=list)
+    waiting: bool = True
+
+    def excused(self) -> bool:
+        """Tell whether it came of waiting for better times, and not for too long."""
+        return (self.waiting or paused(self.spans)) and not too_long(self.spans)
 
     def happened(self, call: CallRecord, turn: int) -> None:
         """Count `call`, once a turn."""
         if self.times and turn - self.last > _FORGOTTEN_AFTER:
-            self.times = 0
+            self.times, self.waiting = 0, True
+            self.spans.clear()
         if self.times == 0 or self.last != turn:
             self.times += 1
+            self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
+        self.waiting = self.waiting and is_wait(call)
         self.last = turn
         self.said = call.said
         for kept, item in ((self.tools, call.tool), (self.operations, operation_of(call))):
@@ -70,13 +84,14 @@ class FailureProjection(BaseProjection):
 
     Attributes:
         failure: of the last closed turn, the failure that came back most often; else None.
-        in_a_row: turns running in which everything failed, however differently.
+        in_a_row: turns running in which everything failed, each time in another way.
     """
 
     def __init__(self) -> None:
         self.failure: Failure | None = None
         self.in_a_row = 0
         self._turn = 0
+        self._shape = ""
         self._failures: dict[str, Failure] = {}
 
     def turn_closed(self, turn: TurnRecord) -> None:
@@ -88,9 +103,18 @@ class FailureProjection(BaseProjection):
         if not failing and not fine:
             return
         self._turn += 1
-        self.in_a_row = 0 if fine else self.in_a_row + 1
+        self._note_row(failing, fine)
         self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
         self.failure = max(self._count(failing), key=lambda f: f.times, default=None)
+
+    def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
+        if fine or any(is_wait(call) for call in failing):
+            self.in_a_row = 0
+            return
+        shape = _NUMBER.sub("0", failing[0].signature)
+        # What differs in a number alone may be progress: "3 failed", then "2 failed".
+        self.in_a_row = self.in_a_row + 1 if shape != self._shape else max(1, self.in_a_row)
+        self._shape = shape
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         if not self._failures:
@@ -131,6 +155,7 @@ class FailureProjection(BaseProjection):
         return {
             "turn": self._turn,
             "in_a_row": self.in_a_row,
+            "shape": self._shape,
             "failure": attrs.asdict(self.failure) if self.failure else None,
             "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
         }
@@ -139,5 +164,6 @@ class FailureProjection(BaseProjection):
         """Take them back."""
         self._turn = state["turn"]
         self.in_a_row = state["in_a_row"]
+        self._shape = state["shape"]
         self.failure = Failure(**state["failure"]) if state["failure"] else None
         self._failures = {key: Failure(**fields) for key, fields in state["failures"].items()}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FIELDS = frozenset({"times", "look", "said", "tools"})
 # Different failures in a row are often honest search; the same one again is not.
-_MORE_IF_DIFFERENT = 2
+_MORE_IF_DIFFERENT = 1
 
 
 def _levels(value: Mapping[Any, str]) -> dict[int, str]:
@@ -49,7 +49,7 @@ class DiagnosticSignalProvider:
 
     Args:
         error_threshold: turns with the same failure before it speaks; calls of one batch that
-            fail alike are one. Two more where the failures of consecutive turns differ.
+            fail alike are one. One more where the failures of consecutive turns differ.
         log_tool_name: the tool to suggest; None, or a tool that the agent is known to lack,
             names none.
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{times}``,
@@ -82,7 +82,9 @@ class DiagnosticSignalProvider:
         if not isinstance(followed, FailureProjection):
             followed = self._follow(context)
         failure = followed.failure
-        if failure is None or failure.times >= self.error_threshold:
+        if failure is None or failure.excused():
+            return None
+        if failure.times >= self.error_threshold:
             return failure
         if followed.in_a_row >= self.error_threshold + _MORE_IF_DIFFERENT:
             return attrs.evolve(failure, name=VARIOUS, times=followed.in_a_row)

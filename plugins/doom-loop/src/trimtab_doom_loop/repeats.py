@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trimtab.trajectory import CallRecord, digest
+from trimtab.trajectory.waiting import CEILING_CALLS, Span, paused, span_of, too_long
 from trimtab_doom_loop.answers import acknowledges
 from trimtab_doom_loop.likeness import alike, answer_key
-from trimtab_doom_loop.steps import Step, Steps, is_wait
+from trimtab_doom_loop.steps import Step, Steps, goes_on_behind, waits, would_change
 from trimtab_doom_loop.verdict import Loop, LoopKind
-from trimtab_doom_loop.waiting import paused, too_long
 
 LONGEST_ROUND = 16
 """Longest round that is looked for, in steps; beyond the option's length the proof is the same."""
@@ -45,8 +45,8 @@ def _changes_again(step: Step, length: int) -> int:
 def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     tail = list(steps.kept)[-length * rounds :]
     call = tail[-1].calls[-1]
-    again = [step.calls[-1] for step in tail[length - 1 :: length]]
-    waited = any(step.waits for step in tail[-length:]) or (length == 1 and paused(again))
+    again = [span_of(step.calls[-1]) for step in tail[length - 1 :: length]]
+    waited = any(step.waits for step in tail[-length:]) or paused(again) or _is_live(steps, length)
     if waited and not too_long(_waits(tail) or again):
         return None
     members = frozenset(c.call for step in tail[-length:] for c in step.calls)
@@ -63,8 +63,17 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     )
 
 
-def _waits(tail: Sequence[Step]) -> list[CallRecord]:
-    return [call for step in tail for call in step.calls if is_wait(call)]
+def _waits(tail: Sequence[Step]) -> list[Span]:
+    return [span_of(step.calls[-1]) for step in tail if step.waits]
+
+
+def _is_live(steps: Steps, length: int) -> bool:
+    """Tell whether the last round only looks at what a process started before may change."""
+    looks = list(steps.kept)[-length:]
+    if any(would_change(call) for step in looks for call in step.calls):
+        return False
+    since = steps.kept[-1].number - CEILING_CALLS
+    return any(goes_on_behind(call) for step in steps.since(since) for call in step.calls)
 
 
 def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
@@ -75,9 +84,9 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
         seen = steps.occurrences(call)[-times:]
         if len(seen) < times or steps.kept[-1].number - seen[0][0] >= within:
             continue
-        calls = [record for _, record in seen]
+        spans = [span_of(record) for _, record in seen]
         between = list(steps.since(seen[0][0] + 1))
-        if any(step.changes or step.waits for step in between) or paused(calls):
+        if any(step.changes or step.waits for step in between) or paused(spans):
             continue
         return Loop(
             kind=LoopKind.INTERLEAVED,
@@ -176,7 +185,7 @@ def find_duplicates(step: Step, times: int) -> Loop | None:
         return None
     fingerprint, count = Counter(call.call for call in step.calls).most_common(1)[0]
     calls = [call for call in step.calls if call.call == fingerprint]
-    if count < times or is_wait(calls[0]) or not _alike(calls):
+    if count < times or waits(calls[0]) or not _alike(calls):
         return None
     return Loop(
         kind=LoopKind.BATCH,

@@ -54,11 +54,11 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     last = calls[-1]
     if last.failed:
         return _MORE_FOR_ERROR
-    reads = not would_change(last)
-    if last.profile.writes or (not reads and acknowledges(last.said)):
+    nothing = not would_change(last) and finds_nothing(last.said)
+    if last.profile.writes or (acknowledges(last.said) and not nothing):
         return None
     if alike_but_for_numbers(calls):
         return _MORE_FOR_NUMBERS
     if not alike(calls, similarity):
         return _MORE_FOR_CONTENT
-    return _MORE_FOR_NOTHING if reads and finds_nothing(last.said) else _MORE_FOR_ALIKE
+    return _MORE_FOR_NOTHING if nothing else _MORE_FOR_ALIKE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator
 
@@ -9,9 +10,15 @@ import attrs
 
 from trimtab.session.events import Caller, Outcome
 from trimtab.trajectory import CallRecord, TurnRecord
-from trimtab.trajectory.shell import reads_only, waits
+from trimtab.trajectory.shell import goes_on, reads_only
+from trimtab.trajectory.waiting import is_wait
 from trimtab_doom_loop.answers import acknowledges
 from trimtab_doom_loop.likeness import answer_key
+
+_STILL_RUNNING = re.compile(
+    r"(?i)\b(?:running in (?:the )?background|still running|running with session id)\b"
+    r"|\brunning=true\b|\bstatus=\"running\""
+)
 
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
@@ -21,13 +28,16 @@ def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
     )
 
 
-def is_wait(call: CallRecord) -> bool:
-    """Tell whether a call waits: a poll, a sleeping command, or a screen that answers nothing."""
-    if call.waits:
+def waits(call: CallRecord) -> bool:
+    """Tell whether a call waits, or moves a screen that answers nothing."""
+    return is_wait(call) or (call.profile.opaque and not call.failed and acknowledges(call.said))
+
+
+def goes_on_behind(call: CallRecord) -> bool:
+    """Tell whether a call leaves something running that may change what later calls answer."""
+    if call.command is not None and goes_on(call.command):
         return True
-    if call.profile.opaque and not call.failed:
-        return acknowledges(call.said)
-    return call.command is not None and waits(call.command)
+    return _STILL_RUNNING.search(call.said) is not None
 
 
 def would_change(call: CallRecord) -> bool:
@@ -68,7 +78,7 @@ class Step:
     def waits(self) -> bool:
         """Whether any of its calls waits."""
         if self._waits is None:
-            self._waits = any(is_wait(call) for call in self.calls)
+            self._waits = any(waits(call) for call in self.calls)
         return self._waits
 
     @property
