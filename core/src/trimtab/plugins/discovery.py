@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import PurePath
 
 import attrs
 import importlib_metadata
@@ -19,6 +20,7 @@ from trimtab.plugins.names import describe, normalise, plain
 from trimtab.plugins.offers import offers
 
 _MENTION = f"[{GROUP_PREFIX}"
+_NOWHERE = PurePath()
 
 
 def discover(path: Sequence[str] | None = None) -> Inventory:
@@ -59,9 +61,12 @@ class _Copy:
     """One metadata folder: the text of its entry_points.txt, or why that can't be read."""
 
     distribution: Readable
-    where: str
     text: str = ""
     error: str = ""
+
+    @property
+    def where(self) -> str:
+        return str(_folder(self.distribution))
 
 
 def _scan(distributions: Iterable[Readable]) -> Inventory:
@@ -69,7 +74,7 @@ def _scan(distributions: Iterable[Readable]) -> Inventory:
     ours: set[str] = set()
     for distribution in distributions:
         copy = _read(distribution)
-        name = _name_of_folder(copy.where)
+        name = _name_of(distribution)
         copies.setdefault(name, []).append(copy)
         if copy.error or _MENTION in copy.text:
             ours.add(name)
@@ -81,18 +86,20 @@ def _scan(distributions: Iterable[Readable]) -> Inventory:
 
 
 def _read(distribution: Readable) -> _Copy:
-    where = str(getattr(distribution, "_path", ""))
     try:
-        return _Copy(distribution, where, distribution.read_text("entry_points.txt") or "")
+        return _Copy(distribution, distribution.read_text("entry_points.txt") or "")
     except Exception as error:  # noqa: BLE001  # a damaged stranger must not stop a listing
-        return _Copy(
-            distribution, where, error=f"entry_points.txt can't be read: {describe(error)}"
-        )
+        return _Copy(distribution, error=f"entry_points.txt can't be read: {describe(error)}")
 
 
-def _name_of_folder(where: str) -> str:
-    """Return the distribution's name as its folder ``name-version.dist-info`` tells it."""
-    stem = os.path.basename(where).rpartition(".")[0]  # noqa: PTH119  # once per distribution
+def _folder(distribution: Readable) -> PurePath:
+    """Return the metadata folder, which has no public name; `.` where a finder has none."""
+    return getattr(distribution, "_path", _NOWHERE)
+
+
+def _name_of(distribution: Readable) -> str:
+    """Return the name that the folder ``name-version.dist-info`` tells."""
+    stem = _folder(distribution).name.rpartition(".")[0]
     return normalise(stem.partition("-")[0])
 
 

@@ -23,7 +23,7 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(?P<operator>===|==|!=|~=|<=|>=|<|>)\s*(?P<version>[^\s,;()]+)")
-_PREFIX = re.compile(r"(?:\d+!)?\d+(?:\.\d+)*\.\*")
+_PREFIX = re.compile(r"v?(?:\d+!)?\d+(?:\.\d+)*\.\*", re.IGNORECASE)
 _PRE = {"alpha": "a", "beta": "b", "preview": "rc", "pre": "rc", "c": "rc"}
 _Key = tuple[Any, ...]
 
