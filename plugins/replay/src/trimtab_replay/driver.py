@@ -31,14 +31,14 @@ from trimtab_replay.recording import (
     Unknown,
 )
 from trimtab_replay.results import Replayed, Step
-from trimtab_replay.selection import Selection
+from trimtab_replay.selection import Prompts
 from trimtab_replay.steps import step_of
 from trimtab_replay.timing import RecordedTime
 
 
 def replay(
     recording: Recording,
-    selection: Selection,
+    prompts: Prompts,
     *,
     deadline: float | None = None,
     keep_steps: bool = False,
@@ -47,16 +47,16 @@ def replay(
 
     Args:
         recording: its entries are read once.
-        selection: whom to ask.
+        prompts: whom to ask; recordings that are given the same share their providers.
         deadline: seconds that the run has; a case's own goes before it.
         keep_steps: whether to keep the calls, to show them.
 
     Raises:
-        ProviderError: a provider that `selection` names can't be used.
+        ProviderError: a provider can't be used.
     """
     entries = iter(recording.entries)
     first = next(entries, None)
-    driver = _Driver(recording, selection.for_case(recording.meta), deadline, keep_steps)
+    driver = _Driver(recording, prompts.for_case(recording.meta), deadline, keep_steps)
     if first is not None:
         driver.time.begin(first.item)
     driver.open()
@@ -78,7 +78,7 @@ class _Track:
 @attrs.define(eq=False)
 class _Driver:
     recording: Recording
-    selection: Selection
+    prompts: Prompts
     seconds: float | None
     keep_steps: bool
     call: int = -1
@@ -158,7 +158,7 @@ class _Driver:
 
     def _opened(self, agent: str | None) -> _Track:
         run = self.session.open_run(
-            self.selection.prompt(self._prompt),
+            self.prompts.of(self._prompt),
             agent,
             host=_host(self.recording),
             deadline=self._limit,

@@ -17,7 +17,7 @@ from trimtab_replay.driver import replay
 from trimtab_replay.installed import installed_readers
 from trimtab_replay.recording import Recording, Skipped
 from trimtab_replay.results import Replayed
-from trimtab_replay.selection import Selection
+from trimtab_replay.selection import Prompts, Selection
 from trimtab_replay.walk import Corpus, Found, chosen, find
 
 _AHEAD = 3
@@ -182,6 +182,8 @@ def _settled(corpus: Corpus, part: Account) -> Account:
 
 
 def _of_file(corpus: Corpus, found: Found, job: Job, part: Account) -> Iterator[Replayed]:
+    # Shared within a file only, so that results don't depend on the number of processes.
+    prompts = Prompts(job.selection)
     for place, recording in enumerate(corpus.read(found)):
         if not job.wants(place, recording):
             continue
@@ -189,7 +191,7 @@ def _of_file(corpus: Corpus, found: Found, job: Job, part: Account) -> Iterator[
         if wanted is None:
             part.left_out += 1
             continue
-        yield replay(wanted, job.selection, deadline=job.deadline, keep_steps=job.keep_steps)
+        yield replay(wanted, prompts, deadline=job.deadline, keep_steps=job.keep_steps)
 
 
 def _if_recent(recording: Recording, since: datetime | None) -> Recording | None:

@@ -124,6 +124,29 @@ class Selection:
         return chosen
 
 
+@attrs.define
+class Prompts:
+    """Prompts of one selection, each built once and shared by its runs, as in one host."""
+
+    selection: Selection
+    _built: dict[str, Prompt[Any]] = attrs.field(factory=dict)
+
+    def of(self, name: str = "") -> Prompt[Any]:
+        """Return the prompt of that name.
+
+        Raises:
+            ProviderError: a provider can't be used.
+        """
+        if name not in self._built:
+            self._built[name] = self.selection.prompt(name)
+        return self._built[name]
+
+    def for_case(self, meta: Mapping[str, Any]) -> Prompts:
+        """Return prompts of their own where a case changes the selection, else these."""
+        changed = self.selection.for_case(meta)
+        return self if changed is self.selection else Prompts(changed)
+
+
 def provider_names(concerns: str) -> tuple[str, ...]:
     """Return the entry names of the installed provider whose class is called `concerns`."""
     found = [entry.name for entry in _providers() if entry.attr.rpartition(".")[2] == concerns]

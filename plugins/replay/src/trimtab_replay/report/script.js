@@ -119,7 +119,7 @@ function stretches(letters) {
 }
 function arrow(nudge, turns, nth) {
   const x = `${100 * (Math.max(0, nudge.turn) + .5) / turns}%`;
-  const shape = draw("path", { class: "arrow", d: "M-5,2 L5,2 L0,11 Z", transform: `translate(${4 * nth} 0)` });
+  const shape = draw("path", { class: "arrow", d: "M-5,2 L5,2 L0,11 Z", transform: `translate(${7 * nth} 0)` });
   shape.style.fill = colourOf(nudge.provider);
   const tip = draw("title", {}, `${nudge.provider}, call ${nudge.call}`);
   return draw("svg", { x, overflow: "visible" }, shape, tip);
