@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from trimtab.trajectory import CallRecord, digest
 from trimtab.trajectory.waiting import CEILING_CALLS, Span, paused, span_of, too_long
@@ -84,21 +85,32 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
         seen = steps.occurrences(call)[-times:]
         if len(seen) < times or steps.kept[-1].number - seen[0][0] >= within:
             continue
-        spans = [span_of(record) for _, record in seen]
-        between = list(steps.since(seen[0][0] + 1))
-        if any(step.changes or step.waits for step in between) or paused(spans):
+        if _stays_away([number for number, _ in seen], within // 2):
             continue
-        return Loop(
-            kind=LoopKind.INTERLEAVED,
-            episode=call.call,
-            confidence=0.85,
-            times=len(seen),
-            length=len(between),
-            tool=call.tool,
-            said=call.said,
-            members=frozenset({call.call}),
-        )
+        between = list(steps.since(seen[0][0] + 1))
+        if any(step.changes or step.waits for step in between) or _is_live(steps, 1):
+            continue
+        if not paused([span_of(record) for _, record in seen]):
+            return _interleaved(call, len(seen), len(between))
     return None
+
+
+def _stays_away(numbers: Sequence[int], longest: int) -> bool:
+    """Tell whether the agent left it alone for a while: coming back once is no loop yet."""
+    return any(later - earlier > longest for earlier, later in pairwise(numbers))
+
+
+def _interleaved(call: CallRecord, times: int, length: int) -> Loop:
+    return Loop(
+        kind=LoopKind.INTERLEAVED,
+        episode=call.call,
+        confidence=0.85,
+        times=times,
+        length=length,
+        tool=call.tool,
+        said=call.said,
+        members=frozenset({call.call}),
+    )
 
 
 def find_long_round(steps: Steps, longest: int, times: int) -> Loop | None:

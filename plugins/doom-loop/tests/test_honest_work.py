@@ -1,0 +1,211 @@
+"""Honest work that must be left alone: shapes of false alarms that users reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab import Caller, Outcome
+
+from .playing import Call, Compaction, Say, first
+
+READ = Call("read", {"path": "a.py"}, "text of a")
+
+
+def silent(steps, **options):
+    return first(steps, **options) is None
+
+
+def test_polls_are_left_alone():
+    poll = Call("job_status", {"id": "j1"}, "running", poll=True)
+    assert silent([poll] * 15)
+
+
+def test_an_empty_command_waits_where_the_host_says_so():
+    wait = Call("bash", {"cmd": ""}, "(still running)", poll=True)
+    assert silent([Call("bash", {"cmd": "pip install big"}, "(still running)"), *[wait] * 8])
+
+
+def test_long_pauses_between_equal_calls_are_waiting():
+    steps = [Call("run", {"command": "curl job/9"}, "RUNNING", at=300.0 * i) for i in range(4)]
+    assert silent(steps)
+
+
+def test_a_growing_back_off_is_waiting():
+    times = [0, 2, 6, 14, 30, 62]
+    steps = [Call("fetch", {"u": "/a"}, "503 busy", error=True, at=float(t)) for t in times]
+    assert silent(steps)
+
+
+def test_commands_that_sleep_are_waiting():
+    assert silent([Call("bash", {"command": "sleep 30 && gh run view 7"}, "in progress")] * 8)
+
+
+def test_a_wait_between_equal_looks_is_waiting():
+    steps = [Call("sleep", {"s": 5}, ""), Call("get_status", {"id": 1}, "pending")] * 6
+    assert silent(steps)
+
+
+def test_looking_at_a_live_process_is_waiting():
+    launch = Call("bash", {"command": "npm run dev > log &"}, "")
+    look = Call("bash", {"command": "tail -n 5 log"}, "starting…")
+    assert silent([launch, *[look] * 6])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda i: f"progress {7 * i}%",
+        lambda i: f"{9 - i} failed, {i} passed",
+        lambda i: f"rows {50 * i}-{50 * i + 49}",
+        lambda i: "\n".join(f"line {n}" for n in range(i + 1)),
+        lambda i: {"done": i, "of": 9},
+    ],
+)
+def test_numbers_are_progress(answer):
+    assert silent([Call("get_report", {"id": 1}, answer(i)) for i in range(8)])
+
+
+def test_paging_is_progress():
+    steps = [
+        Call("list_items", {"q": "open", "offset": 50 * i}, f"rows {50 * i}-{50 * i + 49}")
+        for i in range(8)
+    ]
+    assert silent(steps)
+
+
+def test_four_equal_answers_may_be_a_batch():
+    assert silent([Call("check_seat", {"row": i}, "taken") for i in range(4)])
+
+
+@pytest.mark.parametrize("answer", ["ok", "true", "", None, {"success": True}, "Saved."])
+def test_confirmations_of_a_batch_are_no_repeats(answer):
+    assert silent([Call("mark_done", {"id": i}, answer) for i in range(12)])
+
+
+def test_edits_of_one_file_that_are_confirmed_alike_are_work():
+    answer = "The file /home/user/project/src/module/file.py has been updated successfully. " * 3
+    steps = [Call("Edit", {"path": "f", "old": f"x{i}", "new": f"y{i}"}, answer) for i in range(12)]
+    assert silent(steps)
+
+
+def test_thoughts_that_differ_are_no_repeats():
+    thoughts = ["the key is missing", "so the loader skips it", "the default must be set first"]
+    assert silent([Call("think", {"thought": thought}, "") for thought in thoughts])
+
+
+def test_test_fix_test_is_work_though_the_test_says_the_same():
+    steps = []
+    for i in range(8):
+        steps += [
+            Call("bash", {"cmd": "pytest -q"}, "2 failed"),
+            Call("edit", {"path": "m.py", "old": f"{i}", "new": f"{i + 1}"}, f"applied {i}"),
+        ]
+    assert silent(steps)
+
+
+def test_changes_by_the_shell_count_as_changes():
+    steps = []
+    for i in range(8):
+        steps += [
+            Call("bash", {"command": "git status -s"}, " M a.py"),
+            Call("bash", {"command": f"sed -i 's/x/{i}/' a.py"}, ""),
+        ]
+    assert silent(steps)
+
+
+def test_a_file_restored_before_every_new_attempt_is_work():
+    steps = []
+    for i in range(6):
+        steps += [
+            Call("bash", {"command": "git checkout a.py"}, "Updated 1 path"),
+            Call("bash", {"command": f"python fix{i}.py"}, f"fix {i}"),
+        ]
+    assert silent(steps)
+
+
+def test_another_answer_begins_anew():
+    steps = [Call("get_status", {"id": 1}, answer) for answer in ("a", "a", "b", "b", "a", "a")]
+    assert silent(steps)
+
+
+def test_the_users_word_begins_anew():
+    assert silent([READ, READ, Say("go on", user=True)] * 4)
+
+
+def test_a_notice_that_says_something_new_is_a_change():
+    steps = []
+    for i in range(5):
+        steps += [READ, READ, Say(f"task {i} has finished", notification=True)]
+    assert silent(steps)
+
+
+def test_the_same_notice_again_is_no_change():
+    assert first([READ, Say("reminder", notification=True)] * 5) is not None
+
+
+def test_another_actors_call_is_a_change():
+    theirs = Call("toggle", {"x": 1}, "done", caller=Caller.USER)
+    assert silent([READ, READ, theirs] * 4)
+
+
+def test_the_harness_own_calls_do_not_count():
+    nudge = Call("bash", {"cmd": "true"}, "", caller=Caller.HARNESS)
+    steps = []
+    for i in range(6):
+        steps += [nudge, Call("read", {"path": f"{i}"}, f"text {i}")]
+    assert silent(steps)
+
+
+def test_cancelled_siblings_do_not_count():
+    cancelled = Call("read", {"path": "b"}, "cancelled", outcome=Outcome.INTERRUPTED)
+    steps = [[Call("read", {"path": f"{i}"}, f"{i}"), *[cancelled] * 4] for i in range(5)]
+    assert silent(steps)
+
+
+def test_calls_that_lost_their_arguments_are_no_duplicates():
+    assert silent([[Call("read", {}, f"body {name}") for name in "abcd"]])
+
+
+def test_scrolling_is_work():
+    steps = [
+        Call("mcp__browser__scroll", {"d": "down"}, "ok"),
+        Call("mcp__browser__screenshot", {}, "[image]"),
+    ]
+    assert silent(steps * 6)
+
+
+def test_reading_again_after_a_compaction_is_honest():
+    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(10)]
+    assert silent([*steps, Compaction(), *steps])
+
+
+def test_a_few_rejections_with_a_fresh_look_between_are_work():
+    steps = []
+    for i in range(4):
+        old = f"  return value_{i}"
+        steps += [
+            Call("edit", {"path": "a", "old": old, "new": "x"}, "no match", error=True),
+            Call("view", {"path": "a", "range": [i, i + 9]}, f"lines {i}"),
+        ]
+    assert silent(steps)
+
+
+def test_different_responses_of_thought_are_thinking():
+    texts = ["First decode it.", "It reads backwards.", "So it is the opposite."]
+    assert silent([Say(reasoning=text) for text in texts])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"- [ ] rename module number {i} and run its tests" for i in range(60)),
+        "\n".join(f"{i}. update the file and run the tests" for i in range(60)),
+        "| name | value |\n| --- | --- |\n" + "| entry | the same value |\n" * 60,
+        "```python\n" + "    values.append(0)\n" * 80 + "```",
+        "-" * 400 + "\n" + "=" * 400,
+        "\n".join(f"+    assert result[{i}] == 0" for i in range(60)),
+        "We look at each file in turn. " + " ".join(f"File {i} is fine." for i in range(60)),
+    ],
+)
+def test_lists_tables_and_code_are_no_chanting(text):
+    assert silent([Say(text), Say(reasoning=text)])

@@ -1,0 +1,227 @@
+"""Loops that must be told: shapes of faults that users of other tools reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab import Outcome, ToolProfile
+
+from .playing import Call, Compaction, Say, first, play
+
+READ = Call("read", {"path": "a.py"}, "text of a")
+
+
+def test_the_third_identical_call_is_told():
+    assert first([READ] * 3) == 2
+
+
+def test_a_success_that_changes_something_may_be_repeated_once_more():
+    booking = Call("book_flight", {"id": 7}, "booked")
+    assert first([booking] * 5) == 3
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 5])
+def test_rounds_up_to_the_window_are_told_by_the_third(length):
+    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(length)]
+    assert first(steps * 3) <= 3 * length - 1
+    assert first(steps * 3) >= 2 * length
+
+
+@pytest.mark.parametrize("length", [6, 9, 12])
+def test_longer_rounds_are_told_when_the_third_begins(length):
+    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(length)]
+    assert first(steps * 4) == 2 * length
+
+
+def test_an_edit_that_is_undone_and_done_again_is_told():
+    there = Call("edit", {"path": "a", "old": "x", "new": "y"}, "applied")
+    back = Call("edit", {"path": "a", "old": "y", "new": "x"}, "applied")
+    assert first([there, back] * 4) <= 5
+
+
+def test_the_same_look_between_other_looks_is_told_at_the_fourth():
+    steps = []
+    for i in range(5):
+        steps += [READ, Call("grep", {"pattern": f"word{i}"}, f"{i} lines")]
+    assert first(steps) == 6
+
+
+def test_shell_commands_that_only_read_change_nothing_between_looks():
+    steps = []
+    for i in range(5):
+        steps += [
+            Call("bash", {"command": "git diff --stat"}, "1 file changed"),
+            Call("bash", {"command": f"cd src && grep -n word{i} *.py | head"}, f"{i}:"),
+        ]
+    assert first(steps) == 6
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda i: {"path": ["a.py", "./a.py", "sub/../a.py", "a.py/"][i % 4]},
+        lambda i: {"path": "a.py", "limit": [10, 10.0][i % 2]},
+        lambda i: {"path": "a.py", "limit": None} if i % 2 else {"path": "a.py"},
+        lambda i: {"path": "a.py", "task_progress": f"step {i} of 9 is done"},
+        lambda i: {"path": "a.py", "request_id": f"req-{i * 7919:x}"},
+    ],
+)
+def test_book_keeping_and_spelling_of_arguments_make_no_difference(arguments):
+    assert first([Call("read", arguments(i), "text") for i in range(4)]) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda i: f"<<external id={i:04x}>> timed out <<end>>",
+        lambda i: f"[2026-11-0{i + 1}T10:0{i}:00Z] connection reset after {i}.{i}2s",
+        lambda i: f"worker pid {4000 + i} gave up at 0x7ffd{i:08x}",
+        lambda i: {"request_id": f"4f6c{i}a2e-0b1d-4c3e-8f5a-6b7c8d9e0f1{i}", "hits": 0},
+        lambda i: f"Chunk ID: {i}f2e4a\nWall time: 0.{i} seconds\nno tests ran",
+        lambda i: {"caption": "Image loaded", "data": f"b64:00{i}eef"},
+    ],
+)
+def test_chance_details_of_an_answer_teach_nothing_new(answer):
+    assert first([Call("probe", {"x": 1}, answer(i)) for i in range(4)]) == 2
+
+
+def test_batches_are_sets():
+    a, b = (Call("read", {"path": name}, name) for name in "ab")
+    assert first([[a, b], [b, a], [a, b], [b, a]]) == 2
+
+
+def test_duplicates_in_one_batch_are_told_at_once():
+    assert first([[Call("search", {"q": "x"}, "3 hits")] * 3]) == 0
+
+
+def test_duplicates_are_told_though_each_made_something_else():
+    issues = [Call("create_issue", {"title": "bug"}, f"created #{i}") for i in range(4)]
+    assert first([issues]) == 0
+
+
+def test_empty_answers_to_varied_questions_are_told():
+    kinds = ["repo", "repos", "repository", "repositories", "Repo", "all"]
+    steps = [Call("list_resources", {"integration": "gh", "type": kind}, []) for kind in kinds]
+    assert first(steps) <= 5
+
+
+def test_one_answer_to_a_counter_in_the_arguments_is_told():
+    steps = [
+        Call("run_code", {"code": f"fetch('https://ex.test/p?n={i}')"}, "Access blocked. Try later")
+        for i in range(8)
+    ]
+    assert first(steps) == 4
+
+
+def test_one_error_for_varied_arguments_is_told_at_the_fourth():
+    steps = [
+        Call("shell", {"cmd": "ls", "dir": f"pkg/{name}"}, "ls: not in workspace", error=True)
+        for name in "abcdefg"
+    ]
+    assert first(steps) == 3
+
+
+def test_an_error_that_repeats_the_arguments_is_one_error():
+    steps = [
+        Call("bash", {"command": f"{word} is done, thank you"}, error=True, result=answer)
+        for word in ("All", "Everything", "It", "This")
+        for answer in [f"/bin/bash: line 1: {word}: command not found"]
+    ]
+    assert first(steps) == 3
+
+
+def test_a_change_that_is_rejected_again_and_again_is_told_whatever_lies_between():
+    steps = []
+    for i in range(4):
+        steps += [
+            Call("edit_file", {"path": "a", "old": "gone", "new": "x"}, "not found", error=True),
+            Call("write_file", {"path": f"note{i}"}, f"wrote {i} bytes"),
+        ]
+    assert first(steps) == 4
+
+
+def test_a_change_that_is_rejected_again_and_again_is_told_though_the_user_speaks():
+    steps = []
+    for i in range(6):
+        booking = {"flight": "HAT030", "seats": 1, "note": f"attempt number {i}"}
+        steps += [
+            Call("book_flight", booking, "Error: not available", error=True),
+            Say(f"please try {i}", user=True),
+        ]
+    assert first(steps) == 8
+
+
+def test_near_equal_rounds_with_equal_answers_are_told():
+    steps = []
+    for i in range(4):
+        edit = {"path": "hermite.py", "text": "def normal_form(matrix, *, modulus=None): pass"}
+        steps += [
+            Call("edit", {**edit, "start": 300 + i}, "unknown name add_columns", error=True),
+            Call("edit", {**edit, "start": 400 + i}, "[File: hermite.py (468 lines)] " * 20),
+        ]
+    assert first(steps) == 5
+
+
+def test_a_loop_goes_on_through_a_compaction():
+    assert first([READ, READ, Compaction(), READ]) == 3
+
+
+def test_polls_without_change_have_a_ceiling_in_calls():
+    poll = Call("job_status", {"id": "j1"}, "running", poll=True)
+    assert first([poll] * 30) == 19
+
+
+def test_polls_without_change_have_a_ceiling_in_time():
+    steps = [
+        Call("job_status", {"id": "j1"}, "running", poll=True, at=120.0 * i) for i in range(12)
+    ]
+    assert first(steps) == 8
+
+
+def test_waiting_commands_have_a_ceiling_too():
+    assert first([Call("bash", {"command": "sleep 10; cat log"}, "")] * 30) == 19
+
+
+def test_a_denied_call_that_is_asked_for_again_and_again_is_told():
+    steps = [Call("bash", {"command": "rm -rf /"}, "denied", outcome=Outcome.DENIED)] * 3
+    assert first(steps) == 2
+
+
+def test_a_tool_for_thinking_may_loop_too():
+    assert first([Call("think", {"thought": "what now?"}, "")] * 3) == 2
+
+
+def test_the_statuses_of_a_plan_stand_for_the_plan():
+    plans = [
+        {"plan": [{"step": f"look at the {word} module", "status": "in_progress"}]}
+        for word in ("parser", "parsing", "lexer", "parse", "parser!")
+    ]
+    assert first([Call("update_plan", plan, "Plan updated") for plan in plans]) <= 4
+
+
+def test_a_profile_says_which_fields_are_book_keeping():
+    profile = ToolProfile(names="probe", volatile=("trace",))
+    steps = [Call("probe", {"x": 1, "trace": f"t{i}"}, "same") for i in range(3)]
+    assert play(steps, profiles=[profile]).spoke == [2]
+
+
+def test_the_same_sentence_in_every_response_is_told():
+    steps = []
+    for i in range(6):
+        steps += [Say("I am still working on the task, please wait."), Call("noop", {"i": i}, i)]
+    assert first(steps) is not None
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "Let me think about the word. ",
+        "I will now review the loader and check that every option has a default before the next. ",
+        "First I read the report, then I compare the two tables, and where they differ I note the "
+        "row, its number and the two values; when all rows are done I write down the sum, and "
+        "then I begin with the next pair of tables, as the report asks me to do. ",
+    ],
+)
+def test_chanting_is_told(passage):
+    assert first([Say(passage * 12)]) == 0
+    assert first([Say(reasoning="Well. " + passage * 12 + "So that is it.")]) == 0
