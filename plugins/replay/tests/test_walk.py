@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.session.events import ToolInvoked, UserMessage
+from trimtab.session.events import ModelResponded, ToolInvoked, UserMessage
 from trimtab_replay.recording import Entry, Recording, ReplayError
 from trimtab_replay.source import Source
 from trimtab_replay.walk import Corpus, chosen, find
@@ -160,7 +160,25 @@ def test_a_document_beyond_the_limit_is_named(tmp_path):
     skipped = []
     source = Source(path, "tau2", skipped.append, max_document=1000)
     list(all_readers()["tau2"].read(source))
-    assert skipped[0].what == "document larger than 1000 bytes"
+    assert skipped[0].what.startswith("document larger than 1000 bytes")
+
+
+def test_a_string_that_never_ends_costs_little(tmp_path):
+    start = b'{"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "'
+    corpus = Corpus(READERS)
+    path = written(tmp_path, start + b"[x" * 4_000_000, "chat.json")
+    items = [e.item for each in corpus.recordings([path]) for e in each.entries]
+    assert [type(item) for item in items] == [UserMessage, ModelResponded]
+    assert len(corpus.skipped) == 1
+
+
+def test_deeply_nested_arguments_become_a_note(tmp_path):
+    deep = b'{"a": ' * 400 + b"1" + b"}" * 400
+    data = CLAUDE.replace(b'{"command": "look hall"}', deep)
+    corpus = Corpus(READERS)
+    main = next(corpus.recordings([written(tmp_path, data)]))
+    calls = [e.item for e in main.entries if isinstance(e.item, ToolInvoked)]
+    assert calls[0].params == "[nested deeper than 100 levels]"
 
 
 def test_only_the_first_places_of_a_file_are_named_the_rest_counted(tmp_path):

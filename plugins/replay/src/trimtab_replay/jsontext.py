@@ -15,7 +15,7 @@ _ESCAPE = re.compile(
     r"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _CLOSES = {"[": "]", "{": "}"}
 
 
@@ -60,6 +60,8 @@ def _decoded(data: bytes) -> tuple[str, str | None]:
 
 
 def _without_lone_surrogates(text: str) -> str:
+    if r"\ud" not in text and r"\uD" not in text:
+        return text
     return _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text)
 
 

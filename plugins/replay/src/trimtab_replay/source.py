@@ -17,8 +17,8 @@ import attrs
 from trimtab_replay.jsontext import mended, parse
 from trimtab_replay.recording import Skipped
 
-MAX_LINE = 64 * 2**20
-MAX_DOCUMENT = 256 * 2**20
+MAX_LINE = 32 * 2**20
+MAX_DOCUMENT = 128 * 2**20
 HEAD = 64 * 2**10
 FIRST_ROWS = 20
 MAX_NAMED = 20
@@ -86,7 +86,8 @@ class Source:
         """The file as one JSON value; None where it is none. Damage is reported."""
         if not self._looks_like_json or len(self.first_rows) > 1:
             return None
-        return self._parsed(self._whole())
+        data = self._whole()
+        return None if data is None else self._parsed(data)
 
     @property
     def _looks_like_json(self) -> bool:
@@ -122,6 +123,11 @@ class Source:
         if self._skipped <= MAX_NAMED:
             self.report(Skipped(self.path, line, what))
 
+    @property
+    def has_skipped(self) -> bool:
+        """Whether a part has been reported as not read."""
+        return self._skipped > 0
+
     def finish(self) -> None:
         """Report how many parts were skipped without being named; called once, at the end."""
         if self._skipped > MAX_NAMED:
@@ -147,19 +153,18 @@ class Source:
         except _DAMAGE as error:
             skip(f"damaged or cut off: {error}", number + 1)
 
-    def _whole(self) -> bytes:
-        parts: list[bytes] = []
-        left = self.max_document
+    def _whole(self) -> bytes | None:
+        whole = bytearray()
         try:
             with self.open() as stream:
-                while left > 0 and (data := stream.read1(min(left, 2**20))):
-                    parts.append(data)
-                    left -= len(data)
+                while len(whole) <= self.max_document and (data := stream.read1(2**20)):
+                    whole += data
         except _DAMAGE as error:
             self.skip(f"damaged or cut off: {error}")
-        if left <= 0:
-            self.skip(f"document larger than {self.max_document} bytes")
-        return b"".join(parts)
+        if len(whole) > self.max_document:
+            self.skip(f"document larger than {self.max_document} bytes; keep one run a line")
+            return None
+        return bytes(whole)
 
     def _parsed(self, data: bytes) -> Any:
         try:

@@ -116,8 +116,8 @@ class Corpus:
             self.other_files += 1
 
     def _pass_over(self, found: Found, source: Source) -> None:
-        if not found.named:
-            self.other_files += 1
+        if not found.named or source.has_skipped:
+            self.other_files += not source.has_skipped
             return
         names = ", ".join(sorted(reader.name for reader in self.readers))
         source.skip(f"no reader knows this format; force one with --reader: {names}")
