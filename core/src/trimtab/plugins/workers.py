@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, TimeoutError as FutureTimeout
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 _Job = tuple[Callable[[], Any], "Future[Any]"]
@@ -33,15 +34,13 @@ class Worker:
         Raises:
             Overdue: it took longer than `limit` seconds.
         """
+        return Batch(self, [job], limit).take()
+
+    def post(self, job: Callable[[], T]) -> Future[T]:
+        """Let the thread do `job` after those that it has already."""
         future: Future[T] = Future()
         self._queue().put((job, future))
-        try:
-            return future.result(limit)
-        except FutureTimeout:
-            if future.done():
-                raise
-            self.retire()
-            raise Overdue(f"no answer within {limit:g} s") from None
+        return future
 
     def retire(self) -> None:
         """Let the thread end once it is free; the next call starts another."""
@@ -59,9 +58,46 @@ class Worker:
         return self._jobs
 
 
+class Batch(Generic[T]):
+    """Jobs posted together, so that their results cost one change of threads, not one each.
+
+    Args:
+        limit: seconds for each job, from the end of the one before it.
+    """
+
+    def __init__(self, worker: Worker, jobs: Iterable[Callable[[], T]], limit: float) -> None:
+        self._worker = worker
+        self._limit = limit
+        self._waiting = deque((job, worker.post(job)) for job in jobs)
+
+    def take(self) -> T:
+        """Return what the next job returns, or raise what it raises.
+
+        Raises:
+            Overdue: it took longer than the limit; those behind it go to another thread.
+        """
+        _, future = self._waiting.popleft()
+        try:
+            return future.result(self._limit)
+        except FutureTimeout:
+            if future.done():
+                raise
+            self._worker.retire()
+            self._post_again()
+            raise Overdue(f"no answer within {self._limit:g} s") from None
+
+    def _post_again(self) -> None:
+        self._waiting = deque(
+            (job, self._worker.post(job) if future.cancel() else future)
+            for job, future in self._waiting
+        )
+
+
 def _work(jobs: SimpleQueue[_Job | None]) -> None:
     while (item := jobs.get()) is not None:
         job, future = item
+        if not future.set_running_or_notify_cancel():
+            continue
         try:
             future.set_result(job())
         except BaseException as error:  # handed to the caller, who decides

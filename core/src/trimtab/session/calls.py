@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trimtab.plugins.events import ProviderFaulted, ProviderQuarantined, ProviderSlow
@@ -12,7 +13,7 @@ from trimtab.text import shorten
 if TYPE_CHECKING:
     from trimtab.guidance.types import GuidanceContext
     from trimtab.plugins.runtime import Answer, GuideEntry
-    from trimtab.plugins.workers import Worker
+    from trimtab.plugins.workers import Batch, Worker
     from trimtab.session.run import Run
 
 T = TypeVar("T")
@@ -27,25 +28,39 @@ class Caller:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._monotonic = run.session.clock.monotonic
-        self._worker: Worker | None = None
+        self._idle: list[Worker] = []
 
     def guides(
-        self, entries: Iterable[GuideEntry], context: GuidanceContext, limit: float | None
+        self, entries: Sequence[GuideEntry], context: GuidanceContext, limit: float | None
     ) -> list[tuple[GuideEntry, Answer]]:
         """Return what each has to say, without those that have nothing to say or failed.
 
         Args:
             limit: seconds per provider, on a worker thread; None calls them right here.
         """
+        if limit is None:
+            return self._guides(entries, context, None)
+        from trimtab.plugins.workers import Batch
+
+        worker = self._hired()
+        jobs = [partial(entry.ask, context) for entry in entries]
+        try:
+            return self._guides(entries, context, Batch(worker, jobs, limit))
+        finally:
+            self._idle.append(worker)
+
+    def _guides(
+        self,
+        entries: Iterable[GuideEntry],
+        context: GuidanceContext,
+        batch: Batch[Answer] | None,
+    ) -> list[tuple[GuideEntry, Answer]]:
         said: list[tuple[GuideEntry, Answer]] = []
         monotonic, faults = self._monotonic, self._run.state.faults
         began = monotonic()
         for entry in entries:
             try:
-                if limit is None:
-                    value = entry.ask(context)
-                else:
-                    value = self._limited(entry.ask, context, limit)
+                value = entry.ask(context) if batch is None else batch.take()
             except (Exception, SystemExit) as error:
                 self.fault(entry.source, entry.hook, error)
                 began = monotonic()
@@ -77,11 +92,20 @@ class Caller:
         self._run.state.faults.pop(fault_key(source), None)
 
     def _limited(self, ask: Callable[[Any], T], context: Any, limit: float) -> T:
-        if self._worker is None:
+        worker = self._hired()
+        try:
+            return worker.call(partial(ask, context), limit)
+        finally:
+            self._idle.append(worker)
+
+    def _hired(self) -> Worker:
+        """Return a worker for one caller alone: nobody waits behind another's slow provider."""
+        try:
+            return self._idle.pop()
+        except IndexError:
             from trimtab.plugins.workers import Worker
 
-            self._worker = Worker()
-        return self._worker.call(lambda: ask(context), limit)
+            return Worker()
 
     def fault(self, source: Source, hook: str, error: BaseException) -> None:
         """Record a fault; a soft provider leaves the table after three in a row."""
@@ -100,9 +124,9 @@ class Caller:
             self._run.dispatch(ProviderQuarantined, source=source, hook=hook, faults=faults)
 
     def close(self) -> None:
-        """Let the worker's thread end."""
-        if self._worker is not None:
-            self._worker.retire()
+        """Let the workers' threads end."""
+        for worker in self._idle:
+            worker.retire()
 
 
 def fault_key(source: Source) -> str:
