@@ -2,19 +2,18 @@
 
 A verb of another package is a function ``register(parser) -> None`` that adds its arguments and
 sets the default ``run``, a function from the parsed arguments to an exit status. It is imported
-when that verb is called, not for a listing.
+when that verb is called, not for a listing. For verbs about one host see `trimtab.cli.hosts`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from trimtab.cli.hosts import HOST_VERBS, Registrar, add_hosts, is_about_host
 from trimtab.errors import ProviderInvalid
 from trimtab.plugins.inventory import Entry
-
-Registrar = Callable[[argparse.ArgumentParser], None]
 
 
 def _plugins(parser: argparse.ArgumentParser) -> None:
@@ -62,9 +61,19 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         own = verbs.add_parser(name, help=summary, description=summary)
         if name == verb:
             register(own)
-    if verb not in OWN_VERBS:
+    for name, summary in HOST_VERBS.items():
+        about_host = verbs.add_parser(name, help=summary, description=summary)
+        if name == verb:
+            _add_hosts(about_host, verb, arguments)
+    if verb not in OWN_VERBS and verb not in HOST_VERBS:
         _add_installed(verbs, verb)
     return parser.parse_args(arguments)
+
+
+def _add_hosts(parser: argparse.ArgumentParser, verb: str, arguments: Sequence[str]) -> None:
+    from trimtab.plugins.discovery import discover
+
+    add_hosts(parser, verb, arguments, discover(), _registrar)
 
 
 def _add_installed(verbs: argparse._SubParsersAction[argparse.ArgumentParser], verb: str) -> None:
@@ -72,7 +81,11 @@ def _add_installed(verbs: argparse._SubParsersAction[argparse.ArgumentParser], v
     from trimtab.plugins.selection import matching, select
 
     inventory = discover()
-    entries = [entry for entry in inventory.of("commands") if entry.name not in OWN_VERBS]
+    entries = [
+        entry
+        for entry in inventory.of("commands")
+        if entry.name not in {*OWN_VERBS, *HOST_VERBS} and not is_about_host(entry.name)
+    ]
     for name in dict.fromkeys(entry.name for entry in entries):
         offers = matching(name, entries)
         summary = " or ".join(f"{one.summary or 'a verb'} ({one.package})" for one in offers)
