@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     wheels = commands.add_parser("install")
     wheels.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     wheels.add_argument("--clients", action="store_true", help="the plugins' heavy clients too")
+    wheels.add_argument("--editable", action="store_true", help="the sources, not wheels of them")
     wheels.add_argument("--lowest", action="store_true", help="the lowest allowed dependencies")
     wheels.set_defaults(run=install)
     alone = commands.add_parser("solo")
@@ -72,7 +73,7 @@ def demo(_: argparse.Namespace) -> int:
     """Replay a recorded run of Claude Code through every provider in the checkout."""
     make_venv()
     dependencies(distributions(), left_out=CLIENTS, python=venv_python())
-    add(*editable(), python=venv_python())
+    add(*editable(distributions()), python=venv_python())
     command = ["trimtab", "replay", str(RECORDED_RUN), "--all"]
     print("$", *command, flush=True)
     return run([str(scripts() / command[0]), *command[1:]], check=False)
@@ -91,13 +92,13 @@ def setup(_: argparse.Namespace) -> int:
     make_venv()
     dependencies([*distributions(), TEST_SERVERS], python=venv_python())
     uv("install", "--group", "dev", python=venv_python())
-    add(*editable(), "--editable", str(TEST_SERVERS), python=venv_python())
+    add(*editable([*distributions(), TEST_SERVERS]), python=venv_python())
     print(f"Ready: {VENV}")
     return 0
 
 
 def install(options: argparse.Namespace) -> int:
-    """Put wheels and what they depend on into the running Python, never the source tree."""
+    """Put wheels, or with --editable the sources, and what they need into the running Python."""
     folders = [ROOT / folder for folder in options.folders] or [*distributions(), TEST_SERVERS]
     left_out = () if options.clients else CLIENTS
     dependencies(
@@ -112,7 +113,7 @@ def solo(options: argparse.Namespace) -> int:
     """Install core and one plugin as a user would, with the plugin's client, and run its tests."""
     folder = ROOT / "plugins" / options.plugin
     folders = [CORE, folder, TEST_SERVERS]
-    install(argparse.Namespace(folders=folders, clients=True, lowest=False))
+    install(argparse.Namespace(folders=folders, clients=True, lowest=False, editable=False))
     command = [*options.rest, "-m", "not e2e", f"plugins/{options.plugin}/tests"]
     return run([str(Path(sys.executable).parent / "pytest"), *command], check=False)
 
@@ -152,9 +153,9 @@ def add(*distribution: str, python: Path | None = None) -> None:
     uv("install", "--quiet", "--no-deps", "--reinstall", *distribution, python=python)
 
 
-def editable() -> list[str]:
-    """Arguments that install every distribution from its source."""
-    return [part for folder in distributions() for part in ("--editable", str(folder))]
+def editable(folders: Iterable[Path]) -> list[str]:
+    """Arguments that install distributions from their sources."""
+    return [part for folder in folders for part in ("--editable", str(folder))]
 
 
 def excludes(left_out: Iterable[str]) -> str:
