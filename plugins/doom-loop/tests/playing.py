@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import attrs
+
 from trimtab import (
     Caller,
     DecisionPoint,

@@ -73,9 +73,9 @@ def structured_failure(result: Any) -> bool:
     return isinstance(error, str) and bool(error)
 
 
-def _parsed(result: Any) -> Any:
+def _parsed(result: str) -> Any:
     """Return an answer that is a JSON object as text, parsed; any other as it is."""
-    if not isinstance(result, str) or result[:1] != "{" or len(result) > _LONGEST_JSON:
+    if len(result) > _LONGEST_JSON:
         return result
     try:
         return json.loads(result)
@@ -83,17 +83,28 @@ def _parsed(result: Any) -> Any:
         return result
 
 
-def failed(event: ToolInvoked, profile: ToolProfile) -> bool:
-    """Tell whether the call failed, as far as flags, statuses and declarations tell."""
-    if event.outcome in (Outcome.DENIED, Outcome.INTERRUPTED):
+def failed(event: ToolInvoked, profile: ToolProfile, command: str | None) -> bool:
+    """Tell whether the call failed, as far as flags, statuses and declarations tell.
+
+    Args:
+        event: the ended call.
+        profile: what is known about its tool.
+        command: its command line, where the tool is a shell.
+    """
+    outcome = event.outcome
+    if outcome is Outcome.DENIED or outcome is Outcome.INTERRUPTED:
         return False
-    command = profile.command(event.params)
-    result = event.result if type(event.result) is not str else _parsed(event.result)
-    status = exit_status(result) if command is not None or isinstance(result, Mapping) else None
+    result = event.result
+    if type(result) is str and result[:1] == "{":
+        result = _parsed(result)
+    is_text = type(result) is str
+    status = exit_status(result) if command is not None or not is_text else None
     if status is not None and _answers_no(status, command, profile):
         return False
-    if event.failed or status:
+    if status or outcome is not Outcome.OK:
         return True
+    if is_text and profile.error_pattern is None:
+        return False
     return structured_failure(result) or _declared(result, profile)
 
 
@@ -109,7 +120,9 @@ def _declared(result: Any, profile: ToolProfile) -> bool:
 
 def failure_text(event: ToolInvoked) -> str:
     """Return what a failed call said."""
-    result = _parsed(event.result)
+    result = event.result
+    if isinstance(result, str) and result[:1] == "{":
+        result = _parsed(result)
     if isinstance(result, Mapping):
         for name in ("error", "stderr", "message", "output", "text"):
             if isinstance(result.get(name), str) and result[name].strip():

@@ -73,20 +73,21 @@ class ToolProfile:
         if self.polling:
             return True
         wanted = self.polling_params
-        if wanted is None or not isinstance(params, Mapping):
+        if wanted is None or type(params) is not dict:
             return False
         return all(params.get(key, "") == value for key, value in wanted.items())
 
     def command(self, params: Any) -> str | None:
         """Return the command line that `params` hold, None where it is no shell."""
-        if not self.command_params or not isinstance(params, Mapping):
+        if not self.command_params or type(params) is not dict:
             return None
-        value = next(
-            (params[key] for key in self.command_params if params.get(key) is not None), None
-        )
-        if isinstance(value, list | tuple):
-            return " ".join(str(word) for word in value)
-        return value if isinstance(value, str) else None
+        for name in self.command_params:
+            value = params.get(name)
+            if type(value) is str:
+                return value
+            if isinstance(value, list | tuple):
+                return " ".join(str(word) for word in value)
+        return None
 
 
 _COMMAND_PARAMS = ("command", "cmd", "c", "script", "input")

@@ -130,15 +130,13 @@ def _params_text(params: Any, profile: ToolProfile | None) -> str:
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     """Return what detectors need to know about `event`."""
-    params = event.params
+    params, result = event.params, event.result
     params_text = _params_text(params, profile)
-    result = event.result
     text = result if type(result) is str else text_of(result)
-    has_failed = failed(event, profile)
-    said = failure_text(event) if has_failed else text
     command = profile.command(params)
-    ended = event.elapsed
-    duration = event.duration
+    has_failed = failed(event, profile, command)
+    said = failure_text(event) if has_failed else text
+    ended, duration = event.elapsed, event.duration
     return CallRecord(
         event.tool,
         digest(f"{event.tool}\n{params_text}"),
@@ -168,26 +166,23 @@ class TurnRecord:
     Attributes:
         calls: in the order in which they ended, the first 64; without the harness's own.
         number: how many turns were closed before it.
+        asked: the calls that the model asked for.
+        key: fingerprint of the set of calls asked for, whatever they answered.
     """
 
     calls: tuple[CallRecord, ...]
     number: int
-    _key: str | None = None
+    asked: tuple[CallRecord, ...] = attrs.field(init=False)
+    key: str = attrs.field(init=False)
 
-    @property
-    def asked(self) -> tuple[CallRecord, ...]:
-        """The calls that the model asked for."""
+    def __attrs_post_init__(self) -> None:
         calls = self.calls
-        if len(calls) == 1:
-            return calls if calls[0].caller is Caller.MODEL else ()
-        return tuple([call for call in calls if call.caller is Caller.MODEL])
-
-    @property
-    def key(self) -> str:
-        """Fingerprint of the set of calls, whatever they answered."""
-        if self._key is None:
-            self._key = "+".join(sorted({call.call for call in self.asked}))
-        return self._key
+        if len(calls) == 1 and calls[0].caller is Caller.MODEL:
+            self.asked = calls
+            self.key = calls[0].call
+        else:
+            self.asked = tuple([call for call in calls if call.caller is Caller.MODEL])
+            self.key = "+".join(sorted({call.call for call in self.asked}))
 
     def repeats(self, other: TurnRecord) -> bool:
         """Tell whether both turns made the same calls and learnt the same."""
@@ -196,9 +191,12 @@ class TurnRecord:
         before = {call.call: call for call in other.asked}
         return all(call.answers_like(before[call.call]) for call in self.asked)
 
-    def answers(self) -> frozenset[tuple[str, str]]:
-        """Return which tools answered what."""
-        return frozenset([(call.tool, call.exact) for call in self.asked])
+    def answers_like(self, other: TurnRecord) -> bool:
+        """Tell whether both turns got the same answers of the same tools."""
+        if len(self.asked) == 1 and len(other.asked) == 1:
+            a, b = self.asked[0], other.asked[0]
+            return a.exact == b.exact and a.tool == b.tool
+        return {(c.tool, c.exact) for c in self.asked} == {(c.tool, c.exact) for c in other.asked}
 
 
 def turn_state(turn: TurnRecord) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class Trajectory:
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
         self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
+        self._last: TurnRecord | None = None
         self._frequency: dict[str, int] = {}
         self._turns = 0
         self._calls = 0
@@ -230,15 +231,17 @@ class Trajectory:
             if turn.key:
                 self._note_step(turn)
             self._closed.append(turn)
-            self._feed(lambda projection: projection.turn_closed(turn))
+            if self._projections:
+                self._feed(lambda projection: projection.turn_closed(turn))
 
     def _note_step(self, turn: TurnRecord) -> None:
         asked = turn.asked
         self._note_errors(asked)
         self._single_call_turns = self._single_call_turns + 1 if len(asked) == 1 else 0
-        last = next((step for step in reversed(self._closed) if step.key), None)
+        last = self._last
+        self._last = turn
         repeated = last is not None and turn.repeats(last)
-        unchanged = repeated or (last is not None and turn.answers() == last.answers())
+        unchanged = repeated or (last is not None and turn.answers_like(last))
         self._repeats = self._repeats + 1 if repeated else 1
         self._unchanged_answers = self._unchanged_answers + 1 if unchanged else 1
         if len(asked) > _BATCH_KEPT_WHOLE:
@@ -246,12 +249,13 @@ class Trajectory:
                 call.release()
 
     def _note_errors(self, asked: tuple[CallRecord, ...]) -> None:
-        failures = [call for call in asked if call.failed]
-        self._consecutive_errors = (
-            self._consecutive_errors + 1 if len(failures) == len(asked) else 0
-        )
-        if failures:
-            self._error_signature = failures[-1].signature
+        every = True
+        for call in asked:
+            if call.failed:
+                self._error_signature = call.signature
+            else:
+                every = False
+        self._consecutive_errors = self._consecutive_errors + 1 if every else 0
 
     # State -------------------------------------------------------------------------------------
 
@@ -275,6 +279,7 @@ class Trajectory:
             self._closed.clear()
             for turn in state["closed"]:
                 self._closed.append(turn_from(turn, self.profiles))
+            self._last = next((turn for turn in reversed(self._closed) if turn.key), None)
             self._frequency = dict(state["frequency"])
             for name in _COUNTERS:
                 setattr(self, f"_{name}", state[name])

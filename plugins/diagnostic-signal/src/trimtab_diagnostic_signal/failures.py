@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
-from trimtab.session.events import Caller, Outcome
+from trimtab.session.events import Outcome
 from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord, digest
 from trimtab.trajectory.shell import operation
 from trimtab.trajectory.waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
@@ -69,12 +69,6 @@ def operation_of(call: CallRecord) -> str:
     return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
 
 
-def _asked(turn: TurnRecord) -> Iterator[CallRecord]:
-    for call in turn.calls:
-        if call.caller is Caller.MODEL and call.outcome is not Outcome.INTERRUPTED:
-            yield call
-
-
 class FailureProjection(BaseProjection):
     """What fails again and again.
 
@@ -96,16 +90,16 @@ class FailureProjection(BaseProjection):
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Count the turn's failures, after what its successes end."""
-        failing: list[CallRecord] = []
-        fine: list[CallRecord] = []
-        for call in _asked(turn):
-            (failing if call.failed else fine).append(call)
-        if not failing and not fine:
+        calls = [call for call in turn.asked if call.outcome is not Outcome.INTERRUPTED]
+        if not calls:
             return
         self._turn += 1
+        failing = [call for call in calls if call.failed]
+        fine = [call for call in calls if not call.failed]
         self._note_row(failing, fine)
-        self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
-        self.failure = max(self._count(failing), key=lambda f: f.times, default=None)
+        if self._failures and fine:
+            self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
+        self.failure = max(self._count(failing), key=lambda f: f.times) if failing else None
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
         if fine or any(is_wait(call) for call in failing):
@@ -117,8 +111,6 @@ class FailureProjection(BaseProjection):
         self._shape = shape
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
-        if not self._failures:
-            return
         for call in fine:
             self._failures.pop(f"call {call.call}", None)
         for key, failure in tuple(self._failures.items()):

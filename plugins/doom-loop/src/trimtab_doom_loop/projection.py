@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from trimtab.session.events import Caller
 from trimtab.trajectory import (
     BaseProjection,
     MessageRecord,
@@ -28,7 +27,7 @@ from trimtab_doom_loop.repeats import (
     find_rounds,
 )
 from trimtab_doom_loop.stagnation import find_same_answer
-from trimtab_doom_loop.steps import Steps
+from trimtab_doom_loop.steps import Step, Steps
 from trimtab_doom_loop.texts import find_chant
 from trimtab_doom_loop.verdict import Loop, LoopKind
 
@@ -78,7 +77,7 @@ class LoopProjection(BaseProjection):
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Judge the turn's step."""
-        if any(call.caller is Caller.USER for call in turn.calls):
+        if len(turn.calls) != len(turn.asked):
             self._interfered()
         before = self._steps.kept[-1] if self._steps.kept else None
         step = self._steps.add(turn)
@@ -90,19 +89,29 @@ class LoopProjection(BaseProjection):
         self.loop = self._named(self._find() or rejected)
 
     def _find(self) -> Loop | None:
+        step = self._steps.kept[-1]
+        if len(step.calls) >= self._limits.times:
+            found = find_duplicates(step, self._limits.times)
+            if found is not None:
+                return found
+        if step.news and step.fresh and len(step.calls) == 1:
+            return None
+        return self._find_repeats(step) or self._find_near_repeats(step)
+
+    def _find_repeats(self, step: Step) -> Loop | None:
         limits, steps = self._limits, self._steps
-        step = steps.kept[-1]
-        found = find_duplicates(step, limits.times)
-        if found is None and not step.fresh:
-            found = find_rounds(steps, limits.longest, limits.times) or find_long_round(
-                steps, limits.longest, limits.times
-            )
-        if found is None and len(steps.kept) > limits.times:
-            found = find_interleaved(steps, limits.times + 1, 3 * (limits.times + 1))
-            found = found or find_rejected(steps, limits.times, limits.similarity)
-            found = found or find_like_rounds(
-                steps, limits.longest, limits.times, limits.similarity
-            )
+        found = None
+        if not step.fresh:
+            found = find_rounds(steps, limits.longest, limits.times)
+            found = found or find_long_round(steps, limits.longest, limits.times)
+        needed = limits.times + 1
+        return found or find_interleaved(steps, needed, 3 * needed)
+
+    def _find_near_repeats(self, step: Step) -> Loop | None:
+        limits, steps = self._limits, self._steps
+        found = find_rejected(steps, limits.times, limits.similarity)
+        if found is None and not step.news:
+            found = find_like_rounds(steps, limits.longest, limits.times, limits.similarity)
         return found or find_same_answer(steps, self._streak, limits.times, limits.similarity)
 
     def _named(self, found: Loop | None) -> Loop | None:

@@ -82,6 +82,8 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
     answer, though nothing that might change it was done in between.
     """
     for call in steps.kept[-1].calls:
+        if steps.count(call) < times:
+            continue
         seen = steps.occurrences(call)[-times:]
         if len(seen) < times or steps.kept[-1].number - seen[0][0] >= within:
             continue

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
-from trimtab.session.events import Caller, Outcome
+from trimtab.session.events import Outcome
 from trimtab.trajectory import CallRecord, TurnRecord
 from trimtab.trajectory.shell import goes_on, reads_only
 from trimtab.trajectory.waiting import is_wait
@@ -23,9 +23,11 @@ _STILL_RUNNING = re.compile(
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
     """Return the calls that can be part of a loop: the model's, unless they were cancelled."""
-    return tuple(
-        [c for c in turn.calls if c.caller is Caller.MODEL and c.outcome is not Outcome.INTERRUPTED]
-    )
+    asked = turn.asked
+    for call in asked:
+        if call.outcome is Outcome.INTERRUPTED:
+            return tuple([c for c in asked if c.outcome is not Outcome.INTERRUPTED])
+    return asked
 
 
 def waits(call: CallRecord) -> bool:
@@ -58,21 +60,34 @@ class Step:
 
     Attributes:
         number: position in the run.
-        kind: the same for two steps that made the same calls and learnt the same.
+        kind: the same for two steps that made the same calls and learnt the same: the number of
+            the first of them.
         brought: the same for two steps that got the same answers of the same tools.
-        fresh: no earlier step that is kept was of this kind.
         calls: its calls that count.
         turn: the whole turn.
+        asked: fingerprint of its calls as a set.
+        answers: fingerprint of their answers as a set.
     """
 
     number: int
     kind: int
     brought: int
-    fresh: bool
     calls: tuple[CallRecord, ...]
     turn: TurnRecord
+    asked: str
+    answers: str
     _waits: bool | None = None
     _changes: bool | None = None
+
+    @property
+    def fresh(self) -> bool:
+        """Whether no step that was kept then was of its kind."""
+        return self.kind == self.number
+
+    @property
+    def news(self) -> bool:
+        """Whether no step that was kept then had got these answers."""
+        return self.brought == self.number
 
     @property
     def waits(self) -> bool:
@@ -106,7 +121,7 @@ class Steps:
         self._number = 0
         self._answers: dict[str, _Kept] = {}
         self._kinds: dict[str, list[Step]] = {}
-        self._calls: dict[str, deque[tuple[int, CallRecord]]] = {}
+        self._calls: dict[str, int] = {}
 
     def clear(self) -> None:
         """Forget all: someone else acted, or asked for something new."""
@@ -120,62 +135,66 @@ class Steps:
         calls = counted(turn)
         if not calls:
             return None
-        key = calls[0].call if len(calls) == 1 else "+".join(sorted({c.call for c in calls}))
-        known = self._kinds.setdefault(key, [])
-        same = next((step for step in known if _same(step.calls, calls)), None)
-        kind = same.kind if same else self._number
-        step = Step(self._number, kind, self._brought(calls), same is None, calls, turn)
+        number = self._number
         self._number += 1
-        if same:
-            known.remove(same)
-        known.append(step)
+        asked = turn.key if calls is turn.asked else _set_of({call.call for call in calls})
+        answers = answer_key(calls[0]) if len(calls) == 1 else _set_of(map(answer_key, calls))
+        kind = self._kind_of(asked, calls, number)
+        step = Step(number, kind, self._brought(answers, number), calls, turn, asked, answers)
+        self._kinds.setdefault(asked, []).append(step)
         self._remember(step)
         return step
 
-    def _brought(self, calls: tuple[CallRecord, ...]) -> int:
-        """Return the number of the step that first got these answers."""
-        kept = self._answers.setdefault(_answers(calls), _Kept(self._number))
+    def _kind_of(self, asked: str, calls: tuple[CallRecord, ...], number: int) -> int:
+        for step in self._kinds.get(asked, ()):
+            if _same(step.calls, calls):
+                return step.kind
+        return number
+
+    def _brought(self, answers: str, number: int) -> int:
+        kept = self._answers.get(answers)
+        if kept is None:
+            kept = self._answers[answers] = _Kept(number)
         kept.steps += 1
         return kept.first
 
     def _remember(self, step: Step) -> None:
         self.kept.append(step)
+        counts = self._calls
         for call in step.calls:
-            seen = self._calls.get(call.call)
-            if seen is None:
-                seen = self._calls[call.call] = deque(maxlen=self._keep)
-            seen.append((step.number, call))
+            counts[call.call] = counts.get(call.call, 0) + 1
         if len(self.kept) > self._keep:
             self._forget(self.kept.popleft())
 
     def _forget(self, step: Step) -> None:
-        key = "+".join(sorted({c.call for c in step.calls}))
-        known = [kept for kept in self._kinds.get(key, ()) if kept.number != step.number]
-        if known:
-            self._kinds[key] = known
-        else:
-            self._kinds.pop(key, None)
-        answers = _answers(step.calls)
-        self._answers[answers].steps -= 1
-        if not self._answers[answers].steps:
-            del self._answers[answers]
+        same = self._kinds[step.asked]
+        same.pop(0)
+        if not same:
+            del self._kinds[step.asked]
+        kept = self._answers[step.answers]
+        kept.steps -= 1
+        if not kept.steps:
+            del self._answers[step.answers]
         for call in step.calls:
-            seen = self._calls.get(call.call)
-            while seen and seen[0][0] <= step.number:
-                seen.popleft()
-            if not seen:
-                self._calls.pop(call.call, None)
+            self._calls[call.call] -= 1
+            if not self._calls[call.call]:
+                del self._calls[call.call]
+
+    def count(self, call: CallRecord) -> int:
+        """Return how often `call` was made, whatever it answered."""
+        return self._calls.get(call.call, 0)
 
     def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:
         """Return where `call` was made with the same answer, oldest first, one a step; another
         answer in between ends the search.
         """
         found: list[tuple[int, CallRecord]] = []
-        for number, earlier in reversed(self._calls.get(call.call, ())):
-            if not call.answers_like(earlier):
+        for step in reversed(self.kept):
+            same = next((c for c in reversed(step.calls) if c.call == call.call), None)
+            if same is not None and not call.answers_like(same):
                 break
-            if not found or found[-1][0] != number:
-                found.append((number, earlier))
+            if same is not None:
+                found.append((step.number, same))
         return found[::-1]
 
     def since(self, number: int) -> Iterator[Step]:
@@ -186,10 +205,8 @@ class Steps:
             yield step
 
 
-def _answers(calls: tuple[CallRecord, ...]) -> str:
-    if len(calls) == 1:
-        return answer_key(calls[0])
-    return "\n\n".join(sorted({answer_key(call) for call in calls}))
+def _set_of(fingerprints: Iterable[str]) -> str:
+    return "+".join(sorted(set(fingerprints)))
 
 
 def _same(earlier: tuple[CallRecord, ...], later: tuple[CallRecord, ...]) -> bool:
