@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trimtab_replay.results import Decision, Note, Replayed, Step
-from trimtab_replay.terminal import Screen, fit, wrap
+from trimtab_replay.terminal import Screen, cells, fit, wrap
 from trimtab_replay.turns import TurnState, states
 
 _MARKS = {
@@ -36,7 +36,8 @@ def _head(replayed: Replayed, screen: Screen) -> None:
     count = len(replayed.decisions)
     said = f"{count} nudge{'' if count == 1 else 's'}" if count else "quiet"
     facts = f"  {replayed.reader}, {replayed.calls} calls, {replayed.turns} turns, {said}"
-    identity = fit(replayed.id, max(12, screen.width - len(facts)))
+    facts = fit(facts, 2 * screen.width // 3)
+    identity = fit(replayed.id, screen.width - cells(facts))
     screen.say(screen.paint(identity, "bold") + screen.paint(facts, "dim"))
 
 
@@ -82,8 +83,9 @@ def _call(decision: Decision, step: Step | None, screen: Screen) -> None:
 
 
 def _decision(decision: Decision, screen: Screen) -> None:
-    name = screen.paint(fit(decision.provider, 60), "bold", "yellow")
-    screen.say(f"{_INDENT * 2}{name}  {screen.paint(', '.join(_how(decision)), 'dim')}")
+    name = fit(decision.provider, screen.width // 2)
+    how = fit(", ".join(_how(decision)), screen.width - cells(name) - 3 * len(_INDENT))
+    screen.say(f"{_INDENT * 2}{screen.paint(name, 'bold', 'yellow')}  {screen.paint(how, 'dim')}")
     width = screen.width - 3 * len(_INDENT)
     for line in wrap(decision.reason or "", width):
         screen.say(_INDENT * 3 + screen.paint(line, "dim"))
