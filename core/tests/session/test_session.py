@@ -200,6 +200,18 @@ def test_records_of_your_own_come_back_where_they_are_named() -> None:
         Session.restore(text)
 
 
+@pytest.mark.parametrize("record", [Note("a"), ToolInvoked(tool="t", result="r")])
+def test_reducers_go_on_after_a_restore(record: Any) -> None:
+    session, kind = Session(), type(record)
+    session.register(kind, keep_last(2))
+    session.dispatch(record)
+    again = Session.restore(session.snapshot(), types=(Note,), reducers={kind: keep_last(2)})
+    for _ in range(3):
+        again.dispatch(record)
+
+    assert len(again[kind]) == 2
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", '{"version": 2}', '{"version": 1}', '{"version": 1, "slices": 3, "runs": 1}'],

@@ -241,12 +241,18 @@ class Session:
 
     @classmethod
     def restore(
-        cls, text: str, *, clock: Clock = SYSTEM_CLOCK, types: Iterable[type[Any]] = ()
+        cls,
+        text: str,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        types: Iterable[type[Any]] = (),
+        reducers: Mapping[type[Any], Reducer] | None = None,
     ) -> Session:
         """Return the session that `text` describes; resume its runs with `open_run`.
 
         Args:
             types: record types of your own that the session held.
+            reducers: those that were registered; a snapshot does not hold functions.
 
         Raises:
             SnapshotError: the text is damaged, of another version, or holds an unknown type.
@@ -255,9 +261,11 @@ class Session:
 
         saved = load(text, types)
         session = cls(clock=clock, keep=saved.keep)
+        for kind, reducer in (reducers or {}).items():
+            session.register(kind, reducer)
         for kind, items in saved.slices.items():
-            whole = kind is ToolInvoked
-            session._slices[kind] = ToolLog(saved.keep, items) if whole else Slice(items)
+            digests = kind is ToolInvoked and kind not in session._reducers
+            session._slices[kind] = ToolLog(saved.keep, items) if digests else Slice(items)
         session._states = {
             state["run_id"]: RunState.from_state(state, lock=session.lock) for state in saved.states
         }
