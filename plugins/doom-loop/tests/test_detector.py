@@ -24,17 +24,17 @@ def test_the_options_are_the_specifications():
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "what"),
     [
-        {"similarity_threshold": 1.5},
-        {"window_size": 0},
-        {"max_repetitions": 1},
-        {"texts": {4: "x"}},
-        {"texts": {1: "{nonsense}"}},
+        ({"similarity_threshold": 1.5}, "similarity_threshold"),
+        ({"window_size": 0}, "window_size"),
+        ({"max_repetitions": 1}, "max_repetitions"),
+        ({"texts": {4: "x"}}, "level 4"),
+        ({"texts": {1: "{nonsense}"}}, "'nonsense'; there are"),
     ],
 )
-def test_options_out_of_bounds_are_refused(options):
-    with pytest.raises(ValueError):
+def test_options_out_of_bounds_are_refused(options, what):
+    with pytest.raises(ValueError, match=what):
         DoomLoopDetector(**options)
 
 

@@ -217,9 +217,11 @@ def test_the_same_sentence_in_every_response_is_told():
     [
         "Let me think about the word. ",
         "I will now review the loader and check that every option has a default before the next. ",
-        "First I read the report, then I compare the two tables, and where they differ I note the "
-        "row, its number and the two values; when all rows are done I write down the sum, and "
-        "then I begin with the next pair of tables, as the report asks me to do. ",
+        (
+            "First I read the report, then I compare the tables, and where they differ I note the "
+            "row, its number and the two values; when all rows are done I write down the sum, and "
+            "then I begin with the next pair of tables, as the report asks me to do. "
+        ),
     ],
 )
 def test_chanting_is_told(passage):

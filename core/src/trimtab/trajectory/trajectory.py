@@ -17,7 +17,7 @@ from trimtab.session.events import (
     UserMessage,
 )
 from trimtab.trajectory.profiles import ToolProfiles
-from trimtab.trajectory.projection import Projection
+from trimtab.trajectory.projection import BaseProjection, Projection
 from trimtab.trajectory.records import (
     CallRecord,
     MessageRecord,
@@ -31,6 +31,7 @@ from trimtab.trajectory.records import (
 KEPT = 64
 """How many calls, and how many turns, are kept; older ones leave, their counts stay."""
 
+_HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
 _TOOLS_KEPT = 256
 _BATCH_KEPT_WHOLE = 8
 _COUNTERS = (
@@ -62,6 +63,8 @@ class Trajectory:
         self.faults: dict[str, str] = {}
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
         self._projections: dict[str, Projection] = {}
+        self._hearers: dict[str, tuple[tuple[str, Callable[..., None]], ...]] = {}
+        self._listen()
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
         self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
@@ -161,19 +164,32 @@ class Trajectory:
                 if name in self._waiting:
                     projection.load_state(self._waiting.pop(name))
                 self._projections[name] = projection
+                self._listen()
             return self._projections[name]
 
     def projection(self, name: str) -> Projection | None:
         """Return what is fed under `name`, None where nothing is."""
         return self._projections.get(name)
 
-    def _feed(self, tell: Callable[[Projection], None]) -> None:
-        for name, projection in tuple(self._projections.items()):
+    def _listen(self) -> None:
+        """Work out who hears what: a method that a projection inherits does nothing."""
+        self._hearers = {
+            hook: tuple(
+                (name, getattr(projection, hook))
+                for name, projection in self._projections.items()
+                if getattr(type(projection), hook, None) is not getattr(BaseProjection, hook)
+            )
+            for hook in _HOOKS
+        }
+
+    def _feed(self, hook: str, *facts: Any) -> None:
+        for name, hear in self._hearers[hook]:
             try:
-                tell(projection)
+                hear(*facts)
             except Exception as error:  # noqa: BLE001  a provider's fault must not stop the run
                 self.faults[name] = f"{type(error).__name__}: {error}"
-                del self._projections[name]
+                self._projections.pop(name, None)
+                self._listen()
 
     # Events ------------------------------------------------------------------------------------
 
@@ -186,7 +202,7 @@ class Trajectory:
         elif isinstance(event, UserMessage):
             self._user_spoke(event)
         elif isinstance(event, CompactionHappened):
-            self._feed(lambda projection: projection.compacted())
+            self._feed("compacted")
 
     def _ended(self, event: ToolInvoked) -> None:
         if event.caller is Caller.HARNESS:
@@ -198,8 +214,7 @@ class Trajectory:
         self._count(call.tool)
         if len(self._open) < KEPT:
             self._open.append(call)
-        if self._projections:
-            self._feed(lambda projection: projection.call_ended(call, event))
+        self._feed("call_ended", call, event)
 
     def _count(self, tool: str) -> None:
         frequency = self._frequency
@@ -211,14 +226,13 @@ class Trajectory:
         self.close_turn()
         if event.text or event.reasoning:
             text = TextRecord(event.text, event.reasoning, bool(event.tool_calls))
-            self._feed(lambda projection: projection.responded(text))
+            self._feed("responded", text)
 
     def _user_spoke(self, event: UserMessage) -> None:
         self.close_turn()
         if not event.notification:
             self._consecutive_errors = self._repeats = self._unchanged_answers = 0
-        message = MessageRecord(event.text, event.notification)
-        self._feed(lambda projection: projection.user_spoke(message))
+        self._feed("user_spoke", MessageRecord(event.text, event.notification))
 
     def close_turn(self) -> None:
         """Close the open turn, if there is one: its calls are a whole batch now."""
@@ -231,8 +245,7 @@ class Trajectory:
             if turn.key:
                 self._note_step(turn)
             self._closed.append(turn)
-            if self._projections:
-                self._feed(lambda projection: projection.turn_closed(turn))
+            self._feed("turn_closed", turn)
 
     def _note_step(self, turn: TurnRecord) -> None:
         asked = turn.asked

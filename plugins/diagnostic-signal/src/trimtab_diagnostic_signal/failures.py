@@ -69,6 +69,10 @@ def operation_of(call: CallRecord) -> str:
     return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
 
 
+def _succeeded(call: CallRecord) -> bool:
+    return not call.failed and call.outcome is not Outcome.INTERRUPTED
+
+
 class FailureProjection(BaseProjection):
     """What fails again and again.
 
@@ -90,16 +94,16 @@ class FailureProjection(BaseProjection):
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Count the turn's failures, after what its successes end."""
-        calls = [call for call in turn.asked if call.outcome is not Outcome.INTERRUPTED]
-        if not calls:
-            return
-        self._turn += 1
-        failing = [call for call in calls if call.failed]
-        fine = [call for call in calls if not call.failed]
-        self._note_row(failing, fine)
-        if self._failures and fine:
+        failing = [call for call in turn.asked if call.failed]
+        fine = [call for call in turn.asked if _succeeded(call)]
+        if failing or fine:
+            self._turn += 1
+            self.failure = None
+            self._note_row(failing, fine)
+        if fine and self._failures:
             self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
-        self.failure = max(self._count(failing), key=lambda f: f.times) if failing else None
+        if failing:
+            self.failure = max(self._count(failing), key=lambda failure: failure.times)
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
         if fine or any(is_wait(call) for call in failing):

@@ -79,23 +79,24 @@ class LoopProjection(BaseProjection):
         """Judge the turn's step."""
         if len(turn.calls) != len(turn.asked):
             self._interfered()
-        before = self._steps.kept[-1] if self._steps.kept else None
+        kept = self._steps.kept
+        before = kept[-1].brought if kept else None
         step = self._steps.add(turn)
         if step is None:
             return
-        self._streak = self._streak + 1 if before and before.brought == step.brought else 1
         self._turns = turn.number + 1
+        self._streak = self._streak + 1 if before == step.brought else 1
         rejected = self._rejections.take(step.calls)
-        self.loop = self._named(self._find() or rejected)
+        found = self._find(step) or rejected
+        self.loop = self._named(found) if found else None
 
-    def _find(self) -> Loop | None:
-        step = self._steps.kept[-1]
+    def _find(self, step: Step) -> Loop | None:
         if len(step.calls) >= self._limits.times:
             found = find_duplicates(step, self._limits.times)
             if found is not None:
                 return found
-        if step.news and step.fresh and len(step.calls) == 1:
-            return None
+        if step.brought == step.number == step.kind and len(step.calls) == 1:
+            return None  # nothing of it was there before
         return self._find_repeats(step) or self._find_near_repeats(step)
 
     def _find_repeats(self, step: Step) -> Loop | None:
@@ -114,11 +115,9 @@ class LoopProjection(BaseProjection):
             found = find_like_rounds(steps, limits.longest, limits.times, limits.similarity)
         return found or find_same_answer(steps, self._streak, limits.times, limits.similarity)
 
-    def _named(self, found: Loop | None) -> Loop | None:
+    def _named(self, found: Loop) -> Loop:
         """Return `found` under the name that the loop had one turn before, if it is the same."""
         before = self.loop
-        if found is None:
-            return None
         found = attrs.evolve(found, turn=self._turns)
         if before is None or not before.members & found.members:
             return found

@@ -109,7 +109,7 @@ class _Kept:
     """Answers that were got: by which step first, by how many of the kept steps."""
 
     first: int
-    steps: int = 0
+    steps: int = 1
 
 
 class Steps:
@@ -139,22 +139,21 @@ class Steps:
         self._number += 1
         asked = turn.key if calls is turn.asked else _set_of({call.call for call in calls})
         answers = answer_key(calls[0]) if len(calls) == 1 else _set_of(map(answer_key, calls))
-        kind = self._kind_of(asked, calls, number)
+        known = self._kinds.get(asked)
+        kind = number if known is None else _kind_among(known, calls, number)
         step = Step(number, kind, self._brought(answers, number), calls, turn, asked, answers)
-        self._kinds.setdefault(asked, []).append(step)
+        if known is None:
+            self._kinds[asked] = [step]
+        else:
+            known.append(step)
         self._remember(step)
         return step
-
-    def _kind_of(self, asked: str, calls: tuple[CallRecord, ...], number: int) -> int:
-        for step in self._kinds.get(asked, ()):
-            if _same(step.calls, calls):
-                return step.kind
-        return number
 
     def _brought(self, answers: str, number: int) -> int:
         kept = self._answers.get(answers)
         if kept is None:
-            kept = self._answers[answers] = _Kept(number)
+            self._answers[answers] = _Kept(number)
+            return number
         kept.steps += 1
         return kept.first
 
@@ -168,17 +167,19 @@ class Steps:
 
     def _forget(self, step: Step) -> None:
         same = self._kinds[step.asked]
-        same.pop(0)
-        if not same:
+        if len(same) > 1:
+            same.pop(0)
+        else:
             del self._kinds[step.asked]
         kept = self._answers[step.answers]
-        kept.steps -= 1
-        if not kept.steps:
+        if kept.steps > 1:
+            kept.steps -= 1
+        else:
             del self._answers[step.answers]
         for call in step.calls:
-            self._calls[call.call] -= 1
-            if not self._calls[call.call]:
-                del self._calls[call.call]
+            count = self._calls.pop(call.call)
+            if count > 1:
+                self._calls[call.call] = count - 1
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
@@ -203,6 +204,13 @@ class Steps:
             if step.number < number:
                 return
             yield step
+
+
+def _kind_among(known: Iterable[Step], calls: tuple[CallRecord, ...], number: int) -> int:
+    for step in known:
+        if _same(step.calls, calls):
+            return step.kind
+    return number
 
 
 def _set_of(fingerprints: Iterable[str]) -> str:
