@@ -1,104 +1,141 @@
-"""Calls with a limit: an overdue provider is left behind, the next one gets a fresh thread."""
+"""Calls with a limit: an overdue provider is left behind, the next one gets a fresh thread.
+
+Threads hand work to each other by bare locks, and a whole batch at once: this stands on the way
+of every tool call, where a future for each provider costs more than the provider.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, TimeoutError as FutureTimeout
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from threading import Lock, Thread
+from typing import Generic, TypeVar
+
+import attrs
 
 T = TypeVar("T")
-_Job = tuple[Callable[[], Any], "Future[Any]"]
+TICKS = 4
 
 
 class Overdue(TimeoutError):
     """A provider took longer than its limit."""
 
 
+@attrs.frozen
+class Done(Generic[T]):
+    """What became of one job: a value, or the error that it raised; and how long it took."""
+
+    value: T | None
+    error: BaseException | None = None
+    seconds: float = 0.0
+
+    def result(self) -> T | None:
+        """Return the value or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
 class Worker:
-    """One daemon thread that does one job at a time.
+    """One daemon thread that does the jobs of one caller at a time.
 
-    A thread can't be ended from outside: after a job that is overdue the worker is retired, so
-    that its thread ends with that job, and another one serves the jobs that follow.
-    """
-
-    def __init__(self) -> None:
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread: Thread | None = None
-
-    def call(self, job: Callable[[], T], limit: float) -> T:
-        """Return what `job` returns, or raise what it raises.
-
-        Raises:
-            Overdue: it took longer than `limit` seconds.
-        """
-        return Batch(self, [job], limit).take()
-
-    def post(self, job: Callable[[], T]) -> Future[T]:
-        """Let the thread do `job` after those that it has already."""
-        future: Future[T] = Future()
-        self._queue().put((job, future))
-        return future
-
-    def retire(self) -> None:
-        """Let the thread end once it is free; the next call starts another."""
-        if self._thread is not None:
-            self._jobs.put(None)
-            self._thread = None
-
-    def _queue(self) -> SimpleQueue[_Job | None]:
-        if self._thread is None:
-            self._jobs = SimpleQueue()
-            self._thread = Thread(
-                target=_work, args=(self._jobs,), name="trimtab-provider", daemon=True
-            )
-            self._thread.start()
-        return self._jobs
-
-
-class Batch(Generic[T]):
-    """Jobs posted together, so that their results cost one change of threads, not one each.
+    A thread can't be ended from outside: after a job that is overdue the worker takes another
+    one, and the old one ends with that job.
 
     Args:
-        limit: seconds for each job, from the end of the one before it.
+        monotonic: tells the seconds that jobs take, for the record.
     """
 
-    def __init__(self, worker: Worker, jobs: Iterable[Callable[[], T]], limit: float) -> None:
-        self._worker = worker
-        self._limit = limit
-        self._waiting = deque((job, worker.post(job)) for job in jobs)
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._inbox: _Inbox | None = None
 
-    def take(self) -> T:
-        """Return what the next job returns, or raise what it raises.
+    def run(self, jobs: Sequence[Callable[[], T]], limit: float) -> list[Done[T]]:
+        """Do `jobs` in order; return what became of each, `Overdue` for those left behind.
 
-        Raises:
-            Overdue: it took longer than the limit; those behind it go to another thread.
+        Args:
+            limit: seconds for each job; noticed at most a quarter later.
         """
-        _, future = self._waiting.popleft()
+        done: list[Done[T]] = []
+        while len(done) < len(jobs):
+            batch = _Batch(jobs[len(done) :], self._monotonic)
+            self._post(batch)
+            done += batch.wait(limit)
+            if len(done) < len(jobs):
+                self.retire()
+                done.append(Done(None, Overdue(f"no answer within {limit:g} s"), limit))
+        return done
+
+    def retire(self) -> None:
+        """Let the thread end once it is free; the next job starts another."""
+        if self._inbox is not None:
+            self._inbox.put(None)
+            self._inbox = None
+
+    def _post(self, batch: _Batch[T]) -> None:
+        if self._inbox is None:
+            self._inbox = _Inbox()
+            Thread(target=_serve, args=(self._inbox,), name="trimtab-provider", daemon=True).start()
+        self._inbox.put(batch)
+
+
+class _Batch(Generic[T]):
+    """Jobs for one thread, and what has become of them so far."""
+
+    def __init__(self, jobs: Sequence[Callable[[], T]], monotonic: Callable[[], float]) -> None:
+        self._jobs = jobs
+        self._monotonic = monotonic
+        self._done: list[Done[T]] = []
+        self._left_behind = False
+        self._mutex = Lock()
+        self._finished = Lock()
+        self._finished.acquire()
+
+    def work(self) -> None:
+        """Do the jobs; on the worker's thread."""
+        for job in self._jobs:
+            done = self._one(job)
+            with self._mutex:
+                if self._left_behind:
+                    return
+                self._done.append(done)
+        self._finished.release()
+
+    def _one(self, job: Callable[[], T]) -> Done[T]:
+        began = self._monotonic()
         try:
-            return future.result(self._limit)
-        except FutureTimeout:
-            if future.done():
-                raise
-            self._worker.retire()
-            self._post_again()
-            raise Overdue(f"no answer within {self._limit:g} s") from None
-
-    def _post_again(self) -> None:
-        self._waiting = deque(
-            (job, self._worker.post(job) if future.cancel() else future)
-            for job, future in self._waiting
-        )
-
-
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
-    while (item := jobs.get()) is not None:
-        job, future = item
-        if not future.set_running_or_notify_cancel():
-            continue
-        try:
-            future.set_result(job())
+            return Done(job(), None, self._monotonic() - began)
         except BaseException as error:  # handed to the caller, who decides
-            future.set_exception(error)
+            return Done(None, error)
+
+    def wait(self, limit: float) -> list[Done[T]]:
+        """Return what the jobs came to; without the first that is overdue and those behind it."""
+        ticks, seen = 0, 0
+        while not self._finished.acquire(timeout=limit / TICKS):
+            with self._mutex:
+                ticks, seen = (ticks + 1 if len(self._done) == seen else 1), len(self._done)
+                if ticks >= TICKS and seen < len(self._jobs):
+                    self._left_behind = True
+                    return self._done
+        return self._done
+
+
+class _Inbox:
+    """Hands one batch at a time to a thread; None ends it."""
+
+    def __init__(self) -> None:
+        self._batch: _Batch[object] | None = None
+        self._filled = Lock()
+        self._filled.acquire()
+
+    def put(self, batch: _Batch[T] | None) -> None:
+        self._batch = batch  # type: ignore[assignment]
+        self._filled.release()
+
+    def get(self) -> _Batch[object] | None:
+        self._filled.acquire()
+        return self._batch
+
+
+def _serve(inbox: _Inbox) -> None:
+    while (batch := inbox.get()) is not None:
+        batch.work()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,7 @@ from trimtab.text import shorten
 if TYPE_CHECKING:
     from trimtab.guidance.types import GuidanceContext
     from trimtab.plugins.runtime import Answer, GuideEntry
-    from trimtab.plugins.workers import Batch, Worker
+    from trimtab.plugins.workers import Done, Worker
     from trimtab.session.run import Run
 
 T = TypeVar("T")
@@ -38,29 +38,14 @@ class Caller:
         Args:
             limit: seconds per provider, on a worker thread; None calls them right here.
         """
-        if limit is None:
-            return self._guides(entries, context, None)
-        from trimtab.plugins.workers import Batch
-
-        worker = self._hired()
-        jobs = [partial(entry.ask, context) for entry in entries]
-        try:
-            return self._guides(entries, context, Batch(worker, jobs, limit))
-        finally:
-            self._idle.append(worker)
-
-    def _guides(
-        self,
-        entries: Iterable[GuideEntry],
-        context: GuidanceContext,
-        batch: Batch[Answer] | None,
-    ) -> list[tuple[GuideEntry, Answer]]:
+        if limit is not None:
+            return self._limited_guides(entries, context, limit)
         said: list[tuple[GuideEntry, Answer]] = []
         monotonic, faults = self._monotonic, self._run.state.faults
         began = monotonic()
         for entry in entries:
             try:
-                value = entry.ask(context) if batch is None else batch.take()
+                value = entry.ask(context)
             except (Exception, SystemExit) as error:
                 self.fault(entry.source, entry.hook, error)
                 began = monotonic()
@@ -69,6 +54,23 @@ class Caller:
             if faults or ended - began > SLOW_SECONDS:
                 self._went_well(entry.source, entry.hook, ended - began)
             began = ended
+            if value is not None:
+                said.append((entry, value))
+        return said
+
+    def _limited_guides(
+        self, entries: Sequence[GuideEntry], context: GuidanceContext, limit: float
+    ) -> list[tuple[GuideEntry, Answer]]:
+        said: list[tuple[GuideEntry, Answer]] = []
+        jobs = [partial(entry.ask, context) for entry in entries]
+        for entry, done in zip(entries, self._on_a_thread(jobs, limit), strict=True):
+            try:
+                value = done.result()
+            except (Exception, SystemExit) as error:
+                self.fault(entry.source, entry.hook, error)
+                continue
+            if self._run.state.faults or done.seconds > SLOW_SECONDS:
+                self._went_well(entry.source, entry.hook, done.seconds)
             if value is not None:
                 said.append((entry, value))
         return said
@@ -91,21 +93,20 @@ class Caller:
             self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
         self._run.state.faults.pop(fault_key(source), None)
 
-    def _limited(self, ask: Callable[[Any], T], context: Any, limit: float) -> T:
-        worker = self._hired()
-        try:
-            return worker.call(partial(ask, context), limit)
-        finally:
-            self._idle.append(worker)
+    def _limited(self, ask: Callable[[Any], T], context: Any, limit: float) -> T | None:
+        return self._on_a_thread([partial(ask, context)], limit)[0].result()
 
-    def _hired(self) -> Worker:
-        """Return a worker for one caller alone: nobody waits behind another's slow provider."""
+    def _on_a_thread(self, jobs: Sequence[Callable[[], T]], limit: float) -> list[Done[T]]:
+        """Do `jobs` on a thread for this caller alone: nobody waits behind another's provider."""
         try:
-            return self._idle.pop()
+            worker = self._idle.pop()
         except IndexError:
             from trimtab.plugins.workers import Worker
 
-            return Worker()
+            worker = Worker(self._monotonic)
+        done = worker.run(jobs, limit)
+        self._idle.append(worker)
+        return done
 
     def fault(self, source: Source, hook: str, error: BaseException) -> None:
         """Record a fault; a soft provider leaves the table after three in a row."""
