@@ -335,10 +335,15 @@ class Run:
 
         return await asyncio.to_thread(self.check_completion, **stop)
 
-    def render(self, *params: Any) -> RenderedPrompt[Any]:
-        """Return the prompt, rendered, with PRE_RENDER guidance as its last section."""
+    def render(self, *params: Any, limit: float | None = None) -> RenderedPrompt[Any]:
+        """Return the prompt, rendered, with PRE_RENDER guidance as its last section.
+
+        Args:
+            params: as for `Prompt.render`.
+            limit: as for `guide`.
+        """
         rendered = self.prompt.render(*params)
-        batch = self.guide(DecisionPoint.PRE_RENDER)
+        batch = self.guide(DecisionPoint.PRE_RENDER, limit=limit)
         if batch:
             rendered = attrs.evolve(rendered, text=f"{rendered.text}\n\n{batch.text}")
         self.rendered = rendered
