@@ -152,6 +152,15 @@ def test_a_call_that_is_told_twice_counts_once(guided, session, told, reporter):
     assert len(session[ToolInvoked]) == 1
 
 
+def test_an_id_that_comes_again_is_a_call_of_its_own(guided, session, told):
+    hooks = guided()
+    for _ in range(2):
+        for payload in (told.pre(call_id="a"), told.post(call_id="a"), told.batch(("a", "done"))):
+            hooks.answer(payload)
+
+    assert outcomes(session) == [("Bash", Outcome.OK)] * 2
+
+
 def test_notifications_of_the_program_are_no_requests(guided, session, told):
     hooks = guided()
     hooks.answer(told.event("UserPromptSubmit", prompt="Fix it."))

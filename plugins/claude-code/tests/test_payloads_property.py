@@ -2,8 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from trimtab import Prompt, Session
 from trimtab_claude_code.hooks import EVENTS, ClaudeCodeHooks
@@ -54,7 +53,7 @@ PAYLOAD = (
 
 
 @given(st.lists(PAYLOAD, max_size=12))
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_any_payloads_are_answered(payloads):
     hooks = ClaudeCodeHooks(Session(), Prompt("test", "main", config=None))
 

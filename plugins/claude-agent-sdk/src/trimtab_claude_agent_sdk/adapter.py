@@ -101,7 +101,9 @@ class ClaudeAgentSDKAdapter:
         conversation_id = config.resume or str(uuid.uuid4())
         run = _opened(guide, conversation_id)
         try:
-            rendered: RenderedPrompt[Output] = await asyncio.to_thread(run.render)
+            rendered: RenderedPrompt[Output] = await asyncio.to_thread(
+                run.render, limit=config.provider_seconds
+            )
             options = self._options(guide, run, rendered, conversation_id, heartbeat)
 
             def used(usage: Usage) -> None:

@@ -10,7 +10,7 @@ from trimtab_claude_code.hooks.payload import Payload
 from trimtab_claude_code.hooks.results import failure, readable, unreported
 
 if TYPE_CHECKING:
-    from trimtab import Prompt, Run, TaskCompletionChecker, ToolInvoked
+    from trimtab import Prompt, Run, TaskCompletionChecker
 
 STRUCTURED_OUTPUT = "StructuredOutput"
 """The tool by which the program takes the final answer where it was given a schema."""
@@ -58,7 +58,7 @@ class Agent:
 
     def finished(self, call: Payload) -> bool:
         """A call succeeded or failed; return whether that is news."""
-        if self._record_of(call):
+        if call.call_id not in self.run.state.running and self._has_ended(call):
             return False
         error = call.text("error") if "error" in call.raw else None
         outcome = Outcome.OK if error is None else failure(error, interrupted=call.interrupted)
@@ -71,6 +71,7 @@ class Agent:
     def unreported(self, calls: tuple[Payload, ...]) -> bool:
         """Record those calls of a batch that no other event told; return whether there were any."""
         known = {call.call_id for call in self.run.recent_tool_calls(max(_RECENT, 2 * len(calls)))}
+        known -= self.run.state.running.keys()
         missed = [call for call in calls if call.call_id not in known]
         for call in missed:
             result = readable(call.response)
@@ -128,9 +129,8 @@ class Agent:
         """Return the feedback that is due."""
         return self.run.feedback(limit=self._limit)
 
-    def _record_of(self, call: Payload) -> ToolInvoked | None:
-        recent = self.run.recent_tool_calls(_RECENT)
-        return next((ended for ended in recent if ended.call_id == call.call_id), None)
+    def _has_ended(self, call: Payload) -> bool:
+        return any(each.call_id == call.call_id for each in self.run.recent_tool_calls(_RECENT))
 
     def _record(
         self, call: Payload, result: Any, outcome: Outcome, evidence: Evidence, error: str | None

@@ -1,0 +1,44 @@
+"""A clock that can be set back to relive what a journal tells."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from trimtab import SYSTEM_CLOCK, Clock
+from trimtab_claude_code.state.journal import Moment
+
+
+class ReplayClock:
+    """Shows a recorded moment while one is set, else the real time, which never goes back.
+
+    Args:
+        clock: the real one.
+    """
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
+        self._moment: Moment | None = None
+        self._ahead = 0.0
+
+    def now(self) -> datetime:
+        return self._moment.at if self._moment else self._clock.now()
+
+    def monotonic(self) -> float:
+        if self._moment:
+            return self._moment.seconds
+        return self._clock.monotonic() + self._ahead
+
+    def moment(self) -> Moment:
+        """Return the time in both senses."""
+        return Moment(self.now(), self.monotonic())
+
+    def show(self, moment: Moment) -> None:
+        """Show a recorded moment until `go_on`; the machine may have been restarted since."""
+        latest = self._moment.seconds if self._moment else moment.seconds
+        self._moment = Moment(moment.at, max(moment.seconds, latest))
+
+    def go_on(self) -> None:
+        """Show the real time again, from the last recorded moment on."""
+        if self._moment:
+            self._ahead = max(0.0, self._moment.seconds - self._clock.monotonic())
+        self._moment = None
