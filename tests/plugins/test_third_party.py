@@ -28,6 +28,13 @@ def test_it_is_listed_shown_explained_and_loads(with_breather):
     assert [done.returncode for done in (listed, explained, doctored)] == [0, 0, 0]
 
 
+def test_doctor_loads_all_that_is_installed(with_breather):
+    done = with_breather.run("-m", "trimtab", "plugins", "doctor", "--all", "--json")
+
+    assert json.loads(done.stdout)["valid"] == ["acme-breather:breather"]
+    assert done.returncode == 0
+
+
 def test_installed_and_not_named_it_changes_nothing(with_breather):
     (with_breather.work / "empty.toml").write_text("")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print_anything() -> None:
     """Let no character that the terminal's encoding lacks stop a listing."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 

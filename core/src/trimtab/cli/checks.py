@@ -74,13 +74,12 @@ def to_load(names: Sequence[str], inventory: Inventory) -> tuple[Entry, ...]:
     return tuple(dict.fromkeys(entry for name in names for entry in named(name, inventory)))
 
 
-def from_loading(entries: Sequence[Entry], timeout: float) -> Iterator[Problem]:
-    """Load each entry in a process of its own and yield what is wrong with it.
+def load_fault(entry: Entry, timeout: float) -> Problem | None:
+    """Load an entry in a process of its own and say what is wrong with it.
 
     Args:
-        timeout: seconds for each.
+        timeout: seconds that it may take.
     """
-    for entry in entries:
-        what = probe(entry, timeout)
-        if what:
-            yield _about(entry, what, "repair or replace the package; no prompt can name it now")
+    what = probe(entry, timeout)
+    remedy = "repair or replace the package; what names it fails until then"
+    return _about(entry, what, remedy) if what else None

@@ -17,6 +17,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="load these, each in a process of its own"
     )
+    parser.add_argument("--all", action="store_true", help="load everything installed")
     parser.add_argument(
         "--timeout", type=float, default=_SECONDS, help="seconds that loading may take (30)"
     )
@@ -27,27 +28,28 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """Report problems; 1 where there is one that is not harmless."""
-    from trimtab.cli.checks import from_loading, from_metadata, from_setup, to_load
+    from trimtab.cli.checks import from_metadata, from_setup, load_fault, to_load
 
     inventory = discover()
     problems = [*inventory.problems, *from_metadata(inventory), *from_setup(options.config)]
-    loaded = to_load(options.names, inventory)
-    problems += from_loading(loaded, options.timeout)
+    loaded = inventory.entries if options.all else to_load(options.names, inventory)
+    verdicts = {entry: load_fault(entry, options.timeout) for entry in loaded}
+    problems += filter(None, verdicts.values())
+    valid = [entry for entry, fault in verdicts.items() if fault is None]
     if options.json:
-        say_json({"problems": [problem_json(problem) for problem in problems]})
+        names = [entry.full_name for entry in valid]
+        say_json({"problems": [problem_json(problem) for problem in problems], "valid": names})
     else:
-        _report(problems, loaded)
+        _report(problems, valid)
     return int(any(not problem.harmless for problem in problems))
 
 
-def _report(problems: list[Problem], loaded: tuple[Entry, ...]) -> None:
+def _report(problems: list[Problem], valid: list[Entry]) -> None:
     for problem in problems:
         say(f"{problem.distribution}: {'(harmless) ' * problem.harmless}{problem.what}")
         say(f"  where: {problem.where}")
         say(f"  do: {problem.remedy}")
-    troubled = {problem.distribution for problem in problems if not problem.harmless}
-    for entry in loaded:
-        if entry.distribution not in troubled:
-            say(f"{entry.full_name}: loads, and is a valid {WORDS[entry.group]}")
-    if not problems and not loaded:
+    for entry in valid:
+        say(f"{entry.full_name}: loads, and is a valid {WORDS[entry.group]}")
+    if not problems and not valid:
         say("No problem found, without importing anything.")

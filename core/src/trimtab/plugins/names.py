@@ -45,8 +45,9 @@ def message_of(error: BaseException) -> str:
 
     attrs' validators put the attribute and the value behind the message: those are left out.
     """
+    arguments = list(error.args)
     try:
-        wordy = isinstance(error, TypeError | ValueError) and len(error.args) > 1
-        return str(error.args[0] if wordy else error)
+        wordy = isinstance(error, TypeError | ValueError) and len(arguments) > 1
+        return str(arguments[0] if wordy else error)
     except Exception:  # noqa: BLE001  # the error is a stranger's object
         return ""

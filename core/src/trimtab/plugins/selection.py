@@ -38,13 +38,13 @@ def select(group: str, wanted: str, inventory: Inventory) -> Entry:
     found = matching(wanted, inventory.of(group))
     if not found:
         raise UnknownProvider(_unknown(group, wanted, inventory))
-    if len(found) > 1:
+    entry, *others = found
+    if others:
         choices = listed(entry.full_name for entry in found)
         raise AmbiguousProvider(
-            f"Several distributions offer a {WORDS[group]} {found[0].name!r}: "
-            f"write one of {choices}."
+            f"Several distributions offer a {WORDS[group]} {entry.name!r}: write one of {choices}."
         )
-    return found[0]
+    return entry
 
 
 def matching(wanted: str, entries: Iterable[Entry]) -> tuple[Entry, ...]:

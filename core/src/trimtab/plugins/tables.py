@@ -192,7 +192,7 @@ def _provider(
     keys: Mapping[str, _Types],
     place: Place,
 ) -> T:
-    table = {"use": item} if isinstance(item, str) else item
+    table: Any = {"use": item} if isinstance(item, str) else item
     if not isinstance(table, dict):
         raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")
     _check(table, keys, place)

@@ -141,7 +141,7 @@ def _points(kind: Kind, instance: Any, own: Hooks, who: str) -> frozenset[Decisi
         return frozenset()
     if own:
         return frozenset(DecisionPoint(name.removeprefix(_GUIDE)) for name in own)
-    named = _read(instance, "decision_points", who) or tuple(DecisionPoint)
+    named: Any = _read(instance, "decision_points", who) or tuple(DecisionPoint)
     try:
         points = frozenset(named)
     except TypeError:
