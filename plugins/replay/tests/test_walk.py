@@ -69,11 +69,21 @@ def test_files_nobody_knows_are_counted_in_a_folder_and_refused_by_name(tmp_path
 
 def test_a_missing_file_and_a_pipe_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    corpus, _ = read(tmp_path / "missing", tmp_path / "pipe")
+    corpus, _ = read(tmp_path / "missing", tmp_path / "pipe", tmp_path / "a\0b")
     assert [each.what for each in corpus.skipped] == [
         "no such file, or no access",
         "no regular file",
+        "no such file, or no access",
     ]
+    corpus, _ = read(tmp_path)
+    assert (corpus.other_files, corpus.skipped) == (1, [])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_without_access_is_named(tmp_path):
+    written(tmp_path, CLAUDE).chmod(0)
+    corpus, _ = read(tmp_path)
+    assert [each.what for each in corpus.skipped] == ["no such file, or no access"]
 
 
 def test_gzip_is_read_whatever_its_name(tmp_path):

@@ -10,16 +10,20 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab_replay.jsontext import mended, parse
 from trimtab_replay.recording import Skipped
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 MAX_LINE = 32 * 2**20
 MAX_DOCUMENT = 128 * 2**20
 HEAD = 64 * 2**10
+_BUFFER = 2**17
 FIRST_ROWS = 20
 MAX_NAMED = 20
 _DAMAGE = (EOFError, OSError, zlib.error)
@@ -29,6 +33,16 @@ _TELLTALE = re.compile(
     rb'"(?:role|messages|trajectory|tool_calls|parts|steps|history|turn_history|samples'
     rb'|simulations|traj|action|type)"'
 )
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip file to read through a buffer: hands out what precedes damage before it raises."""
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read1(len(view))
+        view[: len(data)] = data
+        return len(data)
 
 
 @attrs.frozen
@@ -66,11 +80,14 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first 64 KiB, unpacked; what there is of them where the file is damaged."""
+        head = bytearray()
         try:
             with self.open() as stream:
-                return stream.read1(HEAD)
+                while data := stream.read1(HEAD - len(head)):
+                    head += data
         except _DAMAGE:
-            return b""
+            pass
+        return bytes(head)
 
     @cached_property
     def first_rows(self) -> tuple[dict[str, Any], ...]:
@@ -133,11 +150,13 @@ class Source:
         if self._skipped > MAX_NAMED:
             self.report(Skipped(self.path, None, f"and {self._skipped - MAX_NAMED} places more"))
 
-    def open(self) -> io.BufferedReader | gzip.GzipFile:
+    def open(self) -> io.BufferedReader:
         """Return the file's bytes, unpacked where it is gzip."""
-        with self.file.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-        return gzip.GzipFile(self.file) if packed else self.file.open("rb")
+        stream = self.file.open("rb")
+        if stream.peek(2)[:2] != b"\x1f\x8b":
+            return stream
+        stream.close()
+        return io.BufferedReader(_Unpacked(self.file), _BUFFER)
 
     def _lines(self, skip: Callable[[str, int | None], None]) -> Iterator[tuple[int, bytes]]:
         number = 0
@@ -194,6 +213,6 @@ def _quietly_parsed(numbered: tuple[int, bytes]) -> Row | None:
         return None
 
 
-def _skip_line(stream: io.BufferedReader | gzip.GzipFile, step: int) -> None:
+def _skip_line(stream: io.BufferedReader, step: int) -> None:
     while (data := stream.readline(step)) and not data.endswith(b"\n"):
         pass

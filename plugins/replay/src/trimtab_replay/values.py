@@ -49,6 +49,8 @@ def shallow(value: Any) -> Any:
 
     What follows walks through values by recursion and must not run out of stack.
     """
+    if value is None or isinstance(value, str):
+        return value
     layer = [value]
     for _ in range(_DEEPEST):
         layer = [inner for each in layer for inner in _within(each)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def find(arguments: Iterable[str | os.PathLike[str]]) -> Iterator[Found]:
     """Yield the files that the arguments name, folders walked by name; links may form loops."""
     for argument in arguments:
         path = Path(argument)
-        if path.is_dir():
+        if stat.S_ISDIR(_mode(path)):
             yield from _walked(path, set())
         else:
             yield Found(path, str(path), named=True)
@@ -41,10 +42,18 @@ def _walked(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Found]:
     stack = [folder]
     while stack:
         path = stack.pop()
-        if not path.is_dir():
+        if not stat.S_ISDIR(_mode(path)):
             yield Found(path, str(path), named=False)
         elif _is_new(path, seen):
             stack += sorted(_listed(path), reverse=True)
+
+
+def _mode(path: Path) -> int:
+    """Return what `path` is, as `os.stat` tells it; 0 where it can't be told."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:
@@ -96,7 +105,7 @@ class Corpus:
 
     def read(self, found: Found) -> Iterator[Recording]:
         """Yield the recordings of one file. What an earlier one left unread is read first."""
-        if not found.file.is_file():
+        if not stat.S_ISREG(_mode(found.file)) or not os.access(found.file, os.R_OK):
             self._refuse(found)
             return
         source = Source(found.file, found.path, self.skipped.append)
@@ -109,11 +118,13 @@ class Corpus:
         source.finish()
 
     def _refuse(self, found: Found) -> None:
-        if found.named or found.file.is_symlink() or not found.file.exists():
-            what = "no regular file" if found.file.exists() else "no such file, or no access"
-            self.skipped.append(Skipped(found.path, None, what))
-        else:
+        mode = _mode(found.file)
+        is_other = mode != 0 and not stat.S_ISREG(mode)
+        if is_other and not found.named:
             self.other_files += 1
+            return
+        what = "no regular file" if is_other else "no such file, or no access"
+        self.skipped.append(Skipped(found.path, None, what))
 
     def _pass_over(self, found: Found, source: Source) -> None:
         if not found.named or source.has_skipped:
