@@ -1,0 +1,109 @@
+"""``trimtab report``: one file that holds all, fetches nothing and obeys no transcript."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, strategies as st
+
+from trimtab_replay.report.data import visible
+from trimtab_replay.report.page import embedded
+
+from .conftest import call
+
+EVIL = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
+LOOP = {
+    "id": EVIL,
+    "calls": [call(tool=EVIL, result=f"{EVIL}\u202e\x07", turn=n) for n in range(12)],
+}
+QUIET = {"id": "quiet", "calls": [call(turn=0), call(turn=0)]}
+
+
+@pytest.fixture
+def page(run, write_cases, tmp_path):
+    """A report of a loop and a quiet run, as text."""
+    path = tmp_path / "report.html"
+    status, printed, _ = run(
+        *("report", write_cases(LOOP, QUIET), "--enable", "repeats", "-o", path),
+        *("--title", f"Runs {EVIL}"),
+    )
+    assert (status, "2 runs" in printed) == (0, True)
+    return path.read_text()
+
+
+def data_of(page):
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1]
+    )
+
+
+def test_it_holds_each_run_with_its_turns_and_nudges(page):
+    data = data_of(page)
+    loop, quiet = data["runs"]
+
+    assert (data["calls"], loop["strip"], quiet["strip"]) == (14, "o" * 12, "p")
+    assert [nudge["call"] for nudge in loop["nudges"]] == [2, 5, 8]
+    assert quiet["nudges"] == []
+    assert data["providers"][0] | {"tokens": 0} == {
+        "name": "repeats",
+        "runs": 1,
+        "nudges": 3,
+        "first": 2,
+        "tokens": 0,
+    }
+
+
+def test_calls_around_a_nudge_are_held_whole(page):
+    held = [len(step) == 6 for step in data_of(page)["runs"][0]["steps"]]
+
+    assert held == [True] * 12
+    assert [len(step) for step in data_of(page)["runs"][1]["steps"]] == [5, 5]
+
+
+def test_text_from_transcripts_is_never_markup(page):
+    assert page.lower().count("<script") == page.lower().count("</script") == 2
+    assert "<img" not in page
+    assert data_of(page)["runs"][0]["id"] == EVIL
+    assert data_of(page)["runs"][0]["steps"][0][5] == f"{EVIL}\\u202e\\x07"
+
+
+def test_it_fetches_nothing_and_runs_only_its_own_script(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+
+    assert re.fullmatch(r"default-src 'none'; style-src '\S+'; script-src 'sha256-\S+'", policy)
+    assert re.findall(r'(?:src|href)="?(?:https?:)?//', page) == []
+
+
+def test_the_same_runs_give_the_same_file(page, run, write_cases, tmp_path):
+    again = tmp_path / "again.html"
+    arguments = ("--enable", "repeats", "-o", again, "--title", f"Runs {EVIL}", "--jobs", 2)
+    run("report", write_cases(LOOP, QUIET), *arguments)
+
+    assert again.read_text() == page
+
+
+def test_what_was_not_read_is_in_it(run, write_cases, tmp_path):
+    cases = write_cases(QUIET)
+    cases.write_text(cases.read_text() + "{torn\n")
+    path = tmp_path / "report.html"
+    status, _, _ = run("report", cases, "--enable", "repeats", "-o", path)
+
+    assert status == 1
+    assert f"{cases}:2: " in data_of(path.read_text())["skipped"][0]
+
+
+@given(st.text())
+def test_any_text_can_be_embedded_and_read_back(text):
+    told = embedded({"text": text})
+
+    assert json.loads(told) == {"text": text}
+    assert not set("<>&\u2028") & set(told)
+    assert told.isascii()
+
+
+@given(st.text())
+def test_nothing_invisible_is_left(text):
+    assert all(c.isprintable() or c in "\n\t" or ord(c) > 0x7F for c in visible(text))
+    assert not set("\u202e\u2066\u200b\x1b") & set(visible(text))
