@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Lock, Thread
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -123,15 +123,15 @@ class _Inbox:
     """Hands one batch at a time to a thread; None ends it."""
 
     def __init__(self) -> None:
-        self._batch: _Batch[object] | None = None
+        self._batch: _Batch[Any] | None = None
         self._filled = Lock()
         self._filled.acquire()
 
-    def put(self, batch: _Batch[T] | None) -> None:
-        self._batch = batch  # type: ignore[assignment]
+    def put(self, batch: _Batch[Any] | None) -> None:
+        self._batch = batch
         self._filled.release()
 
-    def get(self) -> _Batch[object] | None:
+    def get(self) -> _Batch[Any] | None:
         self._filled.acquire()
         return self._batch
 
