@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import attrs
@@ -43,7 +44,7 @@ class Nudge:
         return ClassificationResult(relevant=self.when(context))
 
     def provide(self, *, context):
-        return GuidanceInjection("nudge", self.text, category=self.category)
+        return GuidanceInjection(self.name, self.text, category=self.category)
 
 
 @attrs.frozen
@@ -133,6 +134,19 @@ def opened(session):
         return session.open_run(prompt, host=HOST, **limits)
 
     return open_run
+
+
+@pytest.fixture
+def connect():
+    """The official client for a server, closed when the test ends."""
+    openai = pytest.importorskip("openai")
+    with ExitStack() as opened:
+
+        def client(server, **options):
+            connection = {"base_url": server.base_url, "api_key": "x", "max_retries": 0}
+            return opened.enter_context(openai.OpenAI(**connection, **options))
+
+        yield client
 
 
 @attrs.frozen

@@ -300,15 +300,12 @@ def test_what_goes_wrong_with_a_call_is_told_to_the_model(way, opened, read_tool
     assert server.refusals == ()
 
 
-def test_reasoning_and_text_beside_calls_go_back_as_they_came(opened):
+def test_reasoning_and_text_beside_calls_go_back_as_they_came(opened, connect):
     script = [say(Thinking("hm"), "I look.", Call("read", {"path": "a"})), say("Done.")]
     run = opened()
     with OpenAIServer(script) as server:
-        from openai import OpenAI
-
-        with OpenAI(base_url=server.base_url, api_key="x") as client:
-            loop = GuidedLoop(client, run, model="m", settings=Settings(api="responses"))
-            loop.complete("Fix it.")
+        loop = GuidedLoop(connect(server), run, model="m", settings=Settings(api="responses"))
+        loop.complete("Fix it.")
     kinds = [item.get("type", "message") for item in server.requests[1].messages]
     first = run.session[ModelResponded].all()[0]
     assert kinds == ["message", "reasoning", "message", "function_call", "function_call_output"]
@@ -384,16 +381,13 @@ def test_nothing_is_asked_after_the_deadline(some_way, read_tool, opened):
     assert "late" in str(caught.value.messages[-1])
 
 
-def test_a_final_answer_after_the_deadline_is_taken_without_a_check(opened, never):
-    from openai import OpenAI
-
+def test_a_final_answer_after_the_deadline_is_taken_without_a_check(opened, never, connect):
     clock = ManualClock()
     run = opened(checkers=[never], deadline=Deadline(60, clock=clock))
     with OpenAIServer([say("Done.")]) as server:
-        with OpenAI(base_url=server.base_url, api_key="x") as client:
-            late = GuidedLoop(client, run, model="m").complete(
-                "Fix it.", on_chunk=lambda chunk: clock.advance(100)
-            )
+        late = GuidedLoop(connect(server), run, model="m").complete(
+            "Fix it.", on_chunk=lambda chunk: clock.advance(100)
+        )
     assert (late.text, late.checked.reason) == ("Done.", "the deadline has passed")
 
 
@@ -456,24 +450,21 @@ def test_output_that_does_not_fit_is_an_error(some_way, opened, text):
         some_way.complete(server, opened(), output_type=Report)
 
 
-def test_options_go_along_and_keep_their_place(opened):
-    from openai import OpenAI
-
+def test_options_go_along_and_keep_their_place(opened, connect):
     settings = Settings(
         api="responses", options={"temperature": 0, "text": {"verbosity": "low"}, "timeout": 5}
     )
     with OpenAIServer([say('{"path": "a"}')]) as server:
-        with OpenAI(base_url=server.base_url, api_key="x") as client:
-            loop = GuidedLoop(client, opened(), model="m", output_type=Report, settings=settings)
-            loop.complete("Fix it.")
+        loop = GuidedLoop(
+            connect(server), opened(), model="m", output_type=Report, settings=settings
+        )
+        loop.complete("Fix it.")
     sent = server.requests[0].json
     assert (sent["temperature"], sent["text"]["verbosity"]) == (0, "low")
     assert sent["text"]["format"]["name"] == "Report"
 
 
-def test_a_tool_without_handler_s_arguments_is_offered_as_it_is(opened, read_tool):
-    from openai import OpenAI
-
+def test_a_tool_without_handler_s_arguments_is_offered_as_it_is(opened, read_tool, connect):
     @attrs.frozen
     class Nothing:
         pass
@@ -483,8 +474,7 @@ def test_a_tool_without_handler_s_arguments_is_offered_as_it_is(opened, read_too
         Tool("now", "Tell the time.", Nothing, lambda p, *, context: ToolResult.ok(1)),
     ]
     with OpenAIServer([say(Call("now", raw="")), say("Done.")]) as server:
-        with OpenAI(base_url=server.base_url, api_key="x") as client:
-            GuidedLoop(client, opened(tools=tools), model="m").complete("Fix it.")
+        GuidedLoop(connect(server), opened(tools=tools), model="m").complete("Fix it.")
     names = [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
     assert names == ["read", "now"]
     assert server.requests[1].messages[-1]["content"] == "1"
@@ -502,17 +492,13 @@ def test_an_answer_without_a_choice_is_a_failure_of_the_service(opened):
         GuidedLoop(Client, opened(), model="m").complete("Fix it.")
 
 
-def test_the_run_of_a_restored_session_goes_on(opened, repeats, session):
+def test_the_run_of_a_restored_session_goes_on(opened, repeats, session, connect):
     """Counts survive a snapshot: the third repeat is seen across two processes."""
-    from openai import OpenAI
-
     run = opened(repeats)
     with OpenAIServer([*SAME[:2], say("Later.")]) as server:
-        with OpenAI(base_url=server.base_url, api_key="x") as client:
-            GuidedLoop(client, run, model="m").complete("Fix it.")
+        GuidedLoop(connect(server), run, model="m").complete("Fix it.")
     restored = Session.restore(session.snapshot())
     again = restored.open_run(run.prompt, run_id=run.run_id, host=run.host)
     with OpenAIServer([SAME[0], say("Done.")]) as server:
-        with OpenAI(base_url=server.base_url, api_key="x") as client:
-            GuidedLoop(client, again, model="m").complete("Go on.")
+        GuidedLoop(connect(server), again, model="m").complete("Go on.")
     assert hearing(server, PATTERN) == [1]

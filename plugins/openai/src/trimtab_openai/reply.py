@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -38,14 +37,15 @@ class Reply:
 
 def field(value: Any, name: str) -> Any:
     """Return one field of a client's object or of a decoded response; None where absent."""
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def plain(value: Any) -> Json:
-    """Return a client's object as a dict without nulls."""
-    if not isinstance(value, Mapping):
-        value = value.model_dump(exclude_none=True, warnings=False)
-    return {name: item for name, item in value.items() if item is not None}
+    """Return a client's object, or a decoded one, as a dict without nulls."""
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if item is not None}
+    dumped: Json = value.model_dump(exclude_none=True, warnings=False)
+    return dumped
 
 
 def arguments(text: str | None) -> Any:
@@ -68,7 +68,14 @@ def usage(value: Any) -> Usage | None:
     """Return tokens and, where the service tells it, cost."""
     if value is None:
         return None
-    read = field(value, "prompt_tokens") or field(value, "input_tokens") or 0
-    written = field(value, "completion_tokens") or field(value, "output_tokens") or 0
-    cost = field(value, "cost")
-    return Usage(read, written, cost if isinstance(cost, int | float) else 0.0)
+    more = value if isinstance(value, dict) else getattr(value, "model_extra", None) or {}
+    cost = more.get("cost")
+    return Usage(
+        _first(value, "prompt_tokens", "input_tokens"),
+        _first(value, "completion_tokens", "output_tokens"),
+        cost if isinstance(cost, int | float) else 0.0,
+    )
+
+
+def _first(value: Any, *names: str) -> int:
+    return next((count for name in names if (count := field(value, name))), 0)

@@ -200,9 +200,9 @@ class Steps:
         limit = self.run.exhausted_budget()
         return f"the budget is used up: {limit}" if limit else None
 
-    def asks(self, *points: DecisionPoint) -> bool:
-        """Whether a provider would be asked at one of these points."""
-        return any(self.run.prompt.table.guides.get(point) for point in points)
+    def asks(self, point: DecisionPoint) -> bool:
+        """Whether a provider would be asked at this point."""
+        return bool(self.run.prompt.table.guides.get(point))
 
     async def abefore_request(self, messages: Sequence[Any]) -> list[Any]:
         """As `before_request`."""
@@ -231,6 +231,8 @@ class Steps:
         return await asyncio.to_thread(self.may_stop, **stop)
 
     def _ask(self, point: DecisionPoint, pending: tuple[ToolCall, ...] = ()) -> str:
+        if point is not DecisionPoint.PRE_TOOL_SELECTION and not self.asks(point):
+            return ""
         batch = self.run.guide(point, pending=pending, limit=self._settings.limit)
         if not batch:
             return ""

@@ -1,0 +1,124 @@
+"""What compatible services send besides, or instead of, what the official one sends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trimtab_openai.chat import CHAT
+from trimtab_openai.errors import ModelFailed
+from trimtab_openai.responses import RESPONSES
+
+
+def streamed(*deltas, usage=None):
+    stream = CHAT.stream()
+    for delta in deltas:
+        stream.add({"choices": [{"index": 0, "delta": delta}]})
+    stream.add({"choices": [], "usage": usage})
+    return stream.reply()
+
+
+def part(index, id_, name, arguments):
+    call = {"index": index, "id": id_, "function": {"name": name, "arguments": arguments}}
+    return {"tool_calls": [{key: value for key, value in call.items() if value is not None}]}
+
+
+CALLS = {
+    "in pieces": [part(0, "c1", "read", '{"a"'), part(0, None, None, ": 1}")],
+    "the id in every piece": [part(0, "c1", "read", '{"a"'), part(0, "c1", None, ": 1}")],
+    "no index": [part(None, "c1", "read", '{"a": 1}')],
+    "no index, in pieces": [part(None, "c1", "read", '{"a"'), part(None, None, None, ": 1}")],
+}
+
+
+@pytest.mark.parametrize("deltas", CALLS.values(), ids=CALLS.keys())
+def test_a_call_comes_together(deltas):
+    reply = streamed({"role": "assistant", "content": None}, *deltas)
+    (call,) = reply.tool_calls
+    assert (call.tool, call.params, call.call_id) == ("read", {"a": 1}, "c1")
+    assert json.loads(reply.items[0]["tool_calls"][0]["function"]["arguments"]) == {"a": 1}
+    assert "index" not in reply.items[0]["tool_calls"][0]
+
+
+def test_several_calls_under_one_index_stay_apart():
+    reply = streamed(part(0, "c1", "read", '{"a": 1}'), part(0, "c2", "read", '{"a": 2}'))
+    assert [call.params for call in reply.tool_calls] == [{"a": 1}, {"a": 2}]
+
+
+def test_interleaved_calls_stay_apart():
+    reply = streamed(
+        part(0, "c1", "read", "{"),
+        part(1, "c2", "find", "{"),
+        part(0, None, None, '"a": 1}'),
+        part(1, None, None, '"b": 2}'),
+    )
+    assert [(call.tool, call.params) for call in reply.tool_calls] == [
+        ("read", {"a": 1}),
+        ("find", {"b": 2}),
+    ]
+
+
+def test_text_and_reasoning_grow_and_other_fields_are_kept():
+    reply = streamed(
+        {"content": "I ", "reasoning_content": "h", "signature": "s1"},
+        {"content": "look.", "reasoning_content": "m", "signature": "s2"},
+        usage={"prompt_tokens": 3, "completion_tokens": 4, "cost": 0.5},
+    )
+    assert (reply.text, reply.reasoning) == ("I look.", "hm")
+    assert reply.items[0]["signature"] == "s2"
+    assert (reply.usage.total_tokens, reply.usage.cost) == (7, 0.5)
+
+
+def test_a_call_without_id_gets_one_that_its_answer_can_name():
+    message = {"tool_calls": [{"id": "", "function": {"name": "now", "arguments": ""}}]}
+    reply = CHAT.read({"choices": [{"message": message}]})
+    (call,) = reply.tool_calls
+    assert call.call_id.startswith("call_")
+    assert reply.items[0]["tool_calls"][0]["id"] == call.call_id
+    assert call.params == {}
+
+
+@pytest.mark.parametrize("arguments", ["[1]", "null", '"text"', "{", "[" * 100_000])
+def test_arguments_that_are_no_object_stay_text(arguments):
+    message = {"tool_calls": [{"id": "c", "function": {"name": "x", "arguments": arguments}}]}
+    assert CHAT.read({"choices": [{"message": message}]}).tool_calls[0].params == arguments
+
+
+def test_an_empty_answer_can_be_sent_back():
+    reply = CHAT.read({"choices": [{"message": {"role": "assistant", "content": None}}]})
+    assert reply.items == ({"role": "assistant", "content": ""},)
+
+
+def test_what_the_service_does_not_take_back_is_left_out():
+    message = {"role": "assistant", "content": "a", "annotations": [], "function_call": None}
+    reply = CHAT.read({"choices": [{"message": message}]})
+    assert reply.items == ({"role": "assistant", "content": "a"},)
+
+
+def test_a_refusal_is_told_apart_from_text():
+    message = {"role": "assistant", "content": None, "refusal": "I won't."}
+    assert CHAT.read({"choices": [{"message": message}]}).refusal == "I won't."
+    content = [{"type": "refusal", "refusal": "I won't."}]
+    output = [{"type": "message", "role": "assistant", "content": content}]
+    assert RESPONSES.read({"output": output}).refusal == "I won't."
+
+
+def test_why_a_response_is_incomplete_is_its_stop_reason():
+    response = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    assert RESPONSES.read({**response, "output": []}).stop_reason == "max_output_tokens"
+
+
+def test_a_stream_of_events_that_breaks_off_is_a_failure():
+    stream = RESPONSES.stream()
+    stream.add({"type": "response.output_text.delta", "delta": "a"})
+    with pytest.raises(ModelFailed, match="broke off"):
+        stream.reply()
+
+
+def test_a_stream_that_ends_in_failure_says_why():
+    stream = RESPONSES.stream()
+    error = {"code": "server_error", "message": "overloaded"}
+    stream.add({"type": "response.failed", "response": {"error": error, "output": []}})
+    with pytest.raises(ModelFailed, match="server_error: overloaded"):
+        stream.reply()
