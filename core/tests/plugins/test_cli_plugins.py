@@ -220,6 +220,7 @@ def test_doctor_finds_without_importing(site, trimtab):
     site.add("syntax", entries=LOOP.format("acme_package.broken"))
     site.add("fine", entries=LOOP.format("acme_package.fine"))
     site.add("deep", entries=LOOP.format("acme_package.fine.deeper"))
+    site.add("builtin", entries=LOOP.format("sys"))
     site.add("future", entries=LOOP.format("json"), requires=("trimtab>=99",))
     site.add("silent", entries=LOOP.format("json"), requires=())
 

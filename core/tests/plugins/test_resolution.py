@@ -145,10 +145,16 @@ def test_an_interrupt_while_importing_passes_and_is_not_remembered(install):
     ("options", "what"),
     [
         ({"windw_size": 3}, "no option 'windw_size'. Did you mean 'window_size'? Its options: "),
-        ({"window_size": 1}, "refuses the option window_size = 1: ValueError: 'window_size' must"),
-        ({"mode": "c", "window_size": 3}, "refuses the option mode = 'c': ValueError: 'mode' must"),
-        ({"window_size": "x"}, "refuses the option window_size = 'x': TypeError"),
-        ({"thresholds": [2, 1]}, "refuses the option thresholds = [2, 1]: ValueError: must rise"),
+        (
+            {"window_size": 1},
+            "refuses the option 'window_size': ValueError: 'window_size' must be >= 2: 1",
+        ),
+        (
+            {"mode": "c", "window_size": 3},
+            "refuses the option 'mode': ValueError: 'mode' must be in",
+        ),
+        ({"window_size": "x"}, "refuses the option 'window_size': TypeError"),
+        ({"thresholds": [2, 1]}, "refuses the option 'thresholds': ValueError: must rise"),
     ],
 )
 def test_a_wrong_option_is_named(install, options, what):
@@ -172,8 +178,30 @@ def test_a_factory_that_takes_anything_is_asked(install):
     source = HEAD + "class Loop:\n def __init__(self, **o): raise TypeError(f'not {sorted(o)}')"
     enabled = install("acme_any", source)
 
-    with pytest.raises(ProviderOptionsError, match=r"the options a = 1, b = 2: TypeError: not"):
+    with pytest.raises(ProviderOptionsError, match=r"the options 'a', 'b': TypeError: not"):
         enabled(a=1, b=2)
+
+
+def test_a_factory_that_hides_what_it_takes_is_asked(install):
+    enabled = install("acme_hidden", "Loop = dict")
+
+    with pytest.raises(ProviderInvalid, match="is none: dict lacks"):
+        enabled(anything=1)
+
+
+def test_a_factory_that_refuses_its_own_defaults(install):
+    enabled = install("acme_defaults", "def Loop(): raise ValueError('not on this machine')")
+
+    with pytest.raises(ProviderOptionsError, match="refuses to be made without options: ValueErr"):
+        enabled()
+
+
+def test_the_values_of_options_are_not_spread(install):
+    enabled = install("acme_secret", "def Loop(key, other): raise ValueError('refused')")
+
+    with pytest.raises(ProviderOptionsError, match="the options 'key', 'other'") as caught:
+        enabled(key="sk-secret", other=2)
+    assert "sk-secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("failure", ["raise SystemExit(4)", "raise OSError('no disk')"])

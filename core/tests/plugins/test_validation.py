@@ -319,6 +319,17 @@ def test_a_member_that_raises_when_it_is_read_is_named(failure):
     assert str(hit.value).isprintable()
 
 
+@pytest.mark.parametrize("failure", [RuntimeError, SystemExit])
+def test_a_name_that_raises_when_it_is_read_is_reported(failure):
+    class Nameless(Guide):
+        @property
+        def name(self):
+            raise failure
+
+    with pytest.raises(ProviderInvalid, match="Reading 'name' of the guidance provider 'Nameless'"):
+        guidance(Nameless())
+
+
 def test_a_checker_takes_its_context_by_position():
     class ByKeyword:
         def check(self, *, context): ...

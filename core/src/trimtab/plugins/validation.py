@@ -45,7 +45,7 @@ def source_of(kind: Kind, instance: Any) -> Source:
     """Say who an object is that was given by the caller: its ``name``, else its class's."""
     try:
         name = getattr(instance, "name", None)
-    except Exception:  # noqa: BLE001  # the validation that follows reports a broken name
+    except (Exception, SystemExit):  # noqa: BLE001  # the validation that follows reports a broken name
         name = None
     if not isinstance(name, str) or not name:
         name = type(instance).__name__
