@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 import orjson
 
+_DEEPEST = 1024  # as orjson
 _PADDING = b"\0 \t\r\n"
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -45,9 +47,28 @@ def parse(data: bytes) -> Parsed:
 def _parse_patiently(data: bytes) -> Parsed:
     text, change = _decoded(data)
     try:
-        return Parsed(json.loads(_without_lone_surrogates(text)), change)
+        value = json.loads(_without_lone_surrogates(text))
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if is_deeper(value, _DEEPEST):
+        raise ValueError("nested too deeply")
+    return Parsed(value, change)
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether arrays and objects in `value` are nested deeper than `levels`."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [inner for each in layer for inner in _within(each)]
+        if not layer:
+            return False
+    return True
+
+
+def _within(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _decoded(data: bytes) -> tuple[str, str | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from trimtab_replay.jsontext import parse
+from trimtab_replay.jsontext import is_deeper, parse
 
 _PICTURES = ("image", "image_url", "input_image", "document")
 _DEEPEST = 100
@@ -51,18 +51,9 @@ def shallow(value: Any) -> Any:
     """
     if value is None or isinstance(value, str):
         return value
-    layer = [value]
-    for _ in range(_DEEPEST):
-        layer = [inner for each in layer for inner in _within(each)]
-        if not layer:
-            return value
-    return f"[nested deeper than {_DEEPEST} levels]"
-
-
-def _within(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+    if is_deeper(value, _DEEPEST):
+        return f"[nested deeper than {_DEEPEST} levels]"
+    return value
 
 
 def named(value: Any) -> str:
