@@ -157,16 +157,24 @@ def find_rejected(steps: Steps, times: int, similarity: float) -> Loop | None:
     """Find a change rejected over and over with the same error: the very same one `times` times
     whatever was done in between, near-equal ones once more and with nothing new in between.
     """
-    call = steps.kept[-1].calls[-1]
-    if not call.failed or not call.profile.writes:
-        return None
+    for call in steps.kept[-1].calls:
+        if call.failed and call.profile.writes:
+            count = _count_rejections(steps, call, times, similarity)
+            if count >= times:
+                return _rejected(call, count)
+    return None
+
+
+def _count_rejections(steps: Steps, call: CallRecord, times: int, similarity: float) -> int:
     latest_first = list(steps.since(steps.kept[-1].number - 3 * times + 1))
     count = sum(_rejected_again(step, call) for step in latest_first)
-    if count < times:
-        tried = _rejected_alike(latest_first, call)[: times + 1]
-        if len(tried) <= times or not alike(tried, similarity):
-            return None
-        count = len(tried)
+    if count >= times:
+        return count
+    tried = _rejected_alike(latest_first, call)[: times + 1]
+    return len(tried) if len(tried) > times and alike(tried, similarity) else 0
+
+
+def _rejected(call: CallRecord, count: int) -> Loop:
     return Loop(
         kind=LoopKind.REJECTED,
         episode=digest(answer_key(call)),
@@ -189,7 +197,7 @@ def _rejected_alike(latest_first: Sequence[Step], call: CallRecord) -> list[Call
         same = [c for c in step.calls if c.tool == call.tool and c.signature == call.signature]
         if not same and step.fresh and any(c.size for c in step.calls):
             break
-        tried += same
+        tried += same[:1]  # a batch is one attempt
     return tried
 
 

@@ -32,6 +32,8 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
         return None
     tail = list(steps.kept)[-min(streak, 2 * times + 2) :]
     calls = [step.calls[0] for step in tail]
+    if len({answer_key(call) for call in tail[-1].calls}) > 1:
+        return None
     if len({call.call for call in calls}) < times or any(step.waits for step in tail):
         return None
     needed = _needed(calls, similarity)

@@ -22,12 +22,18 @@ _STILL_RUNNING = re.compile(
 
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
-    """Return the calls that can be part of a loop: the model's, unless they were cancelled."""
+    """Return the calls that can be part of a loop: the model's, unless they were cancelled; in
+    an order that doesn't depend on which of a batch ended first.
+    """
     asked = turn.asked
-    for call in asked:
-        if call.outcome is Outcome.INTERRUPTED:
-            return tuple([c for c in asked if c.outcome is not Outcome.INTERRUPTED])
-    return asked
+    if len(asked) == 1:
+        return () if asked[0].outcome is Outcome.INTERRUPTED else asked
+    counting = [call for call in asked if call.outcome is not Outcome.INTERRUPTED]
+    return tuple(sorted(counting, key=_order))
+
+
+def _order(call: CallRecord) -> tuple[str, str, bool]:
+    return call.params_text, call.exact, call.failed
 
 
 def waits(call: CallRecord) -> bool:
@@ -137,7 +143,7 @@ class Steps:
             return None
         number = self._number
         self._number += 1
-        asked = turn.key if calls is turn.asked else _set_of({call.call for call in calls})
+        asked = calls[0].call if len(calls) == 1 else _set_of(call.call for call in calls)
         answers = answer_key(calls[0]) if len(calls) == 1 else _set_of(map(answer_key, calls))
         known = self._kinds.get(asked)
         kind = number if known is None else _kind_among(known, calls, number)
@@ -218,7 +224,11 @@ def _set_of(fingerprints: Iterable[str]) -> str:
 
 
 def _same(earlier: tuple[CallRecord, ...], later: tuple[CallRecord, ...]) -> bool:
+    """Tell whether two batches of the same calls got the same answers, as sets."""
     if len(earlier) == 1 and len(later) == 1:
         return later[0].answers_like(earlier[0])
-    before = {call.call: call for call in earlier}
-    return all(call.answers_like(before[call.call]) for call in later)
+    return _all_found(earlier, later) and _all_found(later, earlier)
+
+
+def _all_found(these: tuple[CallRecord, ...], those: tuple[CallRecord, ...]) -> bool:
+    return all(any(a.call == b.call and a.answers_like(b) for b in those) for a in these)

@@ -1,0 +1,130 @@
+"""What may not make a difference, whatever the run."""
+
+from __future__ import annotations
+
+import attrs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from trimtab import ToolProfile
+
+from .playing import Call, Compaction, Player, Say, play
+
+PROFILES = (
+    ToolProfile(names="look", read_only=True),
+    ToolProfile(names="put", writes=True),
+    ToolProfile(names="shell", command_params="command"),
+    ToolProfile(names="wait", polling=True),
+    ToolProfile(names="other"),
+)
+NAMES = [name for profile in PROFILES for name in profile.names]
+ANSWERS = ["", "ok", "3 hits: a, b, c", "No results found for that", "2 failed, 1 passed"]
+
+
+def arguments(tool):
+    if tool == "shell":
+        return st.sampled_from([{"command": c} for c in ("ls", "rm x", "pytest", "sleep 3; ls")])
+    return st.sampled_from([{"x": 1}, {"x": 2}, {"q": "near-equal words", "n": 3}])
+
+
+calls = st.sampled_from(NAMES).flatmap(
+    lambda tool: st.builds(
+        Call,
+        st.just(tool),
+        arguments(tool),
+        st.sampled_from(ANSWERS),
+        st.booleans(),
+    )
+)
+batches = st.lists(calls, min_size=1, max_size=3)
+others = st.sampled_from(
+    [
+        Compaction(),
+        Say("go on", user=True),
+        Say("task 1 is done", notification=True),
+        Say("I am still working on it, please wait."),
+    ]
+)
+# A few steps, taken again and again, so that there is something to find.
+rounds = st.lists(st.one_of(batches, batches, batches, others), min_size=1, max_size=5)
+runs = st.lists(st.tuples(rounds, st.integers(1, 5)), min_size=1, max_size=3).map(
+    lambda parts: [step for part, times in parts for step in part * times]
+)
+common = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+
+
+def told(steps, profiles=PROFILES):
+    return play(steps, profiles=profiles).spoke
+
+
+def each(step, change):
+    """Return `step` with every call of it changed."""
+    return [change(call) for call in step] if isinstance(step, list) else step
+
+
+@common
+@given(runs)
+def test_names_of_tools_make_no_difference(steps):
+    new = {name: f"zz{number}" for number, name in enumerate(NAMES)}
+    profiles = [
+        attrs.evolve(profile, names=tuple(new[name] for name in profile.names))
+        for profile in PROFILES
+    ]
+    renamed = [each(step, lambda c: attrs.evolve(c, tool=new[c.tool])) for step in steps]
+    assert told(renamed, profiles) == told(steps)
+
+
+@common
+@given(runs, st.randoms(use_true_random=False))
+def test_the_order_of_siblings_makes_no_difference(steps, random):
+    shuffled = [
+        random.sample(step, len(step)) if isinstance(step, list) else step for step in steps
+    ]
+    assert told(shuffled) == told(steps)
+
+
+@common
+@given(runs)
+def test_chance_details_make_no_difference(steps):
+    """Of calls that ask the same, that is: where the arguments vary, an id may be the news."""
+
+    def volatile(number):
+        return lambda call: attrs.evolve(
+            call,
+            args={"of": call.tool, "request_id": f"r{number}", "absent": None},
+            result=f"{call.result} 2026-11-27T10:00:{number % 60:02d}Z pid {number} {number}.5s",
+        )
+
+    constant = [each(step, volatile(7)) for step in steps]
+    varying = [each(step, volatile(number)) for number, step in enumerate(steps)]
+    assert told(varying) == told(constant)
+
+
+@common
+@given(runs, st.data())
+def test_a_changed_answer_makes_no_loop_out_of_none(steps, data):
+    batches = [i for i, step in enumerate(steps) if isinstance(step, list)]
+    if told(steps) or not batches:
+        return
+    place = data.draw(st.sampled_from(batches))
+    other = each(
+        steps[place], lambda c: attrs.evolve(c, result=f"something new: {c.tool} 17 of 90")
+    )
+    assert told([*steps[:place], other, *steps[place + 1 :]]) == []
+
+
+@common
+@given(runs, st.data())
+def test_what_was_saved_goes_on_as_if_nothing_had_happened(steps, data):
+    place = data.draw(st.integers(0, len(steps)))
+    whole = Player({}, PROFILES).play(steps)
+    parted = Player({}, PROFILES).play(steps[:place])
+    parted.restart()
+    parted.play(steps[place:])
+    assert parted.spoke == whole.spoke
+    texts = [
+        [(n.injection, n.level, n.episode) for n in player.delivered] for player in (whole, parted)
+    ]
+    assert texts[0] == texts[1]
