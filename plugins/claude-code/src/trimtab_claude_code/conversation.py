@@ -98,6 +98,10 @@ class Conversation:
         finally:
             self._answered(told)
 
+    def release(self) -> None:
+        """Let the threads of providers end; the session goes on from its journal."""
+        self._hooks.release()
+
     def _read(self) -> Recorded:
         try:
             return self._journal.read()

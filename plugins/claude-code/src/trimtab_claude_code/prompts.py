@@ -104,12 +104,12 @@ class Prompts:
 
     def __call__(self, agent_type: str | None) -> Prompt[Any] | None:
         name = self._assigned.of(agent_type)
-        return self._prompt(name) if name else None
+        return self.named(name) if name else None
 
     def build_all(self) -> None:
         """Build every prompt that an agent may get, so that `failures` is complete."""
         for name in self._assigned.prompts:
-            self._prompt(name)
+            self.named(name)
 
     def _read(self) -> Assignment:
         try:
@@ -118,7 +118,8 @@ class Prompts:
             self.failures[HOST] = str(error)
             return Assignment()
 
-    def _prompt(self, name: str) -> Prompt[Any] | None:
+    def named(self, name: str) -> Prompt[Any] | None:
+        """Return a prompt by its name; None where it can't be built."""
         if name not in self._built:
             self._built[name] = self._build(name)
         return self._built[name]

@@ -101,6 +101,11 @@ class ClaudeCodeHooks:
                     agent.responded("")
                     agent.run.close(reason)
 
+    def release(self) -> None:
+        """Let the threads of providers end; the runs stay open, and start them anew."""
+        for agent in tuple(self._agents.values()):
+            agent.run.caller.close()
+
     def failed(self, payload: object, error: BaseException) -> None:
         """Record that an event could not be handled, e.g. because the host's time was up."""
         told = Payload.of(payload)

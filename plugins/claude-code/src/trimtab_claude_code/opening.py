@@ -1,0 +1,86 @@
+"""From a hook's payload to the conversation that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
+from trimtab_claude_code.conversation import Conversation
+from trimtab_claude_code.hooks.answers import Answer
+from trimtab_claude_code.prompts import Prompts
+from trimtab_claude_code.state.folders import journal_path
+from trimtab_claude_code.state.journal import Journal
+from trimtab_claude_code.state.troubles import Troubles
+
+
+@attrs.frozen
+class Place:
+    """Where a session is guided from.
+
+    Args:
+        folder: the project.
+        configuration: the one that counts there.
+        journal: the session's file.
+    """
+
+    folder: Path
+    configuration: Configuration
+    journal: Path
+
+
+def place_of(payload: Mapping[str, Any], project: str | None = None) -> Place:
+    """Find the configuration and the journal for a payload.
+
+    Args:
+        payload: what a hook was told.
+        project: the project's folder, where it is known better than from the payload.
+
+    Raises:
+        ConfigurationError: the configuration can't be read.
+        OSError: the folder for the journal can't be made.
+    """
+    session_id, cwd = payload.get("session_id"), payload.get("cwd")
+    folder = Path(project or (cwd if isinstance(cwd, str) else "") or Path.cwd())
+    path = find_configuration(folder)
+    configuration = load_configuration(path) if path else Configuration()
+    return Place(folder, configuration, journal_path(configuration, str(session_id or "none")))
+
+
+class Guided:
+    """A conversation with the user's troubles: at its beginning it says what went wrong.
+
+    Args:
+        place: where it is guided from.
+        troubles: the user's list.
+    """
+
+    def __init__(self, place: Place, troubles: Troubles) -> None:
+        self._troubles = troubles
+        self._prompts = Prompts(place.configuration, place.folder)
+        self.conversation = Conversation(Journal(place.journal), self._prompts, troubles.note)
+
+    def answer(self, payload: Mapping[str, Any]) -> Answer:
+        """Return the hook's answer."""
+        answer = self.conversation.answer(payload)
+        if payload.get("hook_event_name") == "SessionStart":
+            self._prompts.build_all()
+            return greeted(answer, self._troubles, self._prompts.failures)
+        return answer
+
+
+def greeted(answer: Answer, troubles: Troubles, failures: Mapping[str, str]) -> Answer:
+    """Return a SessionStart answer that tells the user what went wrong, if anything did."""
+    said = [f"earlier: {trouble.what}" for trouble in troubles.tell()]
+    said += [f"{name} is off: {why}" for name, why in failures.items()]
+    return {**answer, "systemMessage": "\n".join(("trimtab", *said))} if said else answer
+
+
+def describe(error: BaseException) -> str:
+    """Return an error in words for the user."""
+    if isinstance(error, TrimtabError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,102 @@
+"""Putting trimtab's hooks into a settings file, and taking them out again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab_claude_code.settings.document import Document, read_document
+from trimtab_claude_code.settings.entries import with_hooks, without_hooks
+from trimtab_claude_code.settings.receipt import Receipt, Receipts, digest
+
+
+@attrs.frozen
+class Change:
+    """What would become of a settings file.
+
+    Args:
+        document: the file as it is.
+        content: its bytes afterwards; None where it would be removed.
+        before: what `undo` is to give back later; None where there was no file.
+    """
+
+    document: Document
+    content: bytes | None
+    before: bytes | None = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything would change."""
+        return self.content != self.document.raw
+
+
+def plan_install(
+    path: Path, table: Mapping[str, list[Any]], receipts: Receipts
+) -> Change:
+    """Say what installing would make of a settings file.
+
+    Raises:
+        SettingsError: the file can't be edited safely.
+    """
+    document = read_document(path)
+    wanted = with_hooks(document.data, table)
+    original = _original(document, receipts)
+    if wanted == document.data:
+        return Change(document, document.raw, original)
+    return Change(document, document.render(wanted), original)
+
+
+def _original(document: Document, receipts: Receipts) -> bytes | None:
+    """Return what the file would be without us."""
+    receipt = receipts.find(document.path)
+    if receipt and document.raw is not None and digest(document.raw) == receipt.after:
+        return receipt.before
+    rest = without_hooks(document.data)
+    return document.raw if rest == document.data else document.render(rest)
+
+
+def install(change: Change, receipts: Receipts) -> None:
+    """Carry out a plan of `plan_install`; the receipt is kept before the file is touched.
+
+    Raises:
+        SettingsError: the file can't be written; it is as it was.
+        OSError: the receipt can't be kept.
+    """
+    if change.content is None or not change.needed:
+        return
+    path = change.document.path
+    receipts.keep(Receipt(str(path), change.before, digest(change.content)))
+    change.document.write(change.content)
+
+
+def plan_uninstall(path: Path, receipts: Receipts) -> Change:
+    """Say what uninstalling would make of a settings file.
+
+    The bytes from before come back where nobody has changed the file since; else only trimtab's
+    own entries go.
+
+    Raises:
+        SettingsError: the file can't be edited safely.
+    """
+    document = read_document(path)
+    receipt = receipts.find(document.path)
+    if document.raw is None:
+        return Change(document, None)
+    if receipt and digest(document.raw) == receipt.after:
+        return Change(document, receipt.before)
+    rest = without_hooks(document.data)
+    return Change(document, document.raw if rest == document.data else document.render(rest))
+
+
+def uninstall(change: Change, receipts: Receipts) -> None:
+    """Carry out a plan of `plan_uninstall`.
+
+    Raises:
+        SettingsError: the file can't be written; it is as it was.
+    """
+    if change.needed:
+        change.document.write(change.content)
+    receipts.drop(change.document.path)

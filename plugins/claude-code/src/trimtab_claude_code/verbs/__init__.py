@@ -1,0 +1,1 @@
+"""What ``trimtab install``, ``uninstall``, ``status`` and ``doctor`` do for Claude Code."""
