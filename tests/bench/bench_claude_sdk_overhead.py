@@ -1,0 +1,131 @@
+"""What trimtab's callbacks add to one tool turn of the real Claude Code program.
+
+The model is scripted on loopback, and a turn is the time from one request to the next. Runs
+with and without the callbacks alternate, so that both meet the same machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from claude_agent_sdk import ClaudeAgentOptions, query
+from measure import row
+
+from trimtab import (
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    Prompt,
+    Session,
+    UnknownProvider,
+    enable,
+)
+from trimtab_claude_agent_sdk import hooks
+from trimtab_test_servers import AnthropicServer, Call, Turn, claude_code_environment, say
+from trimtab_test_servers.record import Request
+
+TURNS = 20
+ROUNDS = 7
+MUST_MILLISECONDS = 10
+MODEL = "claude-sonnet-4-5"
+GUIDANCE = ("diagnostic-signal", "doom-loop", "consultation-prompt", "parallel-tool-reminder")
+CHECKERS = ("plan-based-checker",)
+
+
+class Script:
+    """Reads one file after another; notes when it was asked."""
+
+    def __init__(self, work: Path) -> None:
+        self.work, self.asked = work, list[float]()
+
+    def __call__(self, _: Request) -> Turn:
+        self.asked.append(time.perf_counter())
+        number = len(self.asked)
+        if number > TURNS:
+            return say("Done.")
+        return say(Call("Read", {"file_path": str(self.work / f"{number}.txt")}))
+
+    @property
+    def turns(self) -> list[float]:
+        """Milliseconds of each turn but the first, which starts the program's machinery."""
+        return [(later - earlier) * 1000 for earlier, later in pairwise(self.asked)][1:]
+
+
+def turns(callbacks: dict[Any, Any] | None) -> list[float]:
+    """Return the milliseconds of the turns of one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        work, home = Path(folder, "work"), Path(folder, "home")
+        work.mkdir()
+        for number in range(1, TURNS + 1):
+            (work / f"{number}.txt").write_text(f"{number}\n" * 20)
+        script = Script(work)
+        with AnthropicServer(script) as server:
+            asyncio.run(_run(server, work, home, callbacks))
+    return script.turns
+
+
+async def _run(server: AnthropicServer, work: Path, home: Path, callbacks: Any) -> None:
+    options = ClaudeAgentOptions(
+        model=MODEL,
+        cwd=work,
+        permission_mode="bypassPermissions",
+        setting_sources=[],
+        env=claude_code_environment(server, home),
+        hooks=callbacks,
+    )
+    async for _ in query(prompt="Read them all.", options=options):
+        pass
+
+
+def everything() -> Prompt[Any]:
+    """Return a prompt with the built-in providers that are installed."""
+    trigger = FeedbackTrigger(every_n_seconds=30)
+    return Prompt(
+        ns="bench",
+        key="main",
+        guidance_providers=[enable(name) for name in GUIDANCE if installed("guidance", name)],
+        feedback_providers=[
+            FeedbackProviderConfig(enable(name), trigger)
+            for name in ("deadline-feedback",)
+            if installed("feedback", name)
+        ],
+        completion_checkers=[enable(name) for name in CHECKERS if installed("completion", name)],
+        config=None,
+    )
+
+
+def installed(kind: str, name: str) -> bool:
+    """Whether a distribution offers this provider."""
+    key = "completion_checkers" if kind == "completion" else f"{kind}_providers"
+    fields: dict[str, Any] = {key: [enable(name)]}
+    try:
+        Prompt(ns="bench", key=name, config=None, **fields)
+    except UnknownProvider:
+        return False
+    return True
+
+
+def main() -> None:
+    prompt = everything()
+    plain, guided = list[float](), list[float]()
+    for _ in range(ROUNDS):
+        plain += turns(None)
+        guided += turns(hooks(prompt, Session()))
+    base, took = statistics.median(plain), statistics.median(guided)
+    names = ", ".join(source.name for source in prompt.table.sources)
+    print(f"providers: {names}; {len(plain)} turns each; without hooks {base:.1f} ms a turn")
+    row(
+        "added to a tool turn by the SDK callbacks",
+        f"{took - base:.1f} ms",
+        f"≤ {MUST_MILLISECONDS} ms",
+        f"{took / base:.2f} × without",
+    )
+
+
+if __name__ == "__main__":
+    main()
