@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+)
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -40,8 +46,8 @@ class OpenAIAdapter:
 
     Args:
         model: the model's name.
-        client: ``openai.OpenAI``, for `evaluate`; made from the environment where None.
-        async_client: ``openai.AsyncOpenAI``, for `aevaluate`; made likewise.
+        client: ``openai.OpenAI``, for `evaluate`; made for each evaluation where None.
+        async_client: ``openai.AsyncOpenAI``, for `aevaluate`; likewise.
         base_url: of the service, for clients made here.
         api_key: likewise.
         settings: how requests are made and guidance is placed.
@@ -88,8 +94,8 @@ class OpenAIAdapter:
                 of turns was reached, the output does not fit, or work is open at the end.
             What the client raises (rate limits, timeouts) passes through.
         """
-        with self._opened(prompt, session, deadline, budget) as run:
-            loop, text = self._loop(self.client(), run, heartbeat)
+        with self.client() as client, self._opened(prompt, session, deadline, budget) as run:
+            loop, text = self._loop(client, run, heartbeat)
             return self._verified(run, loop.complete(text))
 
     async def aevaluate(
@@ -102,28 +108,27 @@ class OpenAIAdapter:
         heartbeat: Heartbeat | None = None,
     ) -> PromptResponse[Output]:
         """As `evaluate`, without blocking the event loop."""
-        import asyncio
+        async with self.async_client() as client:
+            with self._opened(prompt, session, deadline, budget) as run:
+                loop, text = await asyncio.to_thread(self._loop, client, run, heartbeat)
+                ending = await loop.acomplete(text)
+                return await asyncio.to_thread(self._verified, run, ending)
 
-        with self._opened(prompt, session, deadline, budget) as run:
-            loop, text = await asyncio.to_thread(self._loop, self.async_client(), run, heartbeat)
-            ending = await loop.acomplete(text)
-            return await asyncio.to_thread(self._verified, run, ending)
+    def client(self) -> AbstractContextManager[Any]:
+        """Return the synchronous client for one evaluation; one made here is closed after it."""
+        if self._client is not None:
+            return nullcontext(self._client)
+        import openai
 
-    def client(self) -> Any:
-        """Return the synchronous client, made at the first use."""
-        if self._client is None:
-            import openai
+        return openai.OpenAI(base_url=self._base_url, api_key=self._api_key)
 
-            self._client = openai.OpenAI(base_url=self._base_url, api_key=self._api_key)
-        return self._client
+    def async_client(self) -> AbstractAsyncContextManager[Any]:
+        """Return the asynchronous client for one evaluation, whose event loop it belongs to."""
+        if self._async_client is not None:
+            return nullcontext(self._async_client)
+        import openai
 
-    def async_client(self) -> Any:
-        """Return the asynchronous client, made at the first use."""
-        if self._async_client is None:
-            import openai
-
-            self._async_client = openai.AsyncOpenAI(base_url=self._base_url, api_key=self._api_key)
-        return self._async_client
+        return openai.AsyncOpenAI(base_url=self._base_url, api_key=self._api_key)
 
     @contextmanager
     def _opened(
