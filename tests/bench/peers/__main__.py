@@ -1,0 +1,105 @@
+"""The public cases through other projects' detectors, in one table beside ours.
+
+``python tests/bench/peers``: installs the peers into an environment of their own (``--keep
+FOLDER`` keeps it for the next time), runs them, and scores them and trimtab by the same rules: the
+cases about a loop or a repeated failure, at everyone's defaults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from trimtab_replay.backtest.scores import Scores, score
+from trimtab_replay.backtest.verdicts import Judged, Verdict, judge_case
+from trimtab_replay.pool import Account, Job, replay_all
+from trimtab_replay.results import Decision, Replayed
+from trimtab_replay.selection import everything
+
+HERE = Path(__file__).parent
+CASES = HERE.parents[1] / "data" / "cases.jsonl"
+ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider")
+OURS = ("doom-loop", "diagnostic-signal")
+
+
+def environment(folder: Path) -> Path:
+    """Return the interpreter of an environment with the peers, made where it is missing."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        install = ["--quiet", "--requirement", str(HERE / "requirements.txt")]
+        uv = [sys.executable, "-m", "uv"]
+        subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+        subprocess.run([*uv, "pip", "install", "--python", str(python), *install], check=True)
+    return python
+
+
+def peers(python: Path) -> dict[str, dict[str, list[int]]]:
+    """What each peer does on each case, in a process of its own."""
+    quiet = {"OPENHANDS_SUPPRESS_BANNER": "1", "LOG_LEVEL": "CRITICAL"}
+    offline = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command = [str(python), str(HERE / "adapters.py"), str(CASES)]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, check=True, env={**os.environ, **quiet, **offline}
+    )
+    return json.loads(done.stdout)
+
+
+def as_replayed(case: Replayed, items: Iterable[int]) -> Replayed:
+    """The case as if a peer had spoken after these items."""
+    decisions = tuple(
+        Decision(provider="peer", kind="guidance", turn=0, call=item, text="…") for item in items
+    )
+    return Replayed(
+        id=case.id,
+        path=case.path,
+        reader=case.reader,
+        calls=case.calls,
+        turns=case.turns,
+        decisions=decisions,
+        meta=case.meta,
+    )
+
+
+def judged(cases: Sequence[Replayed], told: dict[str, list[int]]) -> list[Judged]:
+    """Hold a peer against the verdicts."""
+    return [judge_case(as_replayed(case, told[case.id]), "peer", {"peer"}) for case in cases]
+
+
+def show(name: str, found: Scores) -> None:
+    counts = (found.counts[verdict] for verdict in Verdict if verdict is not Verdict.EARLY)
+    accuracy = found.balanced_accuracy.value if found.balanced_accuracy else 0.0
+    print(f"{name:<22}" + "".join(f"{count:>13}" for count in counts) + f"{accuracy:>20.2f}")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--keep", type=Path, help="folder of the environment, kept")
+    keep = parser.parse_args().keep
+    job = Job(selection=everything(), reader="cases")
+    cases = [
+        case
+        for case in replay_all([str(CASES)], job, Account())
+        if case.meta.get("concerns") in ABOUT
+    ]
+    with tempfile.TemporaryDirectory() as made:
+        told = peers(environment(keep or Path(made) / "peers"))
+    names = [verdict.value for verdict in Verdict if verdict is not Verdict.EARLY]
+    print(
+        f"{len(cases)} cases\n{'':<22}"
+        + "".join(f"{n:>13}" for n in names)
+        + f"{'balanced accuracy':>20}"
+    )
+    show("trimtab", score("trimtab", (judge_case(case, "ours", set(OURS)) for case in cases)))
+    for name, by_case in told.items():
+        show(name, score(name, judged(cases, by_case)))
+
+
+if __name__ == "__main__":
+    main()
