@@ -112,7 +112,7 @@ def install(options: argparse.Namespace) -> int:
 def solo(options: argparse.Namespace) -> int:
     """Install core and one plugin as a user would, with the plugin's client, and run its tests."""
     folder = ROOT / "plugins" / options.plugin
-    folders = [CORE, folder, TEST_SERVERS]
+    folders = [CORE, *siblings(folder), folder, TEST_SERVERS]
     install(argparse.Namespace(folders=folders, clients=True, lowest=False, editable=False))
     command = [*options.rest, "-m", "not e2e", f"plugins/{options.plugin}/tests"]
     return run([str(Path(sys.executable).parent / "pytest"), *command], check=False)
@@ -121,6 +121,13 @@ def solo(options: argparse.Namespace) -> int:
 def distributions() -> list[Path]:
     """The folders of all published distributions."""
     return [CORE, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+
+
+def siblings(folder: Path) -> list[Path]:
+    """The folders of the other plugins that one declares a dependency on."""
+    declared = (folder / "pyproject.toml").read_text()
+    names = re.findall(r'^ *"trimtab-([a-z-]+)[<>=]', declared, re.MULTILINE)
+    return [ROOT / "plugins" / name for name in names]
 
 
 def distribution_name(folder: Path) -> str:
