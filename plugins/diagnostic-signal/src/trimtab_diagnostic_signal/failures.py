@@ -103,7 +103,9 @@ class FailureProjection(BaseProjection):
         if fine and self._failures:
             self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
         if failing:
-            self.failure = max(self._count(failing), key=lambda failure: failure.times)
+            self.failure = max(
+                self._count(failing), key=lambda failure: (failure.times, failure.name)
+            )
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
         if fine or any(is_wait(call) for call in failing):
