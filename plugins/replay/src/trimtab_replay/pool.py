@@ -161,6 +161,23 @@ def _there(
         executor.shutdown(cancel_futures=True)
 
 
+def replay_file(found: Found, job: Job) -> Part:
+    """Replay the recordings of one file: what to map over files on an engine of your own.
+
+    Args:
+        found: the file, as `find` yields it.
+
+    Returns:
+        the runs, and the account of what was read; both can be pickled.
+
+    Raises:
+        ProviderError: a provider can't be used.
+    """
+    corpus, part = job.corpus(lambda _: None), Account()
+    replayed = list(_of_file(corpus, found, job, part))
+    return replayed, _settled(corpus, part)
+
+
 _process: dict[str, Any] = {}
 
 
