@@ -8,6 +8,12 @@ def register(parser):
     parser.set_defaults(run=lambda options: options.times)
 """
 
+STATUS = """
+def register(parser):
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(run=lambda options: print("{name}", options.json) or {status})
+"""
+
 
 def offer(site, command: str, source: str = REGISTER, *, name: str = "acme") -> None:
     module = f"{name}_{command.replace('-', '_')}"
@@ -39,17 +45,14 @@ def test_an_unknown_host_is_refused_with_those_that_there_are(site, trimtab):
 
 
 def test_status_without_a_host_asks_every_host(site, trimtab):
-    offer(site, "status-acme", "def register(p): p.set_defaults(run=lambda o: print('one'))")
-    offer(
-        site,
-        "status-other",
-        "def register(p): p.set_defaults(run=lambda o: print('two') or 1)",
-        name="other",
-    )
+    offer(site, "status-acme", STATUS.format(name="acme", status=0))
+    offer(site, "status-other", STATUS.format(name="other", status=1), name="other")
 
-    done = trimtab("status")
+    done, as_json = trimtab("status"), trimtab("status", "--json")
 
-    assert (done.returncode, done.stdout) == (1, "one\ntwo\n")
+    assert (done.returncode, done.stdout) == (1, "acme False\nother False\n")
+    assert as_json.stdout == "acme True\nother True\n"
+    assert trimtab("status", "acme", "--json").stdout == "acme True\n"
 
 
 def test_status_says_where_no_package_offers_it(trimtab):

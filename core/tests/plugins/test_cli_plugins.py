@@ -274,6 +274,16 @@ def test_doctor_looks_at_the_switches(trimtab):
     assert "where: the environment" in done.stdout
 
 
+def test_doctor_notices_a_kill_switch_that_hits_nothing(site, trimtab):
+    install(site, "acme_good", GOOD)
+
+    done = trimtab("plugins", "doctor", TRIMTAB_DISABLE="acme:loop,lopp")
+
+    assert done.returncode == 0
+    assert "(harmless) TRIMTAB_DISABLE names 'lopp', and nothing installed" in done.stdout
+    assert "acme:loop" not in done.stdout
+
+
 def test_a_reader_that_leaves_is_no_error_to_talk_about(site):
     for number in range(60):
         site.add(f"acme-{number}", entries=f"[trimtab.guidance]\nloop-{number} = m:n\n" * 1)

@@ -12,8 +12,11 @@ from trimtab.errors import TrimtabError
 from trimtab.plugins.compatibility import check_required, mismatch
 from trimtab.plugins.config import Configuration, active_configuration, load_configuration
 from trimtab.plugins.inventory import Entry, Inventory, Problem
-from trimtab.plugins.selection import WORDS, named
-from trimtab.plugins.switches import read_switches
+from trimtab.plugins.names import plain
+from trimtab.plugins.selection import WORDS, matching, named
+from trimtab.plugins.switches import DISABLE, read_switches
+
+_ENVIRONMENT = "the environment"
 
 
 def from_metadata(inventory: Inventory) -> Iterator[Problem]:
@@ -47,7 +50,7 @@ def _clashes(inventory: Inventory) -> Iterator[Problem]:
             )
 
 
-def from_setup(config: str | None) -> Iterator[Problem]:
+def from_setup(config: str | None, inventory: Inventory) -> Iterator[Problem]:
     """Yield what is wrong with the configuration, its require-list and the switches."""
     configuration = Configuration()
     try:
@@ -56,13 +59,18 @@ def from_setup(config: str | None) -> Iterator[Problem]:
     except TrimtabError as error:
         yield _about_setup(str(configuration.path or config or os.curdir), str(error))
     try:
-        read_switches()
+        disabled = read_switches().disabled
     except TrimtabError as error:
-        yield _about_setup("the environment", str(error))
+        yield _about_setup(_ENVIRONMENT, str(error))
+        return
+    for name in sorted(disabled):
+        if not matching(name, inventory.entries):
+            what = f"{DISABLE} names {plain(name, 80)!r}, and nothing installed is called so"
+            yield _about_setup(_ENVIRONMENT, what, harmless=True)
 
 
-def _about_setup(where: str, what: str) -> Problem:
-    return Problem("configuration", where, what, "correct it")
+def _about_setup(where: str, what: str, *, harmless: bool = False) -> Problem:
+    return Problem("configuration", where, what, "correct it", harmless)
 
 
 def to_load(names: Sequence[str], inventory: Inventory) -> tuple[Entry, ...]:

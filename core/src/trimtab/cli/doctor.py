@@ -31,7 +31,11 @@ def run_doctor(options: argparse.Namespace) -> int:
     from trimtab.cli.checks import from_metadata, from_setup, load_fault, to_load
 
     inventory = discover()
-    problems = [*inventory.problems, *from_metadata(inventory), *from_setup(options.config)]
+    problems = [
+        *inventory.problems,
+        *from_metadata(inventory),
+        *from_setup(options.config, inventory),
+    ]
     loaded = inventory.entries if options.all else to_load(options.names, inventory)
     verdicts = {entry: load_fault(entry, options.timeout) for entry in loaded}
     problems += filter(None, verdicts.values())
