@@ -252,5 +252,6 @@ async def _aeach(pieces: Any) -> AsyncGenerator[Any]:
             yield piece
     finally:
         close = getattr(pieces, "close", None) or getattr(pieces, "aclose", None)
-        if close is not None:
-            await close()
+        closing_now = None if close is None else close()
+        if inspect.isawaitable(closing_now):
+            await closing_now

@@ -1,0 +1,57 @@
+"""Prompts brought to their end through litellm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from typing import Any
+
+from trimtab import Host, TaskCompletionChecker
+from trimtab_litellm.client import async_client, client
+from trimtab_litellm.prices import cost as listed_price
+from trimtab_openai import DELIVERY, OpenAIAdapter, Settings
+from trimtab_openai.loop import Cost
+
+HOST = Host(name="litellm", delivery=DELIVERY, parallel_calls=True)
+
+
+class LiteLLMAdapter(OpenAIAdapter):
+    """Runs prompts on any service that litellm speaks to.
+
+    Args:
+        model: litellm's name of it, e.g. ``"anthropic/claude-sonnet-4-5"``.
+        base_url, api_key: of the service; litellm finds them in the environment where None.
+        settings: how requests are made and guidance is placed; ``options`` go to
+            ``litellm.completion``, e.g. ``{"num_retries": 2}``.
+        checkers: completion checkers, asked after the prompt's own.
+        cost: ``cost(model, usage)`` for ``Budget.max_cost``; litellm's table of prices, in US
+            dollars, where None.
+    """
+
+    host = HOST
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        settings: Settings | None = None,
+        checkers: Iterable[TaskCompletionChecker] = (),
+        cost: Cost | None = None,
+    ) -> None:
+        super().__init__(
+            model,
+            settings=settings or Settings(),
+            checkers=checkers,
+            cost=cost or listed_price,
+        )
+        self._connection = {"base_url": base_url, "api_key": api_key}
+
+    def client(self) -> AbstractContextManager[Any]:
+        """Return what the loop asks the model through."""
+        return nullcontext(client(**self._connection))
+
+    def async_client(self) -> AbstractAsyncContextManager[Any]:
+        """Return what the loop asks the model through, asynchronously."""
+        return nullcontext(async_client(**self._connection))
