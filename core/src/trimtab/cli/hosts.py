@@ -2,7 +2,7 @@
 
 A host's package offers them as commands named ``VERB-HOST`` (``install-acme`` in the group
 ``trimtab.commands``), each a function ``register(parser)`` as for any other verb. Where a verb
-needs no host, it is carried out for every host that offers it.
+needs no host, it is carried out for every host that offers it, which takes ``--json`` then.
 """
 
 from __future__ import annotations
@@ -49,13 +49,16 @@ def add_hosts(
         below = hosts.add_parser(host, help=f"from {entry.package}".replace("%", "%%"))
         if host in arguments:
             registrar(select("commands", entry.name, inventory))(below)
-    parser.set_defaults(run=lambda _: _run_each(verb, tuple(known)))
+    if verb in _FOR_ALL:
+        parser.add_argument("--json", action="store_true", help="write JSON, an object per host")
+        parser.set_defaults(run=lambda options: _run_each(verb, tuple(known), options))
 
 
-def _run_each(verb: str, hosts: Sequence[str]) -> int:
+def _run_each(verb: str, hosts: Sequence[str], options: argparse.Namespace) -> int:
     from trimtab.cli import main
     from trimtab.cli.output import say
 
     if not hosts:
         say(f"No installed package offers `trimtab {verb}`.")
-    return max((main([verb, host]) for host in hosts), default=0)
+    flags = ["--json"] if options.json else []
+    return max((main([verb, host, *flags]) for host in hosts), default=0)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from trimtab_claude_code.service.endpoint import Endpoint, read_endpoint
-from trimtab_claude_code.service.wire import Stranger, ask
+from trimtab_claude_code.service.wire import ask
 
 ANSWER_SECONDS = 140.0
 START_SECONDS = 5.0

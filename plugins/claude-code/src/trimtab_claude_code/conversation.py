@@ -7,12 +7,15 @@ from threading import Lock
 from typing import Any
 
 from trimtab import (
+    CompactionHappened,
     CompletionChecked,
     Feedback,
     GuidanceDelivered,
     GuidanceSuppressed,
     ModelResponded,
     ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSkipped,
     ProviderSlow,
     RunClosed,
     RunOpened,
@@ -35,22 +38,23 @@ KEPT_EVENTS = 50
 TOLD_BEFORE_SNAPSHOT = 64
 """How many events the journal grows by before it is replaced by a snapshot."""
 
+_EVENTS = (
+    UserMessage,
+    CompactionHappened,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    Feedback,
+    CompletionChecked,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSkipped,
+    ProviderSlow,
+    HookFailed,
+)
 _REDUCERS = {
     ToolInvoked: keep_last(KEPT_CALLS),
     **dict.fromkeys((ToolStarted, ModelResponded, RunOpened, RunClosed), keep_last(1)),
-    **dict.fromkeys(
-        (
-            UserMessage,
-            GuidanceDelivered,
-            GuidanceSuppressed,
-            Feedback,
-            CompletionChecked,
-            ProviderFaulted,
-            ProviderSlow,
-            HookFailed,
-        ),
-        keep_last(KEPT_EVENTS),
-    ),
+    **dict.fromkeys(_EVENTS, keep_last(KEPT_EVENTS)),
 }
 _CHECKED = frozenset({"Stop", "SubagentStop", "StopFailure", "SessionEnd"})
 """Events whose checkers may be slow: they are not asked again when a journal is read."""
@@ -86,6 +90,8 @@ class Conversation:
         self.session = self._restored(recorded)
         self._hooks = ClaudeCodeHooks(self.session, prompts)
         self._relive(recorded)
+        self.session.observe(ProviderFaulted, self._faulted)
+        self.session.observe(HookFailed, self._failed)
 
     def answer(self, payload: Mapping[str, Any]) -> Answer:
         """Write down what a hook was told and return its answer; never raises."""
@@ -101,6 +107,12 @@ class Conversation:
     def release(self) -> None:
         """Let the threads of providers end; the session goes on from its journal."""
         self._hooks.release()
+
+    def _faulted(self, event: ProviderFaulted) -> None:
+        self._trouble(f"{event.source.full_name} failed: {event.error}")
+
+    def _failed(self, event: HookFailed) -> None:
+        self._trouble(f"A hook ({event.event}) could not be handled: {event.error}")
 
     def _read(self) -> Recorded:
         try:

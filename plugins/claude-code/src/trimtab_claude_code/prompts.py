@@ -63,7 +63,9 @@ def assignment(configuration: Configuration) -> Assignment:
     if not isinstance(agents, Mapping):
         raise _wrong(configuration, "agents must be a table of agent types and prompts.")
     default = _prompt(table.get("prompt", False), "prompt", configuration)
-    named = {kind: _prompt(value, f"agents.{kind}", configuration) for kind, value in agents.items()}
+    named = {
+        kind: _prompt(value, f"agents.{kind}", configuration) for kind, value in agents.items()
+    }
     return Assignment(default, named)
 
 

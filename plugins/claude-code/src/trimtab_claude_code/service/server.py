@@ -112,7 +112,7 @@ def _cut(request: socket.socket) -> None:
         pass  # it is gone already
 
 
-class _Refused(Exception):  # noqa: N818
+class _Refused(Exception):
     """A request that is not served."""
 
     def __init__(self, status: int) -> None:
@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.timeout = self.server.limits.quiet_seconds
         super().setup()
 
-    def do_POST(self) -> None:  # noqa: N802  # http.server's name
+    def do_POST(self) -> None:  # http.server's name
         """Answer a hook, or a question about this process."""
         body = b""
         try:

@@ -9,7 +9,7 @@ from trimtab_claude_code.service.endpoint import HOST, PROOF, URL_PATH, Endpoint
 _MOST_BYTES = 1_000_000
 
 
-class Stranger(Exception):  # noqa: N818  # not an error of trimtab: another program answers
+class Stranger(Exception):  # not an error of trimtab: another program answers
     """Whatever listens on the port is not this user's resident process."""
 
 

@@ -33,9 +33,7 @@ class Change:
         return self.content != self.document.raw
 
 
-def plan_install(
-    path: Path, table: Mapping[str, list[Any]], receipts: Receipts
-) -> Change:
+def plan_install(path: Path, table: Mapping[str, list[Any]], receipts: Receipts) -> Change:
     """Say what installing would make of a settings file.
 
     Raises:

@@ -89,7 +89,7 @@ def without_hooks(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     if "hooks" not in data:
         return dict(data)
-    events = {event: _others(event, groups) for event, groups in _hooks_of(data).items()}
+    events = {event: _others(groups) for event, groups in _hooks_of(data).items()}
     before = _hooks_of(data)
     kept = {event: groups for event, groups in events.items() if groups or not before[event]}
     if not kept and before:
@@ -106,13 +106,14 @@ def _hooks_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return hooks
 
 
-def _others(event: str, groups: list[Any]) -> list[Any]:
-    return [kept for group in groups if (kept := _without(group)) is not None]
+def _others(groups: list[Any]) -> list[Any]:
+    return [left for group in groups for left in _without(group)]
 
 
-def _without(group: Any) -> Any:
+def _without(group: Any) -> list[Any]:
+    """Return a group without our hooks, as a list of one; of none where it held no others."""
     hooks = group.get("hooks") if isinstance(group, Mapping) else None
     if not isinstance(hooks, list) or not any(is_ours(hook) for hook in hooks):
-        return group
-    left = [hook for hook in hooks if not is_ours(hook)]
-    return {**group, "hooks": left} if left else None
+        return [group]
+    others = [hook for hook in hooks if not is_ours(hook)]
+    return [{**group, "hooks": others}] if others else []

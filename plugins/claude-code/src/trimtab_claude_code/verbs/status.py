@@ -1,0 +1,120 @@
+"""``trimtab status claude-code``: read from the journals, whoever wrote them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab import (
+    SYSTEM_CLOCK,
+    Configuration,
+    find_configuration,
+    load_configuration,
+)
+from trimtab.cli.output import say, say_json
+from trimtab.plugins.names import plain
+from trimtab_claude_code.account import runs_of
+from trimtab_claude_code.conversation import Conversation
+from trimtab_claude_code.prompts import Prompts
+from trimtab_claude_code.service.endpoint import FILE, read_endpoint
+from trimtab_claude_code.service.wire import Stranger, ask
+from trimtab_claude_code.state.folders import sessions_folder, user_folder
+from trimtab_claude_code.state.journal import Journal
+from trimtab_claude_code.state.troubles import Troubles
+
+_RECENT = timedelta(days=1)
+_STATUS_PATH = "/trimtab/status"
+
+
+def register_status(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab status claude-code``."""
+    parser.description = "What was decided, delivered and held back in the running sessions."
+    parser.add_argument("--all", action="store_true", help="also sessions that have ended")
+    parser.add_argument("--config", metavar="FILE", help="the configuration, else the one found")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.set_defaults(run=run_status, all=False, config=None, json=False)
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """Show the sessions; 1 where there is trouble."""
+    path = options.config or find_configuration()
+    configuration = load_configuration(path) if path else Configuration()
+    sessions = [found for found in _sessions(configuration) if options.all or found["running"]]
+    report = {
+        "resident": _resident(user_folder() / FILE),
+        "troubles": [attrs.asdict(trouble) for trouble in Troubles(user_folder()).all()],
+        "sessions": sessions,
+    }
+    if options.json:
+        say_json(report)
+    else:
+        _show(report)
+    return int(bool(report["troubles"]))
+
+
+def _resident(file: Path) -> str:
+    """Say in words what became of the resident process."""
+    try:
+        answer = json.loads(ask(read_endpoint(file), b"", 2.0, _STATUS_PATH))
+    except FileNotFoundError:
+        return "not installed"
+    except ConnectionRefusedError:
+        return "not running; the next session starts it"
+    except (OSError, ValueError, Stranger) as error:
+        return f"can't be asked: {error}"
+    return f"running, process {answer.get('pid')}"
+
+
+def _sessions(configuration: Configuration) -> Iterator[dict[str, Any]]:
+    base = configuration.path.parent if configuration.path else Path.cwd()
+    prompts = Prompts(configuration, base)
+    files = sessions_folder(configuration).glob("*.jsonl")
+    for file in sorted(files, key=lambda found: found.stat().st_mtime):
+        yield _session(file, prompts)
+
+
+def _session(file: Path, prompts: Prompts) -> dict[str, Any]:
+    troubles: list[str] = []
+    conversation = Conversation(Journal(file), prompts, troubles.append)
+    runs = runs_of(conversation.session)
+    conversation.release()
+    at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    recent = SYSTEM_CLOCK.now() - at < _RECENT
+    return {
+        "session_id": file.stem,
+        "last_event": at.isoformat(timespec="seconds"),
+        "running": recent and any(run["open"] and not run["agent"] for run in runs),
+        "troubles": troubles,
+        "runs": runs,
+    }
+
+
+def _show(report: dict[str, Any]) -> None:
+    say(f"resident process: {report['resident']}")
+    for trouble in report["troubles"]:
+        say(f"trouble: {plain(trouble['what'], 500)}")
+    if not report["sessions"]:
+        say("no session is running")
+    for session in report["sessions"]:
+        say(f"\nsession {session['session_id']}, last event {session['last_event']}")
+        for run in session["runs"]:
+            _show_run(run)
+
+
+def _show_run(run: dict[str, Any]) -> None:
+    agent = f"agent {plain(run['agent'], 60)}" if run["agent"] else "main agent"
+    say(
+        f"  {agent}, prompt {run['prompt']}: {run['turns']} turns, {run['calls']} calls"
+        f"{'' if run['open'] else ', ended'}"
+    )
+    for said in run["decided"]:
+        parts = [said["what"], said.get("provider", ""), said.get("point", "")]
+        head = " ".join(filter(None, parts))
+        tail = " | ".join(filter(None, (said.get("text", ""), said.get("why", ""))))
+        say(f"    {(said['at'] or '')[11:19]} {head}: {plain(tail, 300)}")

@@ -1,0 +1,293 @@
+"""Settings files: what stands there stays, what can't be kept is refused, all comes back."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from trimtab_claude_code.hooks import EVENTS
+from trimtab_claude_code.service.endpoint import Endpoint
+from trimtab_claude_code.settings.entries import (
+    command_hooks,
+    http_hooks,
+    is_ours,
+    with_hooks,
+    without_hooks,
+)
+
+FOREIGN = {"type": "command", "command": "./lint.sh"}
+THEIRS = {
+    "permissions": {"allow": ["Bash(ls:*)"]},
+    "hooks": {"PostToolUse": [{"matcher": "Edit", "hooks": [FOREIGN]}], "Notification": []},
+    "an unknown key": [1.5, None, "ü"],
+}
+
+
+def hooks_in(path):
+    return json.loads(path.read_text(encoding="utf-8-sig"))["hooks"]
+
+
+def test_install_adds_every_event_and_keeps_what_is_there(desk, trimtab):
+    path = desk.write(THEIRS)
+
+    status, printed = trimtab("install", "claude-code")
+
+    assert (status, f"Wrote {path}" in printed) == (0, True)
+    found = json.loads(path.read_text())
+    assert set(EVENTS) <= set(found["hooks"])
+    assert found["hooks"]["PostToolUse"][0] == THEIRS["hooks"]["PostToolUse"][0]
+    assert list(found) == list(THEIRS)
+    assert {key: found[key] for key in found if key != "hooks"} == {
+        key: THEIRS[key] for key in THEIRS if key != "hooks"
+    }
+
+
+def test_only_the_starting_events_need_a_process_of_their_own(desk, trimtab):
+    trimtab("install", "claude-code")
+
+    kinds = {
+        event: hooks[0]["hooks"][0]["type"] for event, hooks in hooks_in(desk.settings).items()
+    }
+
+    assert {event for event in kinds if kinds[event] == "command"} == {
+        "SessionStart",
+        "UserPromptSubmit",
+        "Stop",
+        "SessionEnd",
+    }
+    assert kinds["PostToolBatch"] == "http"
+
+
+def test_installing_twice_changes_nothing(desk, trimtab):
+    path = desk.write(THEIRS)
+    trimtab("install", "claude-code")
+    once = path.read_bytes()
+
+    status, printed = trimtab("install", "claude-code")
+
+    assert (path.read_bytes(), status) == (once, 0)
+    assert "is as it should be" in printed
+
+
+def test_installing_another_way_replaces_the_first(desk, trimtab):
+    desk.write(THEIRS)
+    trimtab("install", "claude-code")
+    trimtab("install", "claude-code", "--command")
+
+    hooks = [hook for g in hooks_in(desk.settings)["PostToolUse"] for hook in g["hooks"]]
+
+    assert [hook["type"] for hook in hooks] == ["command", "command"]
+    assert hooks[0] == FOREIGN
+
+
+STYLES = [
+    b"",
+    b"{}",
+    b'{\n\t"model": "x"\n}',
+    b'{"model":"x","hooks":{}}\n\n',
+    b'\xef\xbb\xbf{\r\n  "model": "x"\r\n}\r\n',
+    json.dumps(THEIRS, indent=4, ensure_ascii=False).encode(),
+]
+
+
+@pytest.mark.parametrize("raw", STYLES)
+@pytest.mark.parametrize("times", [1, 2])
+def test_uninstall_gives_back_every_byte(desk, trimtab, raw, times):
+    path = desk.write(raw)
+    for extra in [[], ["--command"]][:times]:
+        trimtab("install", "claude-code", *extra)
+    assert path.read_bytes() != raw
+
+    assert trimtab("uninstall", "claude-code")[0] == 0
+
+    assert path.read_bytes() == raw
+
+
+def test_uninstall_removes_a_file_that_was_not_there(desk, trimtab):
+    trimtab("install", "claude-code")
+
+    trimtab("uninstall", "claude-code")
+
+    assert not desk.settings.exists()
+
+
+def test_uninstall_takes_out_only_its_own_where_the_file_was_changed(desk, trimtab):
+    path = desk.write(THEIRS)
+    trimtab("install", "claude-code")
+    changed = json.loads(path.read_text())
+    changed["model"] = "opus"
+    changed["hooks"]["PostToolUse"][1]["hooks"].append(FOREIGN)
+    path.write_text(json.dumps(changed))
+
+    trimtab("uninstall", "claude-code")
+
+    found = json.loads(path.read_text())
+    assert found["model"] == "opus"
+    assert found["hooks"]["PostToolUse"] == [
+        THEIRS["hooks"]["PostToolUse"][0],
+        {"hooks": [FOREIGN]},
+    ]
+    assert "PreToolUse" not in found["hooks"]
+    assert "trimtab" not in path.read_text()
+
+
+def test_uninstall_where_nothing_is_changes_nothing(desk, trimtab):
+    path = desk.write(THEIRS)
+    raw = path.read_bytes()
+
+    assert trimtab("uninstall", "claude-code")[0] == 0
+
+    assert path.read_bytes() == raw
+
+
+REFUSED = {
+    "comments": (b'{\n  // mine\n  "model": "x"\n}', "line 2, column 3 is no JSON"),
+    "trailing comma": (b'{"model": "x",}', "is no JSON"),
+    "utf-16": ("{}".encode("utf-16"), "not in UTF-8"),
+    "latin-1": ('{"model": "ü"}'.encode("latin-1"), "byte 11 is not UTF-8"),
+    "an array": (b"[]", "must hold a JSON object"),
+    "a key twice": (b'{"a": 1, "a": 2}', "'a' stands there twice"),
+    "NaN": (b'{"a": NaN}', "NaN is no JSON"),
+    "infinite": (b'{"a": 1e999}', "can't be kept"),
+    "deep": (b'{"a":' * 100_000, "untouched"),
+    "hooks are no object": (b'{"hooks": []}', "'hooks' must be an object"),
+    "an event is no list": (b'{"hooks": {"Stop": {}}}', "'hooks' must be an object"),
+    "half a character": (b'{"a": "\\ud800"}', "can't be kept"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_can_not_be_kept_is_refused_and_untouched(desk, trimtab, name):
+    raw, words = REFUSED[name]
+    path = desk.write(raw)
+
+    status, printed = trimtab("install", "claude-code")
+
+    assert (status, path.read_bytes()) == (2, raw)
+    assert words in printed
+    assert "untouched" in printed
+
+
+def test_a_read_only_file_is_refused_even_for_root(desk, trimtab):
+    path = desk.write(THEIRS)
+    raw = path.read_bytes()
+    path.chmod(0o444)
+
+    status, printed = trimtab("install", "claude-code")
+
+    assert (status, path.read_bytes()) == (2, raw)
+    assert "read-only" in printed
+    assert stat.S_IMODE(path.stat().st_mode) == 0o444
+
+
+def test_a_link_stays_a_link_and_the_mode_is_kept(desk, trimtab):
+    real = desk.home / "dotfiles.json"
+    real.write_text("{}")
+    real.chmod(0o640)
+    desk.settings.parent.mkdir()
+    desk.settings.symlink_to(real)
+
+    trimtab("install", "claude-code")
+
+    assert desk.settings.is_symlink()
+    assert "PostToolBatch" in hooks_in(real)
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+def test_a_dry_run_shows_the_difference_and_leaves_no_trace(desk, trimtab):
+    path = desk.write({"model": "x"})
+    raw = path.read_bytes()
+
+    status, printed = trimtab("install", "claude-code", "--dry-run")
+
+    assert (status, path.read_bytes()) == (0, raw)
+    assert "+++" in printed
+    assert "PostToolBatch" in printed
+    assert list(desk.state.rglob("*.json")) == []
+
+
+def test_the_project_gets_its_unshared_file(desk, trimtab):
+    trimtab("install", "claude-code", "--project")
+
+    assert "Stop" in hooks_in(desk.project / ".claude" / "settings.local.json")
+    assert not desk.settings.exists()
+
+
+def test_a_token_is_made_once_and_for_the_user_alone(desk, trimtab):
+    trimtab("install", "claude-code")
+    (file,) = desk.state.rglob("service.json")
+    first = file.read_text()
+
+    trimtab("install", "claude-code", "--project")
+
+    assert file.read_text() == first
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(desk.settings.stat().st_mode) == 0o600
+
+
+def test_install_says_who_will_speak_and_what_is_wrong(desk, trimtab):
+    assert "agent/main: claude-code-canary" in trimtab("install", "claude-code")[1]
+
+    (desk.project / "trimtab.toml").write_text(
+        '[hosts.claude-code]\nprompt = "a/b"\n[prompts."a/b"]\nguidance = ["canary-of-no-mine"]'
+    )
+    status, printed = trimtab("install", "claude-code")
+    assert (status, "No guidance provider 'canary-of-no-mine'" in printed) == (1, True)
+
+    (desk.project / "trimtab.toml").write_text("")
+    status, printed = trimtab("install", "claude-code")
+    assert (status, "[hosts.claude-code]" in printed) == (1, True)
+
+
+def test_a_plugin_folder_is_laid_out_and_removed(desk, trimtab, tmp_path):
+    folder = tmp_path / "plugin"
+
+    trimtab("install", "claude-code", "--plugin-dir", str(folder))
+
+    manifest = json.loads((folder / ".claude-plugin" / "plugin.json").read_text())
+    assert manifest["name"] == "trimtab"
+    assert set(hooks_in(folder / "hooks" / "hooks.json")) == set(EVENTS)
+    assert not desk.settings.exists()
+
+    trimtab("uninstall", "claude-code", "--plugin-dir", str(folder))
+    assert not folder.exists()
+
+
+def test_the_plugin_of_somebody_else_is_left_alone(desk, trimtab, tmp_path):
+    manifest = tmp_path / ".claude-plugin" / "plugin.json"
+    manifest.parent.mkdir()
+    manifest.write_text('{"name": "theirs"}')
+
+    for verb in ("install", "uninstall"):
+        status, printed = trimtab(verb, "claude-code", "--plugin-dir", str(tmp_path))
+        assert (status, "holds the plugin 'theirs'" in printed) == (2, True)
+    assert list(manifest.parent.iterdir()) == [manifest]
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+settings = st.dictionaries(st.text(), values, max_size=4).map(
+    lambda found: {key: value for key, value in found.items() if key != "hooks"}
+)
+groups = st.lists(
+    st.fixed_dictionaries({"hooks": st.lists(st.just(FOREIGN), max_size=2)}) | values,
+    min_size=1,  # an empty list is not told from none
+    max_size=3,
+)
+TABLES = [command_hooks(), http_hooks(Endpoint(4711, "t"), Path("/state"))]
+
+
+@given(settings, st.dictionaries(st.sampled_from(EVENTS), groups), st.sampled_from(TABLES))
+def test_taking_out_what_was_put_in_leaves_the_settings(rest, hooks, table):
+    data = {**rest, "hooks": hooks} if hooks else rest
+
+    inside = with_hooks(data, table)
+
+    assert without_hooks(inside) == data
+    assert with_hooks(inside, table) == inside
+    assert all(is_ours(group["hooks"][0]) for group in table["Stop"])
