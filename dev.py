@@ -101,9 +101,11 @@ def install(options: argparse.Namespace) -> int:
     """Put wheels, or with --editable the sources, and what they need into the running Python."""
     folders = [ROOT / folder for folder in options.folders] or [*distributions(), TEST_SERVERS]
     left_out = () if options.clients else CLIENTS
-    dependencies(
-        folders, left_out=left_out, resolution="lowest-direct" if options.lowest else "highest"
-    )
+    lowest = "lowest-direct" if options.lowest else "highest"
+    dependencies(folders, left_out=left_out, resolution=lowest)
+    if options.editable:
+        add(*editable(folders))
+        return 0
     with ThreadPoolExecutor(2) as pool:
         add("--no-index", *map(str, pool.map(wheel, folders)))
     return 0
