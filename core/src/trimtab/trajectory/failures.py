@@ -33,6 +33,7 @@ _TELLING = re.compile(
     r"|unknown|timed? ?out|missing|unable|must",
     re.IGNORECASE,
 )
+_MUTE = re.compile(r"\W*(?:</?[\w:]+>\W*)*(?:error|errors|failed|output|stderr|stdout)?\W*$", re.I)
 _PLACES = re.compile(
     r"(?i:\b(?:line|lines|column|col|char|character|position|offset|cell|row|index)s?\b"
     r"[ :=#]{1,2}(?:line |cell )?\d+)|(?<=[\w)\]]):\d+(?::\d+)?(?!\d)|\(\d+, ?\d+\)"
@@ -132,13 +133,15 @@ def failure_text(event: ToolInvoked) -> str:
 
 def telling_line(text: str) -> str:
     """Return the line of a failure's text that says most: the last of a traceback, the first
-    that sounds like a failure, else the last.
+    that sounds like a failure, else the last. Tags, rules, bare labels and exit statuses say
+    nothing; empty where nothing else is there.
     """
     lines = [line for raw in bounded(text).splitlines() if (line := raw.strip())]
+    lines = [line for line in lines if not _MUTE.match(line) and not _EXIT.match(line)]
     if not lines:
         return ""
     if any(line.startswith("Traceback") for line in lines):
-        return lines[-1] if len(lines[-1]) > 3 else lines[0]
+        return lines[-1]
     return next((line for line in lines if _TELLING.search(line)), lines[-1])
 
 

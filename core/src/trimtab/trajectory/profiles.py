@@ -49,7 +49,8 @@ class ToolProfile:
         volatile: argument fields that never make two calls differ.
         progress: fields whose change alone is progress, e.g. the statuses of a plan; in the
             arguments they stand for all others.
-        result_noise: what is cut from an answer before it is compared (searched as a pattern).
+        result_noise: what is cut from the first 1,000 characters of an answer before it is
+            looked at (a pattern).
         error_pattern: an answer is a failure where this is found in it.
         says_no: exit statuses that are an answer and no failure.
     """

@@ -14,6 +14,7 @@ from trimtab.trajectory.profiles import ToolProfile, ToolProfiles
 
 _PARAMS_KEPT = 512
 _SAID_KEPT = 200
+_NOISY = 1_000
 
 
 @attrs.define(eq=False)
@@ -61,7 +62,7 @@ class CallRecord:
         """Fingerprint of the normalised answer: equal where nothing new was learnt."""
         if self._answer is None:
             # Most answers are never compared, and normalising is what costs most.
-            self._answer = digest(_denoised(self._text or "", self.profile))
+            self._answer = digest(normalise_text(self._text or ""))
             self._text = None
         return self._answer
 
@@ -101,12 +102,6 @@ def _restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
     return CallRecord(**{**state, **enums}, profile=profiles.of(state["tool"]))
 
 
-def _denoised(text: str, profile: ToolProfile) -> str:
-    if profile.result_noise is not None:
-        text = profile.result_noise.sub("", text)
-    return normalise_text(text)
-
-
 def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
     """Return the fingerprint of arguments: equal where they mean the same (DESIGN 4).
 
@@ -133,6 +128,8 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     params, result = event.params, event.result
     params_text = _params_text(params, profile)
     text = result if type(result) is str else text_of(result)
+    if profile.result_noise is not None:
+        text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
     command = profile.command(params)
     has_failed = failed(event, profile, command)
     said = failure_text(event) if has_failed else text

@@ -69,6 +69,12 @@ def operation_of(call: CallRecord) -> str:
     return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
 
 
+def _keys(call: CallRecord) -> tuple[str, ...]:
+    """Return what a failure counts as: one that says nothing is known by its call alone."""
+    alone = f"call {call.call}"
+    return (f"any {call.signature}", alone) if call.signature else (alone,)
+
+
 def _succeeded(call: CallRecord) -> bool:
     return not call.failed and call.outcome is not Outcome.INTERRUPTED
 
@@ -127,12 +133,12 @@ class FailureProjection(BaseProjection):
         return [
             self._counted(key, call)
             for call in failing
-            for key in (f"any {call.signature}", f"call {call.call}")
+            for key in _keys(call)
         ]
 
     def _counted(self, key: str, call: CallRecord) -> Failure:
         failure = self._failures.pop(key, None)
-        name = digest(call.signature)
+        name = digest(call.signature or call.call)
         if failure is None or failure.name != name:
             failure = Failure(name)
         failure.happened(call, self._turn)

@@ -16,7 +16,7 @@ def answer_key(call: CallRecord) -> str:
     """Return what stands for an answer whatever the arguments were: of a failure its signature,
     unless it said much more than that. (A rejected change is often shown at length.)
     """
-    if call.failed and (call.size <= _SHORT or call.profile.writes):
+    if call.signature and (call.size <= _SHORT or call.profile.writes):
         return f"{call.tool}\n{call.signature}"
     return f"{call.tool}\n{call.exact}"
 
