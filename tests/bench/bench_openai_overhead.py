@@ -1,0 +1,168 @@
+"""What trimtab adds to one tool turn of a loop on the OpenAI client's objects.
+
+The client is a stand-in that answers at once with parsed objects of the official client, so
+that nothing but the loop is measured: a plain loop, and the guided one with every built-in
+provider that is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import attrs
+from measure import row, yardstick
+from openai.types.chat import ChatCompletion
+
+from trimtab import (
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    Prompt,
+    Session,
+    Tool,
+    ToolResult,
+    UnknownProvider,
+    enable,
+)
+from trimtab_openai import HOST, GuidedLoop, Settings
+
+TURNS = 100
+ROUNDS = 9
+MUST_MICROSECONDS = 200
+GUIDANCE = ("diagnostic-signal", "doom-loop", "consultation-prompt", "parallel-tool-reminder")
+CHECKERS = ("plan-based-checker",)
+
+
+@attrs.frozen
+class Target:
+    path: str
+    line: int
+
+
+def read(params: Target, *, context: Any) -> ToolResult[str]:
+    """Answer with 200 bytes that differ from call to call."""
+    return ToolResult.ok(f"{params.path}:{params.line} " + "lorem ipsum dolor sit amet " * 7)
+
+
+READ = Tool("read", "Read a file.", Target, read)
+
+
+def completion(message: dict[str, Any], reason: str) -> ChatCompletion:
+    """Return a response as the official client makes it."""
+    choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **message}}
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+    return ChatCompletion.model_validate({**head, "choices": [choice], "usage": usage})
+
+
+def script() -> list[ChatCompletion]:
+    """Return one run: a call in each of `TURNS` answers, then the end."""
+    made = []
+    for number in range(TURNS):
+        arguments = json.dumps({"path": f"src/module_{number}.py", "line": number})
+        function = {"name": "read", "arguments": arguments}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        made.append(completion({"content": None, "tool_calls": [call]}, "tool_calls"))
+    return [*made, completion({"content": "Done."}, "stop")]
+
+
+class Client:
+    """Answers from a script, at once."""
+
+    def __init__(self, answers: list[ChatCompletion]) -> None:
+        left = iter(answers)
+        self.chat = SimpleNamespace(completions=SimpleNamespace(create=lambda **_: next(left)))
+
+
+def plain(client: Client) -> None:
+    """The loop that everybody writes."""
+    messages: list[Any] = [{"role": "user", "content": "Fix it."}]
+    while True:
+        message = client.chat.completions.create(messages=messages, model="m").choices[0].message
+        messages.append(message)
+        if not message.tool_calls:
+            return
+        for call in message.tool_calls:
+            result = READ.call(json.loads(call.function.arguments), context=None)  # type: ignore[arg-type]
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result.render()})
+
+
+def guided(prompt: Prompt[Any], settings: Settings) -> Callable[[Client], None]:
+    """The same with trimtab."""
+
+    def run(client: Client) -> None:
+        opened = Session().open_run(prompt, host=HOST)
+        GuidedLoop(client, opened, model="m", settings=settings).complete("Fix it.")
+        opened.close()
+
+    return run
+
+
+def everything() -> Prompt[Any]:
+    """Return a prompt with the built-in providers that are installed."""
+    trigger = FeedbackTrigger(every_n_seconds=30)
+    return Prompt(
+        ns="bench",
+        key="main",
+        tools=(READ,),
+        guidance_providers=[enable(name) for name in GUIDANCE if installed(name, "guidance")],
+        feedback_providers=[
+            FeedbackProviderConfig(enable("deadline-feedback"), trigger)
+            for name in ("deadline-feedback",)
+            if installed(name, "feedback")
+        ],
+        completion_checkers=[enable(n) for n in CHECKERS if installed(n, "completion")],
+        config=None,
+    )
+
+
+def installed(name: str, kind: str) -> bool:
+    """Whether a distribution offers this provider."""
+    fields: dict[str, Any] = {
+        f"{kind}_providers" if kind != "completion" else "completion_checkers": [enable(name)]
+    }
+    try:
+        Prompt(ns="bench", key=name, config=None, **fields)
+    except UnknownProvider:
+        return False
+    return True
+
+
+def per_turn(loop: Callable[[Client], None]) -> float:
+    """Return the median microseconds of one turn."""
+    taken = []
+    for _ in range(ROUNDS):
+        client = Client(script())
+        began = time.perf_counter_ns()
+        loop(client)
+        taken.append((time.perf_counter_ns() - began) / 1000 / TURNS)
+    return statistics.median(taken)
+
+
+def main() -> None:
+    bare = Prompt(ns="bench", key="bare", tools=(READ,), config=None)
+    full = everything()
+    names = ", ".join(source.name for source in full.table.sources)
+    unit = yardstick({"path": "src/module_1.py", "text": "x" * 200})
+    base = per_turn(plain)
+    print(f"providers: {names}; plain loop {base:.0f} µs a turn; yardstick {unit:.1f} µs")
+    for what, prompt, limit in (
+        ("no provider", bare, 1.0),
+        ("all providers, each with a limit on a worker thread", full, 1.0),
+        ("all providers, called directly", full, None),
+    ):
+        took = per_turn(guided(prompt, Settings(limit=limit, max_turns=TURNS + 1)))
+        row(
+            f"added to a tool turn: {what}",
+            f"{took - base:.0f} µs",
+            f"≤ {MUST_MICROSECONDS} µs",
+            f"{took / base:.1f} × plain",
+        )
+
+
+if __name__ == "__main__":
+    main()
