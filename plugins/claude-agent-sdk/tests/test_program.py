@@ -118,6 +118,18 @@ def test_a_subagent_has_counts_of_its_own(ground, make_prompt, speaker):
     assert sorted(each.agent_id is None for each in delivered) == [False, True]
 
 
+def test_a_subagent_in_the_background_is_waited_for(ground, make_prompt, checker):
+    main = [say(agent(run_in_background=True)), say("I wait."), say("All done.")]
+    sub = [say(bash("python3 -c 'import time; time.sleep(1)'")), say("Looked.")]
+    script = choose(claude_code_asker, {"main": main, "subagent": sub})
+    gate = checker(open_checks=0)
+    response = ground.evaluate(script, make_prompt(), task_completion_checker=gate)
+
+    assert response.text == "All done."
+    assert gate.checks == 2  # at the last stop and after the end, not while the agent waits
+    assert outcomes(ground.session) == [("Agent", Outcome.OK), ("Bash", Outcome.OK)]
+
+
 def test_a_compaction_keeps_the_counts(ground, make_prompt, speaker):
     main = [say(bash("echo one")), say("Done."), say(bash("echo two")), say("Done.")]
     summary = [say("<summary>One echo.</summary>")]

@@ -16,6 +16,7 @@ from trimtab import (
     GuidanceDelivered,
     GuidanceProviderConfig,
     Outcome,
+    Prompt,
     ProviderFaulted,
     RunClosed,
     Session,
@@ -346,6 +347,26 @@ def test_an_agent_that_will_go_on_by_itself_is_not_sent_back(guided, told, pause
 )
 def test_what_has_ended_or_never_ends_does_not_open_the_gate(guided, told, idle):
     assert guided(completion=[Checker()]).answer({**told.stop(), **idle})
+
+
+def test_a_subagent_that_shares_the_prompt_may_stop_with_the_work_undone(guided, told):
+    hooks = guided(completion=[Checker()], checkers=[Checker()])
+    agent = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "Explore"}
+
+    assert hooks.answer({**told.stop(), **agent}) == {}
+
+
+def test_a_subagent_with_a_prompt_of_its_own_is_held_by_it(session, told):
+    main = Prompt("test", "main", config=None)
+    own = Prompt("test", "explore", completion_checkers=[Checker(1)], config=None)
+    hooks = ClaudeCodeHooks(session, lambda kind: own if kind == "Explore" else main)
+    itself = [{"id": "a1", "type": "subagent", "status": "running"}]
+    agent = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "Explore"}
+    stop = {**told.stop(), **agent, "background_tasks": itself}
+
+    assert hooks.answer(stop)["hookSpecificOutput"]["hookEventName"] == "SubagentStop"
+    assert hooks.answer(stop) == {}
+    assert session[RunClosed].latest().agent_id == "a1"
 
 
 def test_a_failing_service_is_no_early_stop(guided, session, told):

@@ -112,7 +112,7 @@ class ClaudeAgentSDKAdapter:
             ending = await _held(Conversation(run, used, heartbeat), options, rendered.text)
             return await self._response(run, rendered, ending)
         finally:
-            guide.close(conversation_id, "evaluated")
+            await asyncio.to_thread(guide.close, conversation_id, "evaluated")
 
     def _options(
         self,

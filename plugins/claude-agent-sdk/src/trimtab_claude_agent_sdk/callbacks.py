@@ -46,8 +46,7 @@ def hooks(
         prompt: the prompt of the main agent and of subagents that `subagents` does not name.
         subagents: prompts by type of subagent, e.g. ``"general-purpose"``.
         heartbeat: beaten at every event.
-        checkers: completion checkers beside the prompt's, asked after them.
-        deadline, budget, provider_seconds: as for `ClaudeCodeHooks`.
+        deadline, budget, checkers, provider_seconds: as for `ClaudeCodeHooks`.
 
     Raises:
         UnsupportedPoint: a provider of the prompt would never be heard.

@@ -11,13 +11,19 @@ import attrs
 from trimtab import Usage
 
 if TYPE_CHECKING:
-    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
+    from claude_agent_sdk import (
+        ClaudeAgentOptions,
+        ClaudeSDKClient,
+        ResultMessage,
+        SystemMessage,
+    )
 
     from trimtab import Heartbeat, Run
 
 INTERRUPT_SECONDS = 10.0
 """How long the program may take to end after it was interrupted."""
 
+OVER_BUDGET = "error_max_budget_usd"
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -51,6 +57,8 @@ class Conversation:
     heartbeat: Heartbeat | None = None
     _ending: Ending = attrs.field(factory=Ending, init=False)
     _counted: Usage = attrs.field(factory=Usage, init=False)
+    _cost: float = attrs.field(default=0.0, init=False)
+    _subagents: int = attrs.field(default=0, init=False)
 
     async def hold(self, options: ClaudeAgentOptions, text: str) -> Ending:
         """Bring the request `text` to its end."""
@@ -85,25 +93,47 @@ class Conversation:
             await client.interrupt()
 
     async def _listen(self, client: ClaudeSDKClient) -> None:
-        async for message in client.receive_response():
+        async for message in client.receive_messages():
             if self.heartbeat is not None:
                 self.heartbeat.beat()
             self._hear(message)
+            if self._ended(message):
+                return
             limit = self.run.exhausted_budget()
-            if limit is not None and self._ending.result is None:
+            if limit is not None:
                 await self._interrupt(client, f"the budget is used up: {limit}")
 
+    def _ended(self, message: Any) -> bool:
+        """Whether no more will come; subagents in the background wake the agent once more."""
+        result = self._ending.result
+        if result is None or result is not message:
+            return False
+        answered = result.structured_output is not None
+        return answered or self._ending.exhausted is not None or self._subagents == 0
+
     def _hear(self, message: Any) -> None:
-        from claude_agent_sdk import AssistantMessage, ResultMessage, StreamEvent, TextBlock
+        from claude_agent_sdk import (
+            AssistantMessage,
+            ResultMessage,
+            StreamEvent,
+            SystemMessage,
+            TextBlock,
+        )
 
         if isinstance(message, ResultMessage):
-            self._ending.result = message
             self._settle(message)
         elif isinstance(message, StreamEvent):
             self._count(usage_of(message.event))
+        elif isinstance(message, SystemMessage):
+            self._note_tasks(message)
         elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
             words = [block.text for block in message.content if isinstance(block, TextBlock)]
             self._ending.text = "".join(words) or self._ending.text
+
+    def _note_tasks(self, message: SystemMessage) -> None:
+        if message.subtype == "background_tasks_changed":
+            tasks = message.data.get("tasks") or ()
+            self._subagents = sum(task.get("task_type") == "local_agent" for task in tasks)
 
     def _count(self, usage: Usage) -> None:
         if usage != Usage():
@@ -111,15 +141,19 @@ class Conversation:
             self.used(usage)
 
     def _settle(self, result: ResultMessage) -> None:
-        """Count what the request used beyond what its stream told, and its cost."""
-        total = tokens_of(result.usage or {})
+        """Take the end of a request: its tokens beyond those streamed, its share of the cost."""
+        self._ending.result = result
+        if result.subtype == OVER_BUDGET:
+            self._ending.exhausted = "the budget is used up: max_cost"
+        told, cost = tokens_of(result.usage or {}), result.total_cost_usd or 0.0
         self._count(
             Usage(
-                max(0, total.input_tokens - self._counted.input_tokens),
-                max(0, total.output_tokens - self._counted.output_tokens),
-                result.total_cost_usd or 0.0,
+                max(0, told.input_tokens - self._counted.input_tokens),
+                max(0, told.output_tokens - self._counted.output_tokens),
+                max(0.0, cost - self._cost),
             )
         )
+        self._counted, self._cost = Usage(), cost
 
 
 def usage_of(event: Any) -> Usage:

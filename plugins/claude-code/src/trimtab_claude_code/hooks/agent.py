@@ -29,13 +29,22 @@ class Agent:
 
     Args:
         run: the run.
-        checkers: the client's own completion checkers.
         limit: seconds that each provider may take.
+        checkers: the client's own completion checkers.
+        gated: whether completion checkers decide when it may stop.
     """
 
-    def __init__(self, run: Run, checkers: tuple[TaskCompletionChecker, ...], limit: float) -> None:
+    def __init__(
+        self,
+        run: Run,
+        limit: float,
+        *,
+        checkers: tuple[TaskCompletionChecker, ...] = (),
+        gated: bool = True,
+    ) -> None:
         self.run = run
         self.checkers = checkers
+        self.gated = gated
         self.lock = RLock()
         self._limit = limit
         self._usage = _NO_USAGE

@@ -77,6 +77,8 @@ def _stop(agent: Agent, told: Payload) -> Answer:
     if agent.answered() and not text:
         return {}
     agent.responded(text)
+    if not agent.gated:
+        return {}
     checked = _check(agent, told, "end of turn", text or None)
     return {} if checked.may_stop else context(told.event, unfinished(checked.feedback))
 

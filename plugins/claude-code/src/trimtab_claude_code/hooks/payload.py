@@ -94,7 +94,13 @@ class Payload:
 
     @property
     def background_work(self) -> bool:
-        """Whether something is under way that will wake the agent by itself."""
-        tasks = any(task.text("status") not in _ENDED for task in self.items("background_tasks"))
+        """Whether something is under way that will wake the agent by itself.
+
+        A subagent that runs in the background is told of as a task, even to itself.
+        """
+        tasks = any(
+            task.text("status") not in _ENDED and task.text("id") != self.agent_id
+            for task in self.items("background_tasks")
+        )
         alarms = (cron.raw.get("recurring") is not True for cron in self.items("session_crons"))
         return tasks or any(alarms)

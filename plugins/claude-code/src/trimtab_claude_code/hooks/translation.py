@@ -36,7 +36,9 @@ class ClaudeCodeHooks:
             agent) to its prompt, where None leaves the agent alone.
         host: what is recorded as the host; its `delivery` decides what may be said where.
         deadline, budget: of the main agent; subagents share the deadline.
-        checkers: the client's own completion checkers, asked after the prompt's.
+        checkers: the client's own completion checkers, asked after those of the main agent's
+            prompt. A subagent is held only by a prompt of its own: one that shares the main
+            agent's does a part of the work and can't be asked for the whole.
         provider_seconds: how long each provider may take at one event.
     """
 
@@ -154,7 +156,10 @@ class ClaudeCodeHooks:
             deadline=self._deadline,
             budget=None if agent_id else self._budget,
         )
-        return Agent(run, self._checkers, self._seconds)
+        main = self._prompt_of(None)
+        gated = agent_id is None or main is None or prompt.name != main.name
+        checkers = () if agent_id else self._checkers
+        return Agent(run, self._seconds, checkers=checkers, gated=gated)
 
 
 def _for_all(prompt: Prompt[Any]) -> PromptOf:
