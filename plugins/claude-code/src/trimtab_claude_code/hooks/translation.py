@@ -156,10 +156,13 @@ class ClaudeCodeHooks:
             deadline=self._deadline,
             budget=None if agent_id else self._budget,
         )
+        if agent_id is None:
+            return Agent(run, self._seconds, checkers=self._checkers)
+        return Agent(run, self._seconds, gated=not self._is_main(prompt))
+
+    def _is_main(self, prompt: Prompt[Any]) -> bool:
         main = self._prompt_of(None)
-        gated = agent_id is None or main is None or prompt.name != main.name
-        checkers = () if agent_id else self._checkers
-        return Agent(run, self._seconds, checkers=checkers, gated=gated)
+        return main is not None and main.name == prompt.name
 
 
 def _for_all(prompt: Prompt[Any]) -> PromptOf:
