@@ -76,6 +76,8 @@ def test_a_command_may_be_a_list():
         "git -C repo log --oneline | wc -l",
         "cat a 2>/dev/null",
         "sed -n '1,20p' a.py",
+        "grep 'a; rm b | c > d' f",
+        'cat "a && b"',
         "FOO=1 sudo find . -name '*.py'",
         "",
     ],
@@ -128,5 +130,6 @@ def test_a_command_is_about_its_first_program(command, about):
 
 def test_some_statuses_are_answers():
     assert says_no("cat a | grep x", 1)
+    assert says_no("grep 'a\\|b' f", 1)
     assert not says_no("grep x a", 2)
     assert not says_no("make", 1)

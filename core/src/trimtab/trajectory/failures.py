@@ -33,7 +33,10 @@ _TELLING = re.compile(
     r"|unknown|timed? ?out|missing|unable|must",
     re.IGNORECASE,
 )
-_MUTE = re.compile(r"\W*(?:</?[\w:]+>\W*)*(?:error|errors|failed|output|stderr|stdout)?\W*$", re.I)
+_MUTE = re.compile(
+    r"\W*(?:</?[\w:]+>\W*)*(?:error|errors|failed|output|stderr|stdout)?\W*$",
+    re.IGNORECASE,
+)
 _PLACES = re.compile(
     r"(?i:\b(?:line|lines|column|col|char|character|position|offset|cell|row|index)s?\b"
     r"[ :=#]{1,2}(?:line |cell )?\d+)|(?<=[\w)\]]):\d+(?::\d+)?(?!\d)|\(\d+, ?\d+\)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _SEPARATORS = re.compile(r"\|\||&&|[;|\n]")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*$")
 _REDIRECT = re.compile(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
 _WAIT = re.compile(r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep|wait|watch|inotifywait)\b")
@@ -41,10 +42,16 @@ _NEGATIVE = frozenset(
 _LONGEST = 2_000
 
 
+def _bare(command: str) -> str:
+    """Return `command` with what is quoted taken out: a separator in quotes separates nothing."""
+    command = command[:_LONGEST]
+    return _QUOTED.sub("''", command) if "'" in command or '"' in command else command
+
+
 def segments(command: str) -> list[list[str]]:
     """Return the words of each simple command in `command`, wrappers and assignments dropped."""
     found = []
-    for part in _SEPARATORS.split(command[:_LONGEST]):
+    for part in _SEPARATORS.split(_bare(command)):
         words = part.strip(" \t(){}&").split()
         while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
             words = words[1:]
@@ -69,7 +76,7 @@ def operation(command: str) -> str:
 
 def reads_only(command: str) -> bool:
     """Tell whether `command` can't change anything: every program in it is known to read."""
-    if _REDIRECT.search(command) or len(command) > _LONGEST:
+    if len(command) > _LONGEST or _REDIRECT.search(_bare(command)):
         return False
     return all(_reads(words) for words in segments(command))
 
@@ -86,12 +93,12 @@ def _reads(words: list[str]) -> bool:
 
 def waits(command: str) -> bool:
     """Tell whether `command` waits by itself, as ``sleep 30 && check`` does."""
-    return _WAIT.search(command) is not None
+    return _WAIT.search(_bare(command)) is not None
 
 
 def goes_on(command: str) -> bool:
     """Tell whether `command` leaves a process running behind it."""
-    return _BACKGROUND.search(command) is not None
+    return _BACKGROUND.search(_bare(command)) is not None
 
 
 def says_no(command: str, code: int) -> bool:

@@ -54,8 +54,8 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, None where it is no loop at all."""
     last = calls[-1]
-    if last.failed:
-        return _MORE_FOR_ERROR
+    if any(call.failed for call in calls):
+        return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
     nothing = not would_change(last) and finds_nothing(last.said)
     if last.profile.writes or (acknowledges(last.said) and not nothing):
         return None
