@@ -296,7 +296,7 @@ class _Crashing:
     error: str
     name: str = "recorded-checker"
 
-    def check(self, _: TaskCompletionContext) -> Any:
+    def check(self, context: TaskCompletionContext) -> Any:  # noqa: ARG002
         raise RecordedCheckerError(self.error)
 
 

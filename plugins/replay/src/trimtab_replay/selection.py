@@ -15,7 +15,6 @@ from trimtab import (
     GuidanceProviderConfig,
     Kind,
     Prompt,
-    PromptTemplate,
     ProviderRef,
     load_configuration,
 )
@@ -50,7 +49,7 @@ class Selection:
     Args:
         name: of the prompt.
         guidance, feedback, completion: in the order in which they are asked.
-        guidance_limit, feedback_delivery: as in `PromptTemplate`.
+        guidance_limit, feedback_delivery: as in `trimtab.PromptTemplate`.
         configuration: whose allow-list and require-list count.
     """
 
@@ -81,9 +80,10 @@ class Selection:
         Raises:
             ProviderError: a provider can't be used.
         """
-        template: PromptTemplate[Any] = PromptTemplate(
+        return Prompt(
             "replay",
             "run",
+            config=self.configuration,
             name=name or self.name,
             guidance_providers=self.guidance,
             feedback_providers=self.feedback,
@@ -91,7 +91,6 @@ class Selection:
             guidance_limit=self.guidance_limit,
             feedback_delivery=self.feedback_delivery,
         )
-        return Prompt(template, config=self.configuration)
 
     def with_option(self, provider: str, option: str, value: Any) -> Selection:
         """Return the selection with one option, setting or trigger of `provider` changed.

@@ -32,7 +32,7 @@ def embedded(data: Mapping[str, Any]) -> str:
 
 
 def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return files("trimtab_replay.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
