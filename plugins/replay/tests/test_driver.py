@@ -114,6 +114,12 @@ def test_open_steps_send_back_at_a_stop_and_not_twice():
     ]
 
 
+def test_the_checker_that_sent_back_is_named():
+    result = replayed([Stop(plan=OPEN)], Planned("first"), Planned("second"))
+
+    assert [decision.provider for decision in result.decisions] == ["first"]
+
+
 @pytest.mark.parametrize(
     "stop",
     [

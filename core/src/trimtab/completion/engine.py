@@ -60,12 +60,12 @@ def check(run: Run, stop: Stop, extra: Iterable[TaskCompletionChecker] = ()) -> 
     why = _skipped(run, stop)
     if why:
         return _record(run, stop, entries, CompletionStatus.SKIPPED, reason=why)
-    verdict = _verdict(run, entries, stop)
+    verdict, asked = _verdict(run, entries, stop)
     if verdict.status is CompletionStatus.UNVERIFIED:
-        return _record(run, stop, entries, verdict.status, reason=verdict.feedback)
+        return _record(run, stop, asked, verdict.status, reason=verdict.feedback)
     if verdict.status is CompletionStatus.OK:
-        return _record(run, stop, entries, verdict.status, feedback=verdict.feedback)
-    return _block(run, stop, entries, verdict)
+        return _record(run, stop, asked, verdict.status, feedback=verdict.feedback)
+    return _block(run, stop, asked, verdict)
 
 
 def _block(
@@ -92,7 +92,9 @@ def _skipped(run: Run, stop: Stop) -> str | None:
     return f"the budget is used up: {limit}" if limit else None
 
 
-def _verdict(run: Run, entries: Iterable[CheckEntry], stop: Stop) -> TaskCompletionResult:
+def _verdict(
+    run: Run, entries: Iterable[CheckEntry], stop: Stop
+) -> tuple[TaskCompletionResult, tuple[CheckEntry, ...]]:
     context = TaskCompletionContext(
         run=run,
         tentative_output=stop.output,
@@ -101,14 +103,16 @@ def _verdict(run: Run, entries: Iterable[CheckEntry], stop: Stop) -> TaskComplet
         final=stop.final,
     )
     worst: TaskCompletionResult | None = None
+    asked: list[CheckEntry] = []
     for entry in entries:
+        asked.append(entry)
         result = _ask(run, entry, context)
         if worst is None or _RANK[result.status] > _RANK[worst.status]:
             worst = result
         if result.status is CompletionStatus.INCOMPLETE:
             break
     assert worst is not None
-    return worst
+    return worst, tuple(asked)
 
 
 def _ask(run: Run, entry: CheckEntry, context: TaskCompletionContext) -> TaskCompletionResult:

@@ -129,7 +129,7 @@ class CompletionChecked(Event):
         status: what came of it; only `INCOMPLETE` sends the agent back.
         feedback: for the agent where incomplete.
         reason: why it was skipped or could not be verified, for the record.
-        sources: the providers that were asked, in order.
+        sources: the providers that were asked, in order; an incomplete verdict is the last one's.
         attempt: how often the run had been checked before.
         progress: the checker's mark of progress.
         final: asked after the end, when nothing could be sent back.
