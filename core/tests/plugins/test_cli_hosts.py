@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+
+from trimtab.cli.hosts import add_hosts
+from trimtab.plugins.inventory import Inventory
+
 REGISTER = """
 def register(parser):
     parser.add_argument("--times", type=int, default=4)
@@ -50,13 +55,19 @@ def test_status_without_a_host_asks_every_host(site, trimtab):
 
     done, as_json = trimtab("status"), trimtab("status", "--json")
 
-    assert (done.returncode, done.stdout) == (1, "acme False\nother False\n")
-    assert as_json.stdout == "acme True\nother True\n"
+    assert done.returncode == 1
+    assert {"acme False", "other False"} <= set(done.stdout.splitlines())
+    assert {"acme True", "other True"} <= set(as_json.stdout.splitlines())
     assert trimtab("status", "acme", "--json").stdout == "acme True\n"
 
 
-def test_status_says_where_no_package_offers_it(trimtab):
-    assert "No installed package" in trimtab("status").stdout
+def test_status_says_where_no_package_offers_it(capsys):
+    parser = argparse.ArgumentParser()
+    add_hosts(parser, "status", [], Inventory(), lambda entry: parser.error(entry.name))
+    options = parser.parse_args([])
+
+    assert options.run(options) == 0
+    assert "No installed package" in capsys.readouterr().out
 
 
 def test_install_needs_a_host(site, trimtab):
