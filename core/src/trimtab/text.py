@@ -24,6 +24,14 @@ def block(tag: str, content: str, **attributes: str) -> str:
     return f"<{tag}{pairs}>{escape(content)}</{tag}>"
 
 
+def as_text(value: object) -> str:
+    """Return ``str(value)``; the name of its type where a stranger's object refuses."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - whatever its author raises
+        return f"<{type(value).__name__}>"
+
+
 def shorten(text: str, limit: int) -> str:
     """Return `text` cut to `limit` characters, with ``…`` where something is left out."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"

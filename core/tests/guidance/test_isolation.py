@@ -11,11 +11,16 @@ import pytest
 
 from trimtab import (
     ClassificationResult,
+    CompletionStatus,
     DecisionPoint,
+    Feedback,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
     GuidanceDelivered,
     ProviderFaulted,
     ProviderQuarantined,
     ProviderSlow,
+    TaskCompletionResult,
 )
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
@@ -141,3 +146,46 @@ def test_ran_and_had_nothing_to_say_is_not_broken(kit: Any) -> None:
 
     assert quiet.asked == 1
     assert kit.session[ProviderFaulted].all() == kit.session[GuidanceDelivered].all() == ()
+
+
+@pytest.mark.parametrize("limit", [None, 5.0])
+def test_providers_that_ask_their_own_run_end_at_once(kit: Any, limit: float | None) -> None:
+    def asks(context: Any) -> ClassificationResult:
+        context.run.guide(context.decision_point, limit=limit)
+        return ClassificationResult(relevant=True)
+
+    def stops(context: Any) -> TaskCompletionResult:
+        context.run.check_completion()
+        return TaskCompletionResult.ok()
+
+    def comments(context: Any) -> Feedback:
+        context.run.guide(SELECT, limit=limit)
+        return Feedback(summary="asked")
+
+    trigger = FeedbackTrigger(every_n_calls=1)
+    run = kit.run(
+        guidance_providers=[kit.Speaker(name, verdict=asks) for name in ("one", "two", "three")],
+        feedback_providers=[FeedbackProviderConfig(kit.Commentator(say=comments), trigger)],
+        completion_checkers=[kit.Checker(answer=stops)],
+    )
+    kit.call(run)
+
+    assert not run.guide(SELECT, limit=limit)
+    assert run.feedback(limit=limit) is None
+    assert run.check_completion().status is CompletionStatus.UNVERIFIED
+    faults = kit.session[ProviderFaulted].all()
+    assert [fault.source.name for fault in faults] == [
+        "one", "two", "three", "commentator", "checker",
+    ]  # fmt: skip
+    assert all("must not ask the run" in fault.error for fault in faults)
+
+
+def test_an_error_whose_text_can_not_be_had_is_a_fault_like_any_other(kit: Any) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    run = kit.run(guidance_providers=[kit.Speaker("mute", verdict=raises(Mute()))])
+
+    assert not run.guide(SELECT)
+    assert kit.session[ProviderFaulted].latest().error == "Mute"

@@ -34,10 +34,10 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def describe(error: BaseException) -> str:
+def describe(error: BaseException, limit: int = 200) -> str:
     """Return an error's type and message, bounded, even where its own text can't be had."""
     name, text = type(error).__name__, message_of(error)
-    return plain(f"{name}: {text}" if text else name)
+    return plain(f"{name}: {text}" if text else name, limit)
 
 
 def message_of(error: BaseException) -> str:

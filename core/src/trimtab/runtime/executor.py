@@ -17,7 +17,7 @@ import attrs
 from trimtab.errors import ToolError
 from trimtab.runtime.tools import Tool, ToolContext, ToolResult
 from trimtab.session.events import Outcome, ToolCall
-from trimtab.text import quote, shorten
+from trimtab.text import as_text, quote, shorten
 
 if TYPE_CHECKING:
     from trimtab.runtime.heartbeat import Heartbeat
@@ -132,7 +132,7 @@ class ToolExecutor:
         return self._record(call, result.render(), Outcome.OK if result.success else Outcome.ERROR)
 
     def _failed(self, call: ToolCall, error: BaseException) -> ToolAnswer:
-        text = shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT)
+        text = shorten(f"{type(error).__name__}: {as_text(error)}", MAX_ERROR_TEXT)
         return self._record(call, text, Outcome.ERROR)
 
     def _invalid(self, call: ToolCall, text: str) -> ToolAnswer:

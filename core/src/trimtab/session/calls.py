@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from trimtab.errors import SessionError
 from trimtab.plugins.events import ProviderFaulted, ProviderQuarantined, ProviderSlow
+from trimtab.plugins.names import describe
 from trimtab.plugins.source import Kind, Source
-from trimtab.text import shorten
 
 if TYPE_CHECKING:
     from trimtab.guidance.types import GuidanceContext
@@ -22,6 +24,30 @@ FAULTS_BEFORE_QUARANTINE = 3
 MAX_ERROR_TEXT = 500
 
 
+class _Turnstile:
+    """Lets each thread in once: a provider that asks its own run would be asked again, for ever."""
+
+    def __init__(self) -> None:
+        self._inside: set[int] = set()
+
+    def check(self) -> None:
+        """Raise `SessionError` where this thread is inside."""
+        if get_ident() in self._inside:
+            raise SessionError("a provider must not ask the run that is asking it")
+
+    def __enter__(self) -> None:
+        self.check()
+        self._inside.add(get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        self._inside.discard(get_ident())
+
+    def through(self, ask: Callable[[Any], T], context: Any) -> T:
+        """Return ``ask(context)``, called inside."""
+        with self:
+            return ask(context)
+
+
 class Caller:
     """Calls the providers of one run: a fault is one event, and nothing else happens."""
 
@@ -29,6 +55,7 @@ class Caller:
         self._run = run
         self._monotonic = run.session.clock.monotonic
         self._idle: list[Worker] = []
+        self._turnstile = _Turnstile()
 
     def guides(
         self, entries: Sequence[GuideEntry], context: GuidanceContext, limit: float | None
@@ -37,9 +64,18 @@ class Caller:
 
         Args:
             limit: seconds per provider, on a worker thread; None calls them right here.
+
+        Raises:
+            SessionError: one of them is asking.
         """
         if limit is not None:
             return self._limited_guides(entries, context, limit)
+        with self._turnstile:
+            return self._direct_guides(entries, context)
+
+    def _direct_guides(
+        self, entries: Sequence[GuideEntry], context: GuidanceContext
+    ) -> list[tuple[GuideEntry, Answer]]:
         said: list[tuple[GuideEntry, Answer]] = []
         monotonic, faults = self._monotonic, self._run.state.faults
         began = monotonic()
@@ -61,8 +97,9 @@ class Caller:
     def _limited_guides(
         self, entries: Sequence[GuideEntry], context: GuidanceContext, limit: float
     ) -> list[tuple[GuideEntry, Answer]]:
+        self._turnstile.check()
         said: list[tuple[GuideEntry, Answer]] = []
-        jobs = [partial(entry.ask, context) for entry in entries]
+        jobs = [partial(self._turnstile.through, entry.ask, context) for entry in entries]
         for entry, done in zip(entries, self._on_a_thread(jobs, limit), strict=True):
             try:
                 value = done.result()
@@ -78,10 +115,15 @@ class Caller:
     def call(
         self, source: Source, hook: str, ask: Callable[[Any], T], context: Any, limit: float | None
     ) -> T | None:
-        """Return what `ask(context)` returns, None where it failed; `limit` as for `guides`."""
+        """Return what `ask(context)` returns, None where it failed; `limit` as for `guides`.
+
+        Raises:
+            SessionError: a provider of this run is asking.
+        """
+        self._turnstile.check()
         began = self._monotonic()
         try:
-            value = ask(context) if limit is None else self._limited(ask, context, limit)
+            value = self._ask(ask, context, limit)
         except (Exception, SystemExit) as error:
             self.fault(source, hook, error)
             return None
@@ -93,8 +135,9 @@ class Caller:
             self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
         self._run.state.faults.pop(fault_key(source), None)
 
-    def _limited(self, ask: Callable[[Any], T], context: Any, limit: float) -> T | None:
-        return self._on_a_thread([partial(ask, context)], limit)[0].result()
+    def _ask(self, ask: Callable[[Any], T], context: Any, limit: float | None) -> T | None:
+        job = partial(self._turnstile.through, ask, context)
+        return job() if limit is None else self._on_a_thread([job], limit)[0].result()
 
     def _on_a_thread(self, jobs: Sequence[Callable[[], T]], limit: float) -> list[Done[T]]:
         """Do `jobs` on a thread for this caller alone: nobody waits behind another's provider."""
@@ -110,13 +153,12 @@ class Caller:
 
     def fault(self, source: Source, hook: str, error: BaseException) -> None:
         """Record a fault; a soft provider leaves the table after three in a row."""
-        text = shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT)
         state = self._run.state
         self._run.dispatch(
             ProviderFaulted,
             source=source,
             hook=hook,
-            error=text,
+            error=describe(error, MAX_ERROR_TEXT),
             turn=state.turn,
             call_index=state.calls - 1,
         )

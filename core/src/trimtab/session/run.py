@@ -214,14 +214,14 @@ class Run:
             duration: seconds; measured from `tool_started` where None.
 
         Raises:
-            SessionError: no such call was started and `tool` is not given.
+            SessionError: no such call is running and `tool` is not given.
         """
         with self.session.lock:
             started = self.state.running.get(call_id)
             if started is None and tool is None:
                 raise SessionError(
-                    f"tool call {call_id!r} never started in run {self.run_id!r}: call "
-                    "tool_started first, or give tool= and params="
+                    f"no tool call {call_id!r} is running in run {self.run_id!r}: it has ended, or "
+                    "never started; call tool_started first, or give tool= and params="
                 )
             return self._record(
                 ToolInvoked,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trimtab.errors import SessionError
+from trimtab.plugins.names import describe
 from trimtab.runtime.clock import SYSTEM_CLOCK, Clock
 from trimtab.runtime.host import LOCAL_HOST, Host
 from trimtab.session.events import Event, RunOpened, ToolInvoked
@@ -131,13 +132,13 @@ class Session:
                 continue
             try:
                 callback(event)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._observer_failed(callback, error, event)
 
-    def _observer_failed(self, callback: object, error: Exception, event: object) -> None:
+    def _observer_failed(self, callback: object, error: BaseException, event: object) -> None:
         if not isinstance(event, ObserverFaulted):
             name = getattr(callback, "__qualname__", repr(callback))
-            self.dispatch(ObserverFaulted(observer=name, error=f"{type(error).__name__}: {error}"))
+            self.dispatch(ObserverFaulted(observer=name, error=describe(error)))
 
     def _placed(self, event: Event) -> Event:
         if event.run_id and event.at is not None:

@@ -9,7 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from trimtab.errors import SessionError
 from trimtab.session.events import ResultDigest, ToolInvoked
+from trimtab.text import as_text
 
 T = TypeVar("T")
 _FIELDS = tuple(field.name for field in attrs.fields(ToolInvoked))
@@ -60,11 +62,20 @@ class Slice(Generic[T]):
         self._items.append(item)
 
     def apply(self, change: Append[T] | Replace[T]) -> None:
-        """Carry out what a reducer decided."""
+        """Carry out what a reducer decided.
+
+        Raises:
+            SessionError: it decided nothing; the slice stays as it is.
+        """
         if isinstance(change, Append):
             self.append(change.item)
-        else:
+        elif isinstance(change, Replace):
             self._items = list(change.items)
+        else:
+            raise SessionError(
+                f"a reducer returned {type(change).__name__}; it must return Append(item) or"
+                " Replace(items)"
+            )
 
 
 Reducer = Callable[[Slice[Any], Any], Append[Any] | Replace[Any]]
@@ -123,7 +134,7 @@ class ToolLog(Slice[ToolInvoked]):
 def _digested(call: ToolInvoked) -> ToolInvoked:
     if call.result is None or isinstance(call.result, ResultDigest):
         return call
-    text = call.result if isinstance(call.result, str) else repr(call.result)
+    text = as_text(call.result)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     # attrs.evolve would do, at twice the price, once per recorded call.
     fields = dict(zip(_FIELDS, _values(call), strict=True))

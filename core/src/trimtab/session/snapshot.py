@@ -13,6 +13,7 @@ from trimtab.completion.types import CompletionChecked
 from trimtab.errors import SnapshotError
 from trimtab.feedback.types import Feedback
 from trimtab.guidance.types import GuidanceDelivered, GuidanceSuppressed
+from trimtab.planning.plan import Plan
 from trimtab.plugins.events import (
     ProviderFaulted,
     ProviderQuarantined,
@@ -22,16 +23,17 @@ from trimtab.plugins.events import (
 from trimtab.session.events import (
     CompactionHappened,
     ModelResponded,
-    ResultDigest,
     RunClosed,
     RunOpened,
     ToolInvoked,
     ToolStarted,
     UserMessage,
 )
+from trimtab.session.session import ObserverFaulted
+from trimtab.session.values import decode, encode, escaped, unescaped
+from trimtab.text import as_text
 
 VERSION = 1
-_DIGEST = "$digest"
 _EVENT = "$event"
 RECORDS: tuple[type[Any], ...] = (
     RunOpened,
@@ -49,6 +51,8 @@ RECORDS: tuple[type[Any], ...] = (
     ProviderFaulted,
     ProviderQuarantined,
     ProviderSlow,
+    ObserverFaulted,
+    Plan,
 )
 
 
@@ -67,7 +71,8 @@ def _converter() -> Any:
     from cattrs.preconf.json import make_converter
 
     converter = make_converter()
-    converter.register_unstructure_hook(ResultDigest, lambda d: {_DIGEST: [d.length, d.digest]})
+    converter.register_unstructure_hook_func(lambda kind: kind is Any, encode)
+    converter.register_structure_hook_func(lambda kind: kind is Any, lambda v, _: decode(v))
     return converter
 
 
@@ -77,24 +82,30 @@ def dump(
     states: Mapping[str, Any],
     current: Mapping[str, str],
 ) -> str:
-    """Return the JSON text of a session."""
-    converter = _converter()
+    """Return the JSON text of a session.
+
+    Raises:
+        SnapshotError: two types of records share a name.
+    """
     body = {
         "version": VERSION,
         "keep": keep,
-        "slices": {
-            kind.__name__: [converter.unstructure(item) for item in records.all()]
-            for kind, records in slices.items()
-            if len(records)
-        },
+        "slices": _dumped(slices),
         "runs": [_pack(state.state()) for state in states.values()],
         "current": dict(current),
     }
-    return json.dumps(body, default=_as_text, ensure_ascii=False)
+    return json.dumps(body, default=as_text)
 
 
-def _as_text(value: object) -> str:
-    return repr(value)
+def _dumped(slices: Mapping[type[Any], Any]) -> dict[str, list[Any]]:
+    converter, dumped = _converter(), {}
+    for kind, records in slices.items():
+        name = kind.__name__
+        if name in dumped:
+            raise SnapshotError(f"two types of records are called {name!r}; rename one")
+        if len(records):
+            dumped[name] = [converter.unstructure(item) for item in records.all()]
+    return dumped
 
 
 def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
@@ -105,7 +116,7 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     """
     try:
         body = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SnapshotError(f"the snapshot is damaged: {error}") from None
     version = body.get("version") if isinstance(body, dict) else None
     if version != VERSION:
@@ -136,25 +147,18 @@ def _known(known: Mapping[str, type[Any]], name: str) -> type[Any]:
 
 
 def _items(kind: type[Any], raw: list[Any]) -> list[Any]:
-    return [_restore_result(_converter().structure(item, kind)) for item in raw]
-
-
-def _restore_result(item: Any) -> Any:
-    result = getattr(item, "result", None)
-    if isinstance(item, ToolInvoked) and isinstance(result, dict) and set(result) == {_DIGEST}:
-        return attrs.evolve(item, result=ResultDigest(*result[_DIGEST]))
-    return item
+    return [_converter().structure(item, kind) for item in raw]
 
 
 def _pack(value: Any) -> Any:
     """Mark the events inside a run's state with their type."""
     if isinstance(value, dict):
-        return {key: _pack(item) for key, item in value.items()}
+        return {escaped(as_text(key)): _pack(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_pack(item) for item in value]
     if attrs.has(type(value)):
         return {_EVENT: type(value).__name__, "fields": _converter().unstructure(value)}
-    return value
+    return encode(value)
 
 
 def _unpack(value: Any, known: Mapping[str, type[Any]]) -> Any:
@@ -164,4 +168,4 @@ def _unpack(value: Any, known: Mapping[str, type[Any]]) -> Any:
         return value
     if _EVENT in value:
         return _items(_known(known, value[_EVENT]), [value["fields"]])[0]
-    return {key: _unpack(item, known) for key, item in value.items()}
+    return {unescaped(key): _unpack(item, known) for key, item in value.items()}
