@@ -4,6 +4,9 @@ Each wrong line carries both checkers' ignores, and both report an ignore that n
 one of these lines ever type-checked, the environment `types` would be red.
 """
 
+# Each checker proves its own errors: mypy's comment tells pyright nothing here.
+# pyright: enableTypeIgnoreComments=false, reportUnnecessaryTypeIgnoreComment=error
+
 from __future__ import annotations
 
 import attrs
