@@ -11,6 +11,7 @@ from trimtab.trajectory.canonical import canonical
 EDGE = 1_500
 """Characters kept of each end of a text that is longer than both."""
 
+_OUTPUTS = ("output", "stdout", "content", "text", "result", "message")
 _GAP = "\n[…]\n"
 _TIMES = re.compile(
     r"(?=\d)(?<![\w.])(?:"
@@ -68,6 +69,15 @@ def text_of(result: Any) -> str:
         return ""
     blocks = "\n".join(_blocks(result))
     return blocks or canonical(result)
+
+
+def shown_of(result: Any, text: str) -> str:
+    """Return what of an answer its reader looks at: the output of a structured one, else `text`."""
+    if isinstance(result, dict):
+        for name in _OUTPUTS:
+            if isinstance(result.get(name), str):
+                return str(result[name])
+    return text
 
 
 def _blocks(result: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ import attrs
 from trimtab.session.events import Caller, Outcome, ToolInvoked
 from trimtab.trajectory.canonical import VOLATILE_PARAMS, canonical, digest, only_fields
 from trimtab.trajectory.failures import error_signature, failed, failure_text, telling_line
-from trimtab.trajectory.normalise import bounded, normalise_text, text_of
+from trimtab.trajectory.normalise import bounded, normalise_text, shown_of, text_of
 from trimtab.trajectory.profiles import ToolProfile, ToolProfiles
 
 _PARAMS_KEPT = 512
@@ -132,7 +132,7 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
     command = profile.command(params)
     has_failed = failed(event, profile, command)
-    said = failure_text(event) if has_failed else text
+    said = failure_text(event) if has_failed else shown_of(result, text)
     ended, duration = event.elapsed, event.duration
     return CallRecord(
         event.tool,
@@ -140,7 +140,7 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         digest(text),
         has_failed,
         error_signature(said, params) if has_failed else "",
-        telling_line(said)[:_SAID_KEPT] if has_failed else bounded(text, _SAID_KEPT // 2),
+        telling_line(said)[:_SAID_KEPT] if has_failed else bounded(said, _SAID_KEPT // 2),
         len(said),
         params_text[:_PARAMS_KEPT],
         event.outcome,

@@ -130,11 +130,7 @@ class FailureProjection(BaseProjection):
                 del self._failures[key]
 
     def _count(self, failing: Iterable[CallRecord]) -> list[Failure]:
-        return [
-            self._counted(key, call)
-            for call in failing
-            for key in _keys(call)
-        ]
+        return [self._counted(key, call) for call in failing for key in _keys(call)]
 
     def _counted(self, key: str, call: CallRecord) -> Failure:
         failure = self._failures.pop(key, None)

@@ -7,17 +7,22 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trimtab.trajectory import CallRecord
+from trimtab_doom_loop.answers import finds_nothing
 
 _NUMBER = re.compile(r"\d+")
 _SHORT = 300
 
 
 def answer_key(call: CallRecord) -> str:
-    """Return what stands for an answer whatever the arguments were: of a failure its signature,
-    unless it said much more than that. (A rejected change is often shown at length.)
+    """Return what stands for an answer whatever the arguments were.
+
+    Of a failure that is its signature, unless it said much more than that (a rejected change is
+    often shown at length). One way of finding nothing is like another.
     """
     if call.signature and (call.size <= _SHORT or call.profile.writes):
         return f"{call.tool}\n{call.signature}"
+    if call.profile.read_only and call.size <= _SHORT and finds_nothing(call.said):
+        return f"{call.tool}\n"
     return f"{call.tool}\n{call.exact}"
 
 

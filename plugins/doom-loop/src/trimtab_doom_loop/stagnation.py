@@ -14,7 +14,7 @@ from trimtab_doom_loop.verdict import Loop, LoopKind
 # search are mistaken for loops, for they meet equal answers too while a list is worked off.
 _MORE_FOR_ERROR = 1
 _MORE_FOR_NUMBERS = 2
-_MORE_FOR_NOTHING = 2
+_MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 
@@ -59,8 +59,8 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     nothing = not would_change(last) and finds_nothing(last.said)
     if last.profile.writes or (acknowledges(last.said) and not nothing):
         return None
+    if nothing and (last.profile.read_only or alike(calls, similarity)):
+        return _MORE_FOR_NOTHING
     if alike_but_for_numbers(calls):
         return _MORE_FOR_NUMBERS
-    if not alike(calls, similarity):
-        return _MORE_FOR_CONTENT
-    return _MORE_FOR_NOTHING if nothing else _MORE_FOR_ALIKE
+    return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT

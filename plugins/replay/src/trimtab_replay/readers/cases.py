@@ -169,7 +169,7 @@ def _invoked(item: dict[str, Any], index: int, turn: int) -> ToolInvoked:
 
 def _outcome(item: dict[str, Any]) -> Outcome:
     if item.get("executed") is False:
-        return Outcome.INVALID if item.get("error") is True else Outcome.DENIED
+        return Outcome.INVALID if item.get("error") is True else Outcome.INTERRUPTED
     return Outcome.ERROR if item.get("error") is True else Outcome.OK
 
 
