@@ -212,6 +212,25 @@ def test_usage_counts_from_the_next_turn_on(guided, session, told):
     assert run.state.turns == 1
 
 
+def test_counting_usage_never_waits_for_a_provider(guided, told):
+    class Waiting(Raising):
+        def classify(self, *, context):
+            asked.set()
+            free.wait(5)
+
+    asked, free = threading.Event(), threading.Event()
+    hooks = guided(Waiting(), provider_seconds=5.0)
+    busy = threading.Thread(target=hooks.answer, args=[told.batch(("x", "ok"))])
+    busy.start()
+    asked.wait(5)
+    hooks.used(Usage(1, 1), "conversation")
+    still_busy = busy.is_alive()
+    free.set()
+    busy.join()
+
+    assert still_busy
+
+
 # What is said, and where.
 
 

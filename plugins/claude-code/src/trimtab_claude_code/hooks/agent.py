@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import RLock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from trimtab import DecisionPoint, Evidence, Outcome, Usage
@@ -48,6 +48,8 @@ class Agent:
         self.lock = RLock()
         self._limit = limit
         self._usage = _NO_USAGE
+        # Not `lock`: whoever counts is often an event loop, and must not wait for a provider.
+        self._usage_lock = Lock()
         self._compacted = False
         self._summarised = False
 
@@ -55,7 +57,7 @@ class Agent:
 
     def used(self, usage: Usage) -> None:
         """Count what a response used, from the next turn on."""
-        with self.lock:
+        with self._usage_lock:
             self._usage = self._usage + usage
 
     def started(self, call: Payload) -> None:
@@ -162,5 +164,6 @@ class Agent:
             self.run.model_responded(usage=self._take_usage())
 
     def _take_usage(self) -> Usage | None:
-        usage, self._usage = self._usage, _NO_USAGE
+        with self._usage_lock:
+            usage, self._usage = self._usage, _NO_USAGE
         return None if usage == _NO_USAGE else usage
