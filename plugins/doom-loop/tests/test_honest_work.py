@@ -204,6 +204,9 @@ def test_different_responses_of_thought_are_thinking():
         "```python\n" + "    values.append(0)\n" * 80 + "```",
         "-" * 400 + "\n" + "=" * 400,
         "\n".join(f"+    assert result[{i}] == 0" for i in range(60)),
+        "\n".join(["    result = process(result, level)"] * 60),
+        "\n".join(["0.0, 1.0, 0.0, 1.0"] * 60),
+        "\n".join(["register(handler);"] * 60),
         "We look at each file in turn. " + " ".join(f"File {i} is fine." for i in range(60)),
     ],
 )

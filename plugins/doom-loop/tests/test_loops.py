@@ -227,3 +227,6 @@ def test_the_same_sentence_in_every_response_is_told():
 def test_chanting_is_told(passage):
     assert first([Say(passage * 12)]) == 0
     assert first([Say(reasoning="Well. " + passage * 12 + "So that is it.")]) == 0
+    honest = " ".join(f"Sentence number {i} tells something of its own." for i in range(40))
+    assert first([Say(honest + passage * 24)]) == 0
+    assert first([Say(honest)]) is None

@@ -1,22 +1,56 @@
-"""Repeated text: in one response, and from response to response."""
+"""Repetition inside one text; lists, tables and code are no chanting."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _EDGE = 8_000
 _SHORTEST = 200
 _ANCHOR = 24
+_PLACES = 8
 _REPEATS = 5
 _SHORT_PERIOD = 20
 _SHORT_REPEATS = 12
 _SHARE = 0.4
+_ENOUGH = 400
+_KEPT = 200
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_LISTED = re.compile(r"^\s*(?:[-*+•>|#]|\d+[.)]\s|\W*$).*$", re.MULTILINE)
+# Lists, quotes, tables, headings, differences; indented code; lines without a letter; and lines
+# that end as statements do.
+_LISTED = re.compile(
+    r"^(?:\s*(?:[-*+•>|#]|\d+[.)]\s).*|(?:\t| {4,}).*|[\W\d_]*|.*[;{}(,\[\]]\s*)$", re.MULTILINE
+)
 
 
-def prose_of(text: str) -> str:
-    """Return `text` without code fences, lists, tables, headings and rules, on one line."""
+def find_chant(text: str) -> tuple[str, int] | None:
+    """Return the passage that a text repeats over and over, and how often; None where it doesn't.
+
+    A passage counts from 5 repeats on (12 where it is shorter than 20 characters) that make up
+    40 % of the prose or 400 characters; it may be up to a fifth of the text long.
+    """
+    if len(text) < _SHORTEST or not _may_chant(text):
+        return None
+    prose = _prose_of(text)
+    for place in _places(len(prose)):
+        found = _repeated_at(prose, place)
+        if found is not None:
+            return found
+    return None
+
+
+def _places(length: int) -> Iterator[int]:
+    yield from (length * part // _PLACES for part in range(1, _PLACES + 1))
+
+
+def _may_chant(text: str) -> bool:
+    """Tell at little cost whether any part of a text comes often; nearly always none does."""
+    return any(
+        text.count(text[place - _ANCHOR : place]) >= _REPEATS for place in _places(len(text))
+    )
+
+
+def _prose_of(text: str) -> str:
     if len(text) > 2 * _EDGE:
         text = text[:_EDGE] + "\n" + text[-_EDGE:]
     if "```" in text or "~~~" in text:
@@ -24,49 +58,31 @@ def prose_of(text: str) -> str:
     return " ".join(_LISTED.sub(" ", text).split())
 
 
-def find_chant(text: str) -> tuple[str, int] | None:
-    """Return the words that a text repeats over and over, and how often; None where it doesn't.
-
-    A passage counts from 5 repeats on (12 where it is shorter than 20 characters) that make up
-    40 % of the text or 400 characters; its length may be up to a fifth of the text.
-    """
-    if len(text) < _SHORTEST:
-        return None
-    prose = prose_of(text)
-    for share in (1, 2, 3):
-        found = _repeated_at(prose, len(prose) * share // 4)
-        if found is not None:
-            return found
-    return None
-
-
 def _repeated_at(prose: str, place: int) -> tuple[str, int] | None:
     """Look for a passage that repeats around `place`."""
-    anchor = prose[place - _ANCHOR : place]
-    if len(anchor) < _ANCHOR:
-        return None
+    anchor = prose[max(0, place - _ANCHOR) : place]
     before = prose.rfind(anchor, 0, place - 1)
-    if before < 0:
+    if len(anchor) < _ANCHOR or before < 0:
         return None
     period = place - _ANCHOR - before
     start, end = _stretch(prose, before, period)
-    return _judged(prose, start, end, period)
+    repeats = (end - start) // period
+    needed = _REPEATS if period >= _SHORT_PERIOD else _SHORT_REPEATS
+    if repeats < needed or end - start < min(_SHARE * len(prose), _ENOUGH):
+        return None
+    return prose[start : start + min(period, _KEPT)], repeats
 
 
 def _stretch(prose: str, place: int, period: int) -> tuple[int, int]:
-    """Return the bounds of the stretch around `place` in which every character repeats."""
-    start = place
-    while start > 0 and prose[start - 1] == prose[start - 1 + period]:
-        start -= 1
-    end = place
-    while end + period < len(prose) and prose[end] == prose[end + period]:
-        end += 1
+    """Return the bounds of the stretch around `place` in which all repeats after `period`."""
+    start = end = place
+    for size in (256, 16, 1):
+        while start >= size and _same(prose, start - size, period, size):
+            start -= size
+        while end + period + size <= len(prose) and _same(prose, end, period, size):
+            end += size
     return start, end + period
 
 
-def _judged(prose: str, start: int, end: int, period: int) -> tuple[str, int] | None:
-    repeats = (end - start) // period
-    needed = _REPEATS if period >= _SHORT_PERIOD else _SHORT_REPEATS
-    if repeats < needed or end - start < min(_SHARE * len(prose), 400):
-        return None
-    return prose[start : start + min(period, 200)], repeats
+def _same(prose: str, place: int, period: int, size: int) -> bool:
+    return prose[place : place + size] == prose[place + period : place + period + size]
