@@ -1,11 +1,10 @@
 """Code of users that must not type-check.
 
-Each wrong line carries both checkers' ignores, and both report an ignore that nothing needs: if
-one of these lines ever type-checked, the environment `types` would be red.
+Each wrong line carries an ignore, and both checkers report an ignore that nothing needs: if one of
+these lines ever type-checked, the environment `types` would be red.
 """
 
-# Each checker proves its own errors: mypy's comment tells pyright nothing here.
-# pyright: enableTypeIgnoreComments=false, reportUnnecessaryTypeIgnoreComment=error
+# pyright: reportUnnecessaryTypeIgnoreComment=error
 
 from __future__ import annotations
 
@@ -62,20 +61,20 @@ class Boolean:
         return True
 
 
-guidance: GuidanceProvider = Nameless()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
-feedback: FeedbackProvider = Talker()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
-checker: TaskCompletionChecker = Boolean()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+guidance: GuidanceProvider = Nameless()  # type: ignore[assignment]
+feedback: FeedbackProvider = Talker()  # type: ignore[assignment]
+checker: TaskCompletionChecker = Boolean()  # type: ignore[assignment]
 
-FeedbackTrigger(every_n_calls="5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-GuidanceInjection(key="k", content=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Feedback(summary="s", severity="fatal")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-GuidanceProviderConfig(provider="p", mode="loud")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-PromptTemplate("ns", "key", feedback_delivery="some")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-TaskCompletionResult.incomplete()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+FeedbackTrigger(every_n_calls="5")  # type: ignore[arg-type]
+GuidanceInjection(key="k", content=1)  # type: ignore[arg-type]
+Feedback(summary="s", severity="fatal")  # type: ignore[arg-type]
+GuidanceProviderConfig(provider="p", mode="loud")  # type: ignore[arg-type]
+PromptTemplate("ns", "key", feedback_delivery="some")  # type: ignore[arg-type]
+TaskCompletionResult.incomplete()  # type: ignore[call-arg]
 
 
 def use(session: Session, injection: GuidanceInjection) -> int:
     """Take things for what they aren't, and change what is frozen."""
-    injection.content = "other"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
-    session[Feedback].latest().render()  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]
-    return session[ToolInvoked].all()  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+    injection.content = "other"  # type: ignore[misc]
+    session[Feedback].latest().render()  # type: ignore[union-attr]
+    return session[ToolInvoked].all()  # type: ignore[return-value]
