@@ -82,5 +82,7 @@ def test_what_does_not_fit_is_named(text):
 
 
 def test_a_name_that_the_service_would_refuse_is_tidied():
-    generic = type("Répört[int]", (Report,), {})
-    assert OutputForm.of(attrs.frozen(generic)).describe()["name"] == "R_p_rt_int_"
+    odd = attrs.make_class("Odd", ["path"])
+    odd.__annotations__ = {"path": str}
+    odd.__name__ = "Répört[int]"
+    assert OutputForm.of(odd).describe()["name"] == "R_p_rt_int_"
