@@ -228,6 +228,10 @@ def test_what_stays_in_history_is_said_once(kit: Any) -> None:
         said += [i.content for i in run.guide(SELECT).injections]
 
     assert said == ["A.", "B."]
+    run.compacted()
+    texts = iter(["A."])
+    kit.call(run)
+    assert [i.content for i in run.guide(SELECT).injections] == ["A."]
 
 
 def test_a_host_that_cannot_deliver_is_not_asked_to(kit: Any) -> None:

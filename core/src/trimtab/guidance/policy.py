@@ -66,7 +66,7 @@ class GuidanceState:
     def __init__(self) -> None:
         self.episodes = EpisodeBook()
         self.spoken: dict[str, Spoken] = {}
-        self.persisted: set[str] = set()
+        self.persisted: set[str] = set()  # of texts that still stand in the model's history
         self.withheld: dict[str, str] = {}
 
     def held_back(

@@ -162,6 +162,7 @@ class RunState:
         self.trajectory.apply(event)
 
     def _compacted(self, event: CompactionHappened) -> None:
+        self.guidance.persisted.clear()
         self.trajectory.apply(event)
 
     def _guided(self, event: GuidanceDelivered) -> None:
