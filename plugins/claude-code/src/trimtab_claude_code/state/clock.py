@@ -38,7 +38,9 @@ class ReplayClock:
         self._moment = Moment(moment.at, max(moment.seconds, latest))
 
     def go_on(self) -> None:
-        """Show the real time again, from the last recorded moment on."""
-        if self._moment:
-            self._ahead = max(0.0, self._moment.seconds - self._clock.monotonic())
-        self._moment = None
+        """Show the real time again; where the machine was restarted, the wall clock bridges it."""
+        moment, self._moment = self._moment, None
+        behind = moment.seconds - self._clock.monotonic() if moment else 0.0
+        if moment and behind > 0:
+            passed = (self._clock.now() - moment.at).total_seconds()
+            self._ahead = behind + max(0.0, passed)

@@ -1,0 +1,185 @@
+"""The command hooks as the program runs them: one process, stdin to stdout, never an error."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from trimtab_claude_code.service.endpoint import make_endpoint
+from trimtab_claude_code.service.wire import ask
+from trimtab_claude_code.state.folders import user_folder
+from trimtab_claude_code.state.troubles import Troubles
+
+TURN = ("PreToolUse", "PostToolUse", "PostToolBatch")
+
+
+def payload(name, number=0, **fields):
+    call = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": f"t{number}"}
+    batch = {"tool_calls": [{**call, "tool_response": "x"}]}
+    told = batch if name == "PostToolBatch" else call
+    return {"session_id": "s", "hook_event_name": name, "cwd": os.getcwd(), **told, **fields}
+
+
+@pytest.fixture
+def hook(desk):
+    """Run a hook's process on a payload; return what it answers."""
+
+    def run(told, *words):
+        body = told if isinstance(told, bytes) else json.dumps(told).encode()
+        module = words or ("trimtab_claude_code.command",)
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", *module],
+            input=body,
+            capture_output=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        return json.loads(done.stdout or b"{}")
+
+    return run
+
+
+@pytest.fixture
+def client(hook):
+    """Run the hook that asks the resident process; end that process afterwards."""
+    folder = user_folder()
+    endpoint = make_endpoint(folder)
+    yield lambda told: hook(told, "trimtab_claude_code.client", str(folder / "service.json"))
+    try:
+        ask(endpoint, b"", 5.0, "/trimtab/stop")
+    except OSError:
+        pass
+
+
+def words(answer):
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+def test_processes_follow_one_another_in_one_session(hook):
+    assert "main-after-0" in words(hook(payload("UserPromptSubmit", prompt="Go.")))
+    answers = [hook(payload(name, tool_response="x")) for name in TURN]
+
+    assert answers[:2] == [{}, {}]
+    assert "main-after-1" in words(answers[2])
+    assert Troubles(user_folder()).all() == ()
+
+
+def test_agent_types_have_the_prompts_that_the_configuration_names(hook):
+    spoken = {
+        kind: words(hook(payload("SubagentStart", agent_id=kind, agent_type=kind)))
+        for kind in ("general-purpose", "Explore", "Plan")
+    }
+
+    assert "sub-after-0" in spoken["general-purpose"]
+    assert spoken["Explore"] == ""
+    assert "main-after-0" in spoken["Plan"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 50_000, b'"x"'])
+def test_what_is_no_event_is_answered_with_nothing_and_told_later(hook, body):
+    assert hook(body) == {}
+    assert "could not be answered" in hook(payload("SessionStart"))["systemMessage"]
+    assert "systemMessage" not in hook(payload("SessionStart"))
+
+
+def test_a_broken_configuration_is_told_at_the_next_start(hook, desk):
+    (desk.project / "trimtab.toml").write_text("[hosts.claude-code]\nprompt = 'no/such'")
+
+    assert hook(payload("UserPromptSubmit", prompt="Go.")) == {}
+    assert "no/such" in hook(payload("SessionStart"))["systemMessage"]
+
+
+def test_a_project_without_configuration_is_left_alone(hook, desk):
+    (desk.project / "trimtab.toml").unlink()
+
+    assert hook(payload("SessionStart")) == {}
+    assert hook(payload("UserPromptSubmit", prompt="Go.")) == {}
+
+
+def test_the_project_folder_counts_more_than_where_the_shell_stands(hook, desk, monkeypatch):
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(desk.project))
+
+    assert "main-after-0" in words(hook(payload("UserPromptSubmit", prompt="Go.", cwd="/")))
+
+
+def test_the_client_starts_the_resident_process_and_hands_over(client):
+    assert "main-after-0" in words(client(payload("UserPromptSubmit", prompt="Go.")))
+    pid = json.loads(ask(make_endpoint(user_folder()), b"", 5.0, "/trimtab/status"))["pid"]
+
+    assert client(payload("UserPromptSubmit", prompt="Go.")) == {}  # said before
+    assert json.loads(ask(make_endpoint(user_folder()), b"", 5.0, "/trimtab/status"))["pid"] == pid
+
+
+def test_a_killed_resident_process_comes_back_with_its_state(client):
+    client(payload("UserPromptSubmit", prompt="Go."))
+    endpoint = make_endpoint(user_folder())
+    for name in TURN:
+        ask(endpoint, json.dumps(payload(name, 1, tool_response="x")).encode(), 5.0)
+    pid = json.loads(ask(endpoint, b"", 5.0, "/trimtab/status"))["pid"]
+    os.kill(pid, signal.SIGKILL)
+    _wait_until_gone(pid)
+
+    client(payload("SessionStart", source="resume"))
+    answers = [
+        ask(endpoint, json.dumps(payload(name, 2, tool_response="x")).encode(), 5.0)
+        for name in TURN
+    ]
+
+    assert "main-after-2" in words(json.loads(answers[-1]))
+
+
+def _wait_until_gone(pid):
+    for _ in range(100):
+        with open(f"/proc/{pid}/stat") as stat:
+            if stat.read().rpartition(")")[2].split()[0] == "Z":
+                return
+        time.sleep(0.02)
+
+
+def test_a_port_in_strange_hands_is_told_where_a_session_begins(client, desk):
+    import http.server
+    import threading
+
+    endpoint = make_endpoint(user_folder())
+    address = ("127.0.0.1", endpoint.port)
+    with http.server.HTTPServer(address, http.server.BaseHTTPRequestHandler) as stranger:
+        threading.Thread(target=stranger.serve_forever, args=(0.05,), daemon=True).start()
+
+        assert client(payload("UserPromptSubmit", prompt="Go.")) == {}
+        said = client(payload("SessionStart"))["systemMessage"]
+        stranger.shutdown()
+
+    assert "answered by another program" in said
+
+
+def test_a_missing_endpoint_is_told_where_a_session_begins(client):
+    (user_folder() / "service.json").unlink()
+
+    assert "service.json" in client(payload("SessionStart"))["systemMessage"]
+
+
+def test_status_shows_what_was_said_and_why_not(hook, trimtab):
+    hook(payload("UserPromptSubmit", prompt="Go."))
+    hook(payload("UserPromptSubmit", prompt="Go."))
+
+    status, printed = trimtab("status", "claude-code")
+    assert status == 0
+    assert "main agent, prompt agent/main: 0 turns, 0 calls" in printed
+    assert "delivered claude-code-canary pre_tool_selection: main-after-0" in printed
+    assert "suppressed claude-code-canary pre_tool_selection: same text as before" in printed
+
+    report = json.loads(trimtab("status", "claude-code", "--json")[1])
+    (session,) = report["sessions"]
+    assert [said["what"] for said in session["runs"][0]["decided"]] == ["delivered", "suppressed"]
+
+
+def test_status_leaves_out_what_has_ended(hook, trimtab):
+    hook(payload("UserPromptSubmit", prompt="Go."))
+    hook(payload("SessionEnd", reason="other"))
+
+    assert "no session is running" in trimtab("status", "claude-code")[1]
+    assert "main-after-0" in trimtab("status", "claude-code", "--all")[1]

@@ -1,0 +1,332 @@
+"""The real program with trimtab's hooks, against a scripted model: what reaches the model."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import attrs
+import pytest
+
+from trimtab_claude_code.service.endpoint import read_endpoint
+from trimtab_claude_code.service.wire import ask
+from trimtab_claude_code.verbs.doctor import find_program
+
+servers = pytest.importorskip("trimtab_test_servers")
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+LOOP = "Detected repeated unsuccessful pattern"
+MODELS = ["claude-sonnet-4-5", "claude-opus-5"]
+TOML = """
+[hosts.claude-code]
+prompt = "agent/main"
+agents = { "general-purpose" = "agent/sub", "Explore" = "agent/silent" }
+
+[prompts."agent/main"]
+guidance = ["doom-loop"]
+completion = [%s]
+
+[prompts."agent/sub"]
+guidance = ["doom-loop"]
+
+[prompts."agent/silent"]
+guidance = []
+"""
+
+
+STRANGERS = """
+import time
+from trimtab import ClassificationResult, DecisionPoint, GuidanceInjection, TaskCompletionResult
+
+class Never:
+    def check(self, context):
+        return TaskCompletionResult.incomplete("There is more to do.")
+
+class Speaker:
+    name, category = "speaker", "test"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
+    def classify(self, *, context):
+        return ClassificationResult(relevant=True)
+    def provide(self, *, context):
+        return GuidanceInjection("x", "never heard")
+
+class Raising(Speaker):
+    name = "raising"
+    def provide(self, *, context):
+        raise OSError("its disk is gone")
+
+class Sleeping(Speaker):
+    name = "sleeping"
+    def provide(self, *, context):
+        time.sleep(10)
+
+class Garbage(Speaker):
+    name = "garbage"
+    def provide(self, *, context):
+        return b"garbage"
+"""
+ENTRIES = """
+[trimtab.completion]
+never = strangers:Never
+[trimtab.guidance]
+raising = strangers:Raising
+sleeping = strangers:Sleeping
+garbage = strangers:Garbage
+"""
+
+
+def write_strangers(site):
+    """Install a package of somebody else into a folder."""
+    info = site / "strangers-1.0.dist-info"
+    info.mkdir(parents=True)
+    metadata = "Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n"
+    (info / "METADATA").write_text(f"{metadata}Requires-Dist: trimtab>=0.1,<0.2\n")
+    (info / "entry_points.txt").write_text(ENTRIES)
+    (site / "strangers.py").write_text(STRANGERS)
+
+
+def bash(command):
+    return servers.Call("Bash", {"command": command, "description": "Run it"})
+
+
+def agent(kind):
+    params = {"description": "Look", "prompt": "Look.", "subagent_type": kind}
+    return servers.Call("Agent", {**params, "run_in_background": False})
+
+
+LOOKS = [servers.say(bash("cat missing.txt")) for _ in range(5)]
+
+
+@attrs.frozen
+class Program:
+    """The real program in a project, with hooks installed."""
+
+    root: Path
+    options: tuple[str, ...]
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state" / "claude-code"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        home, site = self.root / "state", self.root / "site"
+        return {"TRIMTAB_HOME": str(home), "PYTHONPATH": str(site)}
+
+    def start(self, server, *words, model=MODELS[1]):
+        """Start it on a prompt."""
+        command = [find_program(), "-p", "Go.", *self.options, *words, "--model", model]
+        return subprocess.Popen(
+            [*command, "--permission-mode", "bypassPermissions", "--output-format", "json"],
+            cwd=self.root / "work",
+            env={
+                **os.environ,
+                **servers.claude_code_environment(server, self.root / "home"),
+                **self.variables,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, script, *words, **more):
+        """Run it to its end; return its result and the requests that the model got."""
+        with servers.AnthropicServer(script) as server:
+            with self.start(server, *words, **more) as running:
+                try:
+                    out, err = running.communicate(timeout=120)
+                finally:
+                    running.kill()
+            assert server.refusals == ()
+            return json.loads(out or err), server.requests
+
+
+@pytest.fixture(params=["http", "command", "plugin"])
+def transport(request):
+    return request.param
+
+
+@pytest.fixture
+def program(tmp_path, transport):
+    """Install the hooks in one of three ways; end the resident process afterwards."""
+    if find_program() is None or importlib.util.find_spec("trimtab_doom_loop") is None:
+        pytest.skip("the claude program and trimtab-doom-loop are needed")
+    for name in ("work", "home"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "work" / "trimtab.toml").write_text(TOML % "")
+    settings, plugin = str(tmp_path / "settings.json"), str(tmp_path / "plugin")
+    where = ["--plugin-dir", plugin] if transport == "plugin" else ["--settings", settings]
+    program = Program(tmp_path, tuple(where))
+    write_strangers(tmp_path / "site")
+    how = ["--command"] if transport == "command" else []
+    subprocess.run(
+        [sys.executable, "-m", "trimtab", "install", "claude-code", *where, *how],
+        cwd=tmp_path / "work",
+        env={**os.environ, **program.variables},
+        check=True,
+        timeout=60,
+    )
+    yield program
+    stop(program)
+
+
+def stop(program):
+    try:
+        ask(read_endpoint(program.state / "service.json"), b"", 5.0, "/trimtab/stop")
+    except OSError:
+        pass
+
+
+def resident(program):
+    answer = ask(read_endpoint(program.state / "service.json"), b"", 5.0, "/trimtab/status")
+    return json.loads(answer)["pid"]
+
+
+def told(requests, words):
+    """How often each request says `words`."""
+    return [sum(text.count(words) for text in request.texts) for request in requests]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_loop_is_named_after_its_third_turn_once_and_for_good(program, model):
+    result, requests = program.run([*LOOKS, servers.say("Done.")], model=model)
+
+    assert result["result"] == "Done."
+    assert told(requests, LOOP) == [0, 0, 0, 1, 1, 1]
+
+
+def test_an_agent_that_stops_early_is_sent_back_three_times(program):
+    (program.root / "work" / "trimtab.toml").write_text(TOML % '"never"')
+
+    result, requests = program.run([servers.say(f"Done. ({number})") for number in range(6)])
+
+    assert result["result"] == "Done. (3)"
+    assert told(requests, "<completion>There is more to do.") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("transport", ["http", "command"], indirect=True)
+@pytest.mark.parametrize("stranger", ["raising", "sleeping", "garbage"])
+def test_a_stranger_s_fault_changes_nothing_else_and_is_told(program, stranger):
+    toml = (TOML % "").replace('"doom-loop"]', f'"{stranger}", "doom-loop"]', 1)
+    (program.root / "work" / "trimtab.toml").write_text(toml)
+
+    result, requests = program.run([*LOOKS, servers.say("Done.")])
+
+    assert result["result"] == "Done."
+    assert told(requests, LOOP) == [0, 0, 0, 1, 1, 1]
+    assert sum(told(requests, "never heard")) == 0
+    assert any(f":{stranger} failed" in trouble["what"] for trouble in status(program)["troubles"])
+
+
+def test_a_subagent_has_its_own_counts(program):
+    main = [servers.say(bash("cat missing.txt")) for _ in range(2)]
+    script = servers.choose(
+        servers.claude_code_asker,
+        {
+            "main": [*main, servers.say(agent("general-purpose")), servers.say("Done.")],
+            "subagent": [*LOOKS, servers.say("Found nothing.")],
+        },
+    )
+
+    _, requests = program.run(script)
+
+    by_asker = {name: [] for name in ("main", "subagent")}
+    for request in requests:
+        by_asker[servers.claude_code_asker(request)].append(request)
+    assert told(by_asker["subagent"], LOOP) == [0, 0, 0, 1, 1, 1]
+    assert told(by_asker["main"], LOOP) == [0, 0, 0, 0]
+
+
+def test_an_agent_type_without_providers_hears_nothing(program):
+    script = servers.choose(
+        servers.claude_code_asker,
+        {
+            "main": [servers.say(agent("Explore")), servers.say("Done.")],
+            "subagent": [*LOOKS, servers.say("Found nothing.")],
+        },
+    )
+
+    _, requests = program.run(script)
+
+    assert sum(told(requests, "<guidance")) == 0
+    assert len(requests) == 8
+
+
+def test_a_resumed_session_goes_on_where_it_was(program):
+    first, _ = program.run([*LOOKS[:4], servers.say("Wait.")])
+    stop(program)
+
+    _, requests = program.run([*LOOKS[:4], servers.say("Done.")], "--resume", first["session_id"])
+
+    assert told(requests, LOOP)[0] == 1
+    assert told(requests, LOOP)[-1] == 1
+
+
+@pytest.mark.parametrize("transport", ["http"], indirect=True)
+def test_a_killed_resident_process_stops_nobody_and_its_state_comes_back(program):
+    killed, turns = [], iter(range(1, 7))
+
+    def script(request):
+        turn = next(turns)
+        if turn == 3:
+            killed.append(resident(program))
+            os.kill(killed[0], signal.SIGKILL)
+        return servers.say(bash("cat missing.txt")) if turn < 6 else servers.say("Done.")
+
+    result, requests = program.run(script)
+
+    assert result["result"] == "Done."
+    assert told(requests, LOOP) == [0] * 6  # two turns were counted before, none after
+    assert resident(program) != killed[0]  # Stop has started another
+    (journal,) = (program.state / "sessions").glob("*.jsonl")
+    assert json.loads(journal.read_text().splitlines()[0]).get("snapshot")
+
+    more = [servers.say(bash("cat missing.txt")), servers.say("Done.")]
+    _, requests = program.run(more, "--resume", result["session_id"])
+    run = status(program, "--all")["sessions"][0]["runs"][0]
+    assert run["calls"] == 3
+
+
+@pytest.mark.parametrize("transport", ["http", "command"], indirect=True)
+def test_a_full_disk_stops_nobody(program, transport):
+    (program.root / "state" / "claude-code" / "sessions").write_text("no folder can be made here")
+
+    result, _ = program.run([*LOOKS[:2], servers.say("Done.")])
+
+    assert result["result"] == "Done."
+    assert status(program)["troubles"]
+
+
+@pytest.mark.parametrize("transport", ["http", "command"], indirect=True)
+def test_a_prompt_that_can_not_be_built_stops_nobody_and_is_named(program):
+    toml = '[hosts.claude-code]\nprompt = "a/b"\n[prompts."a/b"]\nguidance = ["doom-lop"]'
+    (program.root / "work" / "trimtab.toml").write_text(toml)
+
+    result, _ = program.run([*LOOKS[:2], servers.say("Done.")], "--verbose")
+
+    assert "doom-lop" in json.dumps(result)
+
+
+def status(program, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "trimtab", "status", "claude-code", "--json", *words],
+        cwd=program.root / "work",
+        env={**os.environ, **program.variables},
+        capture_output=True,
+        timeout=60,
+    )
+    return json.loads(done.stdout)
+
+
+def test_doctor_proves_delivery_through_the_program(desk, trimtab):
+    began = time.monotonic()
+
+    status, printed = trimtab("doctor", "claude-code")
+
+    assert (status, printed.count("ok  ")) == (0, 6)
+    assert time.monotonic() - began < 60

@@ -1,0 +1,246 @@
+"""Sessions come back from their journals, whatever happened to the process or the disk."""
+
+import json
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from trimtab import (
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceInjection,
+    ManualClock,
+    Prompt,
+    TaskCompletionResult,
+)
+from trimtab_claude_code.bounds import LONGEST_TEXT, bounded
+from trimtab_claude_code.conversation import TOLD_BEFORE_SNAPSHOT, Conversation
+from trimtab_claude_code.state.clock import ReplayClock
+from trimtab_claude_code.state.journal import Journal, Moment
+from trimtab_claude_code.state.lock import Busy, locked
+
+
+class Counter:
+    """Says after each turn how many calls there were, and when."""
+
+    name, category = "counter", "test"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
+
+    def classify(self, *, context):
+        return ClassificationResult(relevant=True, episode=f"call-{context.tool_call_count}")
+
+    def provide(self, *, context):
+        seconds = context.run.active_seconds
+        return GuidanceInjection("count", f"{context.tool_call_count} calls, {seconds:.0f} s")
+
+
+class Never:
+    """Never lets the agent stop; counts how often it was asked."""
+
+    asked = 0
+
+    def check(self, context):
+        self.asked += 1
+        return TaskCompletionResult.incomplete("More.")
+
+
+def event(name, **fields):
+    return {"session_id": "s", "hook_event_name": name, **fields}
+
+
+def turn(number, **more):
+    """The events of a turn with one call."""
+    call = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": f"t{number}"}
+    yield event("PreToolUse", **call, **more)
+    yield event("PostToolUse", **call, tool_response={"stdout": "x"}, duration_ms=1, **more)
+    yield event("PostToolBatch", tool_calls=[{**call, "tool_response": "x"}], **more)
+
+
+def words(answer):
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+@pytest.fixture
+def life(tmp_path):
+    """Make conversations over one journal, each as a fresh process would."""
+    checker = Never()
+    prompt = Prompt(
+        "test", "main", guidance_providers=[Counter()], completion_checkers=[checker], config=None
+    )
+    clock = ManualClock(seconds=1000.0)
+
+    class Life:
+        troubles = []
+        never = checker
+        time = clock
+        journal = Journal(tmp_path / "s.jsonl")
+
+        def begin(self):
+            return Conversation(
+                self.journal, lambda kind: prompt, self.troubles.append, ReplayClock(clock)
+            )
+
+        def tell(self, events):
+            """Tell each event to a process of its own; return the words of the last."""
+            said = ""
+            for told in events:
+                clock.advance(1)
+                said = words(self.begin().answer(told))
+            return said
+
+    return Life()
+
+
+def test_every_event_may_have_a_process_of_its_own(life):
+    said = [life.tell(turn(number)) for number in range(1, 4)]
+
+    assert [text.split(" calls")[0][-1] for text in said] == ["1", "2", "3"]
+    assert life.troubles == []
+
+
+def test_time_goes_on_between_processes_and_after_a_restart_of_the_machine(life):
+    life.tell(turn(1))
+    life.time.seconds = 0.0
+
+    assert "2 calls, 5 s" in life.tell(turn(2))
+
+
+def test_the_journal_is_replaced_by_a_snapshot_from_time_to_time(life):
+    turns = TOLD_BEFORE_SNAPSHOT // 3 + 1
+    for number in range(turns):
+        life.tell(turn(number))
+
+    recorded = life.journal.read()
+
+    assert recorded.snapshot
+    assert len(recorded.told) < TOLD_BEFORE_SNAPSHOT
+    (run,) = life.begin().session.runs().values()
+    assert run.calls == turns
+
+
+def test_a_checker_is_not_asked_again_when_the_journal_is_read(life):
+    for _ in range(3):
+        assert "More." in life.tell([event("Stop", last_assistant_message="Done.")])
+    assert life.tell([event("Stop", last_assistant_message="Done.")]) == ""
+
+    assert life.never.asked <= 4
+    life.begin()
+    assert life.never.asked <= 4
+
+
+@settings(max_examples=40)
+@given(cut=st.integers(0, 3000), junk=st.binary(max_size=40))
+def test_a_damaged_end_costs_the_last_event_at_most(tmp_path_factory, cut, junk):
+    journal = Journal(tmp_path_factory.mktemp("j") / "s.jsonl")
+    moment = Moment(datetime(2026, 1, 1, tzinfo=UTC), 1.0)
+    for number in range(20):
+        journal.append(moment, event("PreToolUse", n=number))
+    whole = journal.path.read_bytes()
+    journal.path.write_bytes(whole[: len(whole) - cut] + junk.replace(b"\n", b""))
+
+    journal.append(moment, event("Stop", n=99))
+
+    told = [one.payload["n"] for one in journal.read().told]
+    kept = whole[: len(whole) - cut].count(b"\n")
+    assert told[:kept] == list(range(kept))
+    assert told[-1] == 99
+    assert len(told) <= kept + 2
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '{"at": 1}', '{"at": "x", "seconds": 1}', "\0"])
+def test_lines_that_are_none_are_left_out(tmp_path, text):
+    journal = Journal(tmp_path / "s.jsonl")
+    journal.path.write_text(f"{text}\n")
+
+    assert journal.read().told == ()
+
+
+def test_a_damaged_snapshot_begins_anew_and_says_so(life):
+    life.tell([event("Stop", last_assistant_message="Done.")])
+    text = life.journal.path.read_text()
+    life.journal.path.write_text(text.replace("version", "vision"))
+
+    assert "1 calls" in life.tell(turn(1))
+    assert "begins anew" in life.troubles[0]
+
+
+def test_a_disk_that_takes_nothing_stops_nothing(life, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Journal, "append", full)
+    monkeypatch.setattr(Journal, "replace", full)
+    conversation = life.begin()
+
+    said = [words(conversation.answer(told)) for told in turn(1)]
+
+    assert "1 calls" in said[-1]
+    assert conversation.answer(event("Stop", last_assistant_message="Done."))
+    assert any("No space left" in trouble for trouble in life.troubles)
+
+
+def test_parallel_events_are_all_recorded(life):
+    conversation = life.begin()
+    starts = [next(iter(turn(number))) for number in range(40)]
+    threads = [threading.Thread(target=conversation.answer, args=(told,)) for told in starts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(life.journal.read().told) == 40
+    (run,) = life.begin().session.runs().values()
+    assert len(run.running) == 40
+
+
+def test_journals_are_for_the_user_alone(life):
+    life.tell(turn(1))
+
+    assert life.journal.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_lock_is_waited_for_and_not_for_ever(tmp_path):
+    path = tmp_path / "s.lock"
+    with locked(path, 1.0), pytest.raises(Busy, match="s.lock"), locked(path, 0.05):
+        pass
+    with locked(path, 0.05):
+        assert path.exists()
+
+
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(json_like)
+def test_what_is_short_stays_as_it_is(value):
+    assert bounded(value) == value
+
+
+def test_what_is_long_is_cut_and_still_differs():
+    long = ["x" * 200_000 + middle + "x" * 200_000 for middle in "ab"]
+
+    first, second = bounded({"a": long})["a"]
+
+    assert len(first) < LONGEST_TEXT
+    assert first != second
+    assert len(bounded([0] * 10_000)) < 10_000
+    deep = json.loads("[" * 200 + "]" * 200)
+    assert json.dumps(bounded(deep)).count("[") < 100
+
+
+def test_ids_of_any_kind_stay_in_their_folder(desk):
+    from trimtab_claude_code.opening import place_of
+
+    places = [
+        place_of({"session_id": name, "cwd": str(desk.project)}).journal
+        for name in ("../../x", "a/b", "", "x" * 5000, "\0", "plain-1")
+    ]
+
+    assert {place.parent for place in places} == {Path(desk.state, "claude-code", "sessions")}
+    assert len(set(places)) == len(places)
+    assert places[-1].name == "plain-1.jsonl"
