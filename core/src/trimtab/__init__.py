@@ -129,6 +129,10 @@ if TYPE_CHECKING:
     from trimtab.runtime.deadline import (
         Deadline as Deadline,
     )
+    from trimtab.runtime.executor import (
+        ToolAnswer as ToolAnswer,
+        ToolExecutor as ToolExecutor,
+    )
     from trimtab.runtime.filesystem import (
         Filesystem as Filesystem,
         RootedFilesystem as RootedFilesystem,
@@ -303,9 +307,11 @@ _HOMES = {
     "TaskCompletionContext": "completion.types",
     "TaskCompletionResult": "completion.types",
     "Tool": "runtime.tools",
+    "ToolAnswer": "runtime.executor",
     "ToolCall": "session.events",
     "ToolContext": "runtime.tools",
     "ToolError": "errors",
+    "ToolExecutor": "runtime.executor",
     "ToolInvoked": "session.events",
     "ToolProfile": "trajectory",
     "ToolProfiles": "trajectory",

@@ -502,3 +502,29 @@ def test_the_run_of_a_restored_session_goes_on(opened, repeats, session, connect
     with OpenAIServer([SAME[0], say("Done.")]) as server:
         GuidedLoop(connect(server), again, model="m").complete("Go on.")
     assert hearing(server, PATTERN) == [1]
+
+
+def test_a_sleeping_provider_does_not_stop_the_event_loop(opened, broken):
+    import asyncio
+
+    import openai
+
+    gaps, done = [], asyncio.Event()
+
+    async def tick():
+        while not done.is_set():
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - began)
+
+    async def go(server):
+        ticking = asyncio.create_task(tick())
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="x") as client:
+            run, settings = opened(broken("sleeps")), Settings(limit=2.0)
+            await GuidedLoop(client, run, model="m", settings=settings).acomplete("Fix it.")
+        done.set()
+        await ticking
+
+    with OpenAIServer([say("Done.")]) as server:
+        asyncio.run(go(server))
+    assert max(gaps) < 1.5

@@ -12,8 +12,15 @@ from typing import Any
 
 import attrs
 
-from trimtab import Heartbeat, Run, TaskCompletionChecker, Tool, ToolCall, Usage
-from trimtab.runtime.executor import ToolExecutor
+from trimtab import (
+    Heartbeat,
+    Run,
+    TaskCompletionChecker,
+    Tool,
+    ToolCall,
+    ToolExecutor,
+    Usage,
+)
 from trimtab_openai.errors import ClientMismatch
 from trimtab_openai.reply import Json, Reply, field
 from trimtab_openai.settings import DEFAULTS, Settings
