@@ -134,6 +134,12 @@ def test_large_and_deep_arguments_are_taken_too():
     assert fingerprint(list(range(5000))) != fingerprint(list(range(5001)))
 
 
+def test_keys_of_any_kind_and_values_of_any_type_are_taken():
+    assert fingerprint({1: "a", "b": 2}) == fingerprint({"b": 2, 1: "a"})
+    assert fingerprint({"x": {1, 2}}) != fingerprint({"x": {1, 3}})
+    assert fingerprint({"x": object}) == fingerprint({"x": object})
+
+
 def test_a_profile_names_book_keeping_and_progress():
     shell = ToolProfile(names="sh", volatile=("description",))
     one = fingerprint({"command": "ls", "description": "list"}, shell)

@@ -203,6 +203,24 @@ def test_a_record_tells_what_a_detector_needs():
     assert len(record.said) < 220
 
 
+def test_a_record_shows_what_its_reader_looks_at():
+    results = [
+        {"output": "activating", "exit_code": 0},
+        [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}],
+        [{"type": "image"}],
+        None,
+    ]
+    trajectory = after([call(x=i, result=result) for i, result in enumerate(results)])
+    shown = [record.said for record in trajectory.recent(4)]
+    assert shown == ["activating", "one\ntwo", '[{type="image"}]', ""]
+
+
+def test_a_header_does_not_hide_that_answers_are_equal():
+    profiles = ToolProfiles([ToolProfile(names="read", result_noise=r"(?m)^Chunk: \w+$")])
+    events = [call(x=i, result=f"Chunk: {i}ab\nsame") for i in range(3)]
+    assert after(events, profiles=profiles).unchanged_answers == 3
+
+
 class Listener(BaseProjection):
     """Writes down what it hears."""
 

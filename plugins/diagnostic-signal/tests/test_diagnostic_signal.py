@@ -134,6 +134,12 @@ def test_waiting_for_a_failing_service_has_a_ceiling():
     assert first(steps) == 4
 
 
+def test_a_failure_that_stayed_away_for_long_begins_anew():
+    work = [Call("write", {"n": i}, result=f"wrote {i}") for i in range(14)]
+    assert first([*same(2), *work, *same(2)]) is None
+    assert first([*same(2), *work[:8], *same(1)]) == 10
+
+
 def test_a_notice_does_not_end_the_count():
     assert first([*same(2), Say("task done", notification=True), *same(1)]) == 3
 

@@ -10,23 +10,40 @@ from trimtab.trajectory.records import (
     MessageRecord,
     TextRecord,
     TurnRecord,
+    call_from,
     fingerprint,
+    turn_from,
+    turn_state,
 )
+from trimtab.trajectory.shell import goes_on, operation, reads_only
 from trimtab.trajectory.trajectory import Trajectory
+from trimtab.trajectory.waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
 
 __all__ = [
+    "CEILING_CALLS",
     "BaseProjection",
     "CallRecord",
     "MessageRecord",
     "Projection",
+    "Span",
     "TextRecord",
     "ToolProfile",
     "ToolProfiles",
     "Trajectory",
     "TurnRecord",
+    "call_from",
     "canonical",
     "digest",
     "error_signature",
     "fingerprint",
+    "goes_on",
+    "is_wait",
     "normalise_text",
+    "operation",
+    "paused",
+    "reads_only",
+    "span_of",
+    "too_long",
+    "turn_from",
+    "turn_state",
 ]

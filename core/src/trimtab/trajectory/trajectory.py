@@ -155,7 +155,7 @@ class Trajectory:
     def attach(self, name: str, projection: Projection) -> Projection:
         """Feed `projection` from now on, and return what is fed under `name`.
 
-        A provider calls it in its ``run_opened(context)`` as
+        A provider calls it in its hook ``run_opened``, marked with `trimtab.hookimpl`:
         ``context.trajectory.attach(self.name, MyProjection())``. In a restored session the
         projection first gets its saved state. A name that is taken keeps what it has.
         """

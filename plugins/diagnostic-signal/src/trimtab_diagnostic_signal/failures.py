@@ -9,9 +9,20 @@ from typing import Any
 import attrs
 
 from trimtab.session.events import Outcome
-from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord, digest
-from trimtab.trajectory.shell import operation
-from trimtab.trajectory.waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
+from trimtab.trajectory import (
+    CEILING_CALLS,
+    BaseProjection,
+    CallRecord,
+    MessageRecord,
+    Span,
+    TurnRecord,
+    digest,
+    is_wait,
+    operation,
+    paused,
+    span_of,
+    too_long,
+)
 
 _FORGOTTEN_AFTER = 12
 _KEPT = 64

@@ -13,10 +13,12 @@ from trimtab.trajectory import (
     TextRecord,
     ToolProfiles,
     TurnRecord,
+    call_from,
     digest,
     normalise_text,
+    turn_from,
+    turn_state,
 )
-from trimtab.trajectory.records import call_from, turn_from, turn_state
 from trimtab_doom_loop.rejections import Rejections
 from trimtab_doom_loop.repeats import (
     find_duplicates,

@@ -6,8 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trimtab.trajectory import CallRecord, digest
-from trimtab.trajectory.waiting import CEILING_CALLS, Span, paused, span_of, too_long
+from trimtab.trajectory import (
+    CEILING_CALLS,
+    CallRecord,
+    Span,
+    digest,
+    paused,
+    span_of,
+    too_long,
+)
 from trimtab_doom_loop.answers import acknowledges
 from trimtab_doom_loop.likeness import alike, answer_key
 from trimtab_doom_loop.steps import Step, Steps, goes_on_behind, waits, would_change

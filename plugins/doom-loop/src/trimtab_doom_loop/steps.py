@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from trimtab.session.events import Outcome
-from trimtab.trajectory import CallRecord, TurnRecord
-from trimtab.trajectory.shell import goes_on, reads_only
-from trimtab.trajectory.waiting import is_wait
+from trimtab.trajectory import CallRecord, TurnRecord, goes_on, is_wait, reads_only
 from trimtab_doom_loop.answers import acknowledges
 from trimtab_doom_loop.likeness import answer_key
 
