@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +20,7 @@ from trimtab.plugins.signatures import check_positional, check_synchronous
 from trimtab.plugins.source import Kind
 
 _MARK = f"{PROJECT}_impl"
+_registering = threading.Lock()
 
 Hooks = Mapping[str, Callable[[Any], Any]]
 
@@ -68,12 +71,25 @@ def marked_hooks(instance: object, who: str) -> Hooks:
 
 
 def _marked(instance: object) -> Iterator[_Marked]:
-    for name in dir(instance):
+    kind: type[Any] = type(instance)
+    for name in dict.fromkeys((*_marked_names(kind), *getattr(instance, "__dict__", ()))):
         static = inspect.getattr_static(instance, name, None)
-        function = static.__func__ if isinstance(static, classmethod | staticmethod) else static
-        if inspect.isroutine(function) and hasattr(function, _MARK):
+        function = _function(static)
+        if function is not None:
             options = getattr(function, _MARK)
             yield _Marked(options.get("specname") or name, options, getattr(instance, name))
+
+
+@functools.lru_cache(maxsize=256)
+def _marked_names(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names under which a class has marked methods, looked for once per class."""
+    return tuple(name for name in dir(kind) if _function(inspect.getattr_static(kind, name, None)))
+
+
+def _function(static: object) -> Any:
+    """Return the marked function behind an attribute; None where it is none."""
+    function = static.__func__ if isinstance(static, classmethod | staticmethod) else static
+    return function if inspect.isroutine(function) and hasattr(function, _MARK) else None
 
 
 def _check(marked: _Marked, who: str) -> None:
@@ -96,11 +112,21 @@ def _register(hooks: Hooks, who: str) -> None:
 
     pluggy before 1.7 runs the properties of what it registers.
     """
+    with _registering:
+        manager, stand_in = _manager(), SimpleNamespace(**hooks)
+        try:
+            manager.register(stand_in, name=who)
+            manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            raise ProviderInvalid(f"The {who} breaks the contract: {describe(error)}") from error
+        finally:
+            manager.unregister(stand_in)
+
+
+@functools.cache
+def _manager() -> pluggy.PluginManager:
+    """Return the manager that knows the hookspecs; making one costs more than a check."""
     manager = pluggy.PluginManager(PROJECT)
     for spec in SPECS:
         manager.add_hookspecs(spec)
-    try:
-        manager.register(SimpleNamespace(**hooks), name=who)
-        manager.check_pending()
-    except pluggy.PluginValidationError as error:
-        raise ProviderInvalid(f"The {who} breaks the contract: {describe(error)}") from error
+    return manager
