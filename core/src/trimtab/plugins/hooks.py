@@ -71,7 +71,7 @@ def marked_hooks(instance: object, who: str) -> Hooks:
 
 
 def _marked(instance: object) -> Iterator[_Marked]:
-    kind: type[Any] = type(instance)
+    kind: Any = type(instance)
     for name in dict.fromkeys((*_marked_names(kind), *getattr(instance, "__dict__", ()))):
         static = inspect.getattr_static(instance, name, None)
         function = _function(static)
