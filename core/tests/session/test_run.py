@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from trimtab import (
     Budget,
     DecisionPoint,
+    Host,
+    MarkdownSection,
     ModelResponded,
     Outcome,
     RunClosed,
     RunOpened,
     Session,
     SessionError,
+    Tool,
     ToolCall,
     ToolInvoked,
+    ToolResult,
     ToolStarted,
     Usage,
     hookimpl,
 )
+
+
+@attrs.frozen
+class Note:
+    text: str = ""
 
 
 def test_a_batch_is_one_turn(kit: Any) -> None:
@@ -162,3 +172,17 @@ def test_recent_calls_are_those_of_the_run(kit: Any) -> None:
     assert [c.params["n"] for c in first.recent_tool_calls(2)] == [97, 99]
     assert len(first.recent_tool_calls(1000)) == 50
     assert first.recent_tool_calls(0) == ()
+
+
+def test_the_agents_tools_are_the_hosts_and_those_of_prompt_and_sections(kit: Any) -> None:
+    def tool(name: str) -> Tool[Any, Any]:
+        return Tool(name, "does it", Note, lambda params, *, context: ToolResult.ok(None))
+
+    section = MarkdownSection(key="s", title="S", template="text", tools=(tool("inner"),))
+    unknown = kit.run("unknown")
+    known = kit.run("known", sections=(section,), tools=(tool("outer"),))
+    hosted = kit.session.open_run(known.prompt, host=Host("h", tools=frozenset({"host"})))
+
+    assert unknown.tools is None
+    assert known.tools == {"inner", "outer"}
+    assert hosted.tools == {"inner", "outer", "host"}

@@ -410,7 +410,12 @@ class Run:
 
 
 def _tool_names(prompt: Prompt[Any], host: Host) -> frozenset[str] | None:
-    own = frozenset(tool.name for tool in prompt.template.tools)
+    template = prompt.template
+    own = frozenset(
+        tool.name
+        for tools in (template.tools, *(section.tools for section in template.sections))
+        for tool in tools
+    )
     if host.tools is not None:
         return host.tools | own
     return own or None
