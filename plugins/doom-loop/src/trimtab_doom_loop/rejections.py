@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from trimtab.trajectory import CallRecord, digest
 from trimtab_doom_loop.likeness import alike, answer_key
@@ -26,14 +26,14 @@ class Rejections:
         self._needed = needed
         self._similarity = similarity
 
-    def take(self, calls: Iterable[CallRecord]) -> Loop | None:
+    def take(self, calls: Sequence[CallRecord]) -> Loop | None:
         """Take the calls of a turn; return the loop that they belong to, if any."""
         for call in calls:
             if call.failed and call.profile.writes:
                 self._rejected(call)
                 return self._loop(call) if self.count >= self._needed else None
-            if self.last is not None and call.tool == self.last.tool:
-                self.last, self.count = None, 0
+        if self.last is not None and any(call.tool == self.last.tool for call in calls):
+            self.last, self.count = None, 0
         return None
 
     def _rejected(self, call: CallRecord) -> None:

@@ -27,11 +27,16 @@ def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
     if len(asked) == 1:
         return () if asked[0].outcome is Outcome.INTERRUPTED else asked
     counting = [call for call in asked if call.outcome is not Outcome.INTERRUPTED]
-    return tuple(sorted(counting, key=_order))
+    has_twins = len({call.call for call in counting}) < len(counting)
+    return tuple(sorted(counting, key=_order_of_twins if has_twins else _order))
 
 
-def _order(call: CallRecord) -> tuple[str, str, bool]:
-    return call.params_text, call.exact, call.failed
+def _order(call: CallRecord) -> tuple[str, str]:
+    return call.params_text, call.signature
+
+
+def _order_of_twins(call: CallRecord) -> tuple[str, str, str]:
+    return call.params_text, call.signature, call.answer
 
 
 def waits(call: CallRecord) -> bool:
