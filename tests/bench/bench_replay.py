@@ -101,7 +101,7 @@ def main() -> None:
         measured("made-up sessions", folder)
     corpus = os.environ.get("TRIMTAB_CORPUS")
     if corpus:
-        measured("recorded corpus", Path(corpus))
+        measured("recorded corpus", Path(corpus, "trajectories"))
 
 
 if __name__ == "__main__":

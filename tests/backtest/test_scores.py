@@ -1,0 +1,72 @@
+"""The built-in providers on the public cases and labels, scored as users score them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trimtab.cli import main
+
+CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
+TOGETHER = "doom-loop + diagnostic-signal"
+DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
+
+
+@pytest.fixture
+def backtest(capsys):
+    """Run `trimtab backtest … --json`; return its status and its document."""
+
+    def run(*arguments):
+        status = main(["backtest", *map(str, arguments), "--json"])
+        return status, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def scores_of(document):
+    return {score["about"]: score for score in document["scores"]}
+
+
+def test_loops_and_repeated_failures_are_told_from_honest_work(backtest):
+    _, document = backtest(CASES)
+    score = scores_of(document)[TOGETHER]
+
+    assert score["runs"] == 55
+    assert score["balanced_accuracy"]["value"] >= 0.95
+    assert score["false_alarm"] <= 1
+
+
+@pytest.mark.parametrize(
+    "provider",
+    ["consultation-prompt", "parallel-tool-reminder", "deadline-feedback", "plan-based-checker"],
+)
+def test_the_other_cases_are_right(backtest, provider):
+    _, document = backtest(CASES)
+    wrong = [
+        (run["id"], run["reason"])
+        for run in document["runs"]
+        if run["about"] == provider and run["verdict"] not in ("hit", "quiet")
+    ]
+
+    assert wrong == []
+    assert scores_of(document)[provider]["runs"] > 0
+
+
+def test_a_gate_passes_the_defaults_and_fails_a_bad_configuration(backtest):
+    gate = ("--fail-under", f"{TOGETHER}.balanced_accuracy=0.9")
+
+    assert (backtest(CASES, *gate)[0], backtest(CASES, "--all", *DEAF, *gate)[0]) == (0, 1)
+
+
+def test_the_labelled_runs(backtest, corpus):
+    labels = corpus / "trajectories" / "labels-public.jsonl"
+    if not labels.exists():
+        pytest.skip("TRIMTAB_CORPUS names no folder with trajectories/labels-public.jsonl")
+    status, document = backtest(labels, "--enable", "doom-loop")
+    (score,) = document["scores"]
+
+    assert status == 0
+    assert score["precision"]["value"] >= 0.95
+    assert score["recall"]["value"] >= 0.85
