@@ -69,7 +69,7 @@ def _heard(
         elif value is not None:
             with run.session.lock:
                 run.state.episodes.close(value.episode or "")
-    return _settle(run, candidates, point)
+    return _settle(run, candidates, point) if candidates else NOTHING
 
 
 def _candidate(entry: GuideEntry, proposal: Proposal) -> Candidate:
