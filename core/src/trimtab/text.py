@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape as _escape
+from string import Formatter
+from typing import Any
 
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    r"\U000e0000-\U000e007f]"
 )
+"""What no text for an agent may hold: controls, halves of characters, invisible letters."""
 
 
 def escape(text: str) -> str:
     """Return `text` in which no tag can open or close."""
-    return _escape(_CONTROL.sub(" ", text), quote=False)
+    return _escape(CONTROL.sub(" ", text), quote=False)
 
 
 def block(tag: str, content: str, **attributes: str) -> str:
     """Return one well-formed block around `content`, whatever `content` holds."""
     pairs = "".join(
-        f' {name}="{_escape(_CONTROL.sub(" ", value), quote=True)}"'
+        f' {name}="{_escape(CONTROL.sub(" ", value), quote=True)}"'
         for name, value in attributes.items()
     )
     return f"<{tag}{pairs}>{escape(content)}</{tag}>"
@@ -44,5 +49,37 @@ def quote(text: str, limit: int = 120) -> str:
         text: e.g. a tool's output.
         limit: characters, the quotes included.
     """
-    line = " ".join(_CONTROL.sub(" ", text).replace('"', "'").split())
+    line = " ".join(CONTROL.sub(" ", text).replace('"', "'").split())
     return f'"{shorten(line, limit - 2)}"'
+
+
+def text_option(longest: int, **samples: object) -> Callable[[Any, Any, Any], None]:
+    """Return the attrs validator of an option that replaces a provider's text.
+
+    Args:
+        longest: most characters.
+        samples: the placeholders that it may hold, ``{name}``, each with a value to try.
+
+    Raises:
+        ValueError: from the validator; names the option and what it may hold.
+    """
+    known = ", ".join(f"{{{name}}}" for name in samples) or "nothing in braces"
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        if not isinstance(value, str) or not 1 <= len(value) <= longest:
+            raise ValueError(f"{attribute.name} must be text of 1 to {longest} characters")
+        if CONTROL.search(value):
+            raise ValueError(f"{attribute.name} holds control characters")
+        if not _fits(value, samples):
+            raise ValueError(f"{attribute.name} knows {known}; a brace is written twice")
+
+    return check
+
+
+def _fits(text: str, samples: dict[str, object]) -> bool:
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+        text.format_map(dict.fromkeys(names) | samples)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return False
+    return names <= samples.keys()

@@ -337,6 +337,9 @@ def test_any_text_gives_one_well_formed_block_or_is_refused(content: str, source
         {"key": "k", "content": ""},
         {"key": "k", "content": "x" * 501},
         {"key": "k", "content": "esc \x1b[31m"},
+        {"key": "k", "content": "half \ud800"},
+        {"key": "k", "content": "unseen \U000e0068\U000e0069"},
+        {"key": "k", "content": 3},
         {"key": "k", "content": "bidi \u202e"},
     ],
 )

@@ -62,6 +62,14 @@ def test_what_is_missing_is_explained(trimtab):
     assert lines[7].split(maxsplit=4)[1:] == ["clock", "acme", "1.0", "every_n_seconds = 30"]
 
 
+def test_two_of_one_name_can_not_be_built(trimtab):
+    Path("trimtab.toml").write_text('[prompts."agent/main"]\nguidance = ["loop", "acme:loop"]\n')
+    done = trimtab("explain", "agent/main")
+
+    assert done.returncode == 1
+    assert done.stdout.count("missing  two providers of this prompt are called 'loop'") == 2
+
+
 def test_the_same_as_json(trimtab):
     done = trimtab("explain", "agent/main", "--json")
     found = json.loads(done.stdout)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 REGISTER = """
@@ -68,6 +72,16 @@ def test_an_error_of_trimtab_s_own_is_a_message(site, trimtab):
     install(site, "acme_verb", source)
 
     assert (trimtab("count").returncode, trimtab("count").stderr) == (2, "trimtab: no such run\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_a_message(site):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "trimtab", "plugins", "list"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("trimtab: [Errno 28]")
 
 
 def test_a_verb_that_two_packages_offer_needs_the_long_form(site, trimtab):

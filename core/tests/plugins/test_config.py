@@ -125,6 +125,10 @@ def test_every_setting_of_the_python_api_has_its_key():
         ("[hosts]\nx = 1", "[hosts.x]: it must be a table, not 1."),
         ('[prompts."a/b"]\nguidence = []', "[prompts.\"a/b\"]: unknown key 'guidence'. Did you me"),
         ('[prompts."a/b"]\nguidance = "x"', "guidance must be a list, not 'x'."),
+        (
+            "[prompts.a.b]\nguidance = []",
+            'one key: [prompts."a/b"].',
+        ),
         ('[prompts."a/b"]\nguidance_limit = 0', "guidance_limit must be 1 or more, not 0."),
         (
             '[prompts."a/b"]\nguidance_limit = true',

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from trimtab import (
+    ConfigurationError,
     Feedback,
     FeedbackProviderConfig,
     FeedbackTrigger,
@@ -157,9 +159,33 @@ def test_settings_of_another_kind_are_refused():
         PromptTemplate("a", "b", feedback_providers=[GuidanceProviderConfig("doom-loop")])
 
 
-def test_a_bare_name_instead_of_a_tuple_is_refused():
-    with pytest.raises(PromptError, match="doom-loop"):
-        PromptTemplate("a", "b", guidance_providers="doom-loop")
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"ns": " "}, "ns must be text"),
+        ({"key": 3}, "key must be text"),
+        ({"guidance_providers": "doom-loop"}, "guidance providers .* list, not 'doom-loop'"),
+        ({"feedback_providers": enable("doom-loop")}, "feedback providers .* not ProviderRef"),
+        ({"completion_checkers": None}, "completion providers .* not None"),
+        ({"sections": "Do it."}, "sections .* not 'Do it.'"),
+        ({"sections": MarkdownSection(key="k", title="t", template="")}, "sections .* list"),
+        ({"tools": [print]}, "tools hold Tool"),
+    ],
+)
+def test_what_is_declared_wrongly_is_named(fields, told):
+    with pytest.raises(PromptError, match=told):
+        PromptTemplate(**{"ns": "a", "key": "b", **fields})
+
+
+def test_a_template_is_not_changed_on_the_way_into_a_prompt():
+    with pytest.raises(PromptError, match="alone"):
+        Prompt(PromptTemplate("a", "b"), guidance_limit=2)
+
+
+@pytest.mark.parametrize("config", ["trimtab.toml", Path("trimtab.toml"), {"prompts": {}}])
+def test_a_configuration_is_loaded_first(config):
+    with pytest.raises(ConfigurationError, match="load_configuration"):
+        Prompt("a", "b", config=config)
 
 
 def test_fields_of_a_template_can_not_be_set():

@@ -184,6 +184,11 @@ def test_options_are_obeyed():
     "options",
     [
         {"failure_threshold": 0},
+        {"failure_threshold": 2.5},
+        {"consultation_tool": "a\x07"},
+        {"message": "{tool.name}"},
+        {"message": "a\rb"},
+        {"message": 3},
         {"consultation_tool": ""},
         {"consultation_tool": "x" * 65},
         {"max_rounds": 0},
@@ -192,7 +197,7 @@ def test_options_are_obeyed():
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
+    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
         ConsultationPromptProvider(**options)
 
 

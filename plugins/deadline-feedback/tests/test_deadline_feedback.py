@@ -168,13 +168,19 @@ def test_texts_are_options():
     [
         {"warning_threshold_seconds": -1},
         {"thresholds": [0]},
+        {"steady": "no"},
+        {"remaining": ""},
+        {"remaining": "{left.real}"},
+        {"suggestions": ["x" * 301]},
+        {"final_suggestions": [1]},
+        {"suggestions": ["a\x1b"]},
         {"remaining": "{seconds}"},
         {"remaining": "x" * 300},
         {"suggestions": "Run."},
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
+    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
         DeadlineFeedback(**options)
 
 

@@ -177,6 +177,9 @@ def test_options_are_obeyed():
     "options",
     [
         {"sequential_threshold": 1},
+        {"sequential_threshold": 2.5},
+        {"message": "{count:{width}}"},
+        {"message": "{count!z}"},
         {"max_reminders": 0},
         {"message": ""},
         {"message": "{n}"},
@@ -184,7 +187,7 @@ def test_options_are_obeyed():
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
+    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
         ParallelToolReminder(**options)
 
 

@@ -168,11 +168,14 @@ def test_the_plan_type_may_be_named():
         {"plan_type": ""},
         {"plan_type": 5},
         {"message": "{count}"},
+        {"message": ""},
+        {"message": "{steps[0]}"},
+        {"from_tools": "no"},
         {"message": "x" * 301},
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
+    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
         PlanBasedChecker(**options)
 
 

@@ -123,6 +123,7 @@ def test_a_configured_prompt_is_asked(run, write_cases, tmp_path):
         (["--enable", "repeats", "--set", "repeats.holdout=2"], "holdout"),
         (["--enable", "repeats", "--set", "watch.x=2"], "not selected"),
         (["--enable", "repeats", "--reader", "word"], "no reader 'word'"),
+        (["--all", "--set", "acme:repeats.tims=2"], "no option 'tims'"),
     ],
 )
 def test_what_can_t_be_asked_is_refused_with_the_remedy(run, write_cases, arguments, told):
@@ -130,6 +131,32 @@ def test_what_can_t_be_asked_is_refused_with_the_remedy(run, write_cases, argume
 
     assert (status, printed) == (2, "")
     assert told in said
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--deadline", "soon"),
+        ("--deadline", "nan"),
+        ("--since", "yesterday"),
+        ("--since", "99999999999d"),
+        ("--limit", "0"),
+        ("--jobs", "two"),
+    ],
+)
+def test_a_value_that_is_none_is_named(run, write_cases, capsys, option, value):
+    with pytest.raises(SystemExit):
+        run("replay", write_cases(LOOP), "--all", option, value)
+
+    assert f"{option}: '{value}' is no " in capsys.readouterr().err
+
+
+def test_an_empty_file_is_called_empty(run, tmp_path):
+    (tmp_path / "run.jsonl").touch()
+    status, _, said = run("replay", tmp_path / "run.jsonl", "--all", "--json")
+
+    assert status == 1
+    assert "it is empty" in said
 
 
 def test_a_case_s_configuration_goes_to_the_provider_that_it_concerns(run, write_cases):
@@ -179,7 +206,7 @@ def test_older_runs_and_those_without_a_time_are_left_out(run, write_cases, sinc
     )
 
     assert (status, len(lines(printed))) == (0, runs)
-    assert f"{2 - runs} runs left out" in said
+    assert f"runs left out, older than asked for or without a time: {2 - runs}" in said
 
 
 def test_a_torn_line_is_named_and_the_rest_is_read(run, write_cases):
@@ -200,7 +227,7 @@ def test_a_file_that_is_no_transcript_fails_by_name_and_is_counted_in_a_folder(r
 
     assert (named[0], walked[0]) == (1, 0)
     assert "no reader knows this format" in named[2]
-    assert "1 other files" in walked[2]
+    assert "other files, no transcripts: 1" in walked[2]
 
 
 def test_a_transcript_of_claude_code_is_replayed(run):

@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except BrokenPipeError:
         return _reader_left()
+    except OSError as error:
+        sys.stderr.write(f"trimtab: {error}\n")
+        return _reader_left()
     except KeyboardInterrupt:
         return 130
     return int(status or 0)

@@ -101,7 +101,16 @@ def _findings(
     configs: Sequence[ProviderConfig] | None = getattr(settings, kind.value)
     if configs is None:
         return None
-    return tuple(_look(config, configuration, switches) for config in configs)
+    found = [_look(config, configuration, switches) for config in configs]
+    names = [one.entry.name for one in found if one.entry]
+    return tuple(_unless_twin(one, names) for one in found)
+
+
+def _unless_twin(one: Finding, names: Sequence[str]) -> Finding:
+    if one.entry is None or names.count(one.entry.name) == 1:
+        return one
+    reason = f"two providers of this prompt are called {one.entry.name!r}: leave one out"
+    return attrs.evolve(one, entry=None, status="missing", reason=reason)
 
 
 def _look(config: ProviderConfig, configuration: Configuration, switches: Switches) -> Finding:

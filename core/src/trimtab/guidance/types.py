@@ -10,6 +10,7 @@ import attrs
 from trimtab.plugins.source import Source
 from trimtab.runtime.host import DecisionPoint, Delivery, Host
 from trimtab.session.events import Event, ModelResponded, ToolCall, ToolInvoked
+from trimtab.text import CONTROL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 MAX_CONTENT = 500
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def _key(_: object, attribute: attrs.Attribute[str], value: str) -> None:
@@ -33,10 +33,10 @@ def _key(_: object, attribute: attrs.Attribute[str], value: str) -> None:
         raise ValueError(f"{attribute.name} {value!r} does not match {KEY.pattern}")
 
 
-def _content(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if not 1 <= len(value) <= MAX_CONTENT:
+def _content(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_CONTENT:
         raise ValueError(f"{attribute.name} must be text of 1 to {MAX_CONTENT} characters")
-    if _CONTROL.search(value):
+    if CONTROL.search(value):
         raise ValueError(f"{attribute.name} holds control characters; escape them first")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from trimtab.errors import ProviderInvalid
+from trimtab.errors import ConfigurationError, ProviderInvalid
 from trimtab.feedback.types import Feedback, FeedbackTrigger
 from trimtab.guidance.types import ClassificationResult, GuidanceInjection, Proposal
 from trimtab.plugins.settings import (
@@ -211,18 +211,25 @@ def build_table(
         ConfigurationError: the configuration file is wrong.
     """
     from trimtab.plugins.config import Configuration, PromptSettings, active_configuration
-    from trimtab.plugins.resolution import resolve_all
+    from trimtab.plugins.provider import Resolution
 
-    if config == "auto":
-        config = active_configuration()
-    configuration = config or Configuration()
+    configuration = active_configuration() if config == "auto" else config or Configuration()
+    if not isinstance(configuration, Configuration):
+        raise ConfigurationError(
+            f'config={config!r:.100} is no configuration: give load_configuration(path), "auto"'
+            " or None"
+        )
     table = configuration.prompts.get(prompt_name) or PromptSettings()
     wanted = (
         *_either(table.guidance, guidance),
         *_either(table.feedback, feedback),
         *_either(table.completion, completion),
     )
-    resolution = resolve_all(wanted, configuration)
+    resolution = Resolution()
+    if wanted or configuration.require:
+        from trimtab.plugins.resolution import resolve_all
+
+        resolution = resolve_all(wanted, configuration)
     return compile_table(
         resolution.providers,
         skipped=resolution.skipped,

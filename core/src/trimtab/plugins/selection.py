@@ -121,5 +121,5 @@ def check_allowed(entry: Entry, allow: Sequence[str] | None) -> None:
         return
     raise ProviderNotAllowed(
         f"The {WORDS[entry.group]} {entry.full_name!r} may not be loaded: the configuration's "
-        f"'allow' does not name {entry.distribution!r}, only {listed(allow)}."
+        f"'allow' does not name {entry.distribution!r}. It names {listed(allow)}."
     )

@@ -12,7 +12,7 @@ from trimtab.guidance.types import GuidanceProvider
 from trimtab.plugins.source import Kind, ProviderRef
 
 _share = attrs.validators.and_(attrs.validators.ge(0.0), attrs.validators.le(1.0))
-_count = attrs.validators.ge(1)
+_count = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.ge(1))
 
 
 def _as_ref(value: Any) -> Any:

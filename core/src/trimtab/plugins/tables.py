@@ -156,6 +156,7 @@ def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
 
 
 def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
+    _refuse_unquoted_names(table, place)
     _check(table, PROMPT_KEYS, place)
     limit, delivery = table.get("guidance_limit"), table.get("feedback_delivery")
     if limit is not None and limit < 1:
@@ -169,6 +170,13 @@ def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
         guidance_limit=limit,
         feedback_delivery=delivery,
     )
+
+
+def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
+    for key, value in table.items():
+        if isinstance(value, dict) and key not in PROMPT_KEYS:
+            name = plain(f"{place.table[-1]}/{key}", 80)
+            raise place.error(f'a prompt\'s name is one key: [prompts."{name}"].')
 
 
 def _providers(

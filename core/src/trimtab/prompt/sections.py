@@ -34,6 +34,30 @@ def field_names(params_type: type[Any]) -> frozenset[str]:
     raise PromptError(f"parameters {params_type!r} must be an attrs class or a dataclass")
 
 
+def some_text(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
+    """Check that a field holds text and not blanks alone.
+
+    Raises:
+        PromptError: it doesn't.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise PromptError(f"{attribute.name} must be text, not {value!r:.100}")
+
+
+def only_tools(_: object, __: object, tools: tuple[Any, ...]) -> None:
+    """Check that a field holds tools.
+
+    Raises:
+        PromptError: it doesn't.
+    """
+    if tools:
+        from trimtab.runtime.tools import Tool
+
+        strange = [item for item in tools if not isinstance(item, Tool)]
+        if strange:
+            raise PromptError(f"tools hold Tool(…), not {strange[0]!r:.100}")
+
+
 # Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.
 @attrs.define(slots=False, eq=False, kw_only=True, on_setattr=attrs.setters.frozen)
 class MarkdownSection(Generic[Params]):
@@ -52,11 +76,13 @@ class MarkdownSection(Generic[Params]):
         tools: tools that the agent has while the section is enabled.
     """
 
-    key: str = attrs.field(validator=attrs.validators.min_len(1))
-    title: str = attrs.field(validator=attrs.validators.min_len(1))
-    template: str
+    key: str = attrs.field(validator=some_text)
+    title: str = attrs.field(validator=some_text)
+    template: str = attrs.field(validator=attrs.validators.instance_of(str))
     enabled: bool | Callable[..., bool] = True
-    tools: tuple[Tool[Any, Any], ...] = attrs.field(default=(), converter=as_tuple)
+    tools: tuple[Tool[Any, Any], ...] = attrs.field(
+        default=(), converter=as_tuple, validator=only_tools
+    )
 
     @property
     def params_type(self) -> type[Params] | None:

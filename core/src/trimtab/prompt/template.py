@@ -19,7 +19,7 @@ from trimtab.plugins.settings import (
 from trimtab.prompt.generics import type_argument
 from trimtab.prompt.parameters import Parameters, by_type, enabled_sections
 from trimtab.prompt.rendering import RenderedPrompt, join_sections
-from trimtab.prompt.sections import MarkdownSection
+from trimtab.prompt.sections import MarkdownSection, only_tools, some_text
 from trimtab.runtime.resources import NO_RESOURCES, Resources
 
 if TYPE_CHECKING:
@@ -32,11 +32,15 @@ Output = TypeVar("Output")
 FeedbackDelivery = Literal["first", "all"]
 
 
+def _several(what: str, declared: Iterable[Any]) -> tuple[Any, ...]:
+    if isinstance(declared, str) or not isinstance(declared, Iterable):
+        raise PromptError(f"{what} are given as a tuple or list, not {declared!r:.100}")
+    return as_tuple(declared)
+
+
 def _configs(cls: type[Any], declared: Iterable[Any]) -> tuple[Any, ...]:
     """Make settings of `cls` out of settings, instances, names and ``enable(…)``."""
-    if isinstance(declared, str):
-        raise PromptError(f"providers are given as a tuple or list: ({declared!r},)")
-    return tuple(_setting(cls, item) for item in declared)
+    return tuple(_setting(cls, item) for item in _several(f"{cls.kind} providers", declared))
 
 
 def _setting(cls: type[Any], item: Any) -> Any:
@@ -57,6 +61,10 @@ def _feedback(declared: Iterable[Any]) -> tuple[FeedbackProviderConfig, ...]:
 
 def _completion(declared: Iterable[Any]) -> tuple[CompletionCheckerConfig, ...]:
     return _configs(CompletionCheckerConfig, declared)
+
+
+def _as_sections(declared: Iterable[Any]) -> tuple[MarkdownSection[Any], ...]:
+    return _several("sections", declared)
 
 
 def _sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
@@ -91,10 +99,10 @@ class PromptTemplate(Generic[Output]):
         PromptError: sections or providers are declared wrongly.
     """
 
-    ns: str = attrs.field(validator=attrs.validators.min_len(1))
-    key: str = attrs.field(validator=attrs.validators.min_len(1))
+    ns: str = attrs.field(validator=some_text)
+    key: str = attrs.field(validator=some_text)
     sections: tuple[MarkdownSection[Any], ...] = attrs.field(
-        default=(), converter=as_tuple, validator=_sections
+        default=(), converter=_as_sections, validator=_sections
     )
     _name: str | None = attrs.field(kw_only=True, default=None)
     guidance_providers: tuple[GuidanceProviderConfig, ...] = attrs.field(
@@ -110,7 +118,9 @@ class PromptTemplate(Generic[Output]):
     feedback_delivery: FeedbackDelivery = attrs.field(
         kw_only=True, default="first", validator=attrs.validators.in_(("first", "all"))
     )
-    tools: tuple[Tool[Any, Any], ...] = attrs.field(kw_only=True, default=(), converter=as_tuple)
+    tools: tuple[Tool[Any, Any], ...] = attrs.field(
+        kw_only=True, default=(), converter=as_tuple, validator=only_tools
+    )
     tool_profiles: tuple[ToolProfile, ...] = attrs.field(
         kw_only=True, default=(), converter=as_tuple
     )
@@ -173,7 +183,9 @@ class Prompt(Generic[Output]):
     def __init__(
         self, *args: Any, config: Configuration | Literal["auto"] | None = "auto", **fields: Any
     ) -> None:
-        declared = len(args) == 1 and not fields and isinstance(args[0], PromptTemplate)
+        declared = bool(args) and isinstance(args[0], PromptTemplate)
+        if declared and (len(args) > 1 or fields):
+            raise PromptError("a template goes alone: declare everything in PromptTemplate(…)")
         self.template: PromptTemplate[Output] = (
             args[0] if declared else PromptTemplate(*args, **fields)
         )

@@ -34,7 +34,7 @@ class Usage:
 
 
 def _positive(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
-    if value is not None and value <= 0:
+    if value is not None and not value > 0:
         raise ValueError(f"{attribute.name} must be above 0 (or None for no limit), not {value}")
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 
 import attrs
 
 from trimtab.runtime.clock import SYSTEM_CLOCK, Clock
+
+
+def _finite(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"{attribute.name} must be seconds, not {value}; without limit: None")
 
 
 @attrs.frozen
@@ -17,9 +23,12 @@ class Deadline:
         total: seconds allowed in all, from `started`.
         started: monotonic seconds at which the work began; the clock's reading now if None.
         clock: where the time is read.
+
+    Raises:
+        ValueError: `total` is no finite number.
     """
 
-    total: float
+    total: float = attrs.field(validator=_finite)
     clock: Clock = attrs.field(default=SYSTEM_CLOCK, eq=False, repr=False)
     started: float = attrs.field(
         default=attrs.Factory(lambda self: self.clock.monotonic(), takes_self=True)

@@ -15,6 +15,7 @@ from trimtab import (
     hookimpl,
     shorten,
 )
+from trimtab.text import text_option
 from trimtab_consultation_prompt.attempts import Attempts, is_tool
 
 NAME = "consultation-prompt"
@@ -35,13 +36,7 @@ MESSAGE = (
 )
 
 
-def _message(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if not 1 <= len(value) <= LONGEST_TEXT:
-        raise ValueError(f"{attribute.name} must have 1 to {LONGEST_TEXT} characters")
-    try:
-        value.format(tool="", seen="", count=0)
-    except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"{attribute.name} knows {{tool}}, {{seen}} and {{count}}") from error
+_COUNT = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.ge(1))
 
 
 @attrs.frozen
@@ -65,14 +60,18 @@ class ConsultationPromptProvider:
         ValueError: an option is out of its bounds.
     """
 
-    failure_threshold: int = attrs.field(default=5, validator=attrs.validators.ge(1))
+    failure_threshold: int = attrs.field(default=5, validator=_COUNT)
     consultation_tool: str = attrs.field(
         default="request_review",
-        validator=[attrs.validators.min_len(1), attrs.validators.max_len(LONGEST_NAME)],
+        validator=text_option(LONGEST_NAME),
     )
-    max_rounds: int = attrs.field(default=2, kw_only=True, validator=attrs.validators.ge(1))
+    max_rounds: int = attrs.field(default=2, kw_only=True, validator=_COUNT)
     loop_category: str = attrs.field(default="loop", kw_only=True)
-    message: str = attrs.field(default=MESSAGE, kw_only=True, validator=_message)
+    message: str = attrs.field(
+        default=MESSAGE,
+        kw_only=True,
+        validator=text_option(LONGEST_TEXT, tool="", seen="", count=0),
+    )
 
     name = NAME
     category = "consultation"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import attrs
 
 from trimtab import Feedback, FeedbackContext, FeedbackTrigger, Observation
+from trimtab.text import CONTROL, text_option
 from trimtab_deadline_feedback.limits import TIME, Limit, limits_of
 
 NAME = "deadline-feedback"
@@ -18,6 +19,8 @@ SHORT = (
     KEEP_BEST,
 )
 LONGEST_TEXT = 200
+LONGEST_SUGGESTIONS = 300
+MOST_SENTENCES = 2
 CAUTION_SHARE = 0.1
 WARNING_SHARE = 0.05
 
@@ -27,17 +30,9 @@ Bands = Mapping[str, tuple[float, float]]
 """By limit: the band that was reported, and the total it was a band of."""
 
 
-def _template(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if len(value) > LONGEST_TEXT:
-        raise ValueError(f"{attribute.name} must have at most {LONGEST_TEXT} characters")
-    try:
-        value.format(left="", total="", unit="")
-    except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"{attribute.name} knows {{left}}, {{total}} and {{unit}}") from error
-
-
 def _text(default: str) -> str:
-    text: str = attrs.field(default=default, kw_only=True, validator=_template)
+    check = text_option(LONGEST_TEXT, left="", total="", unit="")
+    text: str = attrs.field(default=default, kw_only=True, validator=check)
     return text
 
 
@@ -45,6 +40,22 @@ def _several(value: Iterable[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         raise ValueError(f"suggestions are a list of texts: [{value!r}]")
     return tuple(value)
+
+
+def _bounded(_: object, attribute: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
+    texts = [text for text in value if isinstance(text, str) and not CONTROL.search(text)]
+    if len(texts) < len(value) or sum(map(len, texts)) > LONGEST_SUGGESTIONS:
+        raise ValueError(
+            f"{attribute.name} must be texts without control characters, together of at most"
+            f" {LONGEST_SUGGESTIONS} characters"
+        )
+
+
+def _advice(default: tuple[str, ...]) -> tuple[str, ...]:
+    texts: tuple[str, ...] = attrs.field(
+        default=default, kw_only=True, converter=_several, validator=_bounded
+    )
+    return texts
 
 
 def _descending(value: Iterable[float] | None) -> tuple[float, ...]:
@@ -81,15 +92,15 @@ class DeadlineFeedback:
         converter=_descending,
         validator=attrs.validators.deep_iterable(attrs.validators.gt(0)),
     )
-    steady: bool = attrs.field(default=False, kw_only=True)
+    steady: bool = attrs.field(
+        default=False, kw_only=True, validator=attrs.validators.instance_of(bool)
+    )
     remaining: str = _text("You have {left} remaining.")
     reached: str = _text("You have reached the time deadline.")
     budget_remaining: str = _text("You have {left} of {total} {unit} left.")
     budget_reached: str = _text("You have used up the budget of {total} {unit}.")
-    suggestions: tuple[str, ...] = attrs.field(default=SHORT, kw_only=True, converter=_several)
-    final_suggestions: tuple[str, ...] = attrs.field(
-        default=("Wrap up immediately.", KEEP_BEST), kw_only=True, converter=_several
-    )
+    suggestions: tuple[str, ...] = _advice(SHORT)
+    final_suggestions: tuple[str, ...] = _advice(("Wrap up immediately.", KEEP_BEST))
 
     name = NAME
     default_trigger = FeedbackTrigger(every_n_seconds=30)
@@ -106,7 +117,7 @@ class DeadlineFeedback:
         if not news:
             return None
         return Feedback(
-            summary=" ".join(self._sentence(limit) for limit in news),
+            summary=" ".join(self._sentence(limit) for limit in _tightest(news)),
             observations=tuple(self._observation(limit) for limit in limits),
             suggestions=self._advice(news),
             severity=self._severity(news),
@@ -153,6 +164,12 @@ class DeadlineFeedback:
         if limit.name == TIME:
             return limit.left <= self.warning_threshold_seconds
         return limit.share <= WARNING_SHARE
+
+
+def _tightest(news: Sequence[Limit]) -> list[Limit]:
+    """Return what the summary speaks of; the observations tell of all limits."""
+    kept = sorted(news, key=lambda limit: limit.share)[:MOST_SENTENCES]
+    return [limit for limit in news if limit in kept]
 
 
 def _bands(last: Feedback | None) -> Bands:

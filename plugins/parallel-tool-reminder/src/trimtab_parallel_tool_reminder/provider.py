@@ -15,6 +15,7 @@ from trimtab import (
     quote,
     shorten,
 )
+from trimtab.text import text_option
 from trimtab_parallel_tool_reminder.streak import Streak
 
 NAME = "parallel-tool-reminder"
@@ -31,13 +32,7 @@ MESSAGE = (
 )
 
 
-def _message(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if not 1 <= len(value) <= LONGEST_TEXT:
-        raise ValueError(f"{attribute.name} must have 1 to {LONGEST_TEXT} characters")
-    try:
-        value.format(count=0, tools="")
-    except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"{attribute.name} knows {{count}} and {{tools}}") from error
+_WHOLE = attrs.validators.instance_of(int)
 
 
 @attrs.frozen
@@ -58,9 +53,13 @@ class ParallelToolReminder:
         ValueError: an option is out of its bounds.
     """
 
-    sequential_threshold: int = attrs.field(default=3, validator=attrs.validators.ge(2))
-    max_reminders: int = attrs.field(default=2, kw_only=True, validator=attrs.validators.ge(1))
-    message: str = attrs.field(default=MESSAGE, kw_only=True, validator=_message)
+    sequential_threshold: int = attrs.field(default=3, validator=[_WHOLE, attrs.validators.ge(2)])
+    max_reminders: int = attrs.field(
+        default=2, kw_only=True, validator=[_WHOLE, attrs.validators.ge(1)]
+    )
+    message: str = attrs.field(
+        default=MESSAGE, kw_only=True, validator=text_option(LONGEST_TEXT, count=0, tools="")
+    )
 
     name = NAME
     category = "efficiency"

@@ -20,6 +20,7 @@ from trimtab import (
     quote,
     shorten,
 )
+from trimtab.text import text_option
 from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker.seen import SeenPlan
 from trimtab_plan_based_checker.steps import Step, steps_of
@@ -50,15 +51,6 @@ def _plan_type(value: type[Any] | str | None) -> type[Any]:
     return value
 
 
-def _message(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if len(value) > LONGEST_MESSAGE:
-        raise ValueError(f"{attribute.name} must have at most {LONGEST_MESSAGE} characters")
-    try:
-        value.format(steps="", open=0, total=0)
-    except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"{attribute.name} knows {{steps}}, {{open}} and {{total}}") from error
-
-
 @attrs.frozen
 class PlanBasedChecker:
     """Sends the agent back while its plan has open steps (seed 003).
@@ -78,8 +70,14 @@ class PlanBasedChecker:
     """
 
     plan_type: type[Any] = attrs.field(default=None, converter=_plan_type)
-    from_tools: bool = attrs.field(default=True, kw_only=True)
-    message: str = attrs.field(default=MESSAGE, kw_only=True, validator=_message)
+    from_tools: bool = attrs.field(
+        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
+    )
+    message: str = attrs.field(
+        default=MESSAGE,
+        kw_only=True,
+        validator=text_option(LONGEST_MESSAGE, steps="", open=0, total=0),
+    )
 
     name = NAME
 

@@ -108,23 +108,30 @@ def toml_value(text: str) -> Any:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return seconds
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return count
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
 
 
 def _moment(text: str) -> datetime:
     """Read a date, a time, or how long ago: ``2026-01-31``, ``7d``."""
     number, unit = text[:-1], text[-1:]
-    if unit in _UNITS and number.isdecimal():
-        return SYSTEM_CLOCK.now() - timedelta(**{_UNITS[unit]: int(number)})
-    moment = datetime.fromisoformat(text)
+    try:
+        if unit in _UNITS and number.isdecimal():
+            return SYSTEM_CLOCK.now() - timedelta(**{_UNITS[unit]: int(number)})
+        moment = datetime.fromisoformat(text)
+    except (OverflowError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: write e.g. 2026-01-31, 2026-01-31T12:00 or 7d"
+        ) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

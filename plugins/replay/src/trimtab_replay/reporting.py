@@ -14,9 +14,9 @@ def report_account(account: Account) -> int:
         line = "" if skipped.line is None else f":{skipped.line}"
         complain(f"{plain(skipped.path, 300)}{line}: {plain(skipped.what, 300)}")
     if account.other_files:
-        complain(f"{account.other_files} other files, no transcripts")
+        complain(f"other files, no transcripts: {account.other_files}")
     if account.left_out:
-        complain(f"{account.left_out} runs left out: older than asked for, or without a time")
+        complain(f"runs left out, older than asked for or without a time: {account.left_out}")
     if not account.runs:
         complain("no recorded run was replayed")
     return int(bool(account.skipped))

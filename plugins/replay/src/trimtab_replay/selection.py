@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import attrs
@@ -21,6 +22,7 @@ from trimtab import (
 from trimtab.plugins.advice import did_you_mean, listed
 from trimtab.plugins.discovery import discover
 from trimtab.plugins.inventory import Entry
+from trimtab.plugins.names import normalise_full
 from trimtab.plugins.selection import matching
 from trimtab_replay.recording import ReplayError
 
@@ -95,19 +97,31 @@ class Selection:
     def with_option(self, provider: str, option: str, value: Any) -> Selection:
         """Return the selection with one option, setting or trigger of `provider` changed.
 
+        The provider is optional no longer: whoever sets an option wants to know that it is wrong.
+
+        Args:
+            provider: its name, or ``distribution:name``.
+
         Raises:
             SelectionError: it is not among the selected, or the setting refuses the value.
         """
-        if provider not in self.names:
+        wanted = _short(provider)
+        if wanted not in self.names:
             raise SelectionError(
                 f"{provider!r} is not selected, so its {option} can't be set."
-                f"{did_you_mean(provider, self.names)} Selected: {listed(self.names)}."
+                f"{did_you_mean(wanted, self.names)} Selected: {listed(self.names)}."
             )
+        return self._with_each(wanted, lambda config: _required(_with(config, option, value)))
+
+    def _with_each(self, provider: str, change: Callable[[Any], Any]) -> Selection:
+        def changed(configs: tuple[C, ...]) -> tuple[C, ...]:
+            return tuple(change(one) if _name(one) == provider else one for one in configs)
+
         return attrs.evolve(
             self,
-            guidance=_changed(self.guidance, provider, option, value),
-            feedback=_changed(self.feedback, provider, option, value),
-            completion=_changed(self.completion, provider, option, value),
+            guidance=changed(self.guidance),
+            feedback=changed(self.feedback),
+            completion=changed(self.completion),
         )
 
     def for_case(self, meta: Mapping[str, Any]) -> Selection:
@@ -119,7 +133,8 @@ class Selection:
         chosen = self
         for name in selected:
             for option, value in config.items():
-                chosen = chosen.with_option(name, str(option), value)
+                change = partial(_with, option=str(option), value=value)
+                chosen = chosen._with_each(name, change)
         return chosen
 
 
@@ -245,14 +260,13 @@ def _long(entry: Entry) -> str:
 
 def _name(config: Config) -> str:
     provider = config.provider
-    name = provider.name if isinstance(provider, ProviderRef) else getattr(provider, "name", "")
-    return str(name or type(provider).__name__).rpartition(":")[2]
+    if isinstance(provider, ProviderRef):
+        return _short(provider.name)
+    return str(getattr(provider, "name", "") or type(provider).__name__)
 
 
-def _changed(configs: tuple[C, ...], provider: str, option: str, value: Any) -> tuple[C, ...]:
-    return tuple(
-        _with(config, option, value) if _name(config) == provider else config for config in configs
-    )
+def _short(name: str) -> str:
+    return normalise_full(name).rpartition(":")[2]
 
 
 def _with(config: Any, option: str, value: Any) -> Any:
@@ -268,3 +282,9 @@ def _with(config: Any, option: str, value: Any) -> Any:
         raise SelectionError(f"{_name(config)} is an object: set {option} where it is made")
     options = {**config.provider.options, option: value}
     return attrs.evolve(config, provider=attrs.evolve(config.provider, options=options))
+
+
+def _required(config: Any) -> Any:
+    if not isinstance(config.provider, ProviderRef):
+        return config
+    return attrs.evolve(config, provider=attrs.evolve(config.provider, optional=False))

@@ -131,7 +131,8 @@ class Corpus:
             self.other_files += not source.has_skipped
             return
         names = ", ".join(sorted(reader.name for reader in self.readers))
-        source.skip(f"no reader knows this format; force one with --reader: {names}")
+        what = f"no reader knows this format; force one with --reader: {names}"
+        source.skip(what if found.file.stat().st_size else "it is empty")
 
     def _sniffed(self, source: Source) -> TranscriptReader | None:
         scores = [(self._score(reader, source), reader) for reader in self.readers]
