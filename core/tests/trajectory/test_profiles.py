@@ -27,6 +27,8 @@ def test_names_tell_what_writes(name):
 def test_the_first_verb_counts():
     assert of("get_and_update").read_only is True
     assert of("update_list").writes is True
+    assert of("search_and_replace").writes is True
+    assert of("get_plan_details").read_only is True
 
 
 def test_unknown_tools_stay_unknown():

@@ -134,6 +134,8 @@ def test_a_user_message_ends_every_count():
         (call(result={"error": "no such thing"}), True),
         (call(result={"error": None}), False),
         (call(result={"errors": ["x"]}), False),
+        (call(result={"status": "error", "message": "x"}), True),
+        (call(result={"status": "failed"}), False),
         (call(result="Exit code: 1"), False),
         (call(result=[{"type": "text", "text": "fine"}]), False),
     ],

@@ -74,7 +74,7 @@ def structured_failure(result: Any) -> bool:
     if any(result.get(name) is True for name in _ERROR_FIELDS):
         return True
     error = result.get("error")
-    return isinstance(error, str) and bool(error)
+    return (isinstance(error, str) and bool(error)) or result.get("status") == "error"
 
 
 def _parsed(result: str) -> Any:

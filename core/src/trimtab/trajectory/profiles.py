@@ -102,14 +102,16 @@ def words_of(name: str) -> list[str]:
 
 
 def guess(name: str) -> ToolProfile:
-    """Return what a tool's name tells about it."""
+    """Return what a tool's name tells about it: its first verb counts, but for "replace"."""
     words = words_of(name)
     held = set(words)
-    if held & PLANS:
+    verb = next((word for word in words if word in READING or word in WRITING), "")
+    if "replace" in held:
+        verb = "replace"
+    if held & PLANS and verb not in READING:
         return ToolProfile(names=name, progress=_PLAN_FIELDS)
     if held & SHELLS:
         return ToolProfile(names=name, command_params=_COMMAND_PARAMS, volatile=_BOOKKEEPING)
-    verb = next((word for word in words if word in READING or word in WRITING), "")
     return ToolProfile(
         names=name,
         read_only=True if verb in READING else None,

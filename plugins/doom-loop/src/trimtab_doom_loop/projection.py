@@ -36,7 +36,7 @@ from trimtab_doom_loop.verdict import Loop, LoopKind
 _SHORTEST_TEXT = 12
 _TEXTS_KEPT = 12
 _NOTICES_KEPT = 16
-_MORE_FOR_TEXT = 1
+_MORE_FOR_TEXT = 2
 _MORE_REJECTIONS = 2
 _KEEP = 64
 
