@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-LONGEST_TEXT = 64_000
-_EDGE = 24_000
+LONGEST_TEXT = 20_000
+_EDGE = 8_000
 _LONGEST_LIST = 2_000
 _DEEPEST = 60
 

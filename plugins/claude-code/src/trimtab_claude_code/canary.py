@@ -11,7 +11,13 @@ from typing import Any
 
 import attrs
 
-from trimtab import ClassificationResult, DecisionPoint, GuidanceContext, GuidanceInjection
+from trimtab import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceContext,
+    GuidanceInjection,
+)
 
 FILE = "canary.txt"
 _MOST_BYTES = 16_000_000
@@ -22,16 +28,18 @@ class Canary:
     """Guidance that is one word: before the first call, and another after it.
 
     Args:
-        word: how the words begin.
+        word: how the words begin; without one it is silent, as where all providers are asked.
     """
 
-    word: str = "canary"
+    word: str = ""
     name: str = "claude-code-canary"
     category: str = "diagnostic"
     decision_points: tuple[DecisionPoint, ...] = (DecisionPoint.PRE_TOOL_SELECTION,)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Speak once at each count of calls."""
+        if not self.word:
+            return NOT_RELEVANT
         return ClassificationResult(relevant=True, episode=f"call-{context.tool_call_count}")
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
@@ -97,8 +105,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _stream(*, called: bool) -> Iterator[dict[str, Any]]:
     usage = {"input_tokens": 1, "output_tokens": 1}
-    message = {"id": "msg_canary", "type": "message", "role": "assistant", "model": "canary"}
-    empty = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    message: dict[str, Any] = {
+        "id": "msg_canary",
+        "type": "message",
+        "role": "assistant",
+        "model": "canary",
+    }
+    empty: dict[str, Any] = {
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
     yield {"type": "message_start", "message": {**message, **empty}}
     block, delta = _words() if called else _call()
     yield {"type": "content_block_start", "index": 0, "content_block": block}

@@ -27,7 +27,7 @@ from trimtab import (
     keep_last,
 )
 from trimtab_claude_code.bounds import bounded
-from trimtab_claude_code.hooks import RECORDS, STRUCTURED_OUTPUT, ClaudeCodeHooks, HookFailed
+from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed
 from trimtab_claude_code.hooks.answers import Answer
 from trimtab_claude_code.hooks.translation import PromptOf
 from trimtab_claude_code.state.clock import ReplayClock
@@ -56,8 +56,8 @@ _REDUCERS = {
     **dict.fromkeys((ToolStarted, ModelResponded, RunOpened, RunClosed), keep_last(1)),
     **dict.fromkeys(_EVENTS, keep_last(KEPT_EVENTS)),
 }
-_CHECKED = frozenset({"Stop", "SubagentStop", "StopFailure", "SessionEnd"})
-"""Events whose checkers may be slow: they are not asked again when a journal is read."""
+SLOW_SECONDS = 0.25
+"""What took longer is not done again when the journal is read: a snapshot takes its place."""
 
 
 class Conversation:
@@ -92,6 +92,7 @@ class Conversation:
         self._relive(recorded)
         self.session.observe(ProviderFaulted, self._faulted)
         self.session.observe(HookFailed, self._failed)
+        self.session.observe(CompletionChecked, self._checked)
 
     def answer(self, payload: Mapping[str, Any]) -> Answer:
         """Write down what a hook was told and return its answer; never raises."""
@@ -99,10 +100,11 @@ class Conversation:
         with self._lock:
             self._answering += 1
             self._write(told)
+        began = self._clock.monotonic()
         try:
             return self._hooks.answer(told)
         finally:
-            self._answered(told)
+            self._answered(told, self._clock.monotonic() - began)
 
     def release(self) -> None:
         """Let the threads of providers end; the session goes on from its journal."""
@@ -113,6 +115,10 @@ class Conversation:
 
     def _failed(self, event: HookFailed) -> None:
         self._trouble(f"A hook ({event.event}) could not be handled: {event.error}")
+
+    def _checked(self, event: CompletionChecked) -> None:
+        """Keep a verdict as it was: asked again, a checker may find another world."""
+        self._due = self._due or bool(event.sources)
 
     def _read(self) -> Recorded:
         try:
@@ -149,18 +155,13 @@ class Conversation:
         except OSError as error:
             self._trouble(f"The journal of a session can't be written: {error}")
 
-    def _answered(self, told: Mapping[str, Any]) -> None:
+    def _answered(self, told: Mapping[str, Any], seconds: float) -> None:
+        long = told.get("hook_event_name") == "PostToolBatch" and self._told >= TOLD_BEFORE_SNAPSHOT
         with self._lock:
             self._answering -= 1
-            self._due = self._due or self._wants_snapshot(told)
+            self._due = self._due or long or seconds > SLOW_SECONDS
             if self._due and not self._answering:
                 self._due = not self._save()
-
-    def _wants_snapshot(self, told: Mapping[str, Any]) -> bool:
-        event = told.get("hook_event_name")
-        if event in _CHECKED or told.get("tool_name") == STRUCTURED_OUTPUT:
-            return True
-        return event == "PostToolBatch" and self._told >= TOLD_BEFORE_SNAPSHOT
 
     def _save(self) -> bool:
         """Put a snapshot in the place of the journal; return whether that went well."""

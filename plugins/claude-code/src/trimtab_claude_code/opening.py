@@ -11,8 +11,9 @@ import attrs
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
 from trimtab_claude_code.conversation import Conversation
 from trimtab_claude_code.hooks.answers import Answer
+from trimtab_claude_code.prepared import PreparedPrompts, find_prepared, prepare
 from trimtab_claude_code.prompts import Prompts
-from trimtab_claude_code.state.folders import journal_path
+from trimtab_claude_code.state.folders import journal_path, user_folder
 from trimtab_claude_code.state.journal import Journal
 from trimtab_claude_code.state.troubles import Troubles
 
@@ -22,14 +23,12 @@ class Place:
     """Where a session is guided from.
 
     Args:
-        folder: the project.
-        configuration: the one that counts there.
         journal: the session's file.
+        prompts: who is guided by what.
     """
 
-    folder: Path
-    configuration: Configuration
     journal: Path
+    prompts: PreparedPrompts | Prompts
 
 
 def place_of(payload: Mapping[str, Any], project: str | None = None) -> Place:
@@ -45,9 +44,24 @@ def place_of(payload: Mapping[str, Any], project: str | None = None) -> Place:
     """
     session_id, cwd = payload.get("session_id"), payload.get("cwd")
     folder = Path(project or (cwd if isinstance(cwd, str) else "") or Path.cwd())
-    path = find_configuration(folder)
-    configuration = load_configuration(path) if path else Configuration()
-    return Place(folder, configuration, journal_path(configuration, str(session_id or "none")))
+    config = find_configuration(folder)
+    journal = journal_path(Configuration(path=config), str(session_id or "none"))
+    return Place(journal, _prompts(config, folder))
+
+
+def _prompts(config: Path | None, folder: Path) -> PreparedPrompts | Prompts:
+    """Return the prompts as written down, else build them, and write them down for the next."""
+    if config is None:
+        return Prompts(Configuration(), folder)
+    found = find_prepared(config, user_folder(), folder)
+    if found:
+        return found
+    configuration = load_configuration(config)
+    prompts = Prompts(configuration, folder)
+    prompts.build_all()
+    if not prompts.failures:
+        prepare(configuration, user_folder())
+    return prompts
 
 
 class Guided:
@@ -60,7 +74,7 @@ class Guided:
 
     def __init__(self, place: Place, troubles: Troubles) -> None:
         self._troubles = troubles
-        self._prompts = Prompts(place.configuration, place.folder)
+        self._prompts = place.prompts
         self.conversation = Conversation(Journal(place.journal), self._prompts, troubles.note)
 
     def answer(self, payload: Mapping[str, Any]) -> Answer:

@@ -1,90 +1,19 @@
-"""Which prompt guides which agent: the table ``[hosts.claude-code]`` of the configuration."""
+"""The prompts of a configuration, built when an agent first needs them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import attrs
 
 from trimtab import (
     Configuration,
     ConfigurationError,
     Prompt,
-    PromptTemplate,
     Resources,
     RootedFilesystem,
     TrimtabError,
 )
-from trimtab.plugins.advice import did_you_mean, listed
-
-HOST = "claude-code"
-_KEYS = ("prompt", "agents")
-
-
-@attrs.frozen
-class Assignment:
-    """Who is guided by what.
-
-    Args:
-        default: the prompt of the main agent and of all agents that `agents` does not name;
-            None leaves them alone.
-        agents: prompts by agent type; None leaves that type alone.
-    """
-
-    default: str | None = None
-    agents: Mapping[str, str | None] = attrs.field(factory=dict)
-
-    def of(self, agent_type: str | None) -> str | None:
-        """Return the prompt's name for an agent type, None for the main agent."""
-        if agent_type is None:
-            return self.default
-        return self.agents.get(agent_type, self.default)
-
-    @property
-    def prompts(self) -> tuple[str, ...]:
-        """All prompts that are named, each once."""
-        named = (self.default, *self.agents.values())
-        return tuple(dict.fromkeys(name for name in named if name))
-
-
-def assignment(configuration: Configuration) -> Assignment:
-    """Read the table; nobody is guided where there is none.
-
-    Raises:
-        ConfigurationError: a key or value is wrong, or names a prompt that has no table.
-    """
-    table = configuration.hosts.get(HOST, {})
-    for key in table:
-        if key not in _KEYS:
-            raise _wrong(configuration, f"unknown key {key!r}.{did_you_mean(key, _KEYS)}")
-    agents = table.get("agents", {})
-    if not isinstance(agents, Mapping):
-        raise _wrong(configuration, "agents must be a table of agent types and prompts.")
-    default = _prompt(table.get("prompt", False), "prompt", configuration)
-    named = {
-        kind: _prompt(value, f"agents.{kind}", configuration) for kind, value in agents.items()
-    }
-    return Assignment(default, named)
-
-
-def _prompt(value: Any, key: str, configuration: Configuration) -> str | None:
-    if value is False:
-        return None
-    if not isinstance(value, str):
-        raise _wrong(configuration, f"{key} must be a prompt's name, or false.")
-    if value not in configuration.prompts:
-        raise _wrong(
-            configuration,
-            f'{key} names {value!r}, and there is no table [prompts."{value}"]. '
-            f"Prompts there: {listed(configuration.prompts)}.",
-        )
-    return value
-
-
-def _wrong(configuration: Configuration, what: str) -> ConfigurationError:
-    return ConfigurationError(f"{configuration.path}, [hosts.{HOST}]: {what}")
+from trimtab_claude_code.assignment import HOST, Assignment, assignment, template_of
 
 
 class Prompts:
@@ -133,9 +62,3 @@ class Prompts:
             self.failures[name] = str(error)
             return None
         return prompt.bind(resources=self._resources)
-
-
-def template_of(name: str) -> PromptTemplate[str]:
-    """Return a template without sections: the words of the agent are the program's own."""
-    namespace, _, key = name.partition("/")
-    return PromptTemplate(namespace or HOST, key or name, name=name)

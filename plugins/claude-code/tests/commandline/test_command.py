@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ def payload(name, number=0, **fields):
     call = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": f"t{number}"}
     batch = {"tool_calls": [{**call, "tool_response": "x"}]}
     told = batch if name == "PostToolBatch" else call
-    return {"session_id": "s", "hook_event_name": name, "cwd": os.getcwd(), **told, **fields}
+    return {"session_id": "s", "hook_event_name": name, "cwd": str(Path.cwd()), **told, **fields}
 
 
 @pytest.fixture
@@ -134,9 +135,9 @@ def test_a_killed_resident_process_comes_back_with_its_state(client):
 
 def _wait_until_gone(pid):
     for _ in range(100):
-        with open(f"/proc/{pid}/stat") as stat:
-            if stat.read().rpartition(")")[2].split()[0] == "Z":
-                return
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        if stat.rpartition(")")[2].split()[0] == "Z":
+            return
         time.sleep(0.02)
 
 

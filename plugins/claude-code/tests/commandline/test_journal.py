@@ -29,7 +29,12 @@ class Counter:
     name, category = "counter", "test"
     decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
 
+    def __init__(self, clock):
+        self.clock, self.seconds, self.asked = clock, 0.0, 0
+
     def classify(self, *, context):
+        self.clock.advance(self.seconds)
+        self.asked += 1
         return ClassificationResult(relevant=True, episode=f"call-{context.tool_call_count}")
 
     def provide(self, *, context):
@@ -66,17 +71,18 @@ def words(answer):
 @pytest.fixture
 def life(tmp_path):
     """Make conversations over one journal, each as a fresh process would."""
-    checker = Never()
-    prompt = Prompt(
-        "test", "main", guidance_providers=[Counter()], completion_checkers=[checker], config=None
-    )
     clock = ManualClock(seconds=1000.0)
+    checker, counter = Never(), Counter(clock)
+    prompt = Prompt(
+        "test", "main", guidance_providers=[counter], completion_checkers=[checker], config=None
+    )
 
     class Life:
-        troubles = []
-        never = checker
-        time = clock
-        journal = Journal(tmp_path / "s.jsonl")
+        def __init__(self):
+            self.troubles = []
+            self.never, self.counter = checker, counter
+            self.time = clock
+            self.journal = Journal(tmp_path / "s.jsonl")
 
         def begin(self):
             return Conversation(
@@ -88,7 +94,9 @@ def life(tmp_path):
             said = ""
             for told in events:
                 clock.advance(1)
-                said = words(self.begin().answer(told))
+                conversation = self.begin()
+                said = words(conversation.answer(told))
+                conversation.release()
             return said
 
     return Life()
@@ -131,6 +139,19 @@ def test_a_checker_is_not_asked_again_when_the_journal_is_read(life):
     assert life.never.asked <= 4
 
 
+def test_what_took_long_is_not_done_again_when_the_journal_is_read(life):
+    conversation = life.begin()
+    life.counter.seconds = 1.0
+    said = [words(conversation.answer(told)) for told in turn(1)]
+    life.counter.seconds = 0.0
+    asked = life.counter.asked
+
+    life.begin()
+
+    assert "1 calls" in said[-1]
+    assert life.counter.asked == asked
+
+
 @settings(max_examples=40)
 @given(cut=st.integers(0, 3000), junk=st.binary(max_size=40))
 def test_a_damaged_end_costs_the_last_event_at_most(tmp_path_factory, cut, junk):
@@ -160,6 +181,7 @@ def test_lines_that_are_none_are_left_out(tmp_path, text):
 
 def test_a_damaged_snapshot_begins_anew_and_says_so(life):
     life.tell([event("Stop", last_assistant_message="Done.")])
+    assert life.journal.read().snapshot
     text = life.journal.path.read_text()
     life.journal.path.write_text(text.replace("version", "vision"))
 
@@ -204,7 +226,7 @@ def test_journals_are_for_the_user_alone(life):
 
 def test_a_lock_is_waited_for_and_not_for_ever(tmp_path):
     path = tmp_path / "s.lock"
-    with locked(path, 1.0), pytest.raises(Busy, match="s.lock"), locked(path, 0.05):
+    with locked(path, 1.0), pytest.raises(Busy, match=r"s\.lock"), locked(path, 0.05):
         pass
     with locked(path, 0.05):
         assert path.exists()

@@ -191,7 +191,7 @@ def test_who_says_nothing_is_cut_off(running):
 
 
 def test_a_thousand_posts_at_once_are_answered_or_closed_and_leave_nothing_behind(running, desk):
-    one = running()
+    one, before = running(), threading.active_count()
     body = event("PreToolUse", tool_name="Bash", tool_input={}, cwd=str(desk.project))
 
     def post(number):
@@ -207,9 +207,9 @@ def test_a_thousand_posts_at_once_are_answered_or_closed_and_leave_nothing_behin
     assert set(answers) <= {0, 200}
     assert answers.count(200) > 500
     deadline = time.monotonic() + 5
-    while threading.active_count() > 12 and time.monotonic() < deadline:
+    while threading.active_count() > before + 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert threading.active_count() <= 12
+    assert threading.active_count() <= before + 2
     assert one.post()[0] == 200
 
 
@@ -271,7 +271,7 @@ def test_it_ends_when_it_is_told_to(running):
 def test_a_port_that_is_taken_is_an_error(running, desk):
     one = running()
 
-    with pytest.raises(OSError, match="[Aa]ddress"):
+    with pytest.raises(OSError, match=r"[Aa]ddress"):
         HookServer(one.endpoint, one.server.desk)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import socket
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -52,6 +50,8 @@ def make_endpoint(folder: Path) -> Endpoint:
     Raises:
         OSError: it can't be written.
     """
+    import secrets
+
     file = folder / FILE
     try:
         return read_endpoint(file)
@@ -69,6 +69,8 @@ def _private(path: str, flags: int) -> int:
 
 
 def _free_port() -> int:
+    import socket
+
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]

@@ -128,8 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def setup(self) -> None:
-        self.timeout = self.server.limits.quiet_seconds
         super().setup()
+        self.connection.settimeout(self.server.limits.quiet_seconds)
 
     def do_POST(self) -> None:  # http.server's name
         """Answer a hook, or a question about this process."""
@@ -139,6 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = self._body()
             self.server.arrived(self.connection)
             self._answer(200, body, self._reply(body))
+            if self.path == STOP_PATH:
+                self.server.stop()
         except _Refused as refused:
             self._answer(refused.status, body, {})
 
@@ -171,7 +173,6 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == STATUS_PATH:
             return {"pid": os.getpid(), "sessions": len(self.server.desk)}
         if self.path == STOP_PATH:
-            self.server.stop()
             return {}
         if self.path != URL_PATH:
             raise _Refused(404)

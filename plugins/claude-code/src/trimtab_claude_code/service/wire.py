@@ -28,6 +28,8 @@ def ask(endpoint: Endpoint, body: bytes, seconds: float, path: str = URL_PATH) -
     with socket.create_connection((HOST, endpoint.port), timeout=seconds) as connection:
         connection.sendall(head.encode("ascii") + body)
         answer = _all(connection)
+    if not answer:
+        raise ConnectionResetError("the connection was closed without an answer")
     headers, _, content = answer.partition(b"\r\n\r\n")
     proof = f"\r\n{PROOF}: {endpoint.proof(body)}".encode()
     if proof not in headers:
@@ -36,7 +38,7 @@ def ask(endpoint: Endpoint, body: bytes, seconds: float, path: str = URL_PATH) -
 
 
 def _all(connection: socket.socket) -> bytes:
-    parts = []
-    while sum(map(len, parts)) < _MOST_BYTES and (part := connection.recv(65_536)):
-        parts.append(part)
-    return b"".join(parts)
+    answer = bytearray()
+    while len(answer) < _MOST_BYTES and (part := connection.recv(65_536)):
+        answer += part
+    return bytes(answer)

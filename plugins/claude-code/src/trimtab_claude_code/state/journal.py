@@ -126,7 +126,8 @@ def _objects(lines: list[bytes]) -> Iterator[tuple[Moment, dict[str, Any]]]:
 
 
 def _recorded(objects: Iterator[tuple[Moment, dict[str, Any]]]) -> Recorded:
-    recorded, told = Recorded(), []
+    recorded = Recorded()
+    told: list[Told] = []
     for moment, found in objects:
         if isinstance(found.get("snapshot"), str):
             recorded, told = Recorded(found["snapshot"], moment), []

@@ -18,8 +18,9 @@ import attrs
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
 from trimtab.cli.output import say, say_json
 from trimtab.plugins.config import HOME
+from trimtab_claude_code.assignment import HOST, assignment
 from trimtab_claude_code.canary import FILE as CANARY_FILE, CanaryModel, spoken
-from trimtab_claude_code.prompts import HOST, Prompts, assignment
+from trimtab_claude_code.prompts import Prompts
 from trimtab_claude_code.service.endpoint import FILE, Endpoint, make_endpoint, read_endpoint
 from trimtab_claude_code.service.wire import Stranger, ask
 from trimtab_claude_code.settings.document import read_document

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
 from trimtab.cli.output import say
+from trimtab_claude_code.assignment import assignment
 from trimtab_claude_code.host import check_prompt
-from trimtab_claude_code.prompts import Prompts, assignment
+from trimtab_claude_code.prepared import prepare
+from trimtab_claude_code.prompts import Prompts
 from trimtab_claude_code.service.endpoint import Endpoint, make_endpoint
 from trimtab_claude_code.settings.edit import (
     Change,
@@ -84,7 +86,7 @@ def run_install(options: argparse.Namespace) -> int:
         _report(change, dry=options.dry_run)
         if not options.dry_run:
             install(change, receipts)
-    return _report_prompts()
+    return _report_prompts(dry=options.dry_run)
 
 
 def _table(options: argparse.Namespace) -> HookTable:
@@ -135,7 +137,7 @@ def _difference(change: Change, name: str) -> list[str]:
     return list(difflib.unified_diff(old, new, name, f"{name} (would be)"))
 
 
-def _report_prompts() -> int:
+def _report_prompts(*, dry: bool) -> int:
     """Say which prompts will guide, and what is wrong with them."""
     path = find_configuration()
     configuration = load_configuration(path) if path else Configuration()
@@ -151,6 +153,8 @@ def _report_prompts() -> int:
     prompts.build_all()
     for name in names:
         say(f"{name}: {prompts.failures.get(name) or _speakers(prompts, name)}")
+    if not prompts.failures and not dry:
+        prepare(configuration, user_folder())
     return int(bool(prompts.failures))
 
 

@@ -26,7 +26,7 @@ from trimtab_claude_code.service.endpoint import FILE, read_endpoint
 from trimtab_claude_code.service.wire import Stranger, ask
 from trimtab_claude_code.state.folders import sessions_folder, user_folder
 from trimtab_claude_code.state.journal import Journal
-from trimtab_claude_code.state.troubles import Troubles
+from trimtab_claude_code.state.troubles import Trouble, Troubles
 
 _RECENT = timedelta(days=1)
 _STATUS_PATH = "/trimtab/status"
@@ -46,9 +46,10 @@ def run_status(options: argparse.Namespace) -> int:
     path = options.config or find_configuration()
     configuration = load_configuration(path) if path else Configuration()
     sessions = [found for found in _sessions(configuration) if options.all or found["running"]]
+    troubles = (*_off(configuration), *Troubles(user_folder()).all())
     report = {
         "resident": _resident(user_folder() / FILE),
-        "troubles": [attrs.asdict(trouble) for trouble in Troubles(user_folder()).all()],
+        "troubles": [attrs.asdict(trouble) for trouble in troubles],
         "sessions": sessions,
     }
     if options.json:
@@ -69,6 +70,13 @@ def _resident(file: Path) -> str:
     except (OSError, ValueError, Stranger) as error:
         return f"can't be asked: {error}"
     return f"running, process {answer.get('pid')}"
+
+
+def _off(configuration: Configuration) -> list[Trouble]:
+    """Return a trouble for each prompt that can't be built."""
+    prompts = Prompts(configuration, Path.cwd())
+    prompts.build_all()
+    return [Trouble(f"{name} is off: {why}") for name, why in prompts.failures.items()]
 
 
 def _sessions(configuration: Configuration) -> Iterator[dict[str, Any]]:
