@@ -55,6 +55,10 @@ def test_it_holds_each_run_with_its_turns_and_nudges(page):
     }
 
 
+def test_what_did_not_reach_the_agent_is_told_once_with_its_number(page):
+    assert data_of(page)["runs"][0]["notes"] == [["suppressed", "repeats", "cooling down", 3, 3]]
+
+
 def test_calls_around_a_nudge_are_held_whole(page):
     held = [len(step) == 6 for step in data_of(page)["runs"][0]["steps"]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ from trimtab_replay.turns import states
 AROUND = 4
 """Calls before and after a nudge that are held with their arguments and answer."""
 _FAR_PARAMS = 80
+_LONGEST_REASON = 300
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -52,7 +54,7 @@ class ReportData:
                 "started": replayed.started.isoformat() if replayed.started else None,
                 "strip": "".join(state.value for state in states(replayed)),
                 "nudges": [_nudge(decision) for decision in replayed.decisions],
-                "notes": [_note(note) for note in replayed.notes],
+                "notes": _notes(replayed.notes),
                 "steps": [self._step(step, whole=step.call in near) for step in replayed.steps],
             }
         )
@@ -118,8 +120,15 @@ def _nudge(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _note(note: Note) -> list[Any]:
-    return [note.what, visible(note.provider), note.call, visible(shorten(note.reason, 300))]
+def _notes(notes: Iterable[Note]) -> list[list[Any]]:
+    """Return what was noted, each thing once: what, who, why, after which call first, how often."""
+    first: dict[tuple[str, str, str], int] = {}
+    times: Counter[tuple[str, str, str]] = Counter()
+    for note in notes:
+        key = (note.what, visible(note.provider), visible(shorten(note.reason, _LONGEST_REASON)))
+        first.setdefault(key, note.call)
+        times[key] += 1
+    return [[*key, call, times[key]] for key, call in first.items()]
 
 
 def _place(path: str, line: int | None, what: str) -> str:

@@ -204,9 +204,9 @@ function callRow([call, , tool, outcome, params, result], here) {
   return make("tr", { class: call === here ? "here" : null }, make("td", {}, `call ${call}`), name, said);
 }
 function notes(run) {
-  const lines = run.notes.map(([what, provider, call, reason]) =>
-    make("li", {}, `${what} after call ${call}: ${provider}: ${reason}`));
-  return make("details", {}, make("summary", { class: "faint" }, `${plural(lines.length, "note")}: held back, skipped, unverified`),
+  const lines = run.notes.map(([what, provider, reason, call, times]) =>
+    make("li", {}, `${what} ${times > 1 ? `${number(times)} times, first ` : ""}after call ${call}: ${provider}: ${reason}`));
+  return make("details", {}, make("summary", { class: "faint" }, "What did not reach the agent, and why"),
     make("ul", { class: "notes" }, ...lines));
 }
 function choose(box, run, call) {
