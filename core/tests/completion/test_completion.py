@@ -33,6 +33,10 @@ def raising(context: Any) -> Any:
     raise ModuleNotFoundError("yaml")
 
 
+def crash(_: Any) -> TaskCompletionResult:
+    raise ZeroDivisionError
+
+
 def checkers(kit: Any, *answers: Any) -> list[Any]:
     return [
         kit.Checker(f"c{n}", a if callable(a) else lambda c, a=a: a) for n, a in enumerate(answers)
@@ -254,6 +258,11 @@ def test_check_completion_as_a_function(kit: Any) -> None:
         (False, [unverified("u"), ok()], OK, 2),
         (False, [incomplete("a"), incomplete("b")], INCOMPLETE, 2),
         (False, [incomplete("a"), unverified("u")], INCOMPLETE, 2),
+        (True, [crash, incomplete("a")], INCOMPLETE, 2),
+        (True, [crash, ok()], UNVERIFIED, 2),
+        (True, [lambda _: True, ok()], UNVERIFIED, 2),
+        (False, [crash, ok()], OK, 2),
+        (False, [incomplete("a"), crash], INCOMPLETE, 2),
     ],
 )
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -274,6 +283,12 @@ def test_composite(
 
     assert run.check_completion().status is status
     assert sum(part.asked for part in parts) == asked
+
+
+def test_what_failed_in_a_composite_is_named(kit: Any) -> None:
+    run = kit.run(completion_checkers=[CompositeChecker(checkers(kit, crash))])
+
+    assert "ZeroDivisionError" in (run.check_completion().reason or "")
 
 
 def test_an_empty_composite_is_an_error() -> None:

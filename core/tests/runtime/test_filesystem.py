@@ -1,5 +1,7 @@
 """A rooted filesystem, and how prompts find it."""
 
+import os
+
 import pytest
 
 from trimtab import Filesystem, ResourceError, Resources, RootedFilesystem
@@ -27,7 +29,21 @@ def test_an_absolute_path_below_the_root_is_taken(files):
     assert files.read_text(str(files.root / "src" / "a.py")) == "print()"
 
 
-@pytest.mark.parametrize("path", ["../secret.txt", "src/../../secret.txt", "/etc/passwd", "a\0b"])
+def test_a_name_longer_than_any_file_s_is_not_there(files):
+    assert not files.exists("x" * 5_000)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_what_never_ends_is_not_read(files):
+    os.mkfifo(files.root / "pipe")
+
+    with pytest.raises(ResourceError, match="no regular file"):
+        files.read_text("pipe")
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.txt", "src/../../secret.txt", "/etc/passwd", "a\0b", "a\ud800"]
+)
 @pytest.mark.parametrize("ask", ["exists", "read_text"])
 def test_a_path_that_leads_out_is_refused(files, path, ask):
     with pytest.raises(ResourceError, match="path"):

@@ -14,6 +14,7 @@ from trimtab.completion.types import (
     TaskCompletionResult,
 )
 from trimtab.convert import as_tuple
+from trimtab.plugins.names import describe
 
 
 def _some(_: object, __: object, value: tuple[TaskCompletionChecker, ...]) -> None:
@@ -24,6 +25,8 @@ def _some(_: object, __: object, value: tuple[TaskCompletionChecker, ...]) -> No
 @attrs.frozen
 class CompositeChecker:
     """Asks its checkers in order and stops as soon as the verdict is clear.
+
+    One that fails is *unverified*, and the next is asked.
 
     Args:
         checkers: at least one.
@@ -45,7 +48,10 @@ class CompositeChecker:
             return self._check_async(context)
         results: list[TaskCompletionResult] = []
         for checker in self.checkers:
-            results.append(checker.check(context))  # type: ignore[arg-type]
+            try:
+                results.append(_verdict(checker.check(context)))
+            except Exception as error:
+                results.append(_failed(checker, error))
             if self._decides(results[-1]):
                 return results[-1]
         return self._join(results)
@@ -53,8 +59,11 @@ class CompositeChecker:
     async def _check_async(self, context: TaskCompletionContext) -> TaskCompletionResult:
         results: list[TaskCompletionResult] = []
         for checker in self.checkers:
-            value = checker.check(context)
-            results.append(await value if inspect.isawaitable(value) else value)
+            try:
+                value = checker.check(context)
+                results.append(_verdict(await value if inspect.isawaitable(value) else value))
+            except Exception as error:
+                results.append(_failed(checker, error))
             if self._decides(results[-1]):
                 return results[-1]
         return self._join(results)
@@ -74,3 +83,14 @@ class CompositeChecker:
             return unverified[0]
         texts = [r.feedback for r in rest if r.feedback]
         return TaskCompletionResult.ok(" ".join(texts) or "All checks passed.")
+
+
+def _verdict(value: object) -> TaskCompletionResult:
+    if not isinstance(value, TaskCompletionResult):
+        raise TypeError(f"check returned {type(value).__name__}")
+    return value
+
+
+def _failed(checker: TaskCompletionChecker, error: Exception) -> TaskCompletionResult:
+    name = getattr(checker, "name", None) or type(checker).__name__
+    return TaskCompletionResult.unverified(f"the checker {name!r} failed: {describe(error)}")

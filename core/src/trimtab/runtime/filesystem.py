@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Protocol, runtime_checkable
@@ -29,6 +30,14 @@ class Filesystem(Protocol):
         ...
 
 
+def _unencodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def _real(root: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(root))
 
@@ -51,15 +60,24 @@ class RootedFilesystem:
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file or folder at `path`."""
-        return self._inside(path).exists()
+        real = self._inside(path)
+        try:
+            return real.exists()
+        except OSError:
+            return False  # such as a name longer than any file's
 
     def read_text(self, path: str) -> str:
         """Return the UTF-8 text at `path`; what is no UTF-8 becomes U+FFFD.
 
         Raises:
             OSError: there is no such file, or it can't be read.
+            ResourceError: besides, for what may never end, such as a pipe.
         """
-        return self._inside(path).read_text(encoding="utf-8", errors="replace")
+        real = self._inside(path)
+        mode = real.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise ResourceError(f"path {path!r} is no regular file")
+        return real.read_text(encoding="utf-8", errors="replace")
 
     def glob(self, pattern: str) -> Sequence[str]:
         """Return the paths that match `pattern`, sorted; links that lead out are left out."""
@@ -70,8 +88,8 @@ class RootedFilesystem:
         return sorted(path.relative_to(self.root).as_posix() for path in found)
 
     def _inside(self, path: str) -> Path:
-        if "\0" in path:
-            raise ResourceError(f"path {path!r} holds a null character")
+        if "\0" in path or _unencodable(path):
+            raise ResourceError(f"path {path!r} holds a character that no file's name can hold")
         real = _real(self.root / path)
         if not self._holds(real):
             raise ResourceError(f"path {path!r} leads out of {self.root}")
