@@ -213,6 +213,17 @@ def test_a_plan_written_anew_takes_the_place_of_the_old():
     assert run.check_completion().feedback == "No plan has been created."
 
 
+@pytest.mark.parametrize(
+    "params", ["[" * 100_000, {"todos": "[" * 100_000}, "{", 7, None, {"todos": 7}]
+)
+def test_a_plan_that_is_none_leaves_the_old_one(params):
+    run = open_run()
+    call(run, "TodoWrite", {"todos": [{"content": "tests", "status": "pending"}]})
+    call(run, "TodoWrite", params)
+
+    assert "'tests'" in run.check_completion().feedback
+
+
 def test_a_plan_that_was_refused_does_not_count():
     run = open_run()
     call(

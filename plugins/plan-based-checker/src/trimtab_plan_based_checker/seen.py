@@ -121,7 +121,7 @@ def _mapping(params: Any) -> Mapping[str, Any]:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
