@@ -291,7 +291,7 @@ document.getElementById("head").append(
   make("h1", {}, data.title),
   make("p", { class: "faint" }, `${plural(data.runs.length, "recorded run")}, ${plural(data.calls, "call")}; ` +
     `someone would have spoken in ${number(touched)}.`),
-  make("div", { class: "cards" }, ...data.providers.map(card)));
+  make("div", { class: "cards" }, ...[...data.providers].sort((a, b) => b.nudges - a.nudges).map(card)));
 document.getElementById("main").append(...[unread(), filters(), legend(), list].filter(Boolean));
 refresh();
 follow();
