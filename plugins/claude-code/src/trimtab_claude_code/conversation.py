@@ -56,7 +56,7 @@ _REDUCERS = {
     **dict.fromkeys((ToolStarted, ModelResponded, RunOpened, RunClosed), keep_last(1)),
     **dict.fromkeys(_EVENTS, keep_last(KEPT_EVENTS)),
 }
-SLOW_SECONDS = 0.25
+SLOW_SECONDS = 0.5
 """What took longer is not done again when the journal is read: a snapshot takes its place."""
 
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 HOST = "127.0.0.1"
 URL_PATH = "/trimtab/hook"
+STATUS_PATH = "/trimtab/status"
+STOP_PATH = "/trimtab/stop"
 FILE = "service.json"
 PROOF = "Trimtab-Proof"
 """Header of every answer: shows that the answering process knows the token."""

@@ -16,10 +16,14 @@ import attrs
 from trimtab import SYSTEM_CLOCK
 from trimtab_claude_code.command import MOST_BYTES, payload_of
 from trimtab_claude_code.service.desk import Desk
-from trimtab_claude_code.service.endpoint import HOST, PROOF, URL_PATH, Endpoint
-
-STATUS_PATH = "/trimtab/status"
-STOP_PATH = "/trimtab/stop"
+from trimtab_claude_code.service.endpoint import (
+    HOST,
+    PROOF,
+    STATUS_PATH,
+    STOP_PATH,
+    URL_PATH,
+    Endpoint,
+)
 
 
 @attrs.frozen

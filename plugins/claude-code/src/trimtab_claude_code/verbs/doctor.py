@@ -21,8 +21,8 @@ from trimtab.plugins.config import HOME
 from trimtab_claude_code.assignment import HOST, assignment
 from trimtab_claude_code.canary import FILE as CANARY_FILE, CanaryModel, spoken
 from trimtab_claude_code.prompts import Prompts
-from trimtab_claude_code.service.endpoint import FILE, Endpoint, make_endpoint, read_endpoint
-from trimtab_claude_code.service.wire import Stranger, ask
+from trimtab_claude_code.service.control import end_resident
+from trimtab_claude_code.service.endpoint import make_endpoint
 from trimtab_claude_code.settings.document import read_document
 from trimtab_claude_code.settings.entries import command_hooks, http_hooks, without_hooks
 from trimtab_claude_code.settings.errors import SettingsError
@@ -155,7 +155,7 @@ def prove(program: Path, *, command: bool) -> list[Finding]:
         (folder / "settings.json").write_text(json.dumps({"hooks": table}), encoding="utf-8")
         with model.serving():
             said = _run(program, folder, model.url)
-        _stop(state / FILE)
+        end_resident(state)
         troubles = [Finding(one.what, well=False) for one in Troubles(state).all()]
     return [*_judge(said, model.requests, word), *troubles]
 
@@ -192,14 +192,6 @@ def _run(program: Path, folder: Path, url: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return f"{done.stdout}{done.stderr}"[-300:] if done.returncode else ""
-
-
-def _stop(file: Path) -> None:
-    try:
-        endpoint: Endpoint = read_endpoint(file)
-        ask(endpoint, b"", 2.0, "/trimtab/stop")
-    except (OSError, ValueError, Stranger):
-        pass  # there was none, or it has gone
 
 
 def _judge(said: str, requests: list[str], word: str) -> list[Finding]:

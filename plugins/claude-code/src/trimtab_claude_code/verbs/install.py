@@ -13,6 +13,7 @@ from trimtab_claude_code.assignment import assignment
 from trimtab_claude_code.host import check_prompt
 from trimtab_claude_code.prepared import prepare
 from trimtab_claude_code.prompts import Prompts
+from trimtab_claude_code.service.control import end_resident
 from trimtab_claude_code.service.endpoint import Endpoint, make_endpoint
 from trimtab_claude_code.settings.edit import (
     Change,
@@ -86,6 +87,8 @@ def run_install(options: argparse.Namespace) -> int:
         _report(change, dry=options.dry_run)
         if not options.dry_run:
             install(change, receipts)
+    if not options.dry_run:
+        end_resident(user_folder())
     return _report_prompts(dry=options.dry_run)
 
 
@@ -116,6 +119,7 @@ def run_uninstall(options: argparse.Namespace) -> int:
     _report(change, dry=options.dry_run)
     if not options.dry_run:
         uninstall(change, receipts)
+        end_resident(user_folder())
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,14 +21,12 @@ from trimtab.plugins.names import plain
 from trimtab_claude_code.account import runs_of
 from trimtab_claude_code.conversation import Conversation
 from trimtab_claude_code.prompts import Prompts
-from trimtab_claude_code.service.endpoint import FILE, read_endpoint
-from trimtab_claude_code.service.wire import Stranger, ask
+from trimtab_claude_code.service.control import state_of_resident
 from trimtab_claude_code.state.folders import sessions_folder, user_folder
 from trimtab_claude_code.state.journal import Journal
 from trimtab_claude_code.state.troubles import Trouble, Troubles
 
 _RECENT = timedelta(days=1)
-_STATUS_PATH = "/trimtab/status"
 
 
 def register_status(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +45,7 @@ def run_status(options: argparse.Namespace) -> int:
     sessions = [found for found in _sessions(configuration) if options.all or found["running"]]
     troubles = (*_off(configuration), *Troubles(user_folder()).all())
     report = {
-        "resident": _resident(user_folder() / FILE),
+        "resident": state_of_resident(user_folder()),
         "troubles": [attrs.asdict(trouble) for trouble in troubles],
         "sessions": sessions,
     }
@@ -57,19 +54,6 @@ def run_status(options: argparse.Namespace) -> int:
     else:
         _show(report)
     return int(bool(report["troubles"]))
-
-
-def _resident(file: Path) -> str:
-    """Say in words what became of the resident process."""
-    try:
-        answer = json.loads(ask(read_endpoint(file), b"", 2.0, _STATUS_PATH))
-    except FileNotFoundError:
-        return "not installed"
-    except ConnectionRefusedError:
-        return "not running; the next session starts it"
-    except (OSError, ValueError, Stranger) as error:
-        return f"can't be asked: {error}"
-    return f"running, process {answer.get('pid')}"
 
 
 def _off(configuration: Configuration) -> list[Trouble]:

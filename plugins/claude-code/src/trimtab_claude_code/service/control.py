@@ -1,0 +1,41 @@
+"""Asking the resident process about itself, and telling it to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from trimtab_claude_code.service.endpoint import (
+    FILE,
+    STATUS_PATH,
+    STOP_PATH,
+    read_endpoint,
+)
+from trimtab_claude_code.service.wire import Stranger, ask
+
+_SECONDS = 2.0
+
+
+def state_of_resident(folder: Path) -> str:
+    """Say in words what became of the resident process.
+
+    Args:
+        folder: the user's own folder.
+    """
+    try:
+        answer = json.loads(ask(read_endpoint(folder / FILE), b"", _SECONDS, STATUS_PATH))
+    except FileNotFoundError:
+        return "not installed"
+    except ConnectionRefusedError:
+        return "not running; the next session starts it"
+    except (OSError, ValueError, Stranger) as error:
+        return f"can't be asked: {error}"
+    return f"running, process {answer.get('pid')}"
+
+
+def end_resident(folder: Path) -> None:
+    """Let the resident process end, if there is one; the next session starts another."""
+    try:
+        ask(read_endpoint(folder / FILE), b"", _SECONDS, STOP_PATH)
+    except (OSError, ValueError, Stranger):
+        pass  # there is none, or none that we may speak to

@@ -1,0 +1,147 @@
+"""DESIGN 6 for Claude Code: hooks over HTTP for each tool turn, and the start of a command hook.
+
+The turns are those of the real program against a scripted model; without the program only the
+resident process itself is measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from measure import row
+
+from trimtab_claude_code.service.endpoint import FILE, make_endpoint
+from trimtab_claude_code.service.wire import ask
+from trimtab_claude_code.verbs.doctor import find_program
+
+STARTS, TURNS, RUNS = 21, 20, 3
+TOML = """
+[hosts.claude-code]
+prompt = "bench/main"
+[prompts."bench/main"]
+guidance = ["doom-loop", "diagnostic-signal"]
+"""
+
+
+def trimtab(*words: str, work: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "trimtab", *words], cwd=work, check=True, stdout=subprocess.DEVNULL
+    )
+
+
+def started(code: list[str], body: bytes) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-P", *code], input=body, check=True, stdout=subprocess.DEVNULL)
+    return (time.perf_counter() - began) * 1000
+
+
+def starts(work: Path, state: Path) -> None:
+    """Start each kind of process in turn, so that all meet the same noise."""
+    told = {"session_id": "bench", "cwd": str(work), "hook_event_name": "PostToolBatch"}
+    body = json.dumps({**told, "tool_calls": []}).encode()
+    codes = {
+        "bare": ["-c", "pass"],
+        "imports": ["-c", "import attrs, pluggy"],
+        "command": ["-m", "trimtab_claude_code.command"],
+        "client": ["-m", "trimtab_claude_code.client", str(state / "claude-code" / FILE)],
+    }
+    rounds = [[started(code, body) for code in codes.values()] for _ in range(STARTS + 1)][1:]
+    bare, imports, command, client = (statistics.median(c) for c in zip(*rounds, strict=True))
+    beside = f"import attrs, pluggy: {imports - bare:.0f} ms over bare Python ({bare:.0f} ms)"
+    row("command hook, two providers: start", f"{command - bare:.0f} ms", "≤ 90 ms", beside)
+    row("  that asks the resident process", f"{client - bare:.0f} ms", "")
+
+
+def resident(work: Path, state: Path) -> None:
+    """Post the three events of a tool turn, without the program."""
+    endpoint = make_endpoint(state / "claude-code")
+    taken = []
+    for number in range(60):
+        bodies = list(events(number, work))
+        began = time.perf_counter()
+        for body in bodies:
+            ask(endpoint, body, 10.0)
+        taken.append((time.perf_counter() - began) * 1000)
+    row("resident process: three events of a turn", f"{statistics.median(taken):.1f} ms", "")
+
+
+def events(number: int, work: Path) -> Iterator[bytes]:
+    call = {
+        "tool_name": "Read",
+        "tool_input": {"file_path": f"{number}.txt"},
+        "tool_use_id": f"t{number}",
+    }
+    told = {"session_id": "posts", "cwd": str(work)}
+    yield json.dumps({**told, **call, "hook_event_name": "PreToolUse"}).encode()
+    after = {**told, **call, "hook_event_name": "PostToolUse", "tool_response": "text"}
+    yield json.dumps(after).encode()
+    batch = [{**call, "tool_response": "text"}]
+    yield json.dumps({**told, "hook_event_name": "PostToolBatch", "tool_calls": batch}).encode()
+
+
+def turn(program: Path, work: Path, *words: str) -> float:
+    """Return the median milliseconds between two requests of the program."""
+    from trimtab_test_servers import AnthropicServer, Call, claude_code_environment, say
+
+    came: list[float] = []
+
+    def script(_: object) -> object:
+        came.append(time.perf_counter())
+        number = len(came)
+        read = Call("Read", {"file_path": str(work / f"{number % 5}.txt")})
+        return say(read) if number <= TURNS else say("Done.")
+
+    with tempfile.TemporaryDirectory() as home, AnthropicServer(script) as server:
+        subprocess.run(
+            [program, "-p", "Go.", *words, "--model", "claude-opus-5"],
+            cwd=work,
+            env={**os.environ, **claude_code_environment(server, Path(home))},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=True,
+            timeout=120,
+        )
+    gaps = [later - earlier for earlier, later in itertools.pairwise(came)]
+    return statistics.median(gaps) * 1000
+
+
+def turns(program: Path, work: Path, settings: Path) -> None:
+    """Run with and without hooks in turn."""
+    hooks = ("--settings", str(settings))
+    pairs = [(turn(program, work), turn(program, work, *hooks)) for _ in range(RUNS)]
+    without, with_hooks = (statistics.median(column) for column in zip(*pairs, strict=True))
+    beside = f"a turn without hooks {without:.1f} ms"
+    row("HTTP hooks, for each tool turn", f"+{with_hooks - without:.1f} ms", "≤ 15 ms", beside)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        work, state, settings = (Path(name, part) for part in ("work", "state", "s.json"))
+        work.mkdir()
+        os.environ["TRIMTAB_HOME"] = str(state)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        (work / "trimtab.toml").write_text(TOML)
+        for number in range(5):
+            (work / f"{number}.txt").write_text(f"{number}\n")
+        trimtab("install", "claude-code", "--settings", str(settings), work=work)
+        starts(work, state)
+        resident(work, state)
+        program = find_program()
+        if program:
+            turns(program, work, settings)
+        else:
+            print("the claude program is not here: no turns of it")
+        ask(make_endpoint(state / "claude-code"), b"", 5.0, "/trimtab/stop")
+
+
+if __name__ == "__main__":
+    main()
