@@ -61,7 +61,7 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     kind = LoopKind.CYCLE if length > 1 else LoopKind.REPEAT
     return Loop(
         kind=LoopKind.WAITING if waited else kind,
-        episode=min(members),
+        episode=digest("+".join(sorted(members))),
         confidence=1.0 if length == 1 else 0.95,
         times=rounds,
         length=length,
