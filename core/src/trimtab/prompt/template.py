@@ -137,6 +137,15 @@ class PromptTemplate(Generic[Output]):
         return self.output_type or type_argument(self)
 
 
+def _declared(args: tuple[Any, ...], fields: dict[str, Any]) -> PromptTemplate[Any]:
+    first, *others = args or (None,)
+    if not isinstance(first, PromptTemplate):
+        return PromptTemplate(*args, **fields)
+    if others or fields:
+        raise PromptError("a template goes alone: declare everything in PromptTemplate(…)")
+    return first
+
+
 class Prompt(Generic[Output]):
     """A template with its providers resolved and, step by step, its parameters bound.
 
@@ -183,12 +192,7 @@ class Prompt(Generic[Output]):
     def __init__(
         self, *args: Any, config: Configuration | Literal["auto"] | None = "auto", **fields: Any
     ) -> None:
-        declared = bool(args) and isinstance(args[0], PromptTemplate)
-        if declared and (len(args) > 1 or fields):
-            raise PromptError("a template goes alone: declare everything in PromptTemplate(…)")
-        self.template: PromptTemplate[Output] = (
-            args[0] if declared else PromptTemplate(*args, **fields)
-        )
+        self.template: PromptTemplate[Output] = _declared(args, fields)
         self.resources = NO_RESOURCES
         self.table: PromptTable = self._build_table(config)
         self._params: Parameters = {}
