@@ -248,3 +248,9 @@ def test_names_in_a_long_text_are_its_subject():
     assert error_signature("name foo is unknown", {"code": code}) != error_signature(
         "name bar is unknown", {"code": code}
     )
+
+
+@pytest.mark.parametrize("bits", [4095, 4096, 4097, 100_000])
+def test_integers_of_any_length_have_a_text_of_their_own(bits):
+    assert canonical(1 << bits) != canonical((1 << bits) + 1)
+    assert canonical({"n": 1 << bits}) == canonical({"n": 1 << bits})

@@ -21,6 +21,7 @@ VOLATILE_PARAMS = frozenset(
 _NONE: frozenset[str] = frozenset()
 _DEEPEST = 24
 _LONG_LIST = 256
+_LONG_INT_BITS = 4096
 _LONG_PATH = 1024
 
 
@@ -91,6 +92,8 @@ def _scalar(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, int) and value.bit_length() > _LONG_INT_BITS:
+        return hex(value)  # Python refuses to write it in decimals
     if isinstance(value, int | float):
         return str(value)
     return _as_is(value)

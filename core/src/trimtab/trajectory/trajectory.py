@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from trimtab.plugins.names import describe
 from trimtab.session.events import (
     Caller,
     CompactionHappened,
@@ -187,7 +188,7 @@ class Trajectory:
             try:
                 hear(*facts)
             except Exception as error:  # noqa: BLE001  a provider's fault must not stop the run
-                self.faults[name] = f"{type(error).__name__}: {error}"
+                self.faults[name] = describe(error)
                 self._projections.pop(name, None)
                 self._listen()
 
