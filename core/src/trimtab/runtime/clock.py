@@ -6,8 +6,6 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-import attrs
-
 
 class Clock(Protocol):
     """Tells the time in both senses."""
@@ -33,7 +31,6 @@ class SystemClock:
 SYSTEM_CLOCK = SystemClock()
 
 
-@attrs.define
 class ManualClock:
     """A clock that moves only when told: for tests and for replaying recorded runs.
 
@@ -42,8 +39,11 @@ class ManualClock:
         seconds: where the monotonic clock starts, in seconds.
     """
 
-    wall: datetime = datetime(2026, 1, 1, tzinfo=UTC)
-    seconds: float = 0.0
+    def __init__(
+        self, wall: datetime = datetime(2026, 1, 1, tzinfo=UTC), seconds: float = 0.0
+    ) -> None:
+        self.wall = wall
+        self.seconds = seconds
 
     def now(self) -> datetime:
         return self.wall

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
+
+MOST_BYTES = 16_000_000
+"""How long an event may be; a longer one is left out."""
 
 LONGEST_TEXT = 20_000
 _EDGE = 8_000
 _LONGEST_LIST = 2_000
 _DEEPEST = 60
+
+
+def payload_of(body: bytes) -> Mapping[str, Any]:
+    """Read what a hook was told.
+
+    Raises:
+        ValueError: it is no JSON object, or too long.
+    """
+    if len(body) > MOST_BYTES:
+        raise ValueError(f"an event of more than {MOST_BYTES} bytes was left out")
+    payload = json.loads(body)
+    if not isinstance(payload, dict):
+        raise ValueError("an event that is no JSON object was left out")
+    return payload
 
 
 def bounded(value: Any, depth: int = 0) -> Any:

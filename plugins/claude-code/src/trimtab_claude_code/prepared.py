@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,11 +29,13 @@ from trimtab import (
     Resources,
     RootedFilesystem,
     Source,
-    __version__,
 )
 from trimtab.plugins.provider import LoadedProvider
 from trimtab.plugins.runtime import PromptTable, compile_table
 from trimtab_claude_code.assignment import Assignment, assignment, template_of
+from trimtab_claude_code.noting import read_prepared, validity
+from trimtab_claude_code.state.folders import sessions_folder
+from trimtab_claude_code.state.names import prepared_name
 
 if TYPE_CHECKING:
     from trimtab.plugins.settings import ProviderConfig
@@ -80,8 +80,8 @@ def find_prepared(config: Path, folder: Path, project: Path) -> PreparedPrompts 
     if any(os.environ.get(name) for name in _SWITCHES):
         return None
     try:
-        saved = json.loads(_file(folder, config).read_bytes())
-        if saved["valid"] != _validity(config) or not all(map(os.path.isdir, saved["packages"])):
+        saved = read_prepared(config, folder)
+        if not saved:
             return None
         resources = Resources.of(RootedFilesystem(project))
         prompts = {
@@ -104,25 +104,19 @@ def prepare(configuration: Configuration, folder: Path) -> bool:
     assigned = assignment(configuration)
     packages: set[str] = set()
     try:
-        saved = {
-            "valid": _validity(configuration.path),
+        saved: dict[str, Any] = {
+            "valid": validity(configuration.path),
             "assigned": attrs.asdict(assigned),
             "prompts": {n: _saved_prompt(n, configuration, packages) for n in assigned.prompts},
             "packages": sorted(packages),
+            "sessions": str(sessions_folder(configuration)),
         }
-        _write(_file(folder, configuration.path), json.dumps(saved))
+        saved["quiet"] = _quiet(saved["prompts"].values())
+        file = folder / "prepared" / prepared_name(configuration.path)
+        _write(file, json.dumps(saved))
     except (OSError, TypeError, ValueError, AttributeError):
         return False  # e.g. an option that JSON lacks, or a full disk
     return True
-
-
-def _file(folder: Path, config: Path) -> Path:
-    return folder / "prepared" / f"{blake2b(os.fsencode(config), digest_size=16).hexdigest()}.json"
-
-
-def _validity(config: Path) -> list[Any]:
-    found = config.stat()
-    return [str(config), found.st_mtime_ns, found.st_size, __version__, sys.version, sys.prefix]
 
 
 def _write(file: Path, text: str) -> None:
@@ -161,6 +155,18 @@ def _saved_prompt(name: str, configuration: Configuration, packages: set[str]) -
         "feedback_delivery": said.feedback_delivery or "first",
         "providers": saved,
     }
+
+
+def _quiet(prompts: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the events at which nobody may speak."""
+    providers = [provider for prompt in prompts for provider in prompt["providers"]]
+    points = {point for provider in providers for point in provider["points"]}
+    refusing = any(provider["settings"].get("refuse") for provider in providers)
+    feedback = any(provider["trigger"] for provider in providers)
+    quiet = [] if refusing else ["PreToolUse"]
+    if not feedback and DecisionPoint.POST_TOOL_RESULT.value not in points:
+        quiet += ["PostToolUse", "PostToolUseFailure"]
+    return quiet
 
 
 def _saved_provider(loaded: LoadedProvider) -> dict[str, Any]:

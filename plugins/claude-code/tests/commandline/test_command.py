@@ -31,7 +31,7 @@ def hook(desk):
 
     def run(told, *words):
         body = told if isinstance(told, bytes) else json.dumps(told).encode()
-        module = words or ("trimtab_claude_code.command",)
+        module = words or ("trimtab_claude_code.command", str(user_folder()))
         done = subprocess.run(
             [sys.executable, "-P", "-m", *module],
             input=body,

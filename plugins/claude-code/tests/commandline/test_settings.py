@@ -279,7 +279,7 @@ groups = st.lists(
     min_size=1,  # an empty list is not told from none
     max_size=3,
 )
-TABLES = [command_hooks(), http_hooks(Endpoint(4711, "t"), Path("/state"))]
+TABLES = [command_hooks(Path("/state")), http_hooks(Endpoint(4711, "t"), Path("/state"))]
 
 
 @given(settings, st.dictionaries(st.sampled_from(EVENTS), groups), st.sampled_from(TABLES))

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from trimtab import SYSTEM_CLOCK
-from trimtab_claude_code.command import MOST_BYTES, payload_of
+from trimtab_claude_code.bounds import MOST_BYTES, payload_of
 from trimtab_claude_code.service.desk import Desk
 from trimtab_claude_code.service.endpoint import (
     HOST,

@@ -42,9 +42,13 @@ def http_hooks(endpoint: Endpoint, folder: Path) -> HookTable:
     return {event: _alone(event, starter if event in _STARTING else http) for event in EVENTS}
 
 
-def command_hooks() -> HookTable:
-    """Return the hooks by event that are processes of their own."""
-    command = {"type": "command", "command": _command("command")}
+def command_hooks(folder: Path) -> HookTable:
+    """Return the hooks by event that are processes of their own.
+
+    Args:
+        folder: the user's own folder.
+    """
+    command = {"type": "command", "command": _command("command", str(folder))}
     return {event: _alone(event, command) for event in EVENTS}
 
 

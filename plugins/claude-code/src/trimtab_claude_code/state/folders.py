@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
-from hashlib import blake2b
 from pathlib import Path
 
 from trimtab import Configuration
 from trimtab.plugins.config import state_home
-
-_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+from trimtab_claude_code.state.names import journal_name
 
 
 def user_folder() -> Path:
@@ -33,14 +30,7 @@ def journal_path(configuration: Configuration, session_id: str) -> Path:
     Raises:
         OSError: the folder can't be made.
     """
-    return _private(sessions_folder(configuration)) / f"{_file_name(session_id)}.jsonl"
-
-
-def _file_name(session_id: str) -> str:
-    if _SAFE.fullmatch(session_id):
-        return session_id
-    raw = session_id.encode("utf-8", "surrogatepass")
-    return f"id-{blake2b(raw, digest_size=16).hexdigest()}"
+    return _private(sessions_folder(configuration)) / journal_name(session_id)
 
 
 def _private(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 A line is added before its event is handled, so a process that dies loses nothing. From time to
 time the file is replaced, at once and whole, by one line with a snapshot of the session.
+Imports little: see `noting`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,10 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
-
-import attrs
+from typing import IO, Any, NamedTuple
 
 
-@attrs.frozen
-class Moment:
+class Moment(NamedTuple):
     """When something was told.
 
     Args:
@@ -29,16 +27,14 @@ class Moment:
     seconds: float
 
 
-@attrs.frozen
-class Told:
+class Told(NamedTuple):
     """One event that a hook was told, and when."""
 
     moment: Moment
     payload: Mapping[str, Any]
 
 
-@attrs.frozen
-class Recorded:
+class Recorded(NamedTuple):
     """What a journal holds.
 
     Args:
@@ -133,4 +129,4 @@ def _recorded(objects: Iterator[tuple[Moment, dict[str, Any]]]) -> Recorded:
             recorded, told = Recorded(found["snapshot"], moment), []
         elif isinstance(found.get("payload"), dict):
             told.append(Told(moment, found["payload"]))
-    return attrs.evolve(recorded, told=tuple(told))
+    return recorded._replace(told=tuple(told))

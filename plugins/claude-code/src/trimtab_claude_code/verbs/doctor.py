@@ -151,7 +151,7 @@ def prove(program: Path, *, command: bool) -> list[Finding]:
         state.mkdir(parents=True)
         (work / "trimtab.toml").write_text(_TOML.format(word=word), encoding="utf-8")
         (work / CANARY_FILE).write_text("tweet\n", encoding="utf-8")
-        table = command_hooks() if command else http_hooks(make_endpoint(state), state)
+        table = command_hooks(state) if command else http_hooks(make_endpoint(state), state)
         (folder / "settings.json").write_text(json.dumps({"hooks": table}), encoding="utf-8")
         with model.serving():
             said = _run(program, folder, model.url)

@@ -93,9 +93,9 @@ def run_install(options: argparse.Namespace) -> int:
 
 
 def _table(options: argparse.Namespace) -> HookTable:
-    if options.command:
-        return command_hooks()
     folder = user_folder()
+    if options.command:
+        return command_hooks(folder)
     return http_hooks(_HIDDEN if options.dry_run else make_endpoint(folder), folder)
 
 
