@@ -40,10 +40,10 @@ def feedback(run: Run, limit: float | None) -> tuple[Feedback, ...]:
 def _ask(
     run: Run, entry: FeedbackEntry, context: FeedbackContext, limit: float | None
 ) -> Feedback | None:
-    if fault_key(entry.source) in run.state.quarantined:
+    if run.state.quarantined and fault_key(entry.source) in run.state.quarantined:
         return None
     name = entry.source.name
-    created = _created(run, entry)
+    created = entry.trigger.on_file_created is not None and _created(run, entry)
     with run.session.lock:
         if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
             return None

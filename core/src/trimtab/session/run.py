@@ -293,6 +293,8 @@ class Run:
             return NOTHING
         if point is DecisionPoint.PRE_TOOL_SELECTION:
             self._close_turn()
+        if not self.prompt.table.guides.get(point):
+            return NOTHING
         return guide(self, self.guidance_context(point, pending), limit)
 
     def feedback(self, *, limit: float | None = None) -> str | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+Words = tuple[str, ...]
 
 _SEPARATORS = re.compile(r"\|\||&&|[;|\n]")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
@@ -48,19 +51,24 @@ def _bare(command: str) -> str:
     return _QUOTED.sub("''", command) if "'" in command or '"' in command else command
 
 
-def segments(command: str) -> list[list[str]]:
+def segments(command: str) -> tuple[Words, ...]:
     """Return the words of each simple command in `command`, wrappers and assignments dropped."""
+    return _segments(command[:_LONGEST])
+
+
+@lru_cache(maxsize=256)
+def _segments(command: str) -> tuple[Words, ...]:
     found = []
     for part in _SEPARATORS.split(_bare(command)):
         words = part.strip(" \t(){}&").split()
         while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
             words = words[1:]
         if words:
-            found.append(words)
-    return found
+            found.append(tuple(words))
+    return tuple(found)
 
 
-def _program(words: list[str]) -> str:
+def _program(words: Words) -> str:
     return words[0].rsplit("/", 1)[-1]
 
 
@@ -81,7 +89,7 @@ def reads_only(command: str) -> bool:
     return all(_reads(words) for words in segments(command))
 
 
-def _reads(words: list[str]) -> bool:
+def _reads(words: Words) -> bool:
     program = _program(words)
     if _CHANGING_FLAGS.search(" ".join(words)):
         return False

@@ -77,8 +77,7 @@ class Attempts(BaseProjection):
         return call.failed and not call.waits and not is_tool(call.tool, self._tool)
 
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
-        kind = _kind(call)
-        if kind not in wrong:
+        if self._kinds and (kind := _kind(call)) not in wrong:
             for key in [key for key, failed in self._kinds.items() if failed == kind]:
                 del self._kinds[key], self._times[key]
         if not _reading(call):
