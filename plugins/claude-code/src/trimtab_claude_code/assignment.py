@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import Configuration, ConfigurationError, PromptTemplate
+from trimtab import Configuration, ConfigurationError, Prompt
 from trimtab.plugins.advice import did_you_mean, listed
 
 HOST = "claude-code"
@@ -78,7 +78,15 @@ def _wrong(configuration: Configuration, what: str) -> ConfigurationError:
     return ConfigurationError(f"{configuration.path}, [hosts.{HOST}]: {what}")
 
 
-def template_of(name: str) -> PromptTemplate[str]:
-    """Return a template without sections: the words of the agent are the program's own."""
+def build_prompt(name: str, configuration: Configuration | None) -> Prompt[Any]:
+    """Return a prompt without sections: the words of the agent are the program's own.
+
+    Args:
+        name: of the prompt.
+        configuration: where its providers are declared; None leaves it without.
+
+    Raises:
+        TrimtabError: a provider can't be used.
+    """
     namespace, _, key = name.partition("/")
-    return PromptTemplate(namespace or HOST, key or name, name=name)
+    return Prompt(namespace or HOST, key or name, name=name, config=configuration)

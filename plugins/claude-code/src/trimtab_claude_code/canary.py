@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -84,15 +84,13 @@ class CanaryModel(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """Answers ``POST /v1/messages`` as a stream."""
 
-    server: CanaryModel
-
     def do_POST(self) -> None:  # http.server's name
         length = min(int(self.headers.get("Content-Length") or 0), _MOST_BYTES)
         body = self.rfile.read(length).decode("utf-8", "replace")
         if not self.path.startswith("/v1/messages?") and self.path != "/v1/messages":
             self.send_error(404)
             return
-        self.server.requests.append(body)
+        cast("CanaryModel", self.server).requests.append(body)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()

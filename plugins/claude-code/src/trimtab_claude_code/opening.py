@@ -8,12 +8,18 @@ from typing import Any
 
 import attrs
 
-from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
+from trimtab import (
+    SYSTEM_CLOCK,
+    Configuration,
+    TrimtabError,
+    find_configuration,
+    load_configuration,
+)
 from trimtab_claude_code.conversation import Conversation
 from trimtab_claude_code.hooks.answers import Answer
 from trimtab_claude_code.prepared import PreparedPrompts, find_prepared, prepare
 from trimtab_claude_code.prompts import Prompts
-from trimtab_claude_code.state.folders import journal_path, user_folder
+from trimtab_claude_code.state.folders import forget_old, journal_path, user_folder
 from trimtab_claude_code.state.journal import Journal
 from trimtab_claude_code.state.troubles import Troubles
 
@@ -74,6 +80,7 @@ class Guided:
 
     def __init__(self, place: Place, troubles: Troubles) -> None:
         self._troubles = troubles
+        self._folder = place.journal.parent
         self._prompts = place.prompts
         self.conversation = Conversation(Journal(place.journal), self._prompts, troubles.note)
 
@@ -82,8 +89,15 @@ class Guided:
         answer = self.conversation.answer(payload)
         if payload.get("hook_event_name") == "SessionStart":
             self._prompts.build_all()
+            self._tidy()
             return greeted(answer, self._troubles, self._prompts.failures)
         return answer
+
+    def _tidy(self) -> None:
+        try:
+            forget_old(self._folder, SYSTEM_CLOCK.now())
+        except OSError as error:
+            self._troubles.note(f"Old journals can't be removed: {error}")
 
 
 def greeted(answer: Answer, troubles: Troubles, failures: Mapping[str, str]) -> Answer:

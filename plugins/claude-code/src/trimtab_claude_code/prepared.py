@@ -32,7 +32,7 @@ from trimtab import (
 )
 from trimtab.plugins.provider import LoadedProvider
 from trimtab.plugins.runtime import PromptTable, compile_table
-from trimtab_claude_code.assignment import Assignment, assignment, template_of
+from trimtab_claude_code.assignment import Assignment, assignment, build_prompt
 from trimtab_claude_code.noting import read_prepared, validity
 from trimtab_claude_code.state.folders import sessions_folder
 from trimtab_claude_code.state.names import prepared_name
@@ -193,7 +193,7 @@ def _method_name(loaded: LoadedProvider, method: Any) -> str:
 
 
 def _prompt(name: str, saved: Mapping[str, Any]) -> Prompt[Any]:
-    prompt = Prompt(template_of(name), config=None)
+    prompt = build_prompt(name, None)
     prompt.table = _table(saved["providers"], saved)
     return prompt
 

@@ -13,7 +13,7 @@ from trimtab import (
     RootedFilesystem,
     TrimtabError,
 )
-from trimtab_claude_code.assignment import HOST, Assignment, assignment, template_of
+from trimtab_claude_code.assignment import HOST, Assignment, assignment, build_prompt
 
 
 class Prompts:
@@ -57,7 +57,7 @@ class Prompts:
 
     def _build(self, name: str) -> Prompt[Any] | None:
         try:
-            prompt = Prompt(template_of(name), config=self._configuration)
+            prompt = build_prompt(name, self._configuration)
         except TrimtabError as error:
             self.failures[name] = str(error)
             return None

@@ -178,6 +178,19 @@ def test_status_shows_what_was_said_and_why_not(hook, trimtab):
     assert [said["what"] for said in session["runs"][0]["decided"]] == ["delivered", "suppressed"]
 
 
+def test_a_new_session_removes_journals_of_long_ago(hook, desk):
+    hook(payload("UserPromptSubmit", session_id="old", prompt="Go."))
+    hook(payload("UserPromptSubmit", session_id="recent", prompt="Go."))
+    (old,) = desk.state.rglob("old.jsonl")
+    days = 24 * 3600
+    os.utime(old, (time.time() - 31 * days,) * 2)
+    os.utime(old.with_name("recent.jsonl"), (time.time() - 29 * days,) * 2)
+
+    hook(payload("SessionStart"))
+
+    assert {file.stem for file in old.parent.glob("*.jsonl")} == {"recent", "s"}
+
+
 def test_status_leaves_out_what_has_ended(hook, trimtab):
     hook(payload("UserPromptSubmit", prompt="Go."))
     hook(payload("SessionEnd", reason="other"))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Lock, Thread
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -127,13 +127,16 @@ class _Refused(Exception):
 class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
-    server: HookServer
     server_version = "trimtab"
     sys_version = ""
 
+    @property
+    def hooks(self) -> HookServer:
+        return cast("HookServer", self.server)
+
     def setup(self) -> None:
         super().setup()
-        self.connection.settimeout(self.server.limits.quiet_seconds)
+        self.connection.settimeout(self.hooks.limits.quiet_seconds)
 
     def do_POST(self) -> None:  # http.server's name
         """Answer a hook, or a question about this process."""
@@ -141,16 +144,16 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._check_caller()
             body = self._body()
-            self.server.arrived(self.connection)
+            self.hooks.arrived(self.connection)
             self._answer(200, body, self._reply(body))
             if self.path == STOP_PATH:
-                self.server.stop()
+                self.hooks.stop()
         except _Refused as refused:
             self._answer(refused.status, body, {})
 
     def _check_caller(self) -> None:
         """Let in who knows the token and asks for this machine: no page of a browser does."""
-        endpoint = self.server.endpoint
+        endpoint = self.hooks.endpoint
         if self.headers.get("Host") not in (
             f"{HOST}:{endpoint.port}",
             f"localhost:{endpoint.port}",
@@ -166,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
             raise _Refused(411)
-        if len(length) > 12 or int(length) > self.server.limits.body_bytes:
+        if len(length) > 12 or int(length) > self.hooks.limits.body_bytes:
             raise _Refused(413)
         body = self.rfile.read(int(length))
         if len(body) < int(length):
@@ -175,13 +178,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, body: bytes) -> Mapping[str, Any]:
         if self.path == STATUS_PATH:
-            return {"pid": os.getpid(), "sessions": len(self.server.desk)}
+            return {"pid": os.getpid(), "sessions": len(self.hooks.desk)}
         if self.path == STOP_PATH:
             return {}
         if self.path != URL_PATH:
             raise _Refused(404)
         try:
-            return self.server.desk.answer(payload_of(body))
+            return self.hooks.desk.answer(payload_of(body))
         except (ValueError, RecursionError) as error:
             raise _Refused(400) from error
 
@@ -191,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         if status != 401:
-            self.send_header(PROOF, self.server.endpoint.proof(body))
+            self.send_header(PROOF, self.hooks.endpoint.proof(body))
         self.end_headers()
         self.wfile.write(content)
 

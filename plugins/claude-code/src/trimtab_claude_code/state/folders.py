@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from trimtab import Configuration
 from trimtab.plugins.config import state_home
 from trimtab_claude_code.state.names import journal_name
+
+KEPT = timedelta(days=30)
+"""How long a journal is kept after its last event."""
 
 
 def user_folder() -> Path:
@@ -31,6 +35,22 @@ def journal_path(configuration: Configuration, session_id: str) -> Path:
         OSError: the folder can't be made.
     """
     return _private(sessions_folder(configuration)) / journal_name(session_id)
+
+
+def forget_old(folder: Path, now: datetime) -> None:
+    """Remove the journals of sessions in which nothing has happened for 30 days.
+
+    Args:
+        folder: where they lie.
+        now: the time, aware.
+
+    Raises:
+        OSError: one can't be looked at or removed.
+    """
+    oldest = (now - KEPT).timestamp()
+    for file in folder.iterdir():
+        if file.suffix in (".jsonl", ".lock", ".new") and file.stat().st_mtime < oldest:
+            file.unlink(missing_ok=True)
 
 
 def _private(folder: Path) -> Path:
