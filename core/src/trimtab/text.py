@@ -37,6 +37,19 @@ def as_text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+def whole(text: str) -> str:
+    """Return `text` with halves of characters joined, or replaced where the other half is missing.
+
+    Such halves come from file names that are no UTF-8 and from streams cut within a character;
+    no service can be sent one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def shorten(text: str, limit: int) -> str:
     """Return `text` cut to `limit` characters, with ``…`` where something is left out."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"

@@ -58,6 +58,19 @@ async def hang(params, *, context):
     await asyncio.sleep(60)
 
 
+def halves(params, *, context):
+    """Answers with halves of characters, as names of files that are no UTF-8 come to be."""
+    return ToolResult.ok("\ud83d\ude00 \udcff")
+
+
+def half(params, *, context):
+    raise FileNotFoundError("a\udcff")
+
+
+def number(params, *, context):
+    return ToolResult.ok(message=3)
+
+
 async def late(params, *, context):
     raise KeyError(params.path)
 
@@ -75,6 +88,9 @@ HANDLERS = {
     "slow": slow,
     "hang": hang,
     "late": late,
+    "halves": halves,
+    "half": half,
+    "number": number,
     "stop": stop,
 }
 TOOLS = [Tool(name, "", Path, handler) for name, handler in HANDLERS.items()]
@@ -115,6 +131,9 @@ ANSWERS = {
     "burst": (Outcome.ERROR, "KeyError: 'a.py'"),
     "late": (Outcome.ERROR, "KeyError: 'a.py'"),
     "leave": (Outcome.ERROR, "SystemExit: 3"),
+    "halves": (Outcome.OK, "😀 \ufffd"),
+    "half": (Outcome.ERROR, "FileNotFoundError: a\ufffd"),
+    "number": (Outcome.ERROR, "TypeError: message must be text, not int"),
     "odd": (Outcome.ERROR, "ToolError: odd: the handler returned str instead of a ToolResult"),
 }
 

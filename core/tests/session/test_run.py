@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import attrs
@@ -14,6 +15,7 @@ from trimtab import (
     MarkdownSection,
     ModelResponded,
     Outcome,
+    ProviderFaulted,
     RunClosed,
     RunOpened,
     Session,
@@ -162,6 +164,33 @@ def test_run_hooks_are_called_once_each(kit: Any) -> None:
     run.close()
 
     assert calls == ["opened agent/main", "closed"]
+
+
+def test_a_run_hook_that_hangs_is_left_behind(kit: Any) -> None:
+    release = threading.Event()
+
+    class Hanging:
+        name = "hanging"
+
+        @hookimpl
+        def run_opened(self, context: Any) -> None:
+            release.wait(10)
+
+        run_closed = run_opened
+
+        @hookimpl
+        def guide_pre_response(self, context: Any) -> None:
+            return None
+
+    try:
+        run = kit.run(guidance_providers=[Hanging()], limit=0.05)
+        run.close()
+    finally:
+        release.set()
+
+    hooks = [fault.hook for fault in kit.session[ProviderFaulted].all()]
+    assert hooks == ["run_opened", "run_closed"]
+    assert run.state.closed
 
 
 def test_recent_calls_are_those_of_the_run(kit: Any) -> None:

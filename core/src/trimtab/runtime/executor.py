@@ -17,7 +17,7 @@ import attrs
 from trimtab.errors import ToolError
 from trimtab.runtime.tools import Tool, ToolContext, ToolResult
 from trimtab.session.events import Outcome, ToolCall
-from trimtab.text import as_text, quote, shorten
+from trimtab.text import as_text, quote, shorten, whole
 
 if TYPE_CHECKING:
     from trimtab.runtime.heartbeat import Heartbeat
@@ -142,6 +142,7 @@ class ToolExecutor:
         self._record(call, "interrupted", Outcome.INTERRUPTED)
 
     def _record(self, call: ToolCall, text: str, outcome: Outcome) -> ToolAnswer:
+        text = whole(text)
         error = None if outcome is Outcome.OK else shorten(text, MAX_ERROR_TEXT)
         self._run.tool_finished(
             call.call_id, text, outcome=outcome, error=error, tool=call.tool, params=call.params

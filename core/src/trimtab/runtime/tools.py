@@ -23,6 +23,11 @@ Value = TypeVar("Value")
 Params_contra = TypeVar("Params_contra", contravariant=True)
 
 
+def _text(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{attribute.name} must be text, not {type(value).__name__}")
+
+
 @attrs.frozen
 class ToolResult(Generic[Value]):
     """What a tool answers; make it with `ok` or `error`.
@@ -31,10 +36,13 @@ class ToolResult(Generic[Value]):
         success: whether the tool did what it was asked.
         message: what the model reads; the value, as JSON, where None.
         value: the typed answer.
+
+    Raises:
+        TypeError: `message` is no text.
     """
 
     success: bool
-    message: str | None = None
+    message: str | None = attrs.field(default=None, validator=_text)
     value: Value | None = None
 
     @classmethod

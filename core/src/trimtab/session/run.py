@@ -84,6 +84,7 @@ class Run:
         host: Host,
         deadline: Deadline | None = None,
         budget: Budget | None = None,
+        limit: float | None = None,
     ) -> None:
         self.session = session
         self.prompt = prompt
@@ -93,6 +94,7 @@ class Run:
         self.budget = budget
         self.rendered: RenderedPrompt[Any] | None = None
         self.caller = ProviderCaller(self)
+        self._limit = limit
         self._opened = session.clock.monotonic() - state.active_seconds
         self._tools = _tool_names(prompt, host)
         state.feedback.watched = frozenset(
@@ -374,7 +376,7 @@ class Run:
     def _tell(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
         context = RunContext(self)
         for source, hook in hooks:
-            self.caller.call(source, name, hook, context, None)
+            self.caller.call(source, name, hook, context, self._limit)
 
     def _close_turn(self) -> None:
         if self.state.open_turn is not None:

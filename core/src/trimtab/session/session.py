@@ -180,8 +180,13 @@ class Session:
         host: Host = LOCAL_HOST,
         deadline: Deadline | None = None,
         budget: Budget | None = None,
+        limit: float | None = None,
     ) -> Run:
         """Open `prompt` for one agent; a known `run_id` resumes, else counters start at zero.
+
+        Args:
+            limit: seconds that each provider may take over the opening and the closing of the
+                run, on a worker thread; None calls them right here.
 
         Raises:
             SessionError: `run_id` is a run of another prompt.
@@ -190,7 +195,7 @@ class Session:
             state, resumed = self._state_for(prompt, agent_id, run_id)
             state.profile(_profiles(prompt, host))
             self._adopt(state)
-            run = Run(self, prompt, state, host=host, deadline=deadline, budget=budget)
+            run = Run(self, prompt, state, host=host, deadline=deadline, budget=budget, limit=limit)
             self._runs[run.run_id] = run
             run.dispatch(RunOpened, resumed=resumed)
         run.opened(resumed=resumed)
