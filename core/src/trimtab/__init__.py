@@ -157,6 +157,9 @@ if TYPE_CHECKING:
         ToolContext as ToolContext,
         ToolResult as ToolResult,
     )
+    from trimtab.session.context import (
+        RunContext as RunContext,
+    )
     from trimtab.session.events import (
         Caller as Caller,
         CompactionHappened as CompactionHappened,
@@ -174,7 +177,6 @@ if TYPE_CHECKING:
     )
     from trimtab.session.run import (
         Run as Run,
-        RunContext as RunContext,
     )
     from trimtab.session.session import (
         ObserverFaulted as ObserverFaulted,
@@ -293,7 +295,7 @@ _HOMES = {
     "RootedFilesystem": "runtime.filesystem",
     "Run": "session.run",
     "RunClosed": "session.events",
-    "RunContext": "session.run",
+    "RunContext": "session.context",
     "RunOpened": "session.events",
     "Session": "session.session",
     "SessionError": "errors",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trimtab.completion.types import TaskCompletionContext, TaskCompletionResult
     from trimtab.feedback.types import Feedback, FeedbackContext
     from trimtab.guidance.types import GuidanceContext, GuidanceInjection, Proposal
-    from trimtab.session.run import RunContext
+    from trimtab.session.context import RunContext
 
 PROJECT = "trimtab"
 hookspec = pluggy.HookspecMarker(PROJECT)

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import attrs
 
 from trimtab.plugins.source import Source
+from trimtab.session.context import RunContext
 from trimtab.session.events import Event
 
 if TYPE_CHECKING:
-    from trimtab.prompt.template import Prompt
-    from trimtab.runtime.deadline import Deadline
-    from trimtab.runtime.filesystem import Filesystem
-    from trimtab.runtime.resources import Resources
-    from trimtab.session.run import Run
-    from trimtab.session.session import Session
-    from trimtab.trajectory import Trajectory
+    pass
 
 
 class CompletionStatus(StrEnum):
@@ -66,7 +61,7 @@ class TaskCompletionResult:
 
 
 @attrs.frozen(kw_only=True)
-class TaskCompletionContext:
+class TaskCompletionContext(RunContext):
     """What a checker may look at (seed 003).
 
     Attributes:
@@ -76,38 +71,10 @@ class TaskCompletionContext:
         final: whether this is the verification after the end, when nothing can be sent back.
     """
 
-    run: Run
     tentative_output: Any = None
     stop_reason: str | None = None
     attempt: int = 0
     final: bool = False
-
-    @property
-    def session(self) -> Session:
-        return self.run.session
-
-    @property
-    def prompt(self) -> Prompt[Any]:
-        return self.run.prompt
-
-    @property
-    def deadline(self) -> Deadline | None:
-        return self.run.deadline
-
-    @property
-    def trajectory(self) -> Trajectory:
-        return self.run.trajectory
-
-    @property
-    def resources(self) -> Resources:
-        return self.run.prompt.resources
-
-    @property
-    def filesystem(self) -> Filesystem | None:
-        """The filesystem resource, where one is bound; without it answer *unverified*."""
-        from trimtab.runtime.filesystem import Filesystem
-
-        return self.resources.get_optional(Filesystem)
 
 
 @runtime_checkable

@@ -8,20 +8,12 @@ import attrs
 
 from trimtab.convert import as_tuple
 from trimtab.plugins.source import Source
-from trimtab.session.events import Event, ToolInvoked
+from trimtab.session.context import RunContext
+from trimtab.session.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
-    from trimtab.prompt.template import Prompt
-    from trimtab.runtime.budget import Budget, Usage
-    from trimtab.runtime.deadline import Deadline
-    from trimtab.runtime.filesystem import Filesystem
-    from trimtab.runtime.resources import Resources
-    from trimtab.session.run import Run
-    from trimtab.session.session import Session
-    from trimtab.trajectory import Trajectory
 
 Severity = Literal["info", "caution", "warning"]
 
@@ -106,52 +98,8 @@ class Feedback(Event):
 
 
 @attrs.frozen
-class FeedbackContext:
+class FeedbackContext(RunContext):
     """What a feedback provider may look at (seeds 001 and 002)."""
-
-    run: Run
-
-    @property
-    def session(self) -> Session:
-        return self.run.session
-
-    @property
-    def prompt(self) -> Prompt[Any]:
-        return self.run.prompt
-
-    @property
-    def deadline(self) -> Deadline | None:
-        return self.run.deadline
-
-    @property
-    def budget(self) -> Budget | None:
-        return self.run.budget
-
-    @property
-    def usage(self) -> Usage:
-        """What the run has used, summed over its responses."""
-        return self.run.state.usage
-
-    @property
-    def active_seconds(self) -> float:
-        """Monotonic seconds since the run was opened."""
-        return self.run.active_seconds
-
-    @property
-    def trajectory(self) -> Trajectory:
-        return self.run.trajectory
-
-    @property
-    def resources(self) -> Resources:
-        """Resources bound to the prompt."""
-        return self.run.prompt.resources
-
-    @property
-    def filesystem(self) -> Filesystem | None:
-        """The filesystem resource, where one is bound."""
-        from trimtab.runtime.filesystem import Filesystem
-
-        return self.resources.get_optional(Filesystem)
 
     @property
     def last_feedback(self) -> Feedback | None:
@@ -162,11 +110,6 @@ class FeedbackContext:
         """Return the most recent feedback of one provider in this run."""
         return self.run.state.feedback_of(name)
 
-    @property
-    def tool_call_count(self) -> int:
-        """Ended tool calls of this run, the one just made included."""
-        return self.run.state.calls
-
     def tool_calls_since_last_feedback(self) -> int:
         """Return the calls since the last feedback of any provider in this run."""
         last = self.last_feedback
@@ -176,10 +119,6 @@ class FeedbackContext:
         """Return the calls since the last feedback of that provider in this run."""
         last = self.last_feedback_for_provider(name)
         return self.tool_call_count - (last.call_index if last else 0)
-
-    def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
-        """Return the last `n` ended calls of this run, oldest first."""
-        return self.run.recent_tool_calls(n)
 
 
 @runtime_checkable

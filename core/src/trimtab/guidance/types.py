@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import attrs
 
 from trimtab.plugins.source import Source
-from trimtab.runtime.host import DecisionPoint, Delivery, Host
+from trimtab.runtime.host import DecisionPoint, Delivery
+from trimtab.session.context import RunContext
 from trimtab.session.events import Event, ModelResponded, ToolCall, ToolInvoked
 from trimtab.text import CONTROL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from trimtab.guidance.episodes import Episode
     from trimtab.prompt.rendering import RenderedPrompt
-    from trimtab.prompt.template import Prompt
-    from trimtab.runtime.budget import Budget, Usage
-    from trimtab.runtime.deadline import Deadline
-    from trimtab.session.run import Run
-    from trimtab.session.session import Session
-    from trimtab.trajectory import Trajectory
 
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 MAX_CONTENT = 500
@@ -98,11 +93,10 @@ class Proposal:
 
 
 @attrs.frozen(kw_only=True)
-class GuidanceContext:
+class GuidanceContext(RunContext):
     """What a guidance provider may look at; frozen, and cheap to make.
 
     Attributes:
-        run: the run that asks; its face for hosts is of no use to providers.
         decision_point: where in the agent's cycle.
         pending_tool_calls: calls about to execute (PRE_TOOL_EXECUTION), else empty.
         last_response: most recent response of the model, None before the first.
@@ -110,30 +104,14 @@ class GuidanceContext:
         classification: what `classify` found; None while it is being asked.
     """
 
-    run: Run
     decision_point: DecisionPoint
     pending_tool_calls: tuple[ToolCall, ...] = ()
     classification: ClassificationResult | None = None
 
     @property
-    def session(self) -> Session:
-        """The session with the full history."""
-        return self.run.session
-
-    @property
-    def prompt(self) -> Prompt[Any]:
-        """The prompt whose run asks."""
-        return self.run.prompt
-
-    @property
     def rendered_prompt(self) -> RenderedPrompt[Any] | None:
         """The prompt as last rendered, None before the first time."""
         return self.run.rendered
-
-    @property
-    def trajectory(self) -> Trajectory:
-        """Signals over the tool calls of this run."""
-        return self.run.trajectory
 
     @property
     def last_response(self) -> ModelResponded | None:
@@ -149,11 +127,6 @@ class GuidanceContext:
         return self.run.state.turns
 
     @property
-    def tool_call_count(self) -> int:
-        """Ended tool calls of this run so far."""
-        return self.run.state.calls
-
-    @property
     def episodes(self) -> Mapping[str, tuple[Episode, ...]]:
         """Open troubles by category, whichever provider speaks about them."""
         return self.run.state.episodes.by_category()
@@ -165,31 +138,6 @@ class GuidanceContext:
     def nudges_of(self, provider: str) -> int:
         """Return how often a guidance provider has spoken in this run, shadow mode included."""
         return self.run.state.guidance.nudges_of(provider)
-
-    @property
-    def host(self) -> Host:
-        return self.run.host
-
-    @property
-    def tools(self) -> frozenset[str] | None:
-        """Names of the agent's tools; None where unknown (then name none as present)."""
-        return self.run.tools
-
-    @property
-    def deadline(self) -> Deadline | None:
-        return self.run.deadline
-
-    @property
-    def budget(self) -> Budget | None:
-        return self.run.budget
-
-    @property
-    def usage(self) -> Usage:
-        return self.run.state.usage
-
-    def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
-        """Return the last `n` ended calls of this run, oldest first."""
-        return self.run.recent_tool_calls(n)
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ from trimtab.guidance.engine import NOTHING, GuidanceBatch, guide
 from trimtab.guidance.types import GuidanceContext
 from trimtab.runtime.host import DecisionPoint, Host
 from trimtab.session.calls import Caller as ProviderCaller
+from trimtab.session.context import RunContext
 from trimtab.session.events import (
     Caller,
     CompactionHappened,
@@ -40,26 +41,6 @@ if TYPE_CHECKING:
     from trimtab.trajectory import Trajectory
 
 E = TypeVar("E", bound=Event)
-
-
-@attrs.frozen
-class RunContext:
-    """What ``run_opened`` and ``run_closed`` get."""
-
-    run: Run
-
-    @property
-    def session(self) -> Session:
-        return self.run.session
-
-    @property
-    def prompt(self) -> Prompt[Any]:
-        return self.run.prompt
-
-    @property
-    def trajectory(self) -> Trajectory:
-        """Where a provider attaches a projection of its own."""
-        return self.run.trajectory
 
 
 class Run:
