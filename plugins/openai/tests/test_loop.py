@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -366,6 +367,29 @@ def test_a_request_takes_no_longer_than_the_deadline_leaves(way, opened):
     assert time.monotonic() - began < 5
 
 
+def test_an_answer_that_outlasts_the_deadline_is_given_up(opened, connect):
+    clock = ManualClock()
+    run = opened(deadline=Deadline(60, clock=clock))
+    with OpenAIServer([say("word " * 100)]) as server:
+        loop = GuidedLoop(connect(server), run, model="m")
+        with pytest.raises(Exhausted, match="not complete"):
+            loop.complete("Fix it.", on_chunk=lambda chunk: clock.advance(100))
+
+
+def test_the_client_s_retries_do_not_outlast_the_deadline(opened):
+    import openai
+
+    async def go(server):
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="x") as client:
+            await GuidedLoop(client, opened(deadline=Deadline(0.5)), model="m").acomplete("Fix it.")
+
+    began = time.monotonic()
+    patient = [Fault(429, retry_after_seconds=20)] * 3
+    with OpenAIServer(patient) as server, pytest.raises(Exhausted, match="deadline has passed"):
+        asyncio.run(go(server))
+    assert time.monotonic() - began < 5
+
+
 def test_nothing_is_asked_after_the_deadline(some_way, read_tool, opened):
     clock = ManualClock()
 
@@ -384,10 +408,13 @@ def test_nothing_is_asked_after_the_deadline(some_way, read_tool, opened):
 def test_a_final_answer_after_the_deadline_is_taken_without_a_check(opened, never, connect):
     clock = ManualClock()
     run = opened(checkers=[never], deadline=Deadline(60, clock=clock))
-    with OpenAIServer([say("Done.")]) as server:
-        late = GuidedLoop(connect(server), run, model="m").complete(
-            "Fix it.", on_chunk=lambda chunk: clock.advance(100)
-        )
+
+    def answer(request):
+        clock.advance(100)
+        return say("Done.")
+
+    with OpenAIServer(answer) as server:
+        late = GuidedLoop(connect(server), run, model="m").complete("Fix it.")
     assert (late.text, late.checked.reason) == ("Done.", "the deadline has passed")
 
 

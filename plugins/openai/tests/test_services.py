@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
+import attrs
 import pytest
 
+from trimtab_openai import GuidedLoop, LoopStopped
 from trimtab_openai.chat import CHAT
 from trimtab_openai.errors import ModelFailed
 from trimtab_openai.responses import RESPONSES
@@ -15,6 +18,7 @@ def streamed(*deltas, usage=None):
     stream = CHAT.stream()
     for delta in deltas:
         stream.add({"choices": [{"index": 0, "delta": delta}]})
+    stream.add({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     stream.add({"choices": [], "usage": usage})
     return stream.reply()
 
@@ -96,6 +100,64 @@ def test_what_the_service_does_not_take_back_is_left_out():
     assert reply.items == ({"role": "assistant", "content": "a"},)
 
 
+def test_arguments_may_come_as_an_object():
+    call = {"id": "c", "function": {"name": "x", "arguments": {"a": 1}}}
+    reply = CHAT.read({"choices": [{"message": {"tool_calls": [call]}}]})
+    assert reply.tool_calls[0].params == {"a": 1}
+    assert json.loads(reply.items[0]["tool_calls"][0]["function"]["arguments"]) == {"a": 1}
+
+
+def test_words_may_come_in_parts():
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "It "}]
+    content = [*parts, {"type": "text", "text": "works."}]
+    reply = CHAT.read({"choices": [{"message": {"content": content}}]})
+    assert (reply.text, reply.items[0]["content"]) == ("It works.", content)
+
+
+def test_a_character_that_comes_in_halves_is_one_again():
+    reply = streamed({"content": "Good \ud83d"}, {"content": "\ude00"})
+    assert reply.text == reply.items[0]["content"] == "Good \U0001f600"
+
+
+@pytest.mark.parametrize("count", ["7", None, 7.5, [7]])
+def test_a_count_that_is_none_is_not_counted(count):
+    message = {"content": "a"}
+    used = {"prompt_tokens": count, "completion_tokens": 2}
+    reply = CHAT.read({"choices": [{"message": message}], "usage": used})
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 2)
+
+
+@pytest.mark.parametrize("response", [None, "text", {}, {"choices": []}, {"choices": [{}]}])
+def test_a_completion_without_a_message_is_a_failure(response):
+    with pytest.raises(ModelFailed, match="returned"):
+        CHAT.read(response)
+
+
+FAILED = [None, "text", {}, {"status": "failed", "output": []}, {"status": "cancelled"}]
+
+
+@pytest.mark.parametrize("response", FAILED)
+def test_a_response_without_an_answer_is_a_failure(response):
+    with pytest.raises(ModelFailed, match="no answer"):
+        RESPONSES.read(response)
+
+
+def test_an_item_s_call_without_id_gets_one_that_its_answer_can_name():
+    reply = RESPONSES.read({"output": [{"type": "function_call", "name": "now"}]})
+    (call,) = reply.tool_calls
+    assert call.call_id.startswith("call_")
+    assert reply.items[0]["call_id"] == call.call_id
+
+
+@pytest.mark.parametrize("deltas", [[], [{"content": "I th"}], [part(0, "c1", "read", '{"a')]])
+def test_a_completion_that_breaks_off_is_a_failure(deltas):
+    stream = CHAT.stream()
+    for delta in deltas:
+        stream.add({"choices": [{"index": 0, "delta": delta}]})
+    with pytest.raises(ModelFailed, match="broke off"):
+        stream.reply()
+
+
 def test_a_refusal_is_told_apart_from_text():
     message = {"role": "assistant", "content": None, "refusal": "I won't."}
     assert CHAT.read({"choices": [{"message": message}]}).refusal == "I won't."
@@ -107,6 +169,21 @@ def test_a_refusal_is_told_apart_from_text():
 def test_why_a_response_is_incomplete_is_its_stop_reason():
     response = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     assert RESPONSES.read({**response, "output": []}).stop_reason == "max_output_tokens"
+
+
+@attrs.frozen
+class Answer:
+    number: int
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_structured_output_that_was_cut_says_by_what(opened, reason):
+    choice = {"finish_reason": reason, "message": {"content": '{"number": 4'}}
+    create = SimpleNamespace(create=lambda **_: {"choices": [choice]})
+    client = SimpleNamespace(chat=SimpleNamespace(completions=create))
+    loop = GuidedLoop(client, opened(), model="m", output_type=Answer)
+    with pytest.raises(LoopStopped, match=f"no Answer: .*{reason}"):
+        loop.complete("Count.")
 
 
 def test_a_stream_of_events_that_breaks_off_is_a_failure():

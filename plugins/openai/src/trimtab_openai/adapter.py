@@ -139,7 +139,8 @@ class OpenAIAdapter:
         budget: Budget | None,
     ) -> Iterator[Run]:
         host = self._host_for(prompt)
-        run = session.open_run(prompt, host=host, deadline=deadline, budget=budget)
+        limit = self._settings.limit
+        run = session.open_run(prompt, host=host, deadline=deadline, budget=budget, limit=limit)
         try:
             yield run
         except BaseException as error:

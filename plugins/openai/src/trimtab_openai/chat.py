@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -38,11 +39,10 @@ class Chat:
         if not choices:
             told = field(response, "error") or response
             raise ModelFailed(f"the service returned no choice: {told!r:.500}")
-        return read_message(
-            plain(field(choices[0], "message")),
-            field(choices[0], "finish_reason"),
-            field(response, "usage"),
-        )
+        message = plain(field(choices[0], "message"))
+        if not message:
+            raise ModelFailed("the service returned a choice without a message")
+        return read_message(message, field(choices[0], "finish_reason"), field(response, "usage"))
 
     def stream(self) -> ChatStream:
         return ChatStream(read_message)
@@ -66,16 +66,23 @@ CHAT = Chat()
 
 def read_message(message: Json, stop_reason: str | None, used: Any) -> Reply:
     """Return what an assistant's message says."""
-    calls = [{**call, "id": call_id(call.get("id"))} for call in message.get("tool_calls") or ()]
+    calls = [_sound(call) for call in message.get("tool_calls") or ()]
     return Reply(
         items=(_kept(message, calls),),
-        text=message.get("content") or "",
+        text=_text(message.get("content")),
         refusal=message.get("refusal") or "",
         reasoning=message.get("reasoning_content") or message.get("reasoning") or "",
         tool_calls=tuple(_call(call) for call in calls),
         usage=usage(used),
         stop_reason=stop_reason,
     )
+
+
+def _text(content: Any) -> str:
+    """The words of a content; some services send parts, thinking among them."""
+    if isinstance(content, list):
+        return "".join(field(part, "text") or "" for part in content)
+    return content or ""
 
 
 def _kept(message: Json, calls: list[Json]) -> Json:
@@ -85,6 +92,16 @@ def _kept(message: Json, calls: list[Json]) -> Json:
     if calls:
         return {**kept, "tool_calls": calls}
     return {**kept, "content": kept.get("content") or ""}
+
+
+def _sound(call: Json) -> Json:
+    """A call with what every service takes back: an id, and arguments as text."""
+    function = plain(call.get("function"))
+    given = function.get("arguments")
+    if given and not isinstance(given, str):
+        function["arguments"] = json.dumps(given)
+        call = {**call, "function": function}
+    return call if call.get("id") else {**call, "id": call_id(None)}
 
 
 def _call(call: Json) -> ToolCall:

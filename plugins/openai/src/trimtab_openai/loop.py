@@ -137,38 +137,40 @@ class GuidedLoop:
 
     def _ask(self, talk: Talk, request: Json, on_chunk: OnChunk | None) -> Reply:
         try:
-            return self._billed(self._received(request, on_chunk))
+            return self._billed(self._received(talk, request, on_chunk))
         except ClientMismatch:
             raise
         except Exception as error:
             talk.failed(error)
             raise
 
-    def _received(self, request: Json, on_chunk: OnChunk | None) -> Reply:
+    def _received(self, talk: Talk, request: Json, on_chunk: OnChunk | None) -> Reply:
         if on_chunk is None:
             return self._settings.wire.read(_present(self._create(**request)))
         pieces = _present(self._create(**request, **self._settings.wire.streaming))
-        return self._collected(pieces, on_chunk)
+        return self._collected(talk, pieces, on_chunk)
 
     async def _aask(self, talk: Talk, request: Json, on_chunk: OnChunk | None) -> Reply:
         try:
-            return self._billed(await self._areceived(request, on_chunk))
+            return self._billed(await self._areceived(talk, request, on_chunk))
         except ClientMismatch:
             raise
         except Exception as error:
             talk.failed(error)
             raise
 
-    async def _areceived(self, request: Json, on_chunk: OnChunk | None) -> Reply:
-        if on_chunk is None:
-            return self._settings.wire.read(await _awaitable(self._create(**request)))
-        streamed = self._create(**request, **self._settings.wire.streaming)
-        return await self._acollected(await _awaitable(streamed), on_chunk)
+    async def _areceived(self, talk: Talk, request: Json, on_chunk: OnChunk | None) -> Reply:
+        async with asyncio.timeout(talk.seconds_left()):
+            if on_chunk is None:
+                return self._settings.wire.read(await _awaitable(self._create(**request)))
+            streamed = self._create(**request, **self._settings.wire.streaming)
+            return await self._acollected(await _awaitable(streamed), on_chunk)
 
-    def _collected(self, pieces: Iterable[Any], on_chunk: OnChunk) -> Reply:
+    def _collected(self, talk: Talk, pieces: Iterable[Any], on_chunk: OnChunk) -> Reply:
         stream = self._settings.wire.stream()
         with closing(_each(pieces)) as opened:
             for piece in opened:
+                talk.check_time()
                 stream.add(piece)
                 on_chunk(piece)
         return stream.reply()

@@ -41,17 +41,24 @@ def field(value: Any, name: str) -> Any:
 
 
 def plain(value: Any) -> Json:
-    """Return a client's object, or a decoded one, as a dict without nulls."""
+    """Return a client's object, or a decoded one, as a dict without nulls; empty for None."""
+    if value is None:
+        return {}
     if isinstance(value, dict):
         return {name: item for name, item in value.items() if item is not None}
     dumped: Json = value.model_dump(exclude_none=True, warnings=False)
     return dumped
 
 
-def arguments(text: str | None) -> Any:
-    """Return the arguments of a call; the text itself where it is no JSON object."""
+def arguments(text: Any) -> Any:
+    """Return the arguments of a call; the text itself where it is no JSON object.
+
+    Some services send the object and not its text.
+    """
     if not text:
         return {}
+    if not isinstance(text, str):
+        return text
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -78,4 +85,5 @@ def usage(value: Any) -> Usage | None:
 
 
 def _first(value: Any, *names: str) -> int:
-    return next((count for name in names if (count := field(value, name))), 0)
+    counts = (field(value, name) for name in names)
+    return next((count for count in counts if count and isinstance(count, int)), 0)

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 from trimtab import Tool, ToolCall
 from trimtab_openai.errors import ModelFailed
-from trimtab_openai.reply import Json, Reply, arguments, field, plain, usage
+from trimtab_openai.reply import Json, Reply, arguments, call_id, field, plain, usage
 from trimtab_openai.structured import OutputForm
 
 LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+FAILURES = frozenset({"failed", "cancelled"})
 
 
 class Responses:
@@ -33,11 +34,8 @@ class Responses:
         return fields
 
     def read(self, response: Any) -> Reply:
-        error = field(response, "error")
-        if error:
-            code, message = field(error, "code"), field(error, "message")
-            raise ModelFailed(f"the service failed: {code}: {message}")
-        items = tuple(plain(item) for item in field(response, "output") or ())
+        _refuse_failure(response)
+        items = tuple(_item(item) for item in field(response, "output"))
         return Reply(
             items=items,
             text="".join(_parts(items, "content", "output_text", "text")),
@@ -81,6 +79,23 @@ class ResponsesStream:
 
 
 RESPONSES = Responses()
+
+
+def _refuse_failure(response: Any) -> None:
+    error = field(response, "error")
+    if error:
+        code, message = field(error, "code"), field(error, "message")
+        raise ModelFailed(f"the service failed: {code}: {message}")
+    status = field(response, "status")
+    if field(response, "output") is None or status in FAILURES:
+        raise ModelFailed(f"the service returned no answer: status {status}: {response!r:.500}")
+
+
+def _item(value: Any) -> Json:
+    item = plain(value)
+    if item["type"] == "function_call":
+        return {**item, "call_id": call_id(item.get("call_id"))}
+    return item
 
 
 def _parts(items: Sequence[Json], where: str, kind: str, what: str) -> Iterator[str]:

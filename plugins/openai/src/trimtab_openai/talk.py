@@ -14,6 +14,9 @@ from trimtab_openai.settings import Settings
 from trimtab_openai.steps import Steps
 from trimtab_openai.structured import OutputForm
 
+WHOLE = frozenset({None, "completed", "stop"})
+"""What a service says of an answer that it did not cut."""
+
 
 @attrs.frozen
 class Ending:
@@ -85,13 +88,16 @@ class Talk:
         fields = self._settings.wire.request(messages, (), None)
         return {**fields, **self._fields, **self._time_left()}
 
-    def _time_left(self) -> Json:
-        """A request may take no longer than the deadline leaves."""
+    def seconds_left(self) -> float | None:
+        """Return how long a request may take, None where there is no deadline."""
         deadline = self.steps.run.deadline
-        if deadline is None:
-            return {}
-        left = max(deadline.remaining().total_seconds(), 0.001)
-        return {} if self._patience is not None and self._patience <= left else {"timeout": left}
+        return None if deadline is None else max(deadline.remaining().total_seconds(), 0.001)
+
+    def _time_left(self) -> Json:
+        """The client waits no longer than the deadline leaves, each time that it tries."""
+        left = self.seconds_left()
+        patient = left is not None and (self._patience is None or left < self._patience)
+        return {"timeout": left} if patient else {}
 
     def heard(self, reply: Reply) -> None:
         """Take the model's answer."""
@@ -102,6 +108,16 @@ class Talk:
         """Take the answers to its calls: ids and contents, in the order of the calls."""
         wire = self._settings.wire
         self.messages += [wire.tool_message(id_, content) for id_, content in answers]
+
+    def check_time(self) -> None:
+        """Give up a streamed answer that outlasts the deadline.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+        """
+        deadline = self.steps.run.deadline
+        if deadline is not None and deadline.expired:
+            raise TimeoutError("the answer was not complete")
 
     def failed(self, error: Exception) -> None:
         """Record that the service failed.
@@ -139,7 +155,8 @@ class Talk:
         try:
             return self._form.parse(reply.text)
         except PromptEvaluationError as error:
-            raise LoopStopped(str(error), self.messages) from error
+            why = "" if reply.stop_reason in WHOLE else f" (the service: {reply.stop_reason})"
+            raise LoopStopped(f"{error}{why}", self.messages) from error
 
 
 def request_fields(
