@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -25,6 +26,7 @@ CASES = (
     {"id": "lease", "concerns": "LeaseExtender", "calls": []},
 )
 REPEATS = ("--enable", "repeats")
+ABOUT = ("--provider", "repeats")
 
 
 @pytest.fixture
@@ -71,7 +73,9 @@ def test_a_gate_fails_where_a_rate_is_below_it(run, path, gate, status):
     assert (found, "below" in said) == (status, bool(status))
 
 
-@pytest.mark.parametrize("gate", ["accuracy=1", "recall=high", "nobody.recall=1"])
+@pytest.mark.parametrize(
+    "gate", ["accuracy=1", "recall=high", "nobody.recall=1", "recall=90", "recall=nan", "recall=-1"]
+)
 def test_a_gate_that_means_nothing_is_refused(run, path, gate):
     assert run("backtest", path, *REPEATS, "--fail-under", gate)[0] == 2
 
@@ -174,7 +178,7 @@ def test_labels_are_scored_by_the_first_nudge(run, runs):
         label("b"),
         label("gone", confidence="borderline"),
     )
-    status, printed, _ = run("backtest", path, *REPEATS, "--provider", "repeats", "--json")
+    status, printed, _ = run("backtest", path, *REPEATS, *ABOUT, "--json")
     document = json.loads(printed)
 
     assert (status, document["kind"], document["scores"][0]["delay"]) == (0, "labels", -2)
@@ -182,14 +186,14 @@ def test_labels_are_scored_by_the_first_nudge(run, runs):
 
 
 def test_a_labelled_run_that_is_not_there_is_named(run, runs):
-    status, _, said = run("backtest", labelled(runs, label("gone")), *REPEATS)
+    status, _, said = run("backtest", labelled(runs, label("gone")), *REPEATS, *ABOUT)
 
     assert (status, "no run 'gone'" in said) == (1, True)
 
 
 def test_a_label_may_name_a_run_by_its_file(run, tmp_path):
     path = labelled(tmp_path, {"path": "claude-code.jsonl", "id": "claude-code", "loop": False})
-    arguments = ("--provider", "repeats", "--runs", DATA, "--json")
+    arguments = (*ABOUT, "--runs", DATA, "--json")
     status, printed, _ = run("backtest", path, *REPEATS, *arguments)
 
     assert (status, json.loads(printed)["runs"][0]["verdict"]) == (0, "quiet")
@@ -200,14 +204,111 @@ def test_a_label_may_name_a_run_by_its_file(run, tmp_path):
     [
         '{"path": "p", "id": 1, "loop": true}',
         '{"path": "p", "loop": true, "id": "x", "evident_at": "y"}',
+        '{"path": "p", "loop": true, "id": "x", "evident_at": -1}',
+        '{"path": "first", "loop": true, "id": "first"}',
+        '["path", "loop"]',
+        "not JSON",
+        "\udcff{}",
     ],
 )
 def test_a_wrong_label_is_refused_by_its_line(run, tmp_path, row):
-    path = tmp_path / "labels.jsonl"
-    path.write_text(row + "\n")
-    status, _, said = run("backtest", path, *REPEATS)
+    path = labelled(tmp_path, label("first", path="first"))
+    path.write_text(path.read_text() + row + "\n", errors="surrogateescape")
+    status, _, said = run("backtest", path, *REPEATS, *ABOUT)
 
-    assert (status, f"{path}:1: " in said) == (2, True)
+    assert (status, f"{path}:2: " in said) == (2, True)
+
+
+def test_labels_may_be_packed(run, runs):
+    path = labelled(runs, label("b"))
+    packed = runs / "labels.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    status, printed, _ = run("backtest", packed, *REPEATS, *ABOUT, "--json")
+
+    assert (status, [row["id"] for row in json.loads(printed)["runs"]]) == (0, ["b"])
+
+
+def test_labels_about_someone_who_is_not_asked_are_not_scored_as_missed(run, runs):
+    status, _, said = run("backtest", labelled(runs, label("b")), *REPEATS, "--provider", "repeat")
+
+    assert (status, "Did you mean 'repeats'" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--jobs", "-1"),
+        ("--jobs", "0"),
+        ("--shard", "0/2"),
+        ("--shard", "3/2"),
+        ("--shard", "a/b"),
+        ("--compare", "a", "b", "--fail-under", "recall=1"),
+        ("--compare", "a", "b", "--sweep", "repeats.times=1,2"),
+        ("--sweep", "repeats.times=1,2", "--fail-under", "recall=1"),
+    ],
+)
+def test_nothing_that_was_asked_for_is_passed_over(run, path, capsys, arguments):
+    with pytest.raises(SystemExit, match="2"):
+        run("backtest", path, *arguments)
+
+    assert arguments[0] in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_comparison_takes_no_option(run, path):
+    arguments = ("--compare", "a.toml", "b.toml", "--set", "repeats.times=2")
+
+    assert run("backtest", path, *arguments)[0] == 2
+
+
+def test_a_comparison_tells_of_runs_that_only_one_is_scored_on(run, path, tmp_path):
+    for name in ("repeats", "points"):
+        (tmp_path / f"{name}.toml").write_text(f'[prompts."a/b"]\nguidance = ["{name}"]\n')
+    files = (tmp_path / "repeats.toml", tmp_path / "points.toml")
+    _, printed, _ = run("backtest", path, "--compare", *files)
+
+    assert "3 runs are scored in one of the two only" in printed
+
+
+ROW = {"id": "a", "path": "p", "about": "x", "expected": True, "verdict": "hit"}
+DOCUMENT = {
+    **{"format": 1, "kind": "cases", "shards": [[0, 1]]},
+    **{"providers": [], "unscored": 0, "runs": [ROW]},
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"shards": []},
+        {"shards": [[0]]},
+        {"shards": 5},
+        {"unscored": "x"},
+        {"runs": [{}]},
+        {"runs": [{**ROW, "due": "x"}]},
+        {"runs": [{**ROW, "verdict": "good"}]},
+        {"runs": None},
+    ],
+)
+def test_a_part_of_a_wrong_shape_is_refused_by_name(run, tmp_path, change):
+    path = tmp_path / "part.json"
+    path.write_text(json.dumps({**DOCUMENT, **change}))
+    status, printed, said = run("backtest", "merge", path)
+
+    assert (status, printed, said.startswith("trimtab: ")) == (2, "", True)
+
+
+def test_a_part_of_a_newer_version_may_hold_more(run, tmp_path):
+    path = tmp_path / "part.json"
+    path.write_text(json.dumps({**DOCUMENT, "runs": [{**ROW, "mood": "good"}], "new": 1}))
+
+    assert run("backtest", "merge", path)[0] == 0
+
+
+def test_a_merge_of_nothing_is_refused(run):
+    status, _, said = run("backtest", "merge")
+
+    assert (status, "name the files" in said) == (2, True)
 
 
 def test_cases_that_are_not_there_are_an_error(run, tmp_path):

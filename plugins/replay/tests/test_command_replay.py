@@ -190,6 +190,18 @@ def test_any_number_of_jobs_prints_the_same(run, write_cases, tmp_path):
     assert alone == several
 
 
+def test_a_limit_may_be_any_number(run, write_cases):
+    arguments = ("--enable", "repeats", "--json", "--limit", 10**30)
+
+    assert len(lines(run("replay", write_cases(LOOP), *arguments)[1])) == 1
+
+
+def test_the_summary_counts_runs_not_notes(run, write_cases):
+    _, printed, _ = run("replay", write_cases(LOOP, {**LOOP, "id": "x"}), "--enable", "broken")
+
+    assert "fault in 2 runs: broken" in printed
+
+
 def test_a_limit_ends_the_reading(run, write_cases):
     _, printed, _ = run(
         *("replay", write_cases(LOOP, QUIET), "--enable", "repeats", "--json", "--limit", 1)

@@ -111,3 +111,22 @@ def test_any_text_can_be_embedded_and_read_back(text):
 def test_nothing_invisible_is_left(text):
     assert all(c.isprintable() or c in "\n\t" or ord(c) > 0x7F for c in visible(text))
     assert not set("\u202e\u2066\u200b\x1b") & set(visible(text))
+
+
+def test_a_title_of_any_bytes_is_shown(run, write_cases, tmp_path):
+    path, target = write_cases(LOOP), tmp_path / "r.html"
+    title = "a\udcff</title><script>"
+    status, _, _ = run("report", path, "--enable", "repeats", "-o", target, "--title", title)
+
+    assert status == 0
+    assert "<title>a\\udcff&lt;/title&gt;&lt;script&gt;</title>" in target.read_text()
+
+
+@pytest.mark.parametrize("target", ["none/r.html", "."])
+def test_a_place_where_nothing_can_be_written_is_told_before_the_work(
+    run, write_cases, tmp_path, target
+):
+    arguments = ("--enable", "repeats", "-o", tmp_path / target)
+    status, _, said = run("report", write_cases(LOOP), *arguments)
+
+    assert (status, "name a file in a folder that is there" in said) == (2, True)

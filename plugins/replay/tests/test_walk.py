@@ -287,3 +287,37 @@ def test_labels_and_lists_beside_transcripts_are_other_files(tmp_path):
     written(tmp_path, json.dumps({"a.traj": 0, "b.traj": None}).encode(), "outcomes.json")
     corpus, _ = read(tmp_path)
     assert (corpus.files, corpus.other_files) == (0, 2)
+
+
+@pytest.mark.parametrize("name", sorted(all_readers()))
+@pytest.mark.parametrize("fixture", sorted(each.name for each in DATA.iterdir()))
+def test_a_forced_reader_reads_something_or_says_what_it_does_not_know(name, fixture):
+    corpus = Corpus(READERS, forced=chosen(READERS, name))
+    happened = [e for each in corpus.recordings([DATA / fixture]) for e in each.entries]
+
+    assert happened or corpus.skipped
+
+
+def test_a_file_that_a_forced_reader_knows_nothing_of_is_named(tmp_path):
+    path = written(tmp_path, b'{"type": "x"}\n' * 2)
+    corpus = Corpus(READERS, forced=chosen(READERS, "pi"))
+    assert [list(each.entries) for each in corpus.recordings([path])] == [[]]
+    assert [each.what for each in corpus.skipped] == ["reader pi finds nothing in it that it knows"]
+
+
+def test_a_document_that_is_another_s_is_named_by_its_line(tmp_path):
+    chat = {"messages": [{"role": "user", "content": "go"}]}
+    rows = [chat, {"type": "x"}, chat]
+    path = written(tmp_path, "\n".join(map(json.dumps, rows)).encode())
+    corpus = Corpus(READERS)
+    assert [each.id for each in corpus.recordings([path])] == ["run:1", "run:3"]
+    assert [(each.line, each.what) for each in corpus.skipped] == [
+        (2, "a document without messages")
+    ]
+
+
+@pytest.mark.parametrize("data", [b"\x1f\x8bno gzip", gzip.compress(CLAUDE)[:12]])
+def test_a_packed_file_of_which_nothing_can_be_had_is_named_in_a_folder(tmp_path, data):
+    written(tmp_path, data, "run.jsonl.gz")
+    corpus, _ = read(tmp_path)
+    assert [each.what.partition(":")[0] for each in corpus.skipped] == ["damaged or cut off"]

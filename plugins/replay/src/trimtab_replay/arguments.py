@@ -35,11 +35,16 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     group.add_argument("--reader", metavar="NAME", default="", help="read every file with this")
     group.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="limit of each run")
-    group.add_argument("--jobs", metavar="N", type=_count, default=1, help="processes")
+    add_jobs(group)
     group.add_argument("--limit", metavar="N", type=_count, help="recordings at most")
     group.add_argument(
         "--since", metavar="TIME", type=_moment, help="only what began then or later, e.g. 7d"
     )
+
+
+def add_jobs(group: argparse._ActionsContainer) -> None:
+    """Add the argument that says in how many processes."""
+    group.add_argument("--jobs", metavar="N", type=_count, default=1, help="processes")
 
 
 def selection_of(options: argparse.Namespace, *, default_all: bool = False) -> Selection:

@@ -66,19 +66,17 @@ class Chat:
     stop: Stop | None = STOP
     calls: Callable[[Message], Iterable[Requested]] = requested
 
-    def entries(self, messages: Any, end: tuple[Item, ...] = ()) -> Iterator[Entry]:
-        """Yield what happened in `messages`, an array, and then `end`."""
+    def entries(self, messages: list[Any], end: tuple[Item, ...] = ()) -> Iterator[Entry]:
+        """Yield what happened in `messages`, and then `end`."""
         assembler = Assembler()
-        if not isinstance(messages, list):
-            self.skip("no list of messages")
-            messages = []
-        for message in messages:
-            self.feed(assembler, message)
+        for number, message in enumerate(messages):
+            if not self.feed(assembler, message):
+                self.skip(f"message {number} has no known role")
             yield from assembler.take()
         yield from assembler.finish(end)
 
-    def feed(self, assembler: Assembler, message: Any) -> None:
-        """Give one message to `assembler`."""
+    def feed(self, assembler: Assembler, message: Any) -> bool:
+        """Give one message to `assembler`; return False where its role is unknown."""
         role = named(as_dict(message).get("role"))
         if role == "assistant":
             self._respond(assembler, message)
@@ -87,8 +85,9 @@ class Chat:
         elif role == "user":
             text = said(message.get("content"))
             assembler.user(text, as_time(message.get("timestamp")))
-        elif role not in {"system", "developer"}:
-            self.skip(f"message of role {role[:40]!r}")
+        else:
+            return role in {"system", "developer"}
+        return True
 
     def _respond(self, assembler: Assembler, message: Message) -> None:
         assembler.respond(

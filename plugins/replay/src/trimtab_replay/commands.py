@@ -86,6 +86,6 @@ def show_summary(summary: Summary, screen: Screen) -> None:
     spoken = f"someone spoke in {summary.touched:,} of {summary.runs:,} recorded runs"
     screen.say(f"{spoken}, {summary.calls:,} calls in all")
     screen.table(tuple(summary.rows()))
-    skipped = [(key, count) for key, count in summary.notes.items() if key[0] != "suppressed"]
-    for (what, provider, reason), count in sorted(skipped):
-        screen.say(f"{what} in {count:,} runs: {plain(provider, 60)}: {plain(reason, 300)}")
+    for (what, provider, reason), count in sorted(summary.notes.items()):
+        runs = f"{count:,} run{'' if count == 1 else 's'}"
+        screen.say(f"{what} in {runs}: {plain(provider, 60)}: {plain(reason, 300)}")

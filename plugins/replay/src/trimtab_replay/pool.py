@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import PurePath
@@ -13,9 +15,11 @@ from typing import Any
 
 import attrs
 
+from trimtab.errors import TrimtabError
+from trimtab.plugins.names import describe
 from trimtab_replay.driver import replay
 from trimtab_replay.installed import installed_readers
-from trimtab_replay.recording import Recording, Skipped
+from trimtab_replay.recording import Recording, ReplayError, Skipped
 from trimtab_replay.results import Replayed
 from trimtab_replay.selection import Prompts, Selection
 from trimtab_replay.walk import Corpus, Found, chosen, find
@@ -121,7 +125,7 @@ def replay_all(
         if jobs == 1
         else _there(files, job, account, after_file, jobs)
     )
-    for replayed in islice(runs, limit):
+    for replayed in islice(runs, None if limit is None else min(limit, sys.maxsize)):
         account.count(replayed)
         yield replayed
 
@@ -157,6 +161,8 @@ def _there(
             yield from replayed
             account.add(part)
             after_file(number, len(files))
+    except BrokenProcessPool as error:
+        raise ReplayError("a process died, for want of memory perhaps: ask for fewer") from error
     finally:
         executor.shutdown(cancel_futures=True)
 
@@ -208,7 +214,21 @@ def _of_file(corpus: Corpus, found: Found, job: Job, part: Account) -> Iterator[
         if wanted is None:
             part.left_out += 1
             continue
-        yield replay(wanted, prompts, deadline=job.deadline, keep_steps=job.keep_steps)
+        replayed = _contained(wanted, prompts, job, corpus)
+        if replayed is not None:
+            yield replayed
+
+
+def _contained(recording: Recording, prompts: Prompts, job: Job, corpus: Corpus) -> Replayed | None:
+    """Replay one recording; what its reader made up is not to end the work on all the others."""
+    try:
+        return replay(recording, prompts, deadline=job.deadline, keep_steps=job.keep_steps)
+    except TrimtabError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a reader is a plugin: its faults stay its own
+        what = f"run {recording.id!r} can't be replayed: {describe(error)}"
+        corpus.skipped.append(Skipped(recording.path, None, what))
+        return None
 
 
 def _if_recent(recording: Recording, since: datetime | None) -> Recording | None:

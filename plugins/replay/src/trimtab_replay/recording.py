@@ -137,9 +137,9 @@ class Recording:
             what they tell of model and result.
     """
 
-    id: str
-    path: str
-    reader: str
+    id: str = attrs.field(validator=attrs.validators.instance_of(str))
+    path: str = attrs.field(validator=attrs.validators.instance_of(str))
+    reader: str = attrs.field(validator=attrs.validators.instance_of(str))
     entries: Iterable[Entry]
     agent_id: str | None = None
     profile: str = ""

@@ -77,17 +77,26 @@ class Source:
         """The file's name without ``.gz`` and without its last suffix."""
         return PurePath(self.file.name.removesuffix(".gz")).stem
 
-    @cached_property
+    @property
     def head(self) -> bytes:
         """The first 64 KiB, unpacked; what there is of them where the file is damaged."""
+        return self._beginning[0]
+
+    @property
+    def damage(self) -> str | None:
+        """What keeps the first 64 KiB from being read; None where they are whole."""
+        return self._beginning[1]
+
+    @cached_property
+    def _beginning(self) -> tuple[bytes, str | None]:
         head = bytearray()
         try:
             with self.open() as stream:
                 while data := stream.read1(HEAD - len(head)):
                     head += data
-        except _DAMAGE:
-            pass
-        return bytes(head)
+        except _DAMAGE as error:
+            return bytes(head), f"damaged or cut off: {error}"
+        return bytes(head), None
 
     @cached_property
     def first_rows(self) -> tuple[dict[str, Any], ...]:
@@ -133,6 +142,20 @@ class Source:
             yield from self.rows()
         elif self.document is not None:
             yield Row(1, self.document)
+
+    def documents_with(self, what: str, is_one: Callable[[Any], bool]) -> Iterator[Row]:
+        """Yield every document that is one of the reader's; the others are reported.
+
+        Args:
+            what: what a document must hold to be one, in words.
+            is_one: tells it of a document's value.
+        """
+        for row in self.documents():
+            if is_one(row.value):
+                yield row
+            else:
+                line = row.line if len(self.first_rows) > 1 else None
+                self.skip(f"a document without {what}", line)
 
     def skip(self, what: str, line: int | None = None) -> None:
         """Report a part that is not read; after the first 20 of a file only their number."""

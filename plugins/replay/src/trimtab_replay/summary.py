@@ -43,6 +43,10 @@ class Summary:
 
     Args:
         names: providers that were asked; those that never spoke are listed too.
+
+    Attributes:
+        notes: in how many runs something was noted, by what, whose and why; not what was
+            suppressed.
     """
 
     names: Iterable[str] = ()
@@ -69,7 +73,7 @@ class Summary:
             if decision.provider not in seen:
                 seen.add(decision.provider)
                 provider.first_calls.append(decision.call)
-        self.notes.update(_key(note) for note in replayed.notes)
+        self.notes.update({_key(note) for note in replayed.notes if note.what != "suppressed"})
 
     def _of(self, name: str) -> ProviderSummary:
         return self._providers.setdefault(name, ProviderSummary(name))

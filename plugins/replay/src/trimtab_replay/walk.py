@@ -9,8 +9,12 @@ from pathlib import Path
 
 import attrs
 
+from trimtab.plugins.names import describe
 from trimtab_replay.recording import Entry, Recording, ReplayError, Skipped, TranscriptReader
 from trimtab_replay.source import Source
+
+READER_FAULTS = (Exception, SystemExit)
+"""What a reader may raise: it is a plugin, so its faults stay its own."""
 
 
 @attrs.frozen
@@ -127,12 +131,15 @@ class Corpus:
         self.skipped.append(Skipped(found.path, None, what))
 
     def _pass_over(self, found: Found, source: Source) -> None:
-        if not found.named or source.has_skipped:
+        if source.damage:
+            source.skip(source.damage)
+        elif not found.named or source.has_skipped:
             self.other_files += not source.has_skipped
-            return
-        names = ", ".join(sorted(reader.name for reader in self.readers))
-        what = f"no reader knows this format; force one with --reader: {names}"
-        source.skip(what if found.file.stat().st_size else "it is empty")
+        elif not source.head:
+            source.skip("it is empty")
+        else:
+            names = ", ".join(sorted(reader.name for reader in self.readers))
+            source.skip(f"no reader knows this format; force one with --reader: {names}")
 
     def _sniffed(self, source: Source) -> TranscriptReader | None:
         scores = [(self._score(reader, source), reader) for reader in self.readers]
@@ -142,27 +149,36 @@ class Corpus:
     def _score(self, reader: TranscriptReader, source: Source) -> float:
         try:
             return float(reader.sniff(source))
-        except Exception as error:  # noqa: BLE001 - a reader is a plugin: its faults stay its own
-            source.skip(f"reader {reader.name} failed to look at it: {_told(error)}")
+        except READER_FAULTS as error:
+            source.skip(f"reader {reader.name} failed to look at it: {describe(error)}")
             return 0.0
 
     def _read(self, source: Source, reader: TranscriptReader) -> Iterator[Recording]:
+        guard = _Guard(source)
         try:
             for recording in reader.read(source):
-                entries = _guarded(recording.entries, source)
+                entries = guard.over(recording.entries)
                 yield attrs.evolve(recording, entries=entries)
                 for _ in entries:
                     pass
-        except Exception as error:  # noqa: BLE001 - as above
-            source.skip(f"reader {reader.name} failed: {_told(error)}")
+        except READER_FAULTS as error:
+            source.skip(f"reader {reader.name} failed: {describe(error)}")
+        if self.forced and not guard.entries and not source.has_skipped:
+            what = f"reader {reader.name} finds nothing in it that it knows"
+            source.skip(source.damage or (what if source.head else "it is empty"))
 
 
-def _guarded(entries: Iterable[Entry], source: Source) -> Iterator[Entry]:
-    try:
-        yield from entries
-    except Exception as error:  # noqa: BLE001 - as above
-        source.skip(f"read up to here, then: {_told(error)}")
+@attrs.define
+class _Guard:
+    """Hands on and counts what a reader yields, and keeps its faults from spreading."""
 
+    source: Source
+    entries: int = 0
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error)[:200]}"
+    def over(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        try:
+            for entry in entries:
+                self.entries += 1
+                yield entry
+        except READER_FAULTS as error:
+            self.source.skip(f"read up to here, then: {describe(error)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import cattrs
 
 from trimtab_replay.backtest.scores import RATES, Rate, Scores, score_all
 from trimtab_replay.backtest.scoring import Outcome, selection_facts
@@ -15,6 +16,7 @@ from trimtab_replay.backtest.verdicts import Judged, Verdict
 from trimtab_replay.recording import ReplayError
 
 FORMAT = 1
+_CONVERTER = cattrs.Converter(detailed_validation=False)
 
 
 class PartError(ReplayError):
@@ -98,10 +100,8 @@ def read_part(path: str) -> Part:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         if data["format"] != FORMAT:
             raise PartError(f"{path} is of format {data['format']!r}; this version reads {FORMAT}")
-        rows = (Judged(**{**row, "verdict": Verdict(row["verdict"])}) for row in data["runs"])
-        shards = tuple((int(place), int(of)) for place, of in data["shards"])
-        return Part(data["kind"], data["providers"], tuple(rows), data["unscored"], shards)
-    except (OSError, ValueError, TypeError, LookupError) as error:
+        return _CONVERTER.structure({**data, "judged": data["runs"]}, Part)
+    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise PartError(f"{path} is no result of `trimtab backtest --json`: {error}") from error
 
 
@@ -114,13 +114,14 @@ def merged(parts: Mapping[str, Part]) -> Part:
     Raises:
         PartError: they are of different exams, or a shard is missing or there twice.
     """
+    if not parts:
+        raise PartError("name the files that hold the results of the shards")
     (first_name, first), *others = parts.items()
     for name, part in others:
         if (part.kind, part.providers) != (first.kind, first.providers):
             raise PartError(f"{name} and {first_name} are not results of the same providers")
     shards = sorted(shard for part in parts.values() for shard in part.shards)
-    of = shards[0][1]
-    if shards != [(place, of) for place in range(of)]:
+    if shards != [(place, len(shards)) for place in range(len(shards))] or not shards:
         held = ", ".join(f"{place + 1}/{n}" for place, n in shards)
         raise PartError(f"each shard is needed once; these hold {held}")
     rows = sorted(

@@ -26,7 +26,7 @@ class Gate:
     """
 
     rate: str
-    limit: float
+    limit: float = attrs.field(validator=[attrs.validators.ge(0.0), attrs.validators.le(1.0)])
     about: str = ""
 
     @classmethod
@@ -43,7 +43,7 @@ class Gate:
         try:
             return cls(rate, float(limit), about)
         except ValueError as error:
-            raise GateError(f"{text!r} is not of the form {rate}=0.9") from error
+            raise GateError(f"{text!r} is not of the form {rate}=0.9, from 0 to 1") from error
 
     def check(self, scores: Sequence[Scores]) -> str:
         """Return what is wrong, empty where the gate is passed.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from trimtab_replay.backtest.verdicts import Label
-from trimtab_replay.recording import ReplayError
+from trimtab_replay.recording import ReplayError, Skipped
+from trimtab_replay.source import Source
 
 BORDERLINE = "borderline"
-_SNIFFED = 5
 
 
 class LabelError(ReplayError):
@@ -21,46 +19,46 @@ class LabelError(ReplayError):
 
 def holds_labels(path: str) -> bool:
     """Tell whether a file holds labels, by its first lines."""
-    try:
-        rows = [row for _, row in islice(_rows(Path(path)), _SNIFFED)]
-    except (LabelError, OSError, UnicodeDecodeError):
-        return False
-    return bool(rows) and all("loop" in row and "path" in row for row in rows)
+    return any("loop" in row and "path" in row for row in _source(path).first_rows)
 
 
 def read_labels(path: str) -> tuple[Label, ...]:
     """Read the labels that count: borderline ones are left out.
 
     Raises:
-        LabelError: a line is no label.
+        LabelError: a line is no label, or a run is labelled twice.
     """
-    found = (_label(row, f"{path}:{line}") for line, row in _rows(Path(path)))
-    return tuple(label for label in found if label.confidence != BORDERLINE)
+    found: dict[tuple[str, str], Label] = {}
+    for where, value in _rows(path):
+        label = _label(value, where)
+        if (label.path, label.id) in found:
+            raise LabelError(f"{where}: run {label.id!r} of {label.path} is labelled twice")
+        found[label.path, label.id] = label
+    return tuple(label for label in found.values() if label.confidence != BORDERLINE)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with path.open(encoding="utf-8") as stream:
-        for line, text in enumerate(stream, 1):
-            if text.strip():
-                yield line, _row(text, f"{path}:{line}")
+def _source(path: str) -> Source:
+    return Source(Path(path), path, _refuse)
 
 
-def _row(text: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise LabelError(f"{where}: not JSON: {error}") from error
-    if not isinstance(row, dict):
-        raise LabelError(f"{where}: a label is an object with path, id, loop and evident_at")
-    return row
+def _refuse(skipped: Skipped) -> None:
+    raise LabelError(f"{skipped.path}:{skipped.line}: {skipped.what}")
+
+
+def _rows(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for row in _source(path).rows():
+        where = f"{path}:{row.line}"
+        if not isinstance(row.value, dict):
+            raise LabelError(f"{where}: a label is an object with path, id, loop and evident_at")
+        yield where, row.value
 
 
 def _label(row: dict[str, Any], where: str) -> Label:
     path, identity, loop, evident = (row.get(k) for k in ("path", "id", "loop", "evident_at"))
     if not (isinstance(path, str) and isinstance(identity, str) and isinstance(loop, bool)):
         raise LabelError(f"{where}: a label needs path and id (text) and loop (true or false)")
-    if evident is not None and (not isinstance(evident, int) or isinstance(evident, bool)):
-        raise LabelError(f"{where}: evident_at is the index of a call, or null")
+    if evident is not None and (type(evident) is not int or evident < 0):
+        raise LabelError(f"{where}: evident_at is the index of a call, from 0, or null")
     return Label(
         path=path,
         id=identity,

@@ -8,13 +8,14 @@ from typing import Any
 
 import attrs
 
+from trimtab.plugins.advice import did_you_mean, listed
 from trimtab_replay.backtest.labels import holds_labels, read_labels
 from trimtab_replay.backtest.scores import TOGETHER
 from trimtab_replay.backtest.verdicts import Judged, Label, judge_case, judge_label
 from trimtab_replay.pool import Account, Job, names_of, replay_all
 from trimtab_replay.recording import ReplayError, Skipped
 from trimtab_replay.results import Replayed
-from trimtab_replay.selection import Selection, provider_names
+from trimtab_replay.selection import Selection, SelectionError, provider_names
 
 CASES, LABELS = "cases", "labels"
 
@@ -115,12 +116,19 @@ def _speakers(about: str) -> frozenset[str]:
 def _labels(
     exam: Exam, selection: Selection, account: Account, replays: Replays
 ) -> Iterator[Judged]:
+    if exam.provider not in selection.names:
+        raise SelectionError(
+            f"the labels are about {exam.provider!r}, which is not selected: name another with "
+            f"--provider.{did_you_mean(exam.provider, selection.names)} "
+            f"Selected: {listed(selection.names)}."
+        )
     place, of = exam.shard
     for path in exam.paths:
         labels = read_labels(path)
         root = Path(exam.runs) if exam.runs else Path(path).parent
         files = sorted({label.path for label in labels})[place::of]
-        wanted = {(str(root / one.path), one.id): one for one in labels if one.path in files}
+        here = frozenset(files)
+        wanted = {(str(root / one.path), one.id): one for one in labels if one.path in here}
         job = Job(selection=selection, only=frozenset(identity for _, identity in wanted))
         for replayed in replays([str(root / file) for file in files], job):
             for name in names_of(replayed):

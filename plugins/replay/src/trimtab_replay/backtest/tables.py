@@ -60,6 +60,9 @@ def show_comparison(parts: Sequence[tuple[str, Part]], screen: Screen) -> None:
         show_scores(part.scores, screen)
         screen.say()
     changed = list(changes(parts[0][1], parts[1][1]))
+    (_, one), (_, other) = parts
+    if alone := len({_key(row) for row in one.judged} ^ {_key(row) for row in other.judged}):
+        screen.say(f"{alone} runs are scored in one of the two only")
     screen.say(f"{len(changed)} runs changed" + (":" if changed else ""))
     for before, after in changed:
         better = after.verdict.right and not before.verdict.right
@@ -75,11 +78,15 @@ def show_comparison(parts: Sequence[tuple[str, Part]], screen: Screen) -> None:
 
 def changes(before: Part, after: Part) -> Iterator[tuple[Judged, Judged]]:
     """Yield the runs that came out otherwise, or whose first nudge moved."""
-    known = {(row.path, row.id, row.about): row for row in before.judged}
+    known = {_key(row): row for row in before.judged}
     for row in after.judged:
-        old = known.get((row.path, row.id, row.about))
+        old = known.get(_key(row))
         if old is not None and (old.verdict, old.first) != (row.verdict, row.first):
             yield old, row
+
+
+def _key(row: Judged) -> tuple[str, str, str]:
+    return row.path, row.id, row.about
 
 
 def show_sweep(name: str, tried: Sequence[tuple[Any, Part]], screen: Screen) -> None:

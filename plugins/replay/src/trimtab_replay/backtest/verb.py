@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from trimtab_replay.arguments import add_selection, selection_of
+from trimtab_replay.arguments import add_jobs, add_selection, selection_of
 from trimtab_replay.backtest.document import Part, as_document, merged, read_part, scores_json
 from trimtab_replay.backtest.gate import Gate, failures
 from trimtab_replay.backtest.scoring import Exam, sit
@@ -35,18 +35,18 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--provider", metavar="NAME", default="doom-loop", help="whom the labels are about"
     )
-    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="processes")
+    add_jobs(parser)
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.set_defaults(run=run_backtest)
 
 
 def _add_ways(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("more than one result")
+    parser.add_argument("--shard", metavar="I/N", type=_shard, default=(0, 1), help="one part of n")
+    group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--compare", metavar=("A", "B"), nargs=2, help="two configurations, side by side"
     )
     group.add_argument("--sweep", metavar="NAME.OPTION=2..5", help="try values of one option")
-    group.add_argument("--shard", metavar="I/N", type=_shard, default=(0, 1), help="one part of n")
     group.add_argument(
         "--fail-under",
         metavar="RATE=LIMIT",
@@ -58,8 +58,8 @@ def _add_ways(parser: argparse.ArgumentParser) -> None:
 
 def _shard(text: str) -> tuple[int, int]:
     place, _, of = text.partition("/")
-    if not 1 <= int(place) <= int(of):
-        raise argparse.ArgumentTypeError(f"{text} is not of the form 1/4")
+    if not (place.isdecimal() and of.isdecimal() and 1 <= int(place) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part such as 1/4")
     return int(place) - 1, int(of)
 
 
@@ -112,9 +112,9 @@ def _finish(part: Part, gates: Sequence[Gate], account: Account, *, as_json: boo
 
 
 def _compare(options: argparse.Namespace, taken: Taker, account: Account) -> int:
-    if options.enable or options.all or options.config:
+    if options.enable or options.all or options.config or options.options:
         raise SelectionError(
-            "--compare names the configurations; leave out --enable, --all, --config"
+            "--compare names the configurations; leave out --enable, --all, --config, --set"
         )
     parts = [(path, taken(configured(path, options.prompt or ""))) for path in options.compare]
     if options.json:

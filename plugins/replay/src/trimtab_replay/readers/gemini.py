@@ -34,11 +34,11 @@ class Gemini:
 
     def sniff(self, source: Source) -> float:
         """Look for contents with parts, or for a chat of the CLI."""
-        return float(_is_chat(source.sample) or bool(_contents(source.sample)))
+        return float(_is_ours(source.sample))
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a document."""
-        for row in source.documents():
+        for row in source.documents_with("messages or contents", _is_ours):
             head = as_dict(row.value)
             if _is_chat(row.value):
                 entries = _chat_entries(as_list(head.get("messages")), source)
@@ -53,6 +53,10 @@ class Gemini:
                 profile="gemini-cli",
                 parallel_calls=True,
             )
+
+
+def _is_ours(value: Any) -> bool:
+    return _is_chat(value) or bool(_contents(value))
 
 
 def _is_chat(value: Any) -> bool:

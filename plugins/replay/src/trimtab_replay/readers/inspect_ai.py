@@ -19,7 +19,6 @@ from trimtab_replay.values import (
     arguments,
     as_dict,
     as_float,
-    as_list,
     as_text,
     as_time,
     dicts,
@@ -68,8 +67,12 @@ class Inspect:
 
 
 def _logged(source: Source) -> Iterator[Any]:
-    for row in source.documents():
-        yield from as_list(as_dict(row.value).get("samples"))
+    for row in source.documents_with("samples", _has_samples):
+        yield from row.value["samples"]
+
+
+def _has_samples(document: Any) -> bool:
+    return isinstance(as_dict(document).get("samples"), list)
 
 
 def _archived(source: Source) -> Iterator[Any]:

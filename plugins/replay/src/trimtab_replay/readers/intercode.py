@@ -24,8 +24,8 @@ class InterCode:
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a task; its id is the task's key."""
-        for row in source.documents():
-            for key, episode in as_dict(row.value).items():
+        for row in source.documents_with("tasks", lambda value: isinstance(value, dict)):
+            for key, episode in row.value.items():
                 if _is_episode(episode):
                     yield self._recording(source, key, episode)
                 else:

@@ -42,14 +42,14 @@ class LangChain:
         rows = source.first_rows
         if len(rows) > 1 and any(_is_message(row) for row in rows):
             return 0.6
-        return 0.6 * any(map(_is_message, _messages(source.sample)[:5]))
+        return 0.6 * any(map(_is_message, as_list(_messages(source.sample))[:5]))
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a document; messages line by line are one recording."""
         if len(source.first_rows) > 1 and any(_is_message(row) for row in source.first_rows):
             yield self._recording(source, source.stem, (row.value for row in source.rows()))
             return
-        for row in source.documents():
+        for row in source.documents_with("messages", _has_messages):
             default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
             name = _thread(as_dict(row.value)) or default
             yield self._recording(source, name, iter(_messages(row.value)))
@@ -70,12 +70,16 @@ def _thread(head: dict[str, Any]) -> str:
     return named(head.get("thread_id")) or named(settings.get("thread_id")) or named(head.get("id"))
 
 
-def _messages(document: Any) -> list[Any]:
+def _messages(document: Any) -> Any:
+    """Return a document's list of messages, or something else where it has none."""
+    if isinstance(document, list):
+        return document
     head = as_dict(document)
-    for messages in (document, head.get("messages"), as_dict(head.get("values")).get("messages")):
-        if isinstance(messages, list):
-            return messages
-    return []
+    return head.get("messages", as_dict(head.get("values")).get("messages"))
+
+
+def _has_messages(document: Any) -> bool:
+    return isinstance(_messages(document), list)
 
 
 def _told(message: Any) -> Told:

@@ -37,34 +37,38 @@ class MiniSweAgent:
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a document."""
-        for row in source.documents():
+        for row in source.documents_with("messages", _has_messages):
             document = as_dict(row.value)
             status = as_text(as_dict(document.get("info")).get("exit_status"))
             yield Recording(
                 id=named(document.get("instance_id")) or source.stem.removesuffix(".traj"),
                 path=source.path,
                 reader=self.name,
-                entries=_entries(document.get("messages"), status, source),
+                entries=_entries(document["messages"], status, source),
                 profile="mini-swe-agent",
                 parallel_calls=False,
                 meta={"exit_status": status},
             )
 
 
+def _has_messages(document: Any) -> bool:
+    return isinstance(as_dict(document).get("messages"), list)
+
+
 def _is_result(message: Any) -> bool:
     return bool(_RETURN_CODE.match(said(as_dict(message).get("content"))))
 
 
-def _entries(messages: Any, status: str, source: Source) -> Iterator[Entry]:
+def _entries(messages: list[Any], status: str, source: Source) -> Iterator[Entry]:
     assembler, chat = Assembler(), Chat(source.skip, _answer, stop=None, calls=_calls)
-    for message in as_list(messages):
+    for number, message in enumerate(messages):
         told = as_dict(message)
         if told.get("role") == "user" and assembler.waits(_COMMAND_ID) and _is_result(told):
             assembler.answer(_COMMAND_ID, _answer(told))
         elif told.get("role") == "exit":
             _submit(assembler, told)
-        else:
-            chat.feed(assembler, _timed(told))
+        elif not chat.feed(assembler, _timed(told)):
+            source.skip(f"message {number} has no known role")
         yield from assembler.take()
     yield from assembler.finish([RunEnd(reason=status)])
 

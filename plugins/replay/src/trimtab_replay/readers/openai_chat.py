@@ -23,32 +23,27 @@ class OpenAIChat:
 
     def sniff(self, source: Source) -> float:
         """Look for messages with OpenAI's roles; a weak sign, as many formats carry them."""
-        rows = source.first_rows
-        if len(rows) > 1:
-            return 0.4 * any(_is_message(row) or _is_chat(row.get("messages")) for row in rows)
-        document = source.document
-        messages = document if isinstance(document, list) else as_dict(document).get("messages")
-        return 0.4 * (_is_chat(messages) or _is_message(document))
+        rows = source.first_rows if len(source.first_rows) > 1 else (source.document,)
+        return 0.4 * any(map(_is_message, (each for row in rows for each in _messages(row)[:5])))
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a document; messages line by line are one recording."""
-        if len(source.first_rows) <= 1:
-            yield self._recording(source, source.document, source.stem)
-        elif any(map(_is_message, source.first_rows)):
+        is_lines = len(source.first_rows) > 1
+        if is_lines and any(map(_is_message, source.first_rows)):
             yield self._streamed(source)
-        else:
-            for row in source.rows():
-                yield self._recording(source, row.value, f"{source.stem}:{row.line}")
+            return
+        for row in source.documents_with("messages", _has_messages):
+            default = f"{source.stem}:{row.line}" if is_lines else source.stem
+            yield self._recording(source, row.value, default)
 
     def _recording(self, source: Source, document: Any, default: str) -> Recording:
         head = as_dict(document)
-        messages = [document] if _is_message(document) else head.get("messages", document)
         parallel = head.get("parallel_tool_calls")
         return Recording(
             id=next(filter(None, (named(head.get(key)) for key in _IDS)), default),
             path=source.path,
             reader=self.name,
-            entries=Chat(source.skip).entries(messages),
+            entries=Chat(source.skip).entries(_messages(document)),
             parallel_calls=parallel if isinstance(parallel, bool) else True,
             tools=offered(head.get("tools")),
         )
@@ -66,7 +61,8 @@ class OpenAIChat:
 def _fed(source: Source, rows: Iterator[Row]) -> Iterator[Entry]:
     assembler, chat = Assembler(), Chat(source.skip)
     for row in rows:
-        chat.feed(assembler, row.value)
+        if not chat.feed(assembler, row.value):
+            source.skip("message without a known role", row.line)
         yield from assembler.take()
     yield from assembler.finish()
 
@@ -78,5 +74,13 @@ def _is_message(value: Any) -> bool:
     return "content" in value and _FOREIGN.isdisjoint(map(as_text, blocks))
 
 
-def _is_chat(value: Any) -> bool:
-    return any(map(_is_message, as_list(value)[:5]))
+def _messages(document: Any) -> list[Any]:
+    if _is_message(document):
+        return [document]
+    return document if isinstance(document, list) else as_list(as_dict(document).get("messages"))
+
+
+def _has_messages(document: Any) -> bool:
+    """Whether there is a list of messages, if an empty one."""
+    listed = as_dict(document).get("messages", document)
+    return _is_message(document) or isinstance(listed, list)

@@ -12,6 +12,8 @@ from trimtab_replay.responses import Responses, is_item, kind_of
 from trimtab_replay.source import Source
 from trimtab_replay.values import as_dict, as_list, named
 
+_LISTS = ("input", "output", "items", "data")
+
 
 class OpenAIResponses:
     """Reads Responses items."""
@@ -31,7 +33,7 @@ class OpenAIResponses:
             items = (row.value for row in source.rows())
             yield self._recording(source, {}, source.stem, _entries(source, items))
             return
-        for row in source.documents():
+        for row in source.documents_with("items", _has_items):
             head = as_dict(row.value)
             default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
             name = named(head.get("id")) or default
@@ -55,13 +57,12 @@ class OpenAIResponses:
 def _items(document: Any) -> list[Any]:
     if isinstance(document, list):
         return document
-    head = as_dict(document)
-    return [
-        *as_list(head.get("input")),
-        *as_list(head.get("output")),
-        *as_list(head.get("items")),
-        *as_list(head.get("data")),
-    ]
+    return [item for key in _LISTS for item in as_list(as_dict(document).get(key))]
+
+
+def _has_items(document: Any) -> bool:
+    lists = map(as_dict(document).get, _LISTS)
+    return isinstance(document, list) or any(isinstance(each, list) for each in lists)
 
 
 def _entries(source: Source, items: Iterator[Any]) -> Iterator[Entry]:

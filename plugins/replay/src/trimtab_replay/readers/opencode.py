@@ -84,7 +84,7 @@ def _sessions(rows: list[Any], source: Source) -> dict[str, dict[str, dict[str, 
     sessions: dict[str, dict[str, dict[str, Any]]] = {}
     for number, row in enumerate(rows):
         part = arguments(as_dict(row).get("data"))
-        if not isinstance(row, dict) or not isinstance(part, dict):
+        if not _is_row(row) or not isinstance(part, dict):
             source.skip(f"row {number} is no part")
             continue
         session = sessions.setdefault(as_text(row.get("session_id")), {})

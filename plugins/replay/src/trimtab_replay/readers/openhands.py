@@ -49,13 +49,11 @@ class OpenHands:
         if len(source.first_rows) > 1 and _is_event(source.first_rows[0]):
             yield self._recording(source, {}, (row.value for row in source.rows()), source.stem)
             return
-        for row in source.documents():
+        for row in source.documents_with("events", _has_events):
             yield self._documented(source, row)
 
     def _documented(self, source: Source, row: Row) -> Recording:
         events = row.value if isinstance(row.value, list) else _history(row.value)
-        if not events:
-            source.skip("no events", row.line)
         default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
         return self._recording(source, as_dict(row.value), iter(events), default)
 
@@ -71,6 +69,12 @@ class OpenHands:
             profile="openhands",
             parallel_calls=True,
         )
+
+
+def _has_events(document: Any) -> bool:
+    head = as_dict(document)
+    lists = (document, head.get("history"), head.get("trajectory"))
+    return any(isinstance(each, list) for each in lists)
 
 
 def _history(document: Any) -> list[Any]:

@@ -24,7 +24,7 @@ class SweAgent:
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a document."""
-        for row in source.documents():
+        for row in source.documents_with("a trajectory", _has_trajectory):
             document = as_dict(row.value)
             info = as_dict(document.get("info"))
             yield Recording(
@@ -38,11 +38,15 @@ class SweAgent:
             )
 
 
+def _has_trajectory(document: Any) -> bool:
+    return isinstance(as_dict(document).get("trajectory"), list)
+
+
 def _entries(document: dict[str, Any], status: str, source: Source) -> Iterator[Entry]:
     assembler = Assembler()
     for text in _task(document.get("history")):
         assembler.user(text)
-    for number, step in enumerate(as_list(document.get("trajectory"))):
+    for number, step in enumerate(document["trajectory"]):
         if isinstance(step, dict):
             _read(assembler, step)
         else:

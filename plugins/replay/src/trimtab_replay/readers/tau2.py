@@ -29,12 +29,13 @@ class Tau2:
 
     def sniff(self, source: Source) -> float:
         """Look for simulations."""
-        return float(any(map(_is_simulation, _simulations(source.sample)[:3])))
+        simulations = as_list(as_dict(source.sample).get("simulations"))
+        return float(any(map(_is_simulation, simulations[:3])))
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a simulation."""
-        for row in source.documents():
-            for number, simulation in enumerate(_simulations(row.value)):
+        for row in source.documents_with("simulations", _has_simulations):
+            for number, simulation in enumerate(row.value["simulations"]):
                 if _is_simulation(simulation):
                     default = f"{as_text(simulation.get('task_id'))}.{number}"
                     yield self._recording(source, simulation, default)
@@ -55,8 +56,8 @@ class Tau2:
         )
 
 
-def _simulations(document: Any) -> list[Any]:
-    return as_list(as_dict(document).get("simulations"))
+def _has_simulations(document: Any) -> bool:
+    return isinstance(as_dict(document).get("simulations"), list)
 
 
 def _is_simulation(value: Any) -> bool:

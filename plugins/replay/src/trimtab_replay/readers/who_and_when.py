@@ -32,17 +32,21 @@ class WhoAndWhen:
 
     def read(self, source: Source) -> Iterator[Recording]:
         """Yield one recording a document."""
-        for row in source.documents():
+        for row in source.documents_with("a history", _has_history):
             document = as_dict(row.value)
             yield Recording(
                 id=source.stem if row.line == 1 else f"{source.stem}:{row.line}",
                 path=source.path,
                 reader=self.name,
-                entries=_History(source).entries(as_list(document.get("history"))),
+                entries=_History(source).entries(document["history"]),
                 profile="magentic-one",
                 parallel_calls=False,
                 meta={key: document[key] for key in _FACTS if key in document},
             )
+
+
+def _has_history(document: Any) -> bool:
+    return isinstance(as_dict(document).get("history"), list)
 
 
 @attrs.define

@@ -71,7 +71,7 @@ class ReportData:
     def as_dict(self, title: str, account: Account) -> dict[str, Any]:
         """Return the whole."""
         return {
-            "title": title,
+            "title": visible(title),
             "runs": self._runs,
             "tools": list(self._tools),
             "calls": self.summary.calls,

@@ -10,6 +10,7 @@ from trimtab.plugins.names import plain
 from trimtab_replay.arguments import add_reading, add_selection
 from trimtab_replay.commands import job_of, replayed_runs
 from trimtab_replay.pool import Account
+from trimtab_replay.recording import ReplayError
 from trimtab_replay.report.data import ReportData
 from trimtab_replay.report.page import page
 from trimtab_replay.reporting import report_account
@@ -32,6 +33,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run_report(options: argparse.Namespace) -> int:
     """Write the report; 1 where something was not read."""
     job = job_of(options, keep_steps=True, default_all=True)
+    folder = options.output.parent
+    if not folder.is_dir() or options.output.is_dir():
+        raise ReplayError(f"can't write {options.output}: name a file in a folder that is there")
     account = Account()
     data = ReportData(Summary(job.selection.names))
     for one in replayed_runs(options, job, account):

@@ -1,0 +1,131 @@
+"""A reader that another package brings: found, used, and kept from spoiling anything."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trimtab.plugins.discovery import refresh
+
+from .conftest import call
+
+MODULE = """
+from trimtab.session.events import ModelResponded, ToolCall, ToolInvoked
+from trimtab_replay.recording import Entry, Recording
+
+
+class Acme:
+    name = "acme"
+
+    def sniff(self, source):
+        return float(source.head.startswith(b"ACME"))
+
+    def read(self, source):
+        commands = source.head.decode().splitlines()[1:]
+        yield Recording(id="one", path=source.path, reader=self.name, entries=entries(commands))
+
+
+def entries(commands):
+    for turn, command in enumerate(commands):
+        call = ToolCall("run", {"command": command}, f"c{turn}")
+        yield Entry(ModelResponded(turn=turn, tool_calls=(call,)), turn - 1)
+        yield Entry(
+            ToolInvoked(tool="run", params=call.params, call_id=call.call_id, turn=turn), turn
+        )
+
+
+def made(source, **facts):
+    return Recording(**{"id": "x", "path": source.path, "reader": "junk", "entries": [], **facts})
+
+
+MADE = {
+    b"no recording": lambda source: 5,
+    b"id": lambda source: made(source, id=5),
+    b"entries": lambda source: made(source, entries=5),
+    b"entry": lambda source: made(source, entries=[5]),
+    b"item": lambda source: made(source, entries=[Entry("x", 0)]),
+    b"call": lambda source: made(source, entries=[Entry(ModelResponded(tool_calls=("x",)), 0)]),
+    b"tool": lambda source: made(source, entries=[Entry(ToolInvoked(tool=5, params=[]), None)]),
+    b"tools": lambda source: made(source, tools=5),
+    b"meta": lambda source: made(source, meta=5),
+    b"exit": lambda source: exit(9),
+}
+
+
+class Junk:
+    name = "junk"
+
+    def sniff(self, source):
+        return float(source.head.startswith(b"JUNK "))
+
+    def read(self, source):
+        yield MADE[source.head.removeprefix(b"JUNK ")](source)
+
+
+class Leaves:
+    name = "leaves"
+
+    def sniff(self, source):
+        exit(9)
+
+    def read(self, source):
+        yield from ()
+"""
+METADATA = "Metadata-Version: 2.1\nName: acme-reader\nVersion: 1.0\n"
+FAULTS = [
+    *("no recording", "id", "entries", "entry", "item"),
+    *("call", "tool", "tools", "meta", "exit"),
+]
+
+
+@pytest.fixture
+def acme(tmp_path, speakers):
+    def install(*readers):
+        info = tmp_path / "site" / "acme_reader-1.0.dist-info"
+        info.mkdir()
+        (tmp_path / "site" / "acme_reader.py").write_text(MODULE)
+        (info / "METADATA").write_text(METADATA)
+        named = [f"{reader.lower()} = acme_reader:{reader}" for reader in readers]
+        (info / "entry_points.txt").write_text("\n".join(["[trimtab.transcripts]", *named]))
+        refresh()
+
+    return install
+
+
+def test_it_is_found_and_used(acme, run, tmp_path):
+    acme("Acme")
+    path = tmp_path / "run.acme"
+    path.write_text("ACME\n" + "pytest\n" * 3)
+    status, printed, said = run("replay", path, "--enable", "repeats", "--json")
+    line = json.loads(printed)
+
+    assert (status, said, line["id"], line["reader"]) == (0, "", "one", "acme")
+    assert (line["calls"], [decision["call"] for decision in line["decisions"]]) == (3, [2])
+
+
+@pytest.mark.parametrize(
+    ("fault", "jobs"), [*((fault, 1) for fault in FAULTS), ("item", 2), ("exit", 2)]
+)
+def test_what_it_makes_up_is_named_and_the_rest_is_read(
+    acme, run, write_cases, tmp_path, fault, jobs
+):
+    acme("Junk")
+    write_cases({"id": "good", "calls": [call(turn=0)]})
+    path = tmp_path / "a.junk"
+    path.write_text(f"JUNK {fault}")
+    arguments = ("--enable", "repeats", "--json", "--jobs", jobs)
+    status, printed, said = run("replay", path, tmp_path / "cases.jsonl", *arguments)
+
+    assert status == 1
+    assert "good" in [json.loads(line)["id"] for line in printed.splitlines()]
+    assert f"trimtab: {path}: " in said
+
+
+def test_one_that_leaves_while_it_looks_does_not_take_the_others_along(acme, run, write_cases):
+    acme("Leaves")
+    path = write_cases({"id": "good", "calls": [call(turn=0)]})
+    status, printed, said = run("replay", path, "--enable", "repeats", "--json")
+
+    assert (status, json.loads(printed)["id"]) == (1, "good")
+    assert "reader leaves failed to look at it: SystemExit: 9" in said
