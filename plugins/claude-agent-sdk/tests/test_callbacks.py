@@ -14,11 +14,12 @@ from trimtab import (
     Session,
     Tool,
     ToolContext,
+    ToolError,
     ToolResult,
 )
 from trimtab_claude_agent_sdk import ClaudeAgentSDKAdapter, hooks
 from trimtab_claude_agent_sdk.callbacks import Callback
-from trimtab_claude_agent_sdk.tools import Handler
+from trimtab_claude_agent_sdk.tools import Handler, tool_server
 from trimtab_claude_code.hooks import EVENTS, ClaudeCodeHooks, HookFailed
 from trimtab_claude_code.host import UnsupportedPoint
 
@@ -53,7 +54,7 @@ class Stuck:
     free: threading.Event = attrs.field(factory=threading.Event)
     failures: list = attrs.field(factory=list)
 
-    def answer(self, payload):
+    def answer(self, payload, until):
         self.free.wait(10)
         return {"late": True}
 
@@ -65,7 +66,7 @@ def test_a_callback_is_in_time_whatever_happens_behind_it():
     stuck = Stuck(Session())
 
     async def ask_and_let_go():
-        answer = await Callback(stuck, 0.05)(BATCH, None, {})
+        answer = await Callback(stuck, 0.05, grace=0)(BATCH, None, {})
         stuck.free.set()
         return answer
 
@@ -105,7 +106,7 @@ def test_every_event_has_a_callback_that_ends_before_the_program_gives_up(make_p
     assert set(made) == set(EVENTS)
     for (matcher,) in made.values():
         assert matcher.matcher is None
-        assert matcher.hooks[0].seconds < matcher.timeout
+        assert matcher.hooks[0].seconds + matcher.hooks[0].grace < matcher.timeout
     assert made["UserPromptSubmit"][0].timeout < 30
 
 
@@ -159,12 +160,22 @@ def mumble(params, *, context):
     return "no result"
 
 
+class Speechless(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+def choke(params, *, context):
+    raise Speechless
+
+
 @pytest.mark.parametrize(
     ("handler", "arguments", "text", "failed"),
     [
         (shout, {"text": "hi"}, "HI", False),
         (whisper, {"text": "hi"}, "hi: too quiet", True),
         (stumble, {"text": "hi"}, "KeyError: 'boom'", True),
+        (choke, {"text": "hi"}, "Speechless: <Speechless>", True),
         (mumble, {"text": "hi"}, "TypeError: say returned str, no ToolResult", True),
         (shout, {"volume": 3}, "Input validation error: say: ", True),
     ],
@@ -179,3 +190,32 @@ def test_whatever_a_tool_does_becomes_an_answer(make_prompt, handler, arguments,
     assert answer["content"][0]["text"].startswith(text)
     assert answer["is_error"] is failed
     assert beats
+
+
+def test_a_tool_that_takes_long_does_not_hold_up_an_end(make_prompt):
+    free = threading.Event()
+
+    def wait(params, *, context):
+        free.wait(10)
+        return ToolResult.ok("late")
+
+    async def end_it():
+        context = ToolContext(session=Session(), prompt=make_prompt())
+        handler = Handler(Tool("wait", "Wait.", Words, wait), context)
+        call = asyncio.ensure_future(handler({"text": "hi"}))
+        await asyncio.sleep(0.05)
+        call.cancel()
+        await asyncio.wait({call}, timeout=5)
+        ended = call.cancelled()
+        free.set()
+        return ended
+
+    assert asyncio.run(end_it())
+
+
+def test_two_tools_of_one_name_are_refused(make_prompt):
+    pytest.importorskip("claude_agent_sdk", reason="needs the Claude Agent SDK")
+    run = Session().open_run(make_prompt())
+    tools = [Tool("say", "Say it.", Words, shout), Tool("say", "Whisper it.", Words, whisper)]
+    with pytest.raises(ToolError, match="2 tools are called 'say'"):
+        tool_server(run, tools)

@@ -14,6 +14,7 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceDelivered,
     Heartbeat,
+    ModelResponded,
     Outcome,
     Plan,
     PlanStep,
@@ -348,6 +349,17 @@ def test_usage_and_cost_are_on_record(ground, make_prompt):
 
     assert (state.usage.input_tokens, state.usage.output_tokens) == (200, 40)
     assert state.usage.cost > 0
+
+
+@pytest.mark.parametrize("limits", [{}, {"budget": Budget(max_cost=100)}], ids=["free", "limited"])
+def test_what_a_response_has_read_is_counted_before_the_next(ground, make_prompt, limits):
+    script = [*(say("I look.", bash(f"echo {n}"), bash("echo")) for n in range(4)), say("Done.")]
+    ground.evaluate(script, make_prompt(), limits=limits)
+    *responses, _ = ground.session[ModelResponded].all()
+    (state,) = ground.session.runs().values()
+
+    assert sum(each.usage.input_tokens for each in responses if each.usage) >= 400
+    assert (state.usage.input_tokens, state.usage.output_tokens) == (500, 100)
 
 
 def test_work_beats(ground, make_prompt):

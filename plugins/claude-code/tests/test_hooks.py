@@ -11,8 +11,10 @@ from trimtab import (
     CompactionHappened,
     CompletionChecked,
     CompletionStatus,
+    Deadline,
     DecisionPoint,
     Delivery,
+    Feedback,
     GuidanceDelivered,
     GuidanceProviderConfig,
     Outcome,
@@ -229,6 +231,16 @@ def test_counting_usage_never_waits_for_a_provider(guided, told):
     busy.join()
 
     assert still_busy
+
+
+def test_who_asks_too_long_after_is_told_nothing(guided, session, told, speaker, reporter):
+    hooks = guided(speaker(), feedback=[reporter()])
+    for event in (told.pre(), told.post(), told.batch(("a", "ok"))):
+        assert hooks.answer(event, Deadline(0)) == {}
+
+    assert len(session[ToolInvoked]) > 0
+    assert len(session[GuidanceDelivered]) + len(session[Feedback]) == 0
+    assert hooks.answer(told.batch(("b", "ok")), Deadline(60)) != {}
 
 
 # What is said, and where.

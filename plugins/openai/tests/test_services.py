@@ -117,6 +117,8 @@ def test_words_may_come_in_parts():
 def test_a_character_that_comes_in_halves_is_one_again():
     reply = streamed({"content": "Good \ud83d"}, {"content": "\ude00"})
     assert reply.text == reply.items[0]["content"] == "Good \U0001f600"
+    halved = CHAT.read({"choices": [{"message": {"content": "Bad \ud83d"}}]})
+    assert halved.text == halved.items[0]["content"] == "Bad \ufffd"
 
 
 @pytest.mark.parametrize("count", ["7", None, 7.5, [7]])

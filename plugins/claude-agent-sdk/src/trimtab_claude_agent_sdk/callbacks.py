@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import Prompt
+from trimtab import Deadline, Prompt
 from trimtab_claude_agent_sdk.host import CLAUDE_AGENT_SDK, check_prompts
 from trimtab_claude_code.hooks import EVENTS, PROVIDER_SECONDS, ClaudeCodeHooks
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookMatcher
 
-    from trimtab import Budget, Deadline, Heartbeat, Session, TaskCompletionChecker
+    from trimtab import Budget, Heartbeat, Session, TaskCompletionChecker
 
 SECONDS = 20.0
 """How long a callback may take; the program drops a prompt whose hook takes 30 s."""
@@ -22,7 +22,12 @@ SECONDS = 20.0
 CHECK_SECONDS = 120.0
 """The same for events at which completion checkers are asked; the program waits 130 s."""
 
+GRACE = 4.0
+"""How much longer a provider that was asked in time may take to answer."""
+
 MARGIN = 8.0
+"""How much earlier than the program each callback's time is up."""
+
 _CHECKING = frozenset({"PreToolUse", "Stop", "SubagentStop"})
 
 
@@ -87,13 +92,15 @@ def _limit(event: str) -> float:
 class Callback:
     """One hook callback: off the event loop, in time, and always with a valid answer.
 
-    What takes longer than `seconds` is left behind and becomes a `HookFailed`: over its own
-    limit the program would drop the prompt, refuse the call or end the session.
+    After `seconds` no provider is asked any more, and what takes `grace` longer is left behind
+    and becomes a `HookFailed`: over its own limit the program would drop the prompt, refuse the
+    call or end the session.
     """
 
     translation: ClaudeCodeHooks
     seconds: float
     beat: Callable[[], None] | None = None
+    grace: float = GRACE
 
     async def __call__(self, payload: Any, _tool_use_id: str | None, _context: Any) -> Any:
         """Answer one event."""
@@ -101,10 +108,12 @@ class Callback:
 
         if self.beat is not None:
             self.beat()
-        with anyio.move_on_after(self.seconds):
+        limit = self.seconds + self.grace
+        until = Deadline(self.seconds, self.translation.session.clock)
+        with anyio.move_on_after(limit):
             return await anyio.to_thread.run_sync(
-                self.translation.answer, payload, abandon_on_cancel=True
+                self.translation.answer, payload, until, abandon_on_cancel=True
             )
-        late = TimeoutError(f"no answer within {self.seconds:g} s")
+        late = TimeoutError(f"no answer within {limit:g} s")
         self.translation.failed(payload, late)
         return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ class Conversation:
     heartbeat: Heartbeat | None = None
     _ending: Ending = attrs.field(factory=Ending, init=False)
     _counted: Usage = attrs.field(factory=Usage, init=False)
+    _told: set[str] = attrs.field(factory=set, init=False)
     _cost: float = attrs.field(default=0.0, init=False)
     _subagents: int = attrs.field(default=0, init=False)
 
@@ -90,7 +92,9 @@ class Conversation:
     async def _interrupt(self, client: ClaudeSDKClient, why: str) -> None:
         if self._ending.exhausted is None:
             self._ending.exhausted = why
-            await client.interrupt()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(INTERRUPT_SECONDS):
+                    await client.interrupt()
 
     async def _listen(self, client: ClaudeSDKClient) -> None:
         async for message in client.receive_messages():
@@ -123,17 +127,34 @@ class Conversation:
         if isinstance(message, ResultMessage):
             self._settle(message)
         elif isinstance(message, StreamEvent):
-            self._count(usage_of(message.event))
+            self._stream(message.event)
         elif isinstance(message, SystemMessage):
             self._note_tasks(message)
-        elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
-            words = [block.text for block in message.content if isinstance(block, TextBlock)]
-            self._ending.text = "".join(words) or self._ending.text
+        elif isinstance(message, AssistantMessage):
+            self._read(message.message_id, message.usage)
+            if message.parent_tool_use_id is None:
+                words = [block.text for block in message.content if isinstance(block, TextBlock)]
+                self._ending.text = "".join(words) or self._ending.text
 
     def _note_tasks(self, message: SystemMessage) -> None:
         if message.subtype == "background_tasks_changed":
             tasks = message.data.get("tasks") or ()
             self._subagents = sum(task.get("task_type") == "local_agent" for task in tasks)
+
+    def _stream(self, event: Any) -> None:
+        kind = event.get("type")
+        if kind == "message_start":
+            begun = event.get("message", {})
+            self._read(begun.get("id"), begun.get("usage"))
+        elif kind == "message_delta":
+            told = tokens_of(event.get("usage"))
+            self._count(Usage(output_tokens=told.output_tokens))
+
+    def _read(self, message_id: str | None, told: Any) -> None:
+        """Count what the model read for a message: each of its blocks tells it again."""
+        if message_id is not None and message_id not in self._told:
+            self._told.add(message_id)
+            self._count(Usage(tokens_of(told).input_tokens))
 
     def _count(self, usage: Usage) -> None:
         if usage != Usage():
@@ -145,7 +166,7 @@ class Conversation:
         self._ending.result = result
         if result.subtype == OVER_BUDGET:
             self._ending.exhausted = "the budget is used up: max_cost"
-        told, cost = tokens_of(result.usage or {}), result.total_cost_usd or 0.0
+        told, cost = tokens_of(result.usage), result.total_cost_usd or 0.0
         self._count(
             Usage(
                 max(0, told.input_tokens - self._counted.input_tokens),
@@ -154,19 +175,11 @@ class Conversation:
             )
         )
         self._counted, self._cost = Usage(), cost
-
-
-def usage_of(event: Any) -> Usage:
-    """Return the tokens that one event of a response's stream adds."""
-    kind = event.get("type")
-    if kind == "message_start":
-        return Usage(tokens_of(event.get("message", {}).get("usage") or {}).input_tokens)
-    if kind == "message_delta":
-        return Usage(output_tokens=tokens_of(event.get("usage") or {}).output_tokens)
-    return Usage()
+        self._told.clear()
 
 
 def tokens_of(told: Any) -> Usage:
     """Return the program's account of tokens; those read from or put into a cache are input."""
+    told = told or {}
     read = sum(told.get(key) or 0 for key in _READ)
     return Usage(input_tokens=read, output_tokens=told.get("output_tokens") or 0)

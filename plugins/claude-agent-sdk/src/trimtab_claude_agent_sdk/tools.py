@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab import Tool, ToolContext, ToolError, ToolResult, shorten
+from trimtab.text import as_text
 
 if TYPE_CHECKING:
     from trimtab import Heartbeat, Run
@@ -34,12 +36,19 @@ def tool_server(
     Args:
         run: whose session, prompt and deadline handlers get.
         heartbeat: for `ToolContext.beat`; beaten at the end of every call, too.
+
+    Raises:
+        ToolError: two tools share a name.
     """
     from claude_agent_sdk import create_sdk_mcp_server, tool
 
     context = ToolContext(
         session=run.session, prompt=run.prompt, deadline=run.deadline, heartbeat=heartbeat
     )
+    tools = tuple(tools)
+    for name, times in Counter(each.name for each in tools).items():
+        if times > 1:
+            raise ToolError(f"{times} tools are called {name!r}; rename all but one")
     offered = [
         tool(each.name, each.description, each.schema)(Handler(each, context)) for each in tools
     ]
@@ -63,7 +72,7 @@ class Handler:
         except ToolError as error:
             return _content(f"Input validation error: {error}", failed=True)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
-            text = f"{type(error).__name__}: {error}"
+            text = f"{type(error).__name__}: {as_text(error)}"
             return _content(shorten(text, MAX_ERROR_TEXT), failed=True)
         finally:
             self.context.beat()
@@ -83,7 +92,9 @@ async def _off_the_loop(handler: Callable[..., Any], params: Any, context: ToolC
     """Call `handler` on a thread; one that is ``async def`` only hands out its coroutine there."""
     import anyio
 
-    return await anyio.to_thread.run_sync(lambda: handler(params, context=context))
+    return await anyio.to_thread.run_sync(
+        lambda: handler(params, context=context), abandon_on_cancel=True
+    )
 
 
 def _content(text: str, *, failed: bool) -> Content:

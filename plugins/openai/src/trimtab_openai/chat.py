@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from trimtab import Tool, ToolCall
+from trimtab.text import whole
 from trimtab_openai.chat_stream import ChatStream
 from trimtab_openai.errors import ModelFailed
 from trimtab_openai.reply import Json, Reply, arguments, call_id, field, plain, usage
@@ -66,6 +67,8 @@ CHAT = Chat()
 
 def read_message(message: Json, stop_reason: str | None, used: Any) -> Reply:
     """Return what an assistant's message says."""
+    # Chunks of a stream may end within a character.
+    message = {name: whole(it) if isinstance(it, str) else it for name, it in message.items()}
     calls = [_sound(call) for call in message.get("tool_calls") or ()]
     return Reply(
         items=(_kept(message, calls),),

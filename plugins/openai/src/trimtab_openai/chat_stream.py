@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trimtab.text import whole
 from trimtab_openai.errors import ModelFailed
 from trimtab_openai.reply import Json, Reply, field, plain
 
@@ -33,11 +32,8 @@ class ChatStream:
     def reply(self) -> Reply:
         if self._stop_reason is None:
             raise ModelFailed("the stream broke off before the answer was complete")
-        # A chunk may end within a character.
-        words = {name: whole(text) for name, text in self._message.items() if name in GROWING}
         calls = [call for _, call in self._calls]
-        message = {**self._message, **words, "tool_calls": calls}
-        return self._finish(message, self._stop_reason, self._usage)
+        return self._finish({**self._message, "tool_calls": calls}, self._stop_reason, self._usage)
 
     def _grow(self, delta: Json) -> None:
         for name, value in delta.items():

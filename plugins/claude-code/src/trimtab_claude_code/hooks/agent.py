@@ -10,7 +10,7 @@ from trimtab_claude_code.hooks.payload import Payload
 from trimtab_claude_code.hooks.results import failure, readable, unreported
 
 if TYPE_CHECKING:
-    from trimtab import Prompt, Run, TaskCompletionChecker
+    from trimtab import Deadline, Prompt, Run, TaskCompletionChecker
 
 STRUCTURED_OUTPUT = "StructuredOutput"
 """The tool by which the program takes the final answer where it was given a schema."""
@@ -32,6 +32,9 @@ class Agent:
         limit: seconds that each provider may take.
         checkers: the client's own completion checkers.
         gated: whether completion checkers decide when it may stop.
+
+    Attributes:
+        until: when the host stops waiting for the answer to the event at hand.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Agent:
         self.checkers = checkers
         self.gated = gated
         self.lock = RLock()
+        self.until: Deadline | None = None
         self._limit = limit
         self._usage = _NO_USAGE
         # Not `lock`: whoever counts is often an event loop, and must not wait for a provider.
@@ -134,11 +138,15 @@ class Agent:
 
     def guidance(self, point: DecisionPoint, *pending: Any) -> str:
         """Return what providers say at `point`."""
-        return self.run.guide(point, pending=pending, limit=self._limit).text
+        return "" if self._late else self.run.guide(point, pending=pending, limit=self._limit).text
 
     def feedback(self) -> str | None:
         """Return the feedback that is due."""
-        return self.run.feedback(limit=self._limit)
+        return None if self._late else self.run.feedback(limit=self._limit)
+
+    @property
+    def _late(self) -> bool:
+        return self.until is not None and self.until.expired
 
     def _has_ended(self, call: Payload) -> bool:
         return any(each.call_id == call.call_id for each in self.run.recent_tool_calls(_RECENT))

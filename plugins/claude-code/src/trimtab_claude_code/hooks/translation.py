@@ -63,7 +63,7 @@ class ClaudeCodeHooks:
         self._agents: dict[tuple[str, str | None], Agent] = {}
         self._lock = Lock()
 
-    def answer(self, payload: object) -> Answer:
+    def answer(self, payload: object, until: Deadline | None = None) -> Answer:
         """Return the output for one hook event: a valid answer, ``{}`` for nothing to say.
 
         Takes at most `provider_seconds` for each provider (a completion checker its own timeout).
@@ -71,10 +71,12 @@ class ClaudeCodeHooks:
 
         Args:
             payload: the JSON object that Claude Code gave the hook.
+            until: when the host stops waiting; after it the event is recorded and no provider
+                asked, since nobody would hear it.
         """
         told = Payload.of(payload)
         try:
-            return self._answer(told)
+            return self._answer(told, until)
         except Exception as error:  # noqa: BLE001 - a hook must never break the agent
             self.failed(told.raw, error)
             return {}
@@ -120,7 +122,7 @@ class ClaudeCodeHooks:
             )
         )
 
-    def _answer(self, told: Payload) -> Answer:
+    def _answer(self, told: Payload, until: Deadline | None) -> Answer:
         if told.event == "SessionEnd":
             self.close(told.session_id, told.text("reason"))
         handler = HANDLERS.get(told.event)
@@ -131,6 +133,7 @@ class ClaudeCodeHooks:
         if agent is None:
             return {}
         with agent.lock:
+            agent.until = until
             if told.event != "PostCompact":
                 agent.settle_compaction()
             return handler(agent, told)
@@ -155,6 +158,7 @@ class ClaudeCodeHooks:
             host=self._host,
             deadline=self._deadline,
             budget=None if agent_id else self._budget,
+            limit=self._seconds,
         )
         if agent_id is None:
             return Agent(run, self._seconds, checkers=self._checkers)
