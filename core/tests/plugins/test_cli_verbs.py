@@ -84,6 +84,14 @@ def test_a_full_disk_is_a_message(site):
     assert done.stderr.startswith("trimtab: [Errno 28]")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_channel_stops_nothing(site, closed):
+    command = ["sh", "-c", f'"$0" -m trimtab plugins list {closed}', sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_verb_that_two_packages_offer_needs_the_long_form(site, trimtab):
     install(site, "acme_verb", REGISTER)
     install(site, "acme_other", REGISTER, name="other")

@@ -271,8 +271,12 @@ def test_a_comparison_tells_of_runs_that_only_one_is_scored_on(run, path, tmp_pa
 
 ROW = {"id": "a", "path": "p", "about": "x", "expected": True, "verdict": "hit"}
 DOCUMENT = {
-    **{"format": 1, "kind": "cases", "shards": [[0, 1]]},
-    **{"providers": [], "unscored": 0, "runs": [ROW]},
+    "format": 1,
+    "kind": "cases",
+    "shards": [[0, 1]],
+    "providers": [],
+    "unscored": 0,
+    "runs": [ROW],
 }
 
 

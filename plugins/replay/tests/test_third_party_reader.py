@@ -104,12 +104,9 @@ def test_it_is_found_and_used(acme, run, tmp_path):
     assert (line["calls"], [decision["call"] for decision in line["decisions"]]) == (3, [2])
 
 
-@pytest.mark.parametrize(
-    ("fault", "jobs"), [*((fault, 1) for fault in FAULTS), ("item", 2), ("exit", 2)]
-)
-def test_what_it_makes_up_is_named_and_the_rest_is_read(
-    acme, run, write_cases, tmp_path, fault, jobs
-):
+@pytest.mark.parametrize("made_up", [*((fault, 1) for fault in FAULTS), ("item", 2), ("exit", 2)])
+def test_what_it_makes_up_is_named_and_the_rest_is_read(acme, run, write_cases, tmp_path, made_up):
+    fault, jobs = made_up
     acme("Junk")
     write_cases({"id": "good", "calls": [call(turn=0)]})
     path = tmp_path / "a.junk"
