@@ -196,14 +196,17 @@ def test_prices_come_from_litellm_s_table(litellm):
     assert cost("openai/nobody-knows-it", Usage(1000, 1000)) == 0.0
 
 
+@pytest.mark.parametrize("api", ["chat", "responses"])
 @pytest.mark.parametrize("how", ["evaluate", "aevaluate"])
-def test_the_adapter_runs_a_prompt_to_its_end(session, how):
+def test_the_adapter_runs_a_prompt_to_its_end(session, how, api):
     from trimtab_litellm import LiteLLMAdapter
+    from trimtab_openai import Settings
 
     prompt = Prompt(ns="agent", key="main", tools=(READ,), output_type=Report, config=None)
     script = [say(Call("read", {"path": "a"})), say('{"path": "a"}')]
     with OpenAIServer(script) as server:
-        adapter = LiteLLMAdapter("openai/m", base_url=server.base_url, api_key="x")
+        connection = {"base_url": server.base_url, "api_key": "x"}
+        adapter = LiteLLMAdapter("openai/m", settings=Settings(api=api), **connection)
         response = getattr(adapter, how)(prompt, session=session)
         if how == "aevaluate":
             response = asyncio.run(response)

@@ -46,7 +46,7 @@ class LiteLLMAdapter(OpenAIAdapter):
             checkers=checkers,
             cost=cost or listed_price,
         )
-        self._connection = {"base_url": base_url, "api_key": api_key}
+        self._connection = {"api_base": base_url, "api_key": api_key}
 
     def client(self) -> AbstractContextManager[Any]:
         """Return what the loop asks the model through."""
