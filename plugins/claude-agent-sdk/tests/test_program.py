@@ -1,5 +1,7 @@
 """Guidance, feedback and the gate with the real program: what the model gets to read."""
 
+import time
+
 import attrs
 import pytest
 
@@ -25,7 +27,7 @@ from trimtab import (
     ToolInvoked,
     ToolResult,
 )
-from trimtab_claude_agent_sdk import hooks
+from trimtab_claude_agent_sdk import conversation, hooks
 from trimtab_claude_code.hooks import HookFailed
 from trimtab_test_servers import Call, Fault, choose, claude_code_asker, say
 
@@ -333,6 +335,16 @@ def test_time_that_is_up_interrupts_the_agent_and_what_it_said_remains(ground, m
 
     assert response.text == "I wait."
     assert outcomes(ground.session) == [("Bash", Outcome.INTERRUPTED)]
+
+
+def test_a_program_that_hangs_is_left_when_time_is_up(ground, make_prompt, monkeypatch):
+    monkeypatch.setattr(conversation, "INTERRUPT_SECONDS", 1.0)
+    script = [say("I stop.", bash("kill -STOP $PPID")), say("Done.")]
+    began = time.monotonic()
+    response = ground.evaluate(script, make_prompt(), limits={"deadline": Deadline(3)})
+
+    assert response.text == "I stop."
+    assert time.monotonic() - began < 20
 
 
 def test_a_budget_that_is_used_up_interrupts_the_agent(ground, make_prompt):

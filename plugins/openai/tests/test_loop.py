@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from types import SimpleNamespace
 
 import attrs
 import pytest
@@ -416,6 +417,27 @@ def test_a_final_answer_after_the_deadline_is_taken_without_a_check(opened, neve
     with OpenAIServer(answer) as server:
         late = GuidedLoop(connect(server), run, model="m").complete("Fix it.")
     assert (late.text, late.checked.reason) == ("Done.", "the deadline has passed")
+
+
+@pytest.mark.parametrize("kind", ["text", "input_text"])
+def test_what_the_user_says_in_parts_is_recorded_as_words(opened, kind):
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    parts = [{"type": kind, "text": "Look at"}, picture, {"type": kind, "text": "this."}]
+    create = SimpleNamespace(create=lambda **_: {"choices": [{"message": {"content": "I see."}}]})
+    client = SimpleNamespace(chat=SimpleNamespace(completions=create))
+    run = opened()
+    GuidedLoop(client, run, model="m").complete([{"role": "user", "content": parts}])
+    assert run.session[UserMessage].latest().text == "Look at\nthis."
+
+
+def test_a_name_that_is_no_utf_8_does_not_end_the_conversation(some_way, read_tool, opened):
+    def answer(params, *, context):
+        return ToolResult.ok("notes-\udcff.txt")
+
+    run = opened(tools=[attrs.evolve(read_tool, handler=answer)])
+    with OpenAIServer([say(Call("read", {"path": "a"})), say("Done.")]) as server:
+        assert some_way.complete(server, run).text == "Done."
+    assert server.requests[1].mentions("notes-\ufffd.txt")
 
 
 def test_nothing_is_asked_beyond_the_budget(way, opened):

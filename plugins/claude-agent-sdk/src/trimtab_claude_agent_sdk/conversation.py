@@ -72,13 +72,19 @@ class Conversation:
             try:
                 await asyncio.wait({listener}, timeout=self._seconds_left())
                 if not listener.done():
-                    await self._interrupt(client, "the time is up")
-                    await asyncio.wait({listener}, timeout=INTERRUPT_SECONDS)
+                    await self._cut_off(client, listener)
                 if listener.done():
                     listener.result()
             finally:
                 listener.cancel()
         return self._ending
+
+    async def _cut_off(self, client: ClaudeSDKClient, listener: asyncio.Future[None]) -> None:
+        """Interrupt the agent and hear its end; a program that hangs answers neither."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(INTERRUPT_SECONDS):
+                await self._interrupt(client, "the time is up")
+                await asyncio.wait({listener})
 
     def _seconds_left(self) -> float | None:
         """Return the seconds until deadline or budget end the run, None for no limit."""
@@ -92,9 +98,7 @@ class Conversation:
     async def _interrupt(self, client: ClaudeSDKClient, why: str) -> None:
         if self._ending.exhausted is None:
             self._ending.exhausted = why
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(INTERRUPT_SECONDS):
-                    await client.interrupt()
+            await client.interrupt()
 
     async def _listen(self, client: ClaudeSDKClient) -> None:
         async for message in client.receive_messages():

@@ -9,7 +9,7 @@ import attrs
 
 from trimtab import CompletionChecked, PromptEvaluationError, TaskCompletionChecker, Tool
 from trimtab_openai.errors import Exhausted, LoopStopped, TurnLimitReached
-from trimtab_openai.reply import Json, Reply
+from trimtab_openai.reply import Json, Reply, field
 from trimtab_openai.settings import Settings
 from trimtab_openai.steps import Steps
 from trimtab_openai.structured import OutputForm
@@ -184,4 +184,10 @@ def _tell(steps: Steps, messages: Sequence[Any]) -> None:
     last = messages[-1] if messages else None
     if isinstance(last, Mapping) and last.get("role") == "user":
         content = last.get("content")
-        steps.user_said(content if isinstance(content, str) else str(content))
+        steps.user_said(content if isinstance(content, str) else _words(content))
+
+
+def _words(parts: Any) -> str:
+    """What a user says in parts; pictures and files are left out."""
+    texts = (field(part, "text") for part in parts or ())
+    return "\n".join(text for text in texts if isinstance(text, str))
