@@ -42,13 +42,17 @@ def example(tmp_path):
     return run
 
 
-def test_rows_are_summed_and_a_second_run_adds_nothing(example, write_cases, tmp_path):
+def test_rows_are_summed_and_a_second_run_adds_nothing_though_files_came(
+    example, write_cases, tmp_path
+):
     folder = tmp_path / "runs"
     folder.mkdir()
     for number in range(25):
         loop = {"id": "loop", "calls": [call(turn=turn) for turn in range(3)]}
         write_cases(loop, name=f"runs/{number}.jsonl")
-    first, second = (example(folder, tmp_path / "out") for _ in range(2))
+    first = example(folder, tmp_path / "out")
+    write_cases(loop, name="runs/00.jsonl")
+    second = example(folder, tmp_path / "out")
     row = next(line for line in first.splitlines() if " repeats " in line)
 
     assert [cell.strip() for cell in row.split("│")[2:4]] == ["25", "25"]

@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 CASES = HERE.parents[1] / "data" / "cases.jsonl"
 ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider")
 OURS = ("doom-loop", "diagnostic-signal")
+NEEDED = ">=3.12"  # OpenHands
 
 
 def environment(folder: Path) -> Path:
@@ -34,7 +35,7 @@ def environment(folder: Path) -> Path:
     if not python.exists():
         install = ["--quiet", "--requirement", str(HERE / "requirements.txt")]
         uv = [sys.executable, "-m", "uv"]
-        subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+        subprocess.run([*uv, "venv", "--quiet", "--python", NEEDED, folder], check=True)
         subprocess.run([*uv, "pip", "install", "--python", str(python), *install], check=True)
     return python
 

@@ -5,12 +5,14 @@
 
 Files are independent, so nothing here is more than a map over files. Each task replays a batch of
 files and writes two Parquet files of its own; a task that is run again writes the same ones, and
-one whose files are there is not run again, so that an interrupted job goes on where it stood.
+one whose files are there is not run again, so that an interrupted job goes on where it stood:
+with the files that it found at first. What came since is for another OUT.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,11 +94,20 @@ def replay_batch(number: int, files: list[Found], job: Job, out: str) -> list[st
     return skipped
 
 
+def planned(folder: str, plan: Path) -> list[Found]:
+    """The files to replay, written down at the first start: a batch stays the same batch."""
+    if not plan.exists():
+        draft = plan.with_suffix(".writing")
+        draft.write_text(json.dumps([found.path for found in find([folder])]))
+        draft.rename(plan)
+    return [Found(Path(path), path, named=False) for path in json.loads(plan.read_text())]
+
+
 def replay_folder(folder: str, out: Path, client: Client, job: Job) -> list[str]:
     """Replay what is not yet replayed; return what was not read."""
     for table in ("runs", "nudges"):
         (out / table).mkdir(parents=True, exist_ok=True)
-    files = list(find([folder]))
+    files = planned(folder, out / "files.json")
     batches = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
     tasks = [
         client.submit(replay_batch, number, batch, job, str(out), retries=2)

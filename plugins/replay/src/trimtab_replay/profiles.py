@@ -8,24 +8,29 @@ from trimtab.trajectory import ToolProfile
 
 _PLAN = frozenset({"status"})
 _SHELL_NOTES = frozenset({"description", "timeout", "run_in_background"})
+_CLAUDE_SHELL_NOTES = _SHELL_NOTES | {"dangerouslyDisableSandbox"}
 _BASH_COMPLAINT = r"(?m)^(?:/bin/)?(?:ba)?sh: "
 
 CLAUDE_CODE = (
-    ToolProfile(names="Bash", command_params="command", volatile=_SHELL_NOTES),
+    ToolProfile(names="Bash", command_params="command", volatile=_CLAUDE_SHELL_NOTES),
     ToolProfile(
-        names=("Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch"),
+        names=("Read", "NotebookRead", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch"),
         read_only=True,
     ),
-    ToolProfile(names=("TaskList", "TaskGet", "ListMcpResourcesTool"), read_only=True),
-    ToolProfile(names=("Edit", "MultiEdit", "Write", "NotebookEdit"), writes=True),
-    ToolProfile(names=("TodoWrite",), progress=_PLAN),
-    ToolProfile(names=("TaskCreate", "TaskUpdate"), writes=True),
     ToolProfile(
-        names=("BashOutput", "TaskOutput", "AgentOutputTool", "Sleep", "Monitor"), polling=True
+        names=("TaskList", "TaskGet", "ListAgents", "CronList", "ToolSearch"), read_only=True
     ),
-    ToolProfile(names=("Task", "Agent"), writes=True, independent=True),
-    ToolProfile(names=("AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "Skill"), writes=True),
+    ToolProfile(names=("ListMcpResourcesTool", "ReadMcpResourceTool"), read_only=True),
+    ToolProfile(names=("Write", "Edit", "MultiEdit", "NotebookEdit"), writes=True),
+    ToolProfile(names="TodoWrite", progress=_PLAN),
+    ToolProfile(names=("TaskCreate", "TaskUpdate", "Skill"), writes=True),
+    ToolProfile(names=("AskUserQuestion", "EnterPlanMode", "ExitPlanMode"), writes=True),
+    ToolProfile(
+        names=("TaskOutput", "AgentOutputTool", "BashOutput", "Monitor", "Sleep"), polling=True
+    ),
+    ToolProfile(names=("Agent", "Task"), writes=True, independent=True),
 )
+"""As the host's own package has them, on which this one does not depend; a test compares them."""
 
 _CODEX_HEADER = (
     r"(?m)^(?:Chunk ID: \w+|Wall time: .*|Original token count: \d+|Total output lines: \d+)$"
