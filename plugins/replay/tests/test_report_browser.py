@@ -98,6 +98,23 @@ def test_a_turn_opens_its_calls_and_leaves_a_link_that_finds_them_again(browser,
     assert find(browser, ".nudge.chosen")[0].get_attribute("data-call") == "5"
 
 
+def test_a_link_tells_twins_apart(browser, run, write_cases, tmp_path):
+    twins = [
+        {"id": "twin", "calls": [call(result=f"from {n}", turn=turn) for turn in range(3)]}
+        for n in range(2)
+    ]
+    path = tmp_path / "twins.html"
+    run("report", write_cases(*twins), "--enable", "repeats", "-o", path)
+    browser.get(path.as_uri())
+    find(browser, ".run .row")[1].click()
+    find(browser, '.turn[data-turn="2"]')[0].click()
+    address = browser.current_url
+    browser.get("about:blank")
+    browser.get(address)
+
+    assert "from 1" in find(browser, ".detail .looked-at")[0].text
+
+
 def test_a_link_finds_a_run_that_the_filters_hide(browser, report):
     browser.get(f"{report}#{urlencode({'run': 'quiet', 'call': 0})}")
 

@@ -11,6 +11,8 @@ from trimtab.plugins.discovery import refresh
 from .conftest import call
 
 MODULE = """
+import os
+
 from trimtab.session.events import ModelResponded, ToolCall, ToolInvoked
 from trimtab_replay.recording import Entry, Recording
 
@@ -50,6 +52,7 @@ MADE = {
     b"tools": lambda source: made(source, tools=5),
     b"meta": lambda source: made(source, meta=5),
     b"exit": lambda source: exit(9),
+    b"die": lambda source: os._exit(9),
 }
 
 
@@ -117,6 +120,18 @@ def test_what_it_makes_up_is_named_and_the_rest_is_read(acme, run, write_cases, 
     assert status == 1
     assert "good" in [json.loads(line)["id"] for line in printed.splitlines()]
     assert f"trimtab: {path}: " in said
+
+
+def test_one_that_ends_its_process_is_a_message(acme, run, write_cases, tmp_path):
+    acme("Junk")
+    write_cases({"id": "good", "calls": [call(turn=0)]})
+    path = tmp_path / "a.junk"
+    path.write_text("JUNK die")
+    arguments = ("--enable", "repeats", "--json", "--jobs", 2)
+    status, _, said = run("replay", path, tmp_path / "cases.jsonl", *arguments)
+
+    assert status == 2
+    assert said == "trimtab: a process died, for want of memory perhaps: try fewer --jobs\n"
 
 
 def test_one_that_leaves_while_it_looks_does_not_take_the_others_along(acme, run, write_cases):

@@ -162,7 +162,7 @@ def _there(
             account.add(part)
             after_file(number, len(files))
     except BrokenProcessPool as error:
-        raise ReplayError("a process died, for want of memory perhaps: ask for fewer") from error
+        raise ReplayError("a process died, for want of memory perhaps: try fewer --jobs") from error
     finally:
         executor.shutdown(cancel_futures=True)
 

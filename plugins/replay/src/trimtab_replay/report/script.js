@@ -8,8 +8,14 @@ const FIRST_ROWS = 300;
 const colours = new Map(data.providers.map((one, n) => [one.name, `var(--p${n % 8})`]));
 const colourOf = (name) => colours.get(name) || "var(--p7)";
 const twins = new Map();
-for (const run of data.runs) twins.set(run.id, (twins.get(run.id) || 0) + 1);
-data.runs.forEach((run, n) => { run.order = n; });
+const places = new Map();
+data.runs.forEach((run, n) => {
+  run.order = n;
+  twins.set(run.id, (twins.get(run.id) || 0) + 1);
+  const place = `${run.id}\n${run.path}`;
+  run.nth = places.get(place) || 0;
+  places.set(place, run.nth + 1);
+});
 
 // Text enters the page as text nodes and attributes only, never as markup.
 function make(tag, facts = {}, ...children) {
@@ -223,6 +229,7 @@ function choose(box, run, call) {
 function address(run, call = null) {
   const parts = new URLSearchParams({ run: run.id });
   if (twins.get(run.id) > 1) parts.set("path", run.path);
+  if (run.nth) parts.set("nth", run.nth);
   if (call !== null) parts.set("call", call);
   return `#${parts}`;
 }
@@ -231,8 +238,8 @@ function link(run, call = null) {
 }
 function follow() {
   const parts = new URLSearchParams(location.hash.slice(1));
-  const path = parts.get("path");
-  const run = data.runs.find((one) => one.id === parts.get("run") && (!path || one.path === path));
+  const [id, path, nth] = [parts.get("run"), parts.get("path"), Number(parts.get("nth") || 0)];
+  const run = data.runs.find((one) => one.id === id && (!path || one.path === path) && one.nth === nth);
   if (!run) return;
   const call = parts.has("call") ? Number(parts.get("call")) : null;
   if (!wanted().slice(0, state.shown).includes(run)) {

@@ -42,5 +42,5 @@ def run_report(options: argparse.Namespace) -> int:
         data.add(one)
     text = page(data.as_dict(options.title, account))
     size = options.output.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{plain(str(options.output))}: {account.runs:,} runs, {size / 1e6:.1f} MB\n")
+    sys.stdout.write(f"{plain(str(options.output))}: {account.runs:,} runs, {size / 1e3:,.0f} kB\n")
     return report_account(account)
