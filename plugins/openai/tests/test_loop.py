@@ -419,6 +419,12 @@ def test_a_final_answer_after_the_deadline_is_taken_without_a_check(opened, neve
     assert (late.text, late.checked.reason) == ("Done.", "the deadline has passed")
 
 
+def test_the_last_answer_that_may_be_is_not_asked_for_again(some_way, opened, nudge):
+    run = opened(nudge(decision_points=(DecisionPoint.PRE_RESPONSE,)))
+    with OpenAIServer([say("Done.")]) as server:
+        assert some_way.complete(server, run, settings={"max_turns": 1}).text == "Done."
+
+
 @pytest.mark.parametrize("kind", ["text", "input_text"])
 def test_what_the_user_says_in_parts_is_recorded_as_words(opened, kind):
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

@@ -168,6 +168,7 @@ class Steps:
         checkers: Iterable[TaskCompletionChecker] = (),
         awaiting_user: bool = False,
         background_work: bool = False,
+        last: bool = False,
     ) -> Verdict:
         """Say whether the agent may stop after an answer without calls.
 
@@ -176,9 +177,10 @@ class Steps:
             checkers: asked after the prompt's own.
             awaiting_user: the answer is a question to the user.
             background_work: something that it started will wake it.
+            last: the model can't be asked again, so nobody is asked how it should answer.
         """
         self._tail = None
-        if self.exhausted() is None and self._ask(DecisionPoint.PRE_RESPONSE):
+        if not last and self.exhausted() is None and self._ask(DecisionPoint.PRE_RESPONSE):
             return Verdict(may_stop=False)
         last = self.run.state.last_response
         checked = self.run.check_completion(

@@ -139,7 +139,10 @@ class Talk:
         """
         output = self._output(reply)
         verdict = self.steps.may_stop(
-            output=output, stop_reason=reply.stop_reason, checkers=self._checkers
+            output=output,
+            stop_reason=reply.stop_reason,
+            checkers=self._checkers,
+            last=self._turns >= self._settings.max_turns,
         )
         if verdict:
             text = reply.text or reply.refusal
