@@ -182,9 +182,9 @@ class Steps:
         self._tail = None
         if not last and self.exhausted() is None and self._ask(DecisionPoint.PRE_RESPONSE):
             return Verdict(may_stop=False)
-        last = self.run.state.last_response
+        response = self.run.state.last_response
         checked = self.run.check_completion(
-            output=(last.text if last else None) if output is None else output,
+            output=(response.text if response else None) if output is None else output,
             stop_reason=stop_reason,
             extra=checkers,
             awaiting_user=awaiting_user,
