@@ -133,7 +133,8 @@ class Caller:
     def _went_well(self, source: Source, hook: str, seconds: float) -> None:
         if seconds > SLOW_SECONDS:
             self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
-        self._run.state.faults.pop(fault_key(source), None)
+        if self._run.state.faults:
+            self._run.state.faults.pop(fault_key(source), None)
 
     def _ask(self, ask: Callable[[Any], T], context: Any, limit: float | None) -> T | None:
         job = partial(self._turnstile.through, ask, context)

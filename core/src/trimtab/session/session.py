@@ -53,6 +53,7 @@ class Session:
         self._slices: dict[type[Any], Slice[Any]] = {ToolInvoked: ToolLog(keep)}
         self._reducers: dict[type[Any], Reducer] = {}
         self._observers: list[Observer] = []
+        self._listeners: dict[type[Any], tuple[Callable[[Any], object], ...]] = {}
         self._states: dict[str, RunState] = {}
         self._runs: dict[str, Run] = {}
         self._current: dict[str, str] = {}
@@ -91,11 +92,20 @@ class Session:
         observer: Observer = (kind, callback)
         with self.lock:
             self._observers = [*self._observers, observer]
+            self._listeners.clear()
         return lambda: self._forget(observer)
 
     def _forget(self, observer: Observer) -> None:
         with self.lock:
             self._observers = [known for known in self._observers if known is not observer]
+            self._listeners.clear()
+
+    def _listeners_of(self, kind: type[Any]) -> tuple[Callable[[Any], object], ...]:
+        found = self._listeners.get(kind)
+        if found is None:
+            found = tuple(call for wanted, call in self._observers if issubclass(kind, wanted))
+            self._listeners[kind] = found
+        return found
 
     def dispatch(self, event: object) -> None:
         """Record one event, or any other record; the only verb by which a session changes.
@@ -123,13 +133,11 @@ class Session:
             records.apply(reducer(records, event))
         if state is not None:
             state.apply(event)  # type: ignore[arg-type]
-        if self._observers:
+        if self._observers and self._listeners_of(kind):
             self.lock.later(event)
 
     def _tell(self, event: object) -> None:
-        for kind, callback in self._observers:
-            if not isinstance(event, kind):
-                continue
+        for callback in self._listeners_of(type(event)):
             try:
                 callback(event)
             except (Exception, SystemExit) as error:

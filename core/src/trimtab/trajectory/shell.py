@@ -84,15 +84,14 @@ def operation(command: str) -> str:
 
 def reads_only(command: str) -> bool:
     """Tell whether `command` can't change anything: every program in it is known to read."""
-    if len(command) > _LONGEST or _REDIRECT.search(_bare(command)):
+    bare = _bare(command)
+    if len(command) > _LONGEST or _REDIRECT.search(bare) or _CHANGING_FLAGS.search(bare):
         return False
     return all(_reads(words) for words in segments(command))
 
 
 def _reads(words: Words) -> bool:
     program = _program(words)
-    if _CHANGING_FLAGS.search(" ".join(words)):
-        return False
     if program in _READERS:
         return True
     verbs = _READING.get(program)

@@ -11,7 +11,6 @@ import attrs
 from trimtab import Budget, Deadline, DecisionPoint, Host, Run, Session, TaskCompletionContext
 from trimtab.session.events import (
     CompactionHappened,
-    Event,
     ModelResponded,
     ToolInvoked,
     UserMessage,
@@ -96,7 +95,7 @@ class _Driver:
     def __attrs_post_init__(self) -> None:
         self.session = Session(clock=self.time.clock)
         self.ear = Ear(self)
-        self.session.observe(Event, self.ear.hear)
+        self.ear.listen(self.session)
 
     def turn_of(self, run_id: str) -> int:
         track = self._tracks.get(run_id)

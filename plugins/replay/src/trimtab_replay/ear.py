@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import attrs
@@ -17,6 +18,7 @@ from trimtab import (
     ProviderFaulted,
     ProviderQuarantined,
     ProviderSkipped,
+    Session,
     Source,
     format_guidance,
 )
@@ -41,17 +43,16 @@ class Position(Protocol):
 
 @attrs.define
 class Ear:
-    """Turns events into decisions and notes; pass `hear` to `Session.observe`."""
+    """Turns events into decisions and notes."""
 
     position: Position
     decisions: list[Decision] = attrs.field(factory=list)
     notes: list[Note] = attrs.field(factory=list)
 
-    def hear(self, event: Event) -> None:
-        """Keep what `event` says, where it says something about a provider."""
-        listener = _LISTENERS.get(type(event))
-        if listener is not None:
-            listener(self, event)
+    def listen(self, session: Session) -> None:
+        """Keep what happens in `session`, where it says something about a provider."""
+        for kind, listener in _LISTENERS.items():
+            session.observe(kind, partial(listener, self))
 
     def _turn(self, event: Event) -> int:
         return self.position.turn_of(event.run_id)
