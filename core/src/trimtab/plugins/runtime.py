@@ -66,15 +66,23 @@ class GuideEntry:
     """One guidance provider at one decision point.
 
     Attributes:
-        ask: returns a proposal; or what must wait; or a classification that is not relevant
-            and names an episode, which has ended thereby; or None.
+        call: asks the provider; None is nothing to say, the common case.
+        read: makes an answer of what it said otherwise: a proposal; or what must wait; or a
+            classification that is not relevant and names an episode, which has ended thereby;
+            or None where the threshold is not reached.
     """
 
     source: Source
     config: GuidanceProviderConfig
     order: int
     hook: str
-    ask: Callable[[GuidanceContext], Answer]
+    call: Callable[[GuidanceContext], object]
+    read: Callable[[Any], Answer]
+
+    def ask(self, context: GuidanceContext) -> Answer:
+        """Return what the provider has to say."""
+        value = self.call(context)
+        return None if value is None else self.read(value)
 
 
 def _ask_by_methods(
@@ -110,13 +118,12 @@ def _held_back(
     return state.guidance.held_back(source.name, episode, config, state.turn)
 
 
-def _ask_by_hook(
-    config: GuidanceProviderConfig, hook: str, call: Callable[[GuidanceContext], object]
-) -> Callable[[GuidanceContext], Answer]:
-    def ask(context: GuidanceContext) -> Answer:
-        value = call(context)
-        if value is None:
-            return None
+def _as_it_is(answer: Answer) -> Answer:
+    return answer
+
+
+def _read_by_hook(config: GuidanceProviderConfig, hook: str) -> Callable[[object], Answer]:
+    def read(value: object) -> Answer:
         proposal = Proposal(value) if isinstance(value, GuidanceInjection) else value
         if not isinstance(proposal, Proposal):
             raise _wrong(value, hook)
@@ -124,7 +131,7 @@ def _ask_by_hook(
         passes = verdict.relevant and verdict.confidence >= config.min_confidence
         return proposal if passes else None
 
-    return ask
+    return read
 
 
 @attrs.frozen
@@ -292,14 +299,11 @@ def _guides(loaded: Iterable[LoadedProvider], point: DecisionPoint) -> tuple[Gui
 def _guide(
     provider: LoadedProvider, config: GuidanceProviderConfig, order: int, hook: str
 ) -> GuideEntry:
-    own = provider.hooks.get(hook)
+    source, instance, own = provider.source, provider.instance, provider.hooks.get(hook)
     if own is not None:
-        ask = _ask_by_hook(config, hook, own)
-    else:
-        ask = _ask_by_methods(
-            provider.source, config, provider.instance.classify, provider.instance.provide
-        )
-    return GuideEntry(provider.source, config, order, hook, ask)
+        return GuideEntry(source, config, order, hook, own, _read_by_hook(config, hook))
+    call = _ask_by_methods(source, config, instance.classify, instance.provide)
+    return GuideEntry(source, config, order, hook, call, _as_it_is)
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:

@@ -35,17 +35,15 @@ class _Turnstile:
         if get_ident() in self._inside:
             raise SessionError("a provider must not ask the run that is asking it")
 
-    def __enter__(self) -> None:
+    def through(self, ask: Callable[..., T], *facts: Any) -> T:
+        """Return ``ask(*facts)``, called inside."""
         self.check()
-        self._inside.add(get_ident())
-
-    def __exit__(self, *_: object) -> None:
-        self._inside.discard(get_ident())
-
-    def through(self, ask: Callable[[Any], T], context: Any) -> T:
-        """Return ``ask(context)``, called inside."""
-        with self:
-            return ask(context)
+        thread = get_ident()
+        self._inside.add(thread)
+        try:
+            return ask(*facts)
+        finally:
+            self._inside.discard(thread)
 
 
 class Caller:
@@ -70,8 +68,7 @@ class Caller:
         """
         if limit is not None:
             return self._limited_guides(entries, context, limit)
-        with self._turnstile:
-            return self._direct_guides(entries, context)
+        return self._turnstile.through(self._direct_guides, entries, context)
 
     def _direct_guides(
         self, entries: Sequence[GuideEntry], context: GuidanceContext
@@ -81,7 +78,8 @@ class Caller:
         began = monotonic()
         for entry in entries:
             try:
-                value = entry.ask(context)
+                value = entry.call(context)
+                answer = None if value is None else entry.read(value)
             except (Exception, SystemExit) as error:
                 self.fault(entry.source, entry.hook, error)
                 began = monotonic()
@@ -90,8 +88,8 @@ class Caller:
             if faults or ended - began > SLOW_SECONDS:
                 self._went_well(entry.source, entry.hook, ended - began)
             began = ended
-            if value is not None:
-                said.append((entry, value))
+            if answer is not None:
+                said.append((entry, answer))
         return said
 
     def _limited_guides(
