@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape as _escape
 from string import Formatter
 from typing import Any
@@ -13,6 +13,7 @@ CONTROL = re.compile(
     r"\U000e0000-\U000e007f]"
 )
 """What no text for an agent may hold: controls, halves of characters, invisible letters."""
+LEVELS = (1, 2, 3)
 
 
 def escape(text: str) -> str:
@@ -76,17 +77,46 @@ def text_option(longest: int, **samples: object) -> Callable[[Any, Any, Any], No
     Raises:
         ValueError: from the validator; names the option and what it may hold.
     """
-    known = ", ".join(f"{{{name}}}" for name in samples) or "nothing in braces"
 
     def check(_: object, attribute: Any, value: Any) -> None:
-        if not isinstance(value, str) or not 1 <= len(value) <= longest:
-            raise ValueError(f"{attribute.name} must be text of 1 to {longest} characters")
-        if CONTROL.search(value):
-            raise ValueError(f"{attribute.name} holds control characters")
-        if not _fits(value, samples):
-            raise ValueError(f"{attribute.name} knows {known}; a brace is written twice")
+        _check_text(attribute.name, value, longest, samples)
 
     return check
+
+
+def level_texts(longest: int, **samples: object) -> Callable[[Any, Any, Any], None]:
+    """Return the attrs validator of an option that replaces texts by level (1, 2, 3).
+
+    Args:
+        longest, samples: as for `text_option`.
+
+    Raises:
+        ValueError: from the validator; names the option and the level.
+    """
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        for level, text in value.items():
+            if level not in LEVELS:
+                raise ValueError(f"{attribute.name}: level {level!r:.20} is not 1, 2 or 3")
+            _check_text(f"{attribute.name}[{level}]", text, longest, samples)
+
+    return check
+
+
+def by_level(texts: Mapping[Any, str]) -> dict[Any, str]:
+    """Return `texts` with levels as numbers; in a configuration file the keys are text."""
+    named = {str(level): level for level in LEVELS}
+    return {named.get(str(level), level): text for level, text in texts.items()}
+
+
+def _check_text(name: str, value: Any, longest: int, samples: dict[str, object]) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= longest:
+        raise ValueError(f"{name} must be text of 1 to {longest} characters")
+    if CONTROL.search(value):
+        raise ValueError(f"{name} holds control characters")
+    if not _fits(value, samples):
+        known = ", ".join(f"{{{sample}}}" for sample in samples) or "nothing in braces"
+        raise ValueError(f"{name} knows {known}; a brace is written twice")
 
 
 def _fits(text: str, samples: dict[str, object]) -> bool:

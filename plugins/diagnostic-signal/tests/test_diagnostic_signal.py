@@ -27,7 +27,9 @@ def test_the_options_are_the_specifications():
     [
         ({"error_threshold": 0}, "error_threshold"),
         ({"texts": {0: "x"}}, "level 0"),
-        ({"texts": {1: "{nonsense}"}}, "'nonsense'; there are"),
+        ({"texts": {1: "{nonsense}"}}, r"texts\[1\] knows \{"),
+        ({"texts": {2: ""}}, r"texts\[2\] must be text"),
+        ({"texts": {3: "\x1b[1m"}}, "control characters"),
     ],
 )
 def test_options_out_of_bounds_are_refused(options, what):

@@ -266,7 +266,7 @@ def test_a_resumed_session_goes_on_where_it_was(program):
     assert told(requests, LOOP) == [1, 1, 1, 2, 2]  # a new request of the user begins a new loop
     (session,) = status(program, "--all")["sessions"]
     assert [(run["calls"], run["turns"]) for run in session["runs"]] == [(8, 10)]
-    assert sum(text.count("Seen by turn 7") for text in requests[-1].texts) == 1
+    assert sum(text.count("Seen after 7 turns") for text in requests[-1].texts) == 1
 
 
 @pytest.mark.parametrize("transport", ["http"], indirect=True)

@@ -10,7 +10,7 @@ from trimtab_diagnostic_signal.failures import VARIOUS, Failure
 TEXTS: Mapping[int, str] = {
     1: "Found {times} new console errors. {look} Seen: {said}.",
     2: (
-        "The error came back: {times} turns by now ({tools}). {said}. {look} Find its cause "
+        "The error came back: {times} turns by now ({tools}), {said}. {look} Find its cause "
         "before you try the next variation."
     ),
     3: (

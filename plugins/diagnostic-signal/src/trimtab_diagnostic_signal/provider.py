@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -15,32 +14,16 @@ from trimtab import (
     GuidanceInjection,
     hookimpl,
 )
+from trimtab.text import by_level, level_texts
 from trimtab_diagnostic_signal.failures import VARIOUS, Failure, FailureProjection
 from trimtab_diagnostic_signal.messages import text_for
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext
 
-_FIELDS = frozenset({"times", "look", "said", "tools"})
+_LONGEST_TEXT = 500
 # Different failures in a row are often honest search; the same one again is not.
 _MORE_IF_DIFFERENT = 1
-
-
-def _levels(value: Mapping[Any, str]) -> dict[int, str]:
-    """Take levels as numbers or, from a configuration file, as text."""
-    return {int(level): text for level, text in value.items()}
-
-
-def _texts(_: object, attribute: attrs.Attribute[Any], value: Mapping[int, str]) -> None:
-    for level, text in value.items():
-        if level not in (1, 2, 3):
-            raise ValueError(f"{attribute.name}: level {level} is not 1, 2 or 3")
-        unknown = {name for _, name, _, _ in Formatter().parse(text) if name} - _FIELDS
-        if unknown:
-            raise ValueError(
-                f"{attribute.name}: unknown field {min(unknown)!r}; "
-                f"there are {', '.join(sorted(_FIELDS))}"
-            )
 
 
 @attrs.frozen(kw_only=True)
@@ -59,9 +42,15 @@ class DiagnosticSignalProvider:
         ValueError: an option is out of its bounds.
     """
 
-    error_threshold: int = attrs.field(default=3, validator=attrs.validators.ge(1))
+    error_threshold: int = attrs.field(
+        default=3, validator=[attrs.validators.instance_of(int), attrs.validators.ge(1)]
+    )
     log_tool_name: str | None = "view_logs"
-    texts: Mapping[int, str] = attrs.field(factory=dict, converter=_levels, validator=_texts)
+    texts: Mapping[int, str] = attrs.field(
+        factory=dict,
+        converter=by_level,
+        validator=level_texts(_LONGEST_TEXT, times=0, look="", said="", tools=""),
+    )
 
     name = "diagnostic-signal"
     category = "diagnostic"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -15,6 +14,7 @@ from trimtab import (
     GuidanceInjection,
     hookimpl,
 )
+from trimtab.text import by_level, level_texts
 from trimtab_doom_loop.messages import seen, text_for
 from trimtab_doom_loop.projection import Limits, LoopProjection
 from trimtab_doom_loop.verdict import Loop
@@ -22,24 +22,8 @@ from trimtab_doom_loop.verdict import Loop
 if TYPE_CHECKING:
     from trimtab import GuidanceContext
 
-_FIELDS = frozenset({"seen", "evidence", "tool", "times", "length", "turn"})
-
-
-def _levels(value: Mapping[Any, str]) -> dict[int, str]:
-    """Take levels as numbers or, from a configuration file, as text."""
-    return {int(level): text for level, text in value.items()}
-
-
-def _texts(_: object, attribute: attrs.Attribute[Any], value: Mapping[int, str]) -> None:
-    for level, text in value.items():
-        if level not in (1, 2, 3):
-            raise ValueError(f"{attribute.name}: level {level} is not 1, 2 or 3")
-        unknown = {name for _, name, _, _ in Formatter().parse(text) if name} - _FIELDS
-        if unknown:
-            raise ValueError(
-                f"{attribute.name}: unknown field {min(unknown)!r}; "
-                f"there are {', '.join(sorted(_FIELDS))}"
-            )
+_LONGEST_TEXT = 500
+_whole = attrs.validators.instance_of(int)
 
 
 @attrs.frozen(kw_only=True)
@@ -62,12 +46,18 @@ class DoomLoopDetector:
         default=0.85, validator=[attrs.validators.ge(0.0), attrs.validators.le(1.0)]
     )
     window_size: int = attrs.field(
-        default=5, validator=[attrs.validators.ge(1), attrs.validators.le(32)]
+        default=5, validator=[_whole, attrs.validators.ge(1), attrs.validators.le(32)]
     )
     max_repetitions: int = attrs.field(
-        default=3, validator=[attrs.validators.ge(2), attrs.validators.le(32)]
+        default=3, validator=[_whole, attrs.validators.ge(2), attrs.validators.le(32)]
     )
-    texts: Mapping[int, str] = attrs.field(factory=dict, converter=_levels, validator=_texts)
+    texts: Mapping[int, str] = attrs.field(
+        factory=dict,
+        converter=by_level,
+        validator=level_texts(
+            _LONGEST_TEXT, seen="", evidence="", tool="", times=0, length=0, turn=0
+        ),
+    )
 
     name = "doom-loop"
     category = "loop"

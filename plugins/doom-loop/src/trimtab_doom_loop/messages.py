@@ -10,15 +10,17 @@ from trimtab_doom_loop.verdict import Loop, LoopKind
 TEXTS: Mapping[int, str] = {
     1: (
         "Detected repeated unsuccessful pattern. Consider a different approach or consult the "
-        "planning tool to reassess strategy. Seen by turn {turn}: {seen}."
+        "planning tool to reassess strategy. Seen after {turn} turns: {seen}."
     ),
     2: (
-        "The repeated pattern goes on by turn {turn}: {seen}. {evidence} Doing it again will not "
-        "tell you more. Write down what you know by now, and take a step that you have not tried."
+        "The repeated pattern goes on after {turn} turns: {seen}. {evidence} Doing it again will "
+        "not tell you more. Write down what you know by now, and take a step that you have not "
+        "tried."
     ),
     3: (
-        "Still the same pattern by turn {turn}: {seen}. {evidence} Stop repeating it. Ask someone "
-        "else for a fresh view (a reviewer, another model, the user), or report what blocks you."
+        "Still the same pattern after {turn} turns: {seen}. {evidence} Stop repeating it. Ask "
+        "someone else for a fresh view (a reviewer, another model, the user), or report what "
+        "blocks you."
     ),
 }
 """By level: nudge, firmer with evidence, consultation; see `DoomLoopDetector.texts`."""
