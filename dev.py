@@ -31,6 +31,7 @@ TEST_SERVERS = ROOT / "tests" / "servers"
 RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
 CLIENTS = ("claude-agent-sdk", "litellm", "openai")
+HOSTS = ("claude-agent-sdk", "claude-code", "litellm", "openai")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,8 +73,9 @@ def parser() -> argparse.ArgumentParser:
 def demo(_: argparse.Namespace) -> int:
     """Replay a recorded run of Claude Code through every provider in the checkout."""
     make_venv()
-    dependencies(distributions(), left_out=CLIENTS, python=venv_python())
-    add(*editable(distributions()), python=venv_python())
+    shown = [folder for folder in distributions() if folder.name not in HOSTS]
+    dependencies(shown, python=venv_python())
+    add(*editable(shown), python=venv_python())
     command = ["trimtab", "replay", str(RECORDED_RUN), "--all"]
     print("$", *command, flush=True)
     return run([str(scripts() / command[0]), *command[1:]], check=False)
