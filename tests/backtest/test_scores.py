@@ -10,6 +10,7 @@ import pytest
 from trimtab.cli import main
 
 CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
+VARIANTS = CASES.with_name("variants.jsonl")
 TOGETHER = "doom-loop + diagnostic-signal"
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 
@@ -36,6 +37,23 @@ def test_loops_and_repeated_failures_are_told_from_honest_work(backtest):
     assert score["runs"] == 55
     assert score["balanced_accuracy"]["value"] >= 0.95
     assert score["false_alarm"] <= 1
+
+
+def test_variants_that_the_rules_were_not_made_on(backtest):
+    """Of 56 shapes, these three come out otherwise than a reader would judge."""
+    _, document = backtest(VARIANTS)
+    wrong = {
+        run["id"]: run["verdict"]
+        for run in document["runs"]
+        if run["verdict"] not in ("hit", "quiet")
+    }
+
+    assert scores_of(document)[TOGETHER]["runs"] == 56
+    assert wrong == {
+        "variant-loop-clicks-same-page": "missed",
+        "variant-ok-different-errors": "false alarm",
+        "variant-ok-user-denied": "false alarm",
+    }
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,10 @@ from trimtab import (
     GuidanceProviderConfig,
     GuidanceSuppressed,
     Host,
+    ModelResponded,
     Proposal,
     Session,
+    ToolCall,
     collect_guidance,
     format_guidance,
     hookimpl,
@@ -271,6 +273,29 @@ def test_holdout_keeps_about_its_share_of_runs_silent(kit: Any) -> None:
     ]
 
     assert 0.6 < sum(spoke) / 300 < 0.8
+
+
+def test_what_the_context_tells(kit: Any) -> None:
+    seen: list[Any] = []
+    watcher = kit.Speaker(verdict=lambda context: seen.append(context) or NOT_RELEVANT)
+    host = Host("h", tools=frozenset({"read"}))
+    run = kit.run(guidance_providers=[watcher], host=host)
+    call = kit.call(run)
+    pending = (ToolCall("read", {"path": "b"}, "c9"),)
+    run.guide(DecisionPoint.PRE_TOOL_EXECUTION, pending=pending)
+    before = seen[0].rendered_prompt
+    rendered = run.render()
+    run.guide(SELECT)
+    first, last = seen[0], seen[-1]
+
+    assert (before, last.rendered_prompt) == (None, rendered)
+    assert (first.pending_tool_calls, last.pending_tool_calls) == (pending, ())
+    assert (last.turn_count, last.tool_call_count, last.last_call) == (1, 1, call)
+    assert last.last_response == kit.session[ModelResponded].latest()
+    assert (last.host, last.tools, last.session) == (host, {"read"}, kit.session)
+    assert (last.prompt, last.deadline, last.budget) == (run.prompt, None, None)
+    assert last.usage == run.usage
+    assert last.recent_tool_calls(3) == (call,)
 
 
 def test_another_provider_can_follow_an_episode_by_category(kit: Any) -> None:

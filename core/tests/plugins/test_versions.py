@@ -27,21 +27,21 @@ RELEASES = st.lists(NUMBERS, min_size=1, max_size=3).map(".".join)
 @pytest.mark.parametrize("operator", ["==", "!=", "<", ">", "<=", ">=", "~=", "==="])
 @given(version=VERSIONS, bound=VERSIONS)
 def test_a_clause_admits_what_packaging_admits(operator, version, bound):
-    agree(f"{operator}{bound}", version)
+    assert_agreement(f"{operator}{bound}", version)
 
 
 @pytest.mark.parametrize("operator", ["==", "!=", "~=", "<", "==="])
 @given(version=VERSIONS | RELEASES, bound=RELEASES | VERSIONS)
 def test_prefixes_match_what_packaging_matches(operator, version, bound):
-    agree(f"{operator}{bound}.*", version)
+    assert_agreement(f"{operator}{bound}.*", version)
 
 
 @given(version=RELEASES, bound=RELEASES)
 def test_compatible_releases_are_those_of_packaging(version, bound):
-    agree(f"~={bound}", version)
+    assert_agreement(f"~={bound}", version)
 
 
-def agree(specifier: str, version: str) -> None:
+def assert_agreement(specifier: str, version: str) -> None:
     ours = parse_requirement(f"acme {specifier}")
     try:
         theirs = SpecifierSet(specifier, prereleases=True)
