@@ -1,20 +1,21 @@
 """What trimtab's callbacks add to one tool turn of the real Claude Code program.
 
 The model is scripted on loopback, and a turn is the time from one request to the next. Runs
-with and without the callbacks alternate, so that both meet the same machine.
+without callbacks, with callbacks that do nothing (the program's own price, the yardstick) and
+with trimtab's alternate, so that all meet the same machine.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import statistics
 import tempfile
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from claude_agent_sdk import ClaudeAgentOptions, query
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, query
 from measure import row
 
 from trimtab import (
@@ -26,6 +27,7 @@ from trimtab import (
     enable,
 )
 from trimtab_claude_agent_sdk import hooks
+from trimtab_claude_code.hooks import EVENTS
 from trimtab_test_servers import AnthropicServer, Call, Turn, claude_code_environment, say
 from trimtab_test_servers.record import Request
 
@@ -53,7 +55,7 @@ class Script:
     @property
     def turns(self) -> list[float]:
         """Milliseconds of each turn but the first, which starts the program's machinery."""
-        return [(later - earlier) * 1000 for earlier, later in pairwise(self.asked)][1:]
+        return [(later - earlier) * 1000 for earlier, later in itertools.pairwise(self.asked)][1:]
 
 
 def turns(callbacks: dict[Any, Any] | None) -> list[float]:
@@ -110,20 +112,30 @@ def installed(kind: str, name: str) -> bool:
     return True
 
 
+async def _nothing(_payload: Any, _tool_use_id: Any, _context: Any) -> Any:
+    return {}
+
+
+def idle() -> dict[Any, Any]:
+    """Return callbacks for the same events that answer at once."""
+    return {event: [HookMatcher(hooks=[_nothing])] for event in EVENTS}
+
+
 def main() -> None:
     prompt = everything()
-    plain, guided = list[float](), list[float]()
-    for _ in range(ROUNDS):
-        plain += turns(None)
-        guided += turns(hooks(prompt, Session()))
-    base, took = statistics.median(plain), statistics.median(guided)
+    rounds = [
+        (turns(None), turns(idle()), turns(hooks(prompt, Session()))) for _ in range(ROUNDS)
+    ]
+    plain, empty, took = (
+        statistics.median(itertools.chain(*column)) for column in zip(*rounds, strict=True)
+    )
     names = ", ".join(source.name for source in prompt.table.sources)
-    print(f"providers: {names}; {len(plain)} turns each; without hooks {base:.1f} ms a turn")
+    print(f"providers: {names}; {ROUNDS} runs of {TURNS} turns; without hooks {plain:.1f} ms a turn")
     row(
         "added to a tool turn by the SDK callbacks",
-        f"{took - base:.1f} ms",
+        f"{took - plain:.1f} ms",
         f"≤ {MUST_MILLISECONDS} ms",
-        f"{took / base:.2f} × without",
+        f"callbacks that do nothing: {empty - plain:.1f} ms",
     )
 
 
