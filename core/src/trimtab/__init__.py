@@ -71,8 +71,10 @@ if TYPE_CHECKING:
         Proposal as Proposal,
     )
     from trimtab.hookspecs import (
-        hookimpl as hookimpl,
         hookspec as hookspec,
+    )
+    from trimtab.marks import (
+        hookimpl as hookimpl,
     )
     from trimtab.planning.plan import (
         Plan as Plan,
@@ -248,7 +250,7 @@ _HOMES = {
     "GuidanceProviderConfig": "plugins.settings",
     "GuidanceSuppressed": "guidance.types",
     "Heartbeat": "runtime.heartbeat",
-    "hookimpl": "hookspecs",
+    "hookimpl": "marks",
     "hookspec": "hookspecs",
     "Host": "runtime.host",
     "IncompatibleProvider": "errors",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from html import escape as _escape
-from string import Formatter
 from typing import Any
 
 CONTROL = re.compile(
@@ -18,14 +16,19 @@ LEVELS = (1, 2, 3)
 
 def escape(text: str) -> str:
     """Return `text` in which no tag can open or close."""
-    return _escape(CONTROL.sub(" ", text), quote=False)
+    return _escaped(text, quote=False)
+
+
+def _escaped(text: str, *, quote: bool) -> str:
+    from html import escape  # with all names of characters, for those few that have words to say
+
+    return escape(CONTROL.sub(" ", text), quote=quote)
 
 
 def block(tag: str, content: str, **attributes: str) -> str:
     """Return one well-formed block around `content`, whatever `content` holds."""
     pairs = "".join(
-        f' {name}="{_escape(CONTROL.sub(" ", value), quote=True)}"'
-        for name, value in attributes.items()
+        f' {name}="{_escaped(value, quote=True)}"' for name, value in attributes.items()
     )
     return f"<{tag}{pairs}>{escape(content)}</{tag}>"
 
@@ -120,6 +123,8 @@ def _check_text(name: str, value: Any, longest: int, samples: dict[str, object])
 
 
 def _fits(text: str, samples: dict[str, object]) -> bool:
+    from string import Formatter
+
     try:
         names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
         text.format_map(dict.fromkeys(names) | samples)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterable
 
@@ -22,4 +21,6 @@ def listed(names: Iterable[str]) -> str:
 
 def pip_install(*arguments: str) -> str:
     """Return the line that installs something for this very interpreter."""
+    import shlex
+
     return shlex.join([sys.executable, "-m", "pip", "install", *arguments])

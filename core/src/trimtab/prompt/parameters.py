@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import PromptError
-from trimtab.prompt.sections import MarkdownSection, field_names
+
+if TYPE_CHECKING:
+    from trimtab.prompt.sections import MarkdownSection
 
 Parameters = Mapping[type[Any], Any]
 
@@ -38,6 +40,8 @@ def _parameters_of(section: MarkdownSection[Any], params: Parameters) -> Any:
     if section.params_type is None:
         return None
     if section.params_type not in params:
+        from trimtab.prompt.sections import field_names
+
         names = ", ".join(sorted(field_names(section.params_type)))
         raise PromptError(
             f"section {section.key!r} needs a {section.params_type.__name__}"

@@ -12,6 +12,7 @@ import attrs
 
 from trimtab.convert import as_tuple
 from trimtab.errors import PromptError
+from trimtab.prompt.checks import only_tools, some_text
 from trimtab.prompt.generics import type_argument
 from trimtab.prompt.rendering import render_section
 
@@ -32,30 +33,6 @@ def field_names(params_type: type[Any]) -> frozenset[str]:
     if dataclasses.is_dataclass(params_type):
         return frozenset(field.name for field in dataclasses.fields(params_type))
     raise PromptError(f"parameters {params_type!r} must be an attrs class or a dataclass")
-
-
-def some_text(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
-    """Check that a field holds text and not blanks alone.
-
-    Raises:
-        PromptError: it doesn't.
-    """
-    if not isinstance(value, str) or not value.strip():
-        raise PromptError(f"{attribute.name} must be text, not {value!r:.100}")
-
-
-def only_tools(_: object, __: object, tools: tuple[Any, ...]) -> None:
-    """Check that a field holds tools.
-
-    Raises:
-        PromptError: it doesn't.
-    """
-    if tools:
-        from trimtab.runtime.tools import Tool
-
-        strange = [item for item in tools if not isinstance(item, Tool)]
-        if strange:
-            raise PromptError(f"tools hold Tool(…), not {strange[0]!r:.100}")
 
 
 # Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.

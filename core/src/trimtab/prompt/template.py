@@ -16,15 +16,16 @@ from trimtab.plugins.settings import (
     GuidanceProviderConfig,
     ProviderConfig,
 )
+from trimtab.prompt.checks import only_tools, some_text
 from trimtab.prompt.generics import type_argument
 from trimtab.prompt.parameters import Parameters, by_type, enabled_sections
-from trimtab.prompt.rendering import RenderedPrompt, join_sections
-from trimtab.prompt.sections import MarkdownSection, only_tools, some_text
 from trimtab.runtime.resources import NO_RESOURCES, Resources
 
 if TYPE_CHECKING:
     from trimtab.plugins.config import Configuration
     from trimtab.plugins.runtime import PromptTable
+    from trimtab.prompt.rendering import RenderedPrompt
+    from trimtab.prompt.sections import MarkdownSection
     from trimtab.runtime.tools import Tool
     from trimtab.trajectory import ToolProfile
 
@@ -68,6 +69,13 @@ def _as_sections(declared: Iterable[Any]) -> tuple[MarkdownSection[Any], ...]:
 
 
 def _sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
+    if sections:
+        _check_sections(sections)
+
+
+def _check_sections(sections: tuple[Any, ...]) -> None:
+    from trimtab.prompt.sections import MarkdownSection
+
     keys = set()
     for section in sections:
         if not isinstance(section, MarkdownSection):
@@ -251,6 +259,8 @@ class Prompt(Generic[Output]):
         Raises:
             PromptError: parameters are missing, of no section, or twice of one type.
         """
+        from trimtab.prompt.rendering import RenderedPrompt, join_sections
+
         values = {**self._params, **by_type(params, self.template.sections)}
         enabled = tuple(enabled_sections(self.template.sections, values))
         text = join_sections(tuple(section.render(given) for section, given in enabled))

@@ -6,6 +6,7 @@ and says nothing: a hook must never stop the agent. What went wrong is told at t
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from trimtab_claude_code.noting import note
 
 def main() -> None:
     """Answer the event on the standard input."""
+    gc.disable()  # what a process for one event leaves lying goes with it
     body = sys.stdin.buffer.read(MOST_BYTES + 1)
     if not _noted(body):
         from trimtab_claude_code.answering import answer_and_exit
