@@ -5,12 +5,28 @@ from __future__ import annotations
 import re
 
 _ACKNOWLEDGED = re.compile(
-    r"\b(?:accepted|added|applied|closed|completed?|copied|created|delivered|deleted|done|edited"
-    r"|finished|image|inserted|installed|moved|none|null|ok|okay|opened|pressed|queued|removed"
-    r"|renamed|replaced|saved|scheduled|screenshot|scrolled|sent|set|stored|submitted|success\w*"
-    r"|true|typed|updated|uploaded|written|clicked)\b",
+    r"\b(?:accepted|added|affected|applied|approved|archived|assigned|booked|cancell?ed|changed"
+    r"|clicked|closed|committed|completed?|confirmed|converted|copied|created|delivered|deleted"
+    r"|disabled|done|edited|enabled|exported|finished|generated|granted|image|imported|inserted"
+    r"|installed|labell?ed|merged|modified|moved|none|null|ok|okay|opened|pass(?:ed|ing)|posted"
+    r"|pressed|processed|published|queued|registered|removed|renamed|replaced|restarted|saved"
+    r"|scheduled|screenshot|scrolled|sent|set|started|stopped|stored|submitted|succeeded"
+    r"|success\w*|translated|true|typed|updated|uploaded|written)\b"
+    r"|\b(?:no|0|zero) (?:\w+ )?(?:diagnostics|errors?|issues?|offenses|problems?|violations?"
+    r"|vulnerabilities|warnings?)\b",
     re.IGNORECASE,
 )
+_REFUSED = re.compile(
+    r"\b(?:blocked|cannot|denied|failed|forbidden|invalid|never|not|refused|rejected|unable)\b"
+    r"|n't\b",
+    re.IGNORECASE,
+)
+_UNCHANGED = re.compile(
+    r"\bunchanged\b|\bno (?:visible )?(?:change|difference|effect)s?\b|\bnothing (?:has )?changed\b"
+    r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b",
+    re.IGNORECASE,
+)
+_FRAME = re.compile(r"</?\w+>|\b(?:exit|return) ?code:? 0\b|(?<=<returncode>)0(?=<)", re.IGNORECASE)
 _NOTHING = re.compile(
     r"\b(?:no|0|zero) (?:\w+ )?(?:results?|match(?:es)?|hits?|files?|items?|rows?|records?"
     r"|entries|data|documents?|pages?|usages?|references?)\b"
@@ -28,7 +44,16 @@ def acknowledges(said: str) -> bool:
     said = said.strip()
     if not said:
         return True
-    return len(said) <= _BRIEF and _ACKNOWLEDGED.search(said) is not None
+    if len(said) > _BRIEF:
+        return False
+    if _ACKNOWLEDGED.search(said) is not None:
+        return not stays(said) and _REFUSED.search(said) is None
+    return not _FRAME.sub("", said).strip()
+
+
+def stays(said: str) -> bool:
+    """Tell whether an answer says that what was done changed nothing."""
+    return len(said) <= _SHORT and _UNCHANGED.search(said) is not None
 
 
 def finds_nothing(said: str) -> bool:

@@ -10,6 +10,7 @@ from trimtab.trajectory import CallRecord
 from trimtab_doom_loop.answers import finds_nothing
 
 _NUMBER = re.compile(r"\d+")
+_NAME = re.compile(r"[A-Za-z_]\w*\d\w*")
 _SHORT = 300
 
 
@@ -39,3 +40,10 @@ def alike(calls: Sequence[CallRecord], similarity: float) -> bool:
 def alike_but_for_numbers(calls: Sequence[CallRecord]) -> bool:
     """Tell whether nothing but numbers differs in the arguments."""
     return len({_NUMBER.sub("0", call.params_text) for call in calls}) == 1
+
+
+def numbered_names(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls differ in names alone that end in a number, as ``web1`` and ``web2`` do:
+    each is another subject, and no other try with the same one.
+    """
+    return len({_NAME.sub("0", call.params_text) for call in calls}) == 1

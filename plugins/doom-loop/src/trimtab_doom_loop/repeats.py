@@ -11,6 +11,7 @@ from trimtab.trajectory import (
     CallRecord,
     Span,
     digest,
+    is_wait,
     paused,
     span_of,
     too_long,
@@ -54,7 +55,7 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     tail = list(steps.kept)[-length * rounds :]
     call = tail[-1].calls[-1]
     again = [span_of(step.calls[-1]) for step in tail[length - 1 :: length]]
-    waited = any(step.waits for step in tail[-length:]) or paused(again) or _is_live(steps, length)
+    waited = _waits_for_news(tail[-length:]) or paused(again) or _is_live(steps, length)
     if waited and not too_long(_waits(tail) or again):
         return None
     members = frozenset(c.call for step in tail[-length:] for c in step.calls)
@@ -73,6 +74,17 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
 
 def _waits(tail: Sequence[Step]) -> list[Span]:
     return [span_of(step.calls[-1]) for step in tail if step.waits]
+
+
+def _waits_for_news(steps: Sequence[Step]) -> bool:
+    """Tell whether a round waits. A screen that is moved may have moved, unless the round also
+    shows what is there: that was the same.
+    """
+    if not any(step.waits for step in steps):
+        return False
+    calls = [call for step in steps for call in step.calls]
+    shows = any(call.failed or not acknowledges(call.said) for call in calls)
+    return not shows or any(map(is_wait, calls))
 
 
 def _is_live(steps: Steps, length: int) -> bool:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.trajectory import CallRecord, digest
-from trimtab_doom_loop.answers import acknowledges, finds_nothing
-from trimtab_doom_loop.likeness import alike, alike_but_for_numbers, answer_key
+from trimtab_doom_loop.answers import acknowledges, finds_nothing, stays
+from trimtab_doom_loop.likeness import (
+    alike,
+    alike_but_for_numbers,
+    answer_key,
+    numbered_names,
+)
 from trimtab_doom_loop.steps import Steps, would_change
 from trimtab_doom_loop.verdict import Loop, LoopKind
 
@@ -17,6 +22,7 @@ _MORE_FOR_NUMBERS = 2
 _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
+_MORE_FOR_NAMES = 9
 
 
 def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -> Loop | None:
@@ -56,11 +62,17 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     last = calls[-1]
     if any(call.failed for call in calls):
         return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
+    if stays(last.said):
+        return _MORE_FOR_NUMBERS
     nothing = not would_change(last) and finds_nothing(last.said)
     if last.profile.writes or (acknowledges(last.said) and not nothing):
         return None
     if nothing and (last.profile.read_only or alike(calls, similarity)):
         return _MORE_FOR_NOTHING
+    return _needed_for_content(calls, similarity)
+
+
+def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if alike_but_for_numbers(calls):
-        return _MORE_FOR_NUMBERS
+        return _MORE_FOR_NAMES if numbered_names(calls) else _MORE_FOR_NUMBERS
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
