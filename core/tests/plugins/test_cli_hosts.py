@@ -15,8 +15,9 @@ def register(parser):
 
 STATUS = """
 def register(parser):
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--json", action="store_true")
-    parser.set_defaults(run=lambda options: print("{name}", options.json) or {status})
+    parser.set_defaults(run=lambda options: print("{name}", options.all, options.json) or {status})
 """
 
 
@@ -53,12 +54,12 @@ def test_status_without_a_host_asks_every_host(site, trimtab):
     offer(site, "status-acme", STATUS.format(name="acme", status=0))
     offer(site, "status-other", STATUS.format(name="other", status=1), name="other")
 
-    done, as_json = trimtab("status"), trimtab("status", "--json")
+    done, all_as_json = trimtab("status"), trimtab("status", "--json", "--all")
 
     assert done.returncode == 1
-    assert {"acme False", "other False"} <= set(done.stdout.splitlines())
-    assert {"acme True", "other True"} <= set(as_json.stdout.splitlines())
-    assert trimtab("status", "acme", "--json").stdout == "acme True\n"
+    assert {"acme False False", "other False False"} <= set(done.stdout.splitlines())
+    assert {"acme True True", "other True True"} <= set(all_as_json.stdout.splitlines())
+    assert trimtab("status", "acme", "--json").stdout == "acme False True\n"
 
 
 def test_status_says_where_no_package_offers_it(capsys):

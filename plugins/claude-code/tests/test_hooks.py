@@ -516,3 +516,24 @@ def test_a_restored_session_goes_on_where_it_stopped(guided, session, told, spea
 
     assert (said(first) != "", second) == (True, {})
     assert again.runs()[run_id_of(prompt, "conversation")].calls == 2
+
+
+@pytest.mark.parametrize("events", [["SessionEnd"], ["SessionEnd", "SessionEnd"]])
+def test_a_restored_session_ends_even_if_nothing_else_is_told(guided, session, told, events):
+    hooks = guided()
+    hooks.answer(told.pre())
+    prompt = hooks.open("conversation").prompt
+    again = Session.restore(session.snapshot(), types=RECORDS)
+    resumed = ClaudeCodeHooks(again, prompt)
+
+    for event in events:
+        assert resumed.answer(told.event(event, reason="other")) == {}
+
+    assert again.runs()[run_id_of(prompt, "conversation")].closed
+    assert [end.reason for end in again[RunClosed].all()] == ["other"]
+
+
+def test_the_end_of_a_session_that_never_was_is_no_run(guided, session, told):
+    guided().answer(told.event("SessionEnd", reason="other"))
+
+    assert session.runs() == {}

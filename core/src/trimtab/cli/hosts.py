@@ -2,7 +2,8 @@
 
 A host's package offers them as commands named ``VERB-HOST`` (``install-acme`` in the group
 ``trimtab.commands``), each a function ``register(parser)`` as for any other verb. Where a verb
-needs no host, it is carried out for every host that offers it, which takes ``--json`` then.
+needs no host, it is carried out for every host that offers it, which takes ``--all`` and
+``--json`` then.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def add_hosts(
         if host in arguments:
             registrar(select("commands", entry.name, inventory))(below)
     if verb in _FOR_ALL:
+        parser.add_argument("--all", action="store_true", help="also what has ended")
         parser.add_argument("--json", action="store_true", help="write JSON, an object per host")
         parser.set_defaults(run=lambda options: _run_each(verb, tuple(known), options))
 
@@ -60,5 +62,5 @@ def _run_each(verb: str, hosts: Sequence[str], options: argparse.Namespace) -> i
 
     if not hosts:
         say(f"No installed package offers `trimtab {verb}`.")
-    flags = ["--json"] if options.json else []
+    flags = [f"--{flag}" for flag in ("all", "json") if getattr(options, flag)]
     return max((main([verb, host, *flags]) for host in hosts), default=0)

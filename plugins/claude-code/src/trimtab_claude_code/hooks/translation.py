@@ -124,6 +124,7 @@ class ClaudeCodeHooks:
 
     def _answer(self, told: Payload, until: Deadline | None) -> Answer:
         if told.event == "SessionEnd":
+            self._find_again(told.session_id)
             self.close(told.session_id, told.text("reason"))
         handler = HANDLERS.get(told.event)
         # A compaction ends like a subagent, but one of no type.
@@ -137,6 +138,13 @@ class ClaudeCodeHooks:
             if told.event != "PostCompact":
                 agent.settle_compaction()
             return handler(agent, told)
+
+    def _find_again(self, session_id: str) -> None:
+        """Meet the main agent of a restored session, whose end is the first that is told."""
+        prompt = self._prompt_of(None)
+        state = self.session.runs().get(run_id_of(prompt, session_id)) if prompt else None
+        if state is not None and not state.closed:
+            self._agent(session_id, None, None)
 
     def _agent(self, session_id: str, agent_id: str | None, kind: str | None) -> Agent | None:
         key = (session_id, agent_id)
