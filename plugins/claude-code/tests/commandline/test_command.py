@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -113,32 +112,6 @@ def test_the_client_starts_the_resident_process_and_hands_over(client):
 
     assert client(payload("UserPromptSubmit", prompt="Go.")) == {}  # said before
     assert json.loads(ask(make_endpoint(user_folder()), b"", 5.0, "/trimtab/status"))["pid"] == pid
-
-
-def test_a_killed_resident_process_comes_back_with_its_state(client):
-    client(payload("UserPromptSubmit", prompt="Go."))
-    endpoint = make_endpoint(user_folder())
-    for name in TURN:
-        ask(endpoint, json.dumps(payload(name, 1, tool_response="x")).encode(), 5.0)
-    pid = json.loads(ask(endpoint, b"", 5.0, "/trimtab/status"))["pid"]
-    os.kill(pid, signal.SIGKILL)
-    _wait_until_gone(pid)
-
-    client(payload("SessionStart", source="resume"))
-    answers = [
-        ask(endpoint, json.dumps(payload(name, 2, tool_response="x")).encode(), 5.0)
-        for name in TURN
-    ]
-
-    assert "main-after-2" in words(json.loads(answers[-1]))
-
-
-def _wait_until_gone(pid):
-    for _ in range(100):
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        if stat.rpartition(")")[2].split()[0] == "Z":
-            return
-        time.sleep(0.02)
 
 
 def test_a_port_in_strange_hands_is_told_where_a_session_begins(client, desk):

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 from pathlib import Path
 
-from trimtab_claude_code.service.desk import Desk
-from trimtab_claude_code.service.endpoint import read_endpoint
-from trimtab_claude_code.service.server import HookServer
+from trimtab_claude_code.service.endpoint import HOST, Endpoint, read_endpoint
+from trimtab_claude_code.service.guardian import outlive
+
+WAITING = 128
+"""Connections that wait at the port while nobody serves."""
 
 
 def main(arguments: list[str]) -> int:
-    """Serve; 1 where the port is taken, e.g. by another process like this one."""
+    """Serve, or start processes that do; 1 where the port is taken, e.g. by another like this."""
     file = Path(arguments[0])
     try:
-        server = HookServer(read_endpoint(file), Desk(file.parent))
+        endpoint = read_endpoint(file)
+        listener = socket.create_server((HOST, endpoint.port), backlog=WAITING)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"trimtab: {error}\n")
         return 1
-    with server:
-        server.serve_forever()
+    with listener:
+        if sys.platform == "win32":  # which can't fork: there the next prompt starts it again
+            _serve(endpoint, listener, file.parent)
+        else:
+            guardian = os.getpid()
+            if outlive(file.parent):
+                _serve(endpoint, listener, file.parent, guardian)
     return 0
+
+
+def _serve(
+    endpoint: Endpoint, listener: socket.socket, folder: Path, guardian: int | None = None
+) -> None:
+    from trimtab_claude_code.service.desk import Desk
+    from trimtab_claude_code.service.server import HookServer
+
+    with HookServer(endpoint, listener, Desk(folder), guardian=guardian) as server:
+        server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ def state_of_resident(folder: Path) -> str:
         return "not running; the next session starts it"
     except (OSError, ValueError, Stranger) as error:
         return f"can't be asked: {error}"
-    return f"running, process {answer.get('pid')}"
+    watched = f", watched by {answer['guardian']}" if answer.get("guardian") else ""
+    return f"running, process {answer.get('pid')}{watched}"
 
 
 def end_resident(folder: Path) -> None:

@@ -49,26 +49,33 @@ class HookServer(ThreadingHTTPServer):
     """Answers hooks with a `Desk`.
 
     Args:
-        endpoint: where to listen, and the token to ask for.
+        endpoint: the port that hooks must name, and the token that they must show.
+        listener: the socket that listens there; it is closed in the end.
         desk: who answers.
         limits: see there.
-
-    Raises:
-        OSError: the port is taken.
+        guardian: id of the parent process, without which this one ends too.
     """
 
     daemon_threads = True
-    request_queue_size = 128
-    allow_reuse_address = os.name != "nt"  # there it would share the port with anybody
 
-    def __init__(self, endpoint: Endpoint, desk: Desk, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        listener: socket.socket,
+        desk: Desk,
+        limits: Limits | None = None,
+        guardian: int | None = None,
+    ) -> None:
         self.endpoint = endpoint
+        self.guardian = guardian
         self.desk = desk
         self.limits = limits or Limits()
         self._slots = BoundedSemaphore(self.limits.connections)
         self._lock = Lock()
         self._arriving: dict[socket.socket, float] = {}
-        super().__init__((HOST, endpoint.port), _Handler)
+        super().__init__((HOST, endpoint.port), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection on a thread of its own, if there is one left."""
@@ -98,20 +105,22 @@ class HookServer(ThreadingHTTPServer):
             late = [request for request, since in self._arriving.items() if since < oldest]
         for request in late:
             _cut(request)
-        if self.desk.idle_seconds > self.limits.idle_seconds:
+        orphaned = self.guardian not in (None, os.getppid())
+        if orphaned or self.desk.idle_seconds > self.limits.idle_seconds:
             self.stop()
 
     def stop(self) -> None:
-        """Let `serve_forever` return, without waiting for it."""
+        """Let `serve_forever` return, without waiting for it; from now on nobody is let in."""
+        _cut(self.socket)  # closing it is not enough: the guardian holds it too
         Thread(target=self.shutdown, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a client that breaks off is none of our troubles."""
 
 
-def _cut(request: socket.socket) -> None:
+def _cut(connection: socket.socket) -> None:
     try:
-        request.shutdown(socket.SHUT_RDWR)
+        connection.shutdown(socket.SHUT_RDWR)
     except OSError:
         pass  # it is gone already
 
@@ -178,7 +187,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, body: bytes) -> Mapping[str, Any]:
         if self.path == STATUS_PATH:
-            return {"pid": os.getpid(), "sessions": len(self.hooks.desk)}
+            return {
+                "pid": os.getpid(),
+                "guardian": self.hooks.guardian,
+                "sessions": len(self.hooks.desk),
+            }
         if self.path == STOP_PATH:
             return {}
         if self.path != URL_PATH:

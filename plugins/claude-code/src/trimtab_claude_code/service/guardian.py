@@ -1,0 +1,85 @@
+"""Holds the port of the resident process, and starts that process again where it dies.
+
+Events that come meanwhile wait at the port. Imports little: it does nothing but wait, for as long
+as the resident process lives.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from trimtab.runtime.clock import SYSTEM_CLOCK
+
+MOST_DEATHS = 3
+WITHIN_SECONDS = 60.0
+_MARK = "service.pid"
+_LOST = (
+    "The resident process and the one that watches it were killed, or the machine went down: "
+    "nobody was guided until a prompt started them anew."
+)
+
+
+def outlive(folder: Path) -> bool:
+    """Start processes that serve, one after the other, until one ends well.
+
+    Gives up at the fourth death within a minute; the next prompt starts a guardian anew.
+
+    Args:
+        folder: the user's own folder, where deaths are noted.
+
+    Returns:
+        True in each process that is to serve; False, at the end, in the one that was called.
+    """
+    mark, deaths = folder / _MARK, list[float]()
+    _begin(mark)
+    while len(deaths) <= MOST_DEATHS:
+        child = os.fork()
+        if not child:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            return True
+        status = _end_of(child, mark)
+        if not status:
+            break
+        now = SYSTEM_CLOCK.monotonic()
+        deaths = [*(death for death in deaths if death > now - WITHIN_SECONDS), now]
+        _note(folder, _told(status, last=len(deaths) > MOST_DEATHS))
+    mark.unlink(missing_ok=True)
+    return False
+
+
+def _begin(mark: Path) -> None:
+    """Leave a mark that only an orderly end takes away."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    if mark.exists():
+        _note(mark.parent, _LOST)
+    try:
+        mark.write_text(str(os.getpid()), encoding="utf-8")
+    except OSError:
+        pass  # a full disk: what it would tell is lost, and nothing else
+
+
+def _end_of(child: int, mark: Path) -> int:
+    """Wait for a process; end it where this one is told to end."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except SystemExit:
+        os.kill(child, signal.SIGTERM)
+        mark.unlink(missing_ok=True)
+        raise
+
+
+def _told(status: int, *, last: bool) -> str:
+    how = f"with status {status}" if status > 0 else f"of {signal.Signals(-status).name}"
+    if last:
+        often = f"{MOST_DEATHS + 1} times within a minute"
+        return f"The resident process died {often}, at last {how}: the next prompt starts it again."
+    return f"The resident process died {how}; it was started again at once, from its journals."
+
+
+def _note(folder: Path, what: str) -> None:
+    from trimtab_claude_code.state.troubles import Troubles
+
+    Troubles(folder).note(what)
