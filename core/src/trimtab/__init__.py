@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from trimtab.completion.engine import (
         check_completion as check_completion,
     )
-    from trimtab.completion.types import (
+    from trimtab.completion.events import (
         CompletionChecked as CompletionChecked,
         CompletionStatus as CompletionStatus,
+    )
+    from trimtab.completion.types import (
         TaskCompletionChecker as TaskCompletionChecker,
         TaskCompletionContext as TaskCompletionContext,
         TaskCompletionResult as TaskCompletionResult,
@@ -43,12 +45,14 @@ if TYPE_CHECKING:
     from trimtab.feedback.engine import (
         collect_feedback as collect_feedback,
     )
-    from trimtab.feedback.types import (
+    from trimtab.feedback.events import (
         Feedback as Feedback,
+        Observation as Observation,
+    )
+    from trimtab.feedback.types import (
         FeedbackContext as FeedbackContext,
         FeedbackProvider as FeedbackProvider,
         FeedbackTrigger as FeedbackTrigger,
-        Observation as Observation,
     )
     from trimtab.guidance.engine import (
         GuidanceBatch as GuidanceBatch,
@@ -220,9 +224,9 @@ _HOMES = {
     "collect_feedback": "feedback.engine",
     "collect_guidance": "guidance.engine",
     "CompactionHappened": "session.events",
-    "CompletionChecked": "completion.types",
+    "CompletionChecked": "completion.events",
     "CompletionCheckerConfig": "plugins.settings",
-    "CompletionStatus": "completion.types",
+    "CompletionStatus": "completion.events",
     "CompositeChecker": "completion.composite",
     "Configuration": "plugins.config",
     "ConfigurationError": "errors",
@@ -234,7 +238,7 @@ _HOMES = {
     "escape": "text",
     "Event": "session.events",
     "Evidence": "session.events",
-    "Feedback": "feedback.types",
+    "Feedback": "feedback.events",
     "FeedbackContext": "feedback.types",
     "FeedbackProvider": "feedback.types",
     "FeedbackProviderConfig": "plugins.settings",
@@ -264,7 +268,7 @@ _HOMES = {
     "MarkdownSection": "prompt.sections",
     "ModelResponded": "session.events",
     "NOT_RELEVANT": "guidance.types",
-    "Observation": "feedback.types",
+    "Observation": "feedback.events",
     "ObserverFaulted": "session.session",
     "Outcome": "session.events",
     "Plan": "planning.plan",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from trimtab.completion.types import TaskCompletionContext, TaskCompletionResult
-    from trimtab.feedback.types import Feedback, FeedbackContext
+    from trimtab.feedback.events import Feedback
+    from trimtab.feedback.types import FeedbackContext
     from trimtab.guidance.types import GuidanceContext, GuidanceInjection, Proposal
     from trimtab.session.context import RunContext
 

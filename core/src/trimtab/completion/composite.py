@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Iterable
 
 import attrs
 
+from trimtab.completion.events import CompletionStatus
 from trimtab.completion.types import (
-    CompletionStatus,
     TaskCompletionChecker,
     TaskCompletionContext,
     TaskCompletionResult,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab.completion.events import CompletionChecked, CompletionStatus
 from trimtab.completion.types import (
-    CompletionChecked,
-    CompletionStatus,
     TaskCompletionChecker,
     TaskCompletionContext,
     TaskCompletionResult,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from trimtab.completion.types import CompletionChecked, CompletionStatus
+from trimtab.completion.events import CompletionChecked, CompletionStatus
 
 MAX_BLOCKS_WITHOUT_PROGRESS = 3
 MAX_BLOCKS = 8

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab.feedback.events import Feedback
 from trimtab.feedback.triggers import Mark
-from trimtab.feedback.types import Feedback, FeedbackContext
+from trimtab.feedback.types import FeedbackContext
 from trimtab.plugins.events import ProviderSkipped
 from trimtab.plugins.runtime import FeedbackEntry
 from trimtab.session.calls import fault_key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab.feedback.types import Feedback
+from trimtab.feedback.events import Feedback
 from trimtab.text import block
 
 

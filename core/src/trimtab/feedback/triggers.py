@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import attrs
+if TYPE_CHECKING:
+    from trimtab.feedback.events import Feedback
+    from trimtab.feedback.types import FeedbackTrigger
 
-from trimtab.feedback.types import Feedback, FeedbackTrigger
 
-
-@attrs.frozen
-class Mark:
+class Mark(NamedTuple):
     """A moment of the run: at which call, at which second."""
 
     calls: int = 0
@@ -90,7 +89,7 @@ class FeedbackState:
             "last": self.last,
             "by_provider": list(self._by_provider.values()),
             "times": dict(self._times),
-            "used": {tool: attrs.astuple(mark) for tool, mark in self._used.items()},
+            "used": {tool: tuple(mark) for tool, mark in self._used.items()},
             "created": sorted(self._created),
         }
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab.feedback.types import FeedbackTrigger
-from trimtab.plugins.events import ProviderSkipped
-from trimtab.plugins.settings import ProviderConfig
-from trimtab.plugins.source import Source
-from trimtab.runtime.host import DecisionPoint
+if TYPE_CHECKING:
+    from trimtab.feedback.types import FeedbackTrigger
+    from trimtab.plugins.events import ProviderSkipped
+    from trimtab.plugins.settings import ProviderConfig
+    from trimtab.plugins.source import Source
+    from trimtab.runtime.host import DecisionPoint
 
 Method = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import attrs
 
 from trimtab.errors import ConfigurationError, ProviderInvalid
-from trimtab.feedback.types import Feedback, FeedbackTrigger
+from trimtab.feedback.events import Feedback
 from trimtab.guidance.types import ClassificationResult, GuidanceInjection, Proposal
 from trimtab.plugins.settings import (
     CompletionCheckerConfig,
@@ -25,7 +25,7 @@ from trimtab.runtime.host import DecisionPoint
 
 if TYPE_CHECKING:
     from trimtab.completion.types import TaskCompletionContext
-    from trimtab.feedback.types import FeedbackContext
+    from trimtab.feedback.types import FeedbackContext, FeedbackTrigger
     from trimtab.guidance.types import GuidanceContext
     from trimtab.plugins.config import Configuration
     from trimtab.plugins.events import ProviderSkipped

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from trimtab.completion.types import TaskCompletionChecker
-from trimtab.feedback.types import FeedbackProvider, FeedbackTrigger
-from trimtab.guidance.types import GuidanceProvider
 from trimtab.plugins.source import Kind, ProviderRef
+
+if TYPE_CHECKING:
+    from trimtab.completion.types import TaskCompletionChecker
+    from trimtab.feedback.types import FeedbackProvider, FeedbackTrigger
+    from trimtab.guidance.types import GuidanceProvider
 
 _share = attrs.validators.and_(attrs.validators.ge(0.0), attrs.validators.le(1.0))
 _count = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.ge(1))

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab.completion.engine import Stop, check
-from trimtab.completion.types import CompletionChecked, TaskCompletionChecker
 from trimtab.errors import SessionError
-from trimtab.feedback.engine import feedback
 from trimtab.guidance.engine import NOTHING, GuidanceBatch, guide
 from trimtab.guidance.types import GuidanceContext
 from trimtab.runtime.host import DecisionPoint, Host
@@ -32,6 +29,8 @@ from trimtab.session.events import (
 )
 
 if TYPE_CHECKING:
+    from trimtab.completion.events import CompletionChecked
+    from trimtab.completion.types import TaskCompletionChecker
     from trimtab.prompt.rendering import RenderedPrompt
     from trimtab.prompt.template import Prompt
     from trimtab.runtime.budget import Budget, Usage
@@ -284,6 +283,8 @@ class Run:
         """Return the feedback that is due now, rendered, or None; `limit` as for `guide`."""
         if self.state.closed or not self.prompt.table.feedback:
             return None
+        from trimtab.feedback.engine import feedback
+
         said = feedback(self, limit)
         return "\n\n".join(item.render() for item in said) if said else None
 
@@ -303,6 +304,8 @@ class Run:
         Args:
             extra: the client's own checkers, asked after the prompt's.
         """
+        from trimtab.completion.engine import Stop, check
+
         self._close_turn()
         stop = Stop(
             output=output,
@@ -338,11 +341,11 @@ class Run:
 
     def opened(self, *, resumed: bool) -> None:
         """Tell the providers; called by `Session.open_run`."""
-        from trimtab.feedback.engine import note_existing_files
-
         for skipped in self.prompt.table.skipped:
             self.session.dispatch(self.stamp(skipped))
-        if not resumed:
+        if self.prompt.table.feedback and not resumed:
+            from trimtab.feedback.engine import note_existing_files
+
             note_existing_files(self)
         self._tell(self.prompt.table.opened, "run_opened")
 

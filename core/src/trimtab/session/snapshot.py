@@ -9,9 +9,9 @@ from typing import Any
 
 import attrs
 
-from trimtab.completion.types import CompletionChecked
+from trimtab.completion.events import CompletionChecked
 from trimtab.errors import SnapshotError
-from trimtab.feedback.types import Feedback
+from trimtab.feedback.events import Feedback
 from trimtab.guidance.types import GuidanceDelivered, GuidanceSuppressed
 from trimtab.planning.plan import Plan
 from trimtab.plugins.events import (

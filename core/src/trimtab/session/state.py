@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab.completion.gate import GateState
+from trimtab.feedback.events import Feedback
 from trimtab.feedback.triggers import FeedbackState, Mark
-from trimtab.feedback.types import Feedback
 from trimtab.guidance.policy import GuidanceState
 from trimtab.plugins.events import ProviderFaulted, ProviderQuarantined
 from trimtab.runtime.budget import Usage
@@ -26,7 +26,7 @@ from trimtab.session.events import (
 from trimtab.trajectory import ToolProfiles, Trajectory
 
 if TYPE_CHECKING:
-    from trimtab.completion.types import CompletionChecked
+    from trimtab.completion.events import CompletionChecked
     from trimtab.guidance.episodes import EpisodeBook
     from trimtab.guidance.types import GuidanceDelivered
     from trimtab.session.lock import SessionLock
@@ -226,7 +226,7 @@ class RunState:
 
 
 def _handlers() -> dict[type[Event], Callable[[RunState, Any], None]]:
-    from trimtab.completion.types import CompletionChecked
+    from trimtab.completion.events import CompletionChecked
     from trimtab.guidance.types import GuidanceDelivered
 
     return {
