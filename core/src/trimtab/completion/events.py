@@ -19,7 +19,7 @@ class CompletionStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class CompletionChecked(Event):
     """The gate was asked whether the agent may stop.
 

@@ -25,7 +25,7 @@ class Observation:
     evidence: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Feedback(Event):
     """What a feedback provider says.
 

@@ -167,7 +167,7 @@ class GuidanceProvider(Protocol):
         ...
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class GuidanceDelivered(Event):
     """Guidance was handed to the host (seed 000, with delivery and source)."""
 
@@ -188,7 +188,7 @@ class GuidanceDelivered(Event):
         return self.at
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class GuidanceSuppressed(Event):
     """Guidance was proposed and held back by policy; `reason` says which rule."""
 

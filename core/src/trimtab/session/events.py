@@ -52,9 +52,12 @@ class ToolCall:
     call_id: str = ""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Event:
     """What all events of a run share.
+
+    They are compared and shown by the methods here: ``eq=False, repr=False`` keeps attrs from
+    writing, and Python from compiling, the same for each kind of them at every start.
 
     Args:
         prompt_name: name of the prompt whose run it belongs to.
@@ -70,22 +73,34 @@ class Event:
     at: datetime | None = None
     elapsed: float | None = None
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return attrs.astuple(self, recurse=False) == attrs.astuple(other, recurse=False)
 
-@attrs.frozen(kw_only=True)
+    def __hash__(self) -> int:
+        return hash((type(self), attrs.astuple(self, recurse=False)))
+
+    def __repr__(self) -> str:
+        fields = attrs.asdict(self, recurse=False).items()
+        return f"{type(self).__qualname__}({', '.join(f'{k}={v!r}' for k, v in fields)})"
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class RunOpened(Event):
     """A prompt was opened on the session by one agent."""
 
     resumed: bool = False
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class RunClosed(Event):
     """The run ended; its record stays."""
 
     reason: str = ""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class UserMessage(Event):
     """The user (or whoever drives the agent) said something.
 
@@ -98,7 +113,7 @@ class UserMessage(Event):
     notification: bool = False
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ModelResponded(Event):
     """One response of the model: it opens a turn.
 
@@ -116,7 +131,7 @@ class ModelResponded(Event):
     usage: Usage | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolStarted(Event):
     """A tool call is about to run."""
 
@@ -127,7 +142,7 @@ class ToolStarted(Event):
     caller: Caller = Caller.MODEL
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolInvoked(Event):
     """One attempted tool call, ended, whatever became of it.
 
@@ -162,7 +177,7 @@ class ToolInvoked(Event):
         return self.outcome in (Outcome.ERROR, Outcome.INVALID)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class CompactionHappened(Event):
     """The host shortened the model's history; the run's own record is untouched."""
 

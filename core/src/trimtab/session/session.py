@@ -27,7 +27,7 @@ T = TypeVar("T")
 Observer = tuple[type[Any], Callable[[Any], object]]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ObserverFaulted(Event):
     """An observer raised; the record and the other observers are untouched."""
 

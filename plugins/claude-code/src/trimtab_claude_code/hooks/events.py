@@ -24,7 +24,7 @@ EVENTS = (
 """All events that `ClaudeCodeHooks.answer` knows; any other is answered with ``{}``."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class HookFailed(Event):
     """A hook event could not be handled; the agent went on as if there were no hook.
 

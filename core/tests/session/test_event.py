@@ -1,0 +1,52 @@
+"""Events are compared and shown by one definition for all of them."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from trimtab import Event, ProviderFaulted, RunClosed, ToolInvoked, ToolStarted
+from trimtab.plugins.source import Kind, Source
+
+EVENTS = (
+    RunClosed(reason="done", run_id="r"),
+    ToolInvoked(tool="read", params={"path": "a"}, call_id="c", turn=1),
+    ProviderFaulted(source=Source("loud", Kind.GUIDANCE), hook="provide", error="boom"),
+)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_events_are_equal_where_all_fields_are(event: Event) -> None:
+    assert event == attrs.evolve(event)
+    for field in attrs.fields(type(event)):
+        assert event != attrs.evolve(event, **{field.name: object()})
+
+
+def test_events_of_two_kinds_differ_though_their_fields_are_alike() -> None:
+    fields = {"tool": "read", "call_id": "c"}
+    assert ToolStarted(**fields) != ToolInvoked(**fields)
+    assert Event() != object()
+
+
+def test_equal_events_are_one_in_a_set() -> None:
+    assert {RunClosed(reason="a"), RunClosed(reason="a"), RunClosed(reason="b")} == {
+        RunClosed(reason="b"),
+        RunClosed(reason="a"),
+    }
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(ToolInvoked(tool="read", params={}))
+
+
+def test_an_event_is_shown_as_the_call_that_makes_it() -> None:
+    event = RunClosed(reason="it's done", run_id="r", elapsed=1.5)
+    assert eval(repr(event)) == event
+
+
+def test_a_stranger_may_have_attrs_compare_a_kind_of_its_own() -> None:
+    @attrs.frozen(kw_only=True)
+    class Lit(Event):
+        lamps: int
+
+    assert Lit(lamps=1) == Lit(lamps=1)
+    assert Lit(lamps=1) != Lit(lamps=2)
+    assert "Lit(" in repr(Lit(lamps=1))
