@@ -44,6 +44,12 @@ _PLACES = re.compile(
 _QUOTABLE = re.compile(r"\w[\w./@-]*")
 # "name: what is wrong", where the name repeats the arguments, however it was cut out of them.
 _SUBJECT = re.compile(r"^[^:]*~[^:]*(?=: )")
+# What hosts answer for the user who said no, where they call it an error.
+_REFUSED = re.compile(
+    r"\buser (?:doesn't|does not|didn't|did not) want\b|\buser (?:has )?(?:declined|rejected)\b"
+    r"|\b(?:cancelled|declined|denied|rejected|refused) by (?:the )?user\s*(?:$|[.:,;)\n])",
+    re.IGNORECASE,
+)
 _SIGNATURE = 240
 _ECHOES = 24
 
@@ -106,10 +112,16 @@ def failed(event: ToolInvoked, profile: ToolProfile, command: str | None) -> boo
     if status is not None and _answers_no(status, command, profile):
         return False
     if status or outcome is not Outcome.OK:
-        return True
+        return outcome is not Outcome.ERROR or not _refused(event)
     if is_text and profile.error_pattern is None:
         return False
     return structured_failure(result) or _declared(result, profile)
+
+
+def _refused(event: ToolInvoked) -> bool:
+    """Tell whether an error is the user's refusal; nothing went wrong then."""
+    said = event.result if isinstance(event.result, str) else event.error
+    return _REFUSED.search((said or "")[:_EDGE]) is not None
 
 
 def _answers_no(status: int, command: str | None, profile: ToolProfile) -> bool:

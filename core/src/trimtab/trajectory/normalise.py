@@ -28,7 +28,8 @@ _IDS = re.compile(
     r"|(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{8,39}(?![0-9A-Za-z]))"
 )
 _LABELLED = re.compile(
-    r"(?<![A-Za-z])(?:[pP]?[iI][dD]|PID|[nN]once|[pP]ort|[sS]ession|[tT]race|[tT]oken)"
+    r"(?<![A-Za-z])(?:[pP]?[iI][dD]|PID|[nN]once|[pP]ort|[sS]ession|[tT]race|[tT]oken"
+    r"|(?:took|elapsed|duration|latency)(?:_\w+)?)"
     r"[\"']?(?:\s?[=:#]\s?|\s)[\"']?[\w-]*\d[\w-]*"
 )
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

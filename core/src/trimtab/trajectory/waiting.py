@@ -31,12 +31,12 @@ def is_wait(call: CallRecord) -> bool:
     return call.waits or (call.command is not None and waits(call.command))
 
 
-def paused(spans: Sequence[Span]) -> bool:
-    """Tell whether there were pauses between equal calls: long ones, or growing ones."""
+def paused(spans: Sequence[Span], shortest: float = _PAUSE_SECONDS) -> bool:
+    """Tell whether there were pauses between equal calls: of `shortest` seconds, or growing."""
     gaps = _gaps(spans)
     if not gaps:
         return False
-    if min(gaps) >= _PAUSE_SECONDS:
+    if min(gaps) >= shortest:
         return True
     grows = all(later >= _GROWTH * earlier for earlier, later in pairwise(gaps))
     return len(gaps) > 1 and grows and gaps[-1] >= _SHORTEST_BACK_OFF

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from trimtab import Caller, ToolInvoked
@@ -9,6 +10,9 @@ from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRe
 from trimtab.trajectory.shell import operation, reads_only
 
 MOST_ATTEMPTS = 64
+_LEFT = re.compile(
+    r"\b(\d+) (?:\w+ )?(?:errors?|failed|failing|failures?|issues?|problems?)\b", re.IGNORECASE
+)
 
 
 def is_tool(name: str, wanted: str) -> bool:
@@ -22,7 +26,8 @@ class Attempts(BaseProjection):
     An attempt is a turn with a failure: what failed together with what was changed since the
     failure before. A failure that comes back with nothing changed, or after a change that was
     tried already, is the same attempt again; ten calls that fail in one turn are one. Success of
-    what has failed ends the count for it, a consultation and a new request of the user for all.
+    what has failed ends the count for it, and so does a failure that says of fewer errors than
+    the one before; a consultation and a new request of the user for all.
 
     Args:
         tool: the tool of consultation.
@@ -39,6 +44,7 @@ class Attempts(BaseProjection):
         self._changes = ""
         self._kinds: dict[str, str] = {}
         self._times: dict[str, int] = {}
+        self._left: dict[str, int] = {}
 
     @property
     def count(self) -> int:
@@ -78,20 +84,38 @@ class Attempts(BaseProjection):
 
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
         if self._kinds and (kind := _kind(call)) not in wrong:
-            for key in [key for key, failed in self._kinds.items() if failed == kind]:
-                del self._kinds[key], self._times[key]
+            self._drop(kind)
         if not _reading(call):
             self._changes = digest(self._changes + call.call)
+
+    def _drop(self, kind: str) -> None:
+        self._left.pop(kind, None)
+        for key in [key for key, failed in self._kinds.items() if failed == kind]:
+            del self._kinds[key], self._times[key]
 
     def _note(self, failures: list[CallRecord]) -> None:
         key = digest("+".join(sorted({call.call for call in failures})) + self._changes)
         self._changes = ""
+        self._compare(_kind(failures[0]), failures[0].said)
         if key in self._kinds or len(self._kinds) < MOST_ATTEMPTS:
             self._kinds[key] = _kind(failures[0])
             self._times[key] = self._times.get(key, 0) + 1
 
+    def _compare(self, kind: str, said: str) -> None:
+        """Begin anew where less is left to repair than the last time."""
+        match = _LEFT.search(said)
+        before = self._left.get(kind)
+        if match is None:
+            return
+        left = int(match[1])
+        if before is not None and left < before:
+            self._drop(kind)
+        if kind in self._left or len(self._left) < MOST_ATTEMPTS:
+            self._left[kind] = left
+
     def _forget(self) -> None:
         self._kinds = {}
+        self._left = {}
         self._times = {}
         self._changes = ""
 
@@ -103,6 +127,7 @@ class Attempts(BaseProjection):
             "changes": self._changes,
             "kinds": self._kinds,
             "times": self._times,
+            "left": self._left,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -112,6 +137,7 @@ class Attempts(BaseProjection):
         self._changes = state["changes"]
         self._kinds = dict(state["kinds"])
         self._times = dict(state["times"])
+        self._left = dict(state["left"])
 
 
 def _kind(call: CallRecord) -> str:

@@ -107,6 +107,7 @@ class FailureProjection(BaseProjection):
         self.in_a_row = 0
         self._turn = 0
         self._shape = ""
+        self._tried = ""
         self._failures: dict[str, Failure] = {}
 
     def turn_closed(self, turn: TurnRecord) -> None:
@@ -129,9 +130,11 @@ class FailureProjection(BaseProjection):
             self.in_a_row = 0
             return
         shape = _NUMBER.sub("0", failing[0].signature)
-        # What differs in a number alone may be progress: "3 failed", then "2 failed".
-        self.in_a_row = self.in_a_row + 1 if shape != self._shape else max(1, self.in_a_row)
-        self._shape = shape
+        # What differs in a number alone may be progress: "3 failed", then "2 failed". So may be
+        # another failure of the very same call: something has changed since.
+        differs = shape != self._shape and failing[0].call != self._tried
+        self.in_a_row = self.in_a_row + 1 if differs else max(1, self.in_a_row)
+        self._shape, self._tried = shape, failing[0].call
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         for call in fine:
@@ -167,6 +170,7 @@ class FailureProjection(BaseProjection):
             "turn": self._turn,
             "in_a_row": self.in_a_row,
             "shape": self._shape,
+            "tried": self._tried,
             "failure": attrs.asdict(self.failure) if self.failure else None,
             "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
         }
@@ -176,5 +180,6 @@ class FailureProjection(BaseProjection):
         self._turn = state["turn"]
         self.in_a_row = state["in_a_row"]
         self._shape = state["shape"]
+        self._tried = state["tried"]
         self.failure = Failure(**state["failure"]) if state["failure"] else None
         self._failures = {key: Failure(**fields) for key, fields in state["failures"].items()}

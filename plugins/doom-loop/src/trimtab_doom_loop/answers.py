@@ -34,6 +34,11 @@ _NOTHING = re.compile(
     r"|\bdoes(?: not|n't) exist\b|\bno such\b",
     re.IGNORECASE,
 )
+_IN_PROGRESS = re.compile(
+    r"\b(?:building|deploying|in[ _-]?progress|pending|processing|provisioning|queued|running"
+    r"|starting|still|waiting|not (?:yet )?(?:complete|done|finished|ready))\b",
+    re.IGNORECASE,
+)
 _BARE = frozenset({"", "[]", "{}", "()", "null", "none", "0", "''", '""', "false"})
 _SHORT = 160
 _BRIEF = 80
@@ -60,3 +65,8 @@ def finds_nothing(said: str) -> bool:
     """Tell whether an answer says that there is nothing."""
     said = said.strip()
     return said.lower() in _BARE or (len(said) <= _SHORT and _NOTHING.search(said) is not None)
+
+
+def goes_on(said: str) -> bool:
+    """Tell whether an answer says that something is not finished yet."""
+    return len(said) <= _SHORT and _IN_PROGRESS.search(said) is not None

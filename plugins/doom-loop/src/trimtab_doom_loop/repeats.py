@@ -16,13 +16,15 @@ from trimtab.trajectory import (
     span_of,
     too_long,
 )
-from trimtab_doom_loop.answers import acknowledges
+from trimtab_doom_loop.answers import acknowledges, goes_on
 from trimtab_doom_loop.likeness import alike, answer_key
 from trimtab_doom_loop.steps import Step, Steps, goes_on_behind, waits, would_change
 from trimtab_doom_loop.verdict import Loop, LoopKind
 
 LONGEST_ROUND = 16
 """Longest round that is looked for, in steps; beyond the option's length the proof is the same."""
+
+_PAUSE_IN_PROGRESS = 10.0
 
 
 def find_rounds(steps: Steps, longest: int, times: int) -> Loop | None:
@@ -55,7 +57,7 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     tail = list(steps.kept)[-length * rounds :]
     call = tail[-1].calls[-1]
     again = [span_of(step.calls[-1]) for step in tail[length - 1 :: length]]
-    waited = _waits_for_news(tail[-length:]) or paused(again) or _is_live(steps, length)
+    waited = _waits_for_news(tail[-length:]) or _asks_later(call, again) or _is_live(steps, length)
     if waited and not too_long(_waits(tail) or again):
         return None
     members = frozenset(c.call for step in tail[-length:] for c in step.calls)
@@ -74,6 +76,11 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
 
 def _waits(tail: Sequence[Step]) -> list[Span]:
     return [span_of(step.calls[-1]) for step in tail if step.waits]
+
+
+def _asks_later(call: CallRecord, again: Sequence[Span]) -> bool:
+    """Tell whether there were pauses; short ones do where the answer is that it goes on."""
+    return paused(again, _PAUSE_IN_PROGRESS) if goes_on(call.said) else paused(again)
 
 
 def _waits_for_news(steps: Sequence[Step]) -> bool:
@@ -111,7 +118,7 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
         between = list(steps.since(seen[0][0] + 1))
         if any(step.changes or step.waits for step in between) or _is_live(steps, 1):
             continue
-        if not paused([span_of(record) for _, record in seen]):
+        if not _asks_later(call, [span_of(record) for _, record in seen]):
             return _interleaved(call, len(seen), len(between))
     return None
 
