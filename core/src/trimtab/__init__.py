@@ -87,7 +87,6 @@ if TYPE_CHECKING:
     )
     from trimtab.plugins.config import (
         Configuration as Configuration,
-        find_configuration as find_configuration,
         load_configuration as load_configuration,
     )
     from trimtab.plugins.events import (
@@ -96,6 +95,9 @@ if TYPE_CHECKING:
         ProviderQuarantined as ProviderQuarantined,
         ProviderSkipped as ProviderSkipped,
         ProviderSlow as ProviderSlow,
+    )
+    from trimtab.plugins.finding import (
+        find_configuration as find_configuration,
     )
     from trimtab.plugins.settings import (
         CompletionCheckerConfig as CompletionCheckerConfig,
@@ -244,7 +246,7 @@ _HOMES = {
     "FeedbackProviderConfig": "plugins.settings",
     "FeedbackTrigger": "feedback.types",
     "Filesystem": "runtime.filesystem",
-    "find_configuration": "plugins.config",
+    "find_configuration": "plugins.finding",
     "format_guidance": "guidance.rendering",
     "GuidanceBatch": "guidance.engine",
     "GuidanceContext": "guidance.types",

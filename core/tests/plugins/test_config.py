@@ -22,7 +22,8 @@ from trimtab import (
     find_configuration,
     load_configuration,
 )
-from trimtab.plugins.config import active_configuration, state_home
+from trimtab.plugins.config import active_configuration
+from trimtab.plugins.finding import state_home
 from trimtab.plugins.tables import COMPLETION_KEYS, GUIDANCE_KEYS, TRIGGER_KEYS
 
 DESIGN = """
@@ -300,11 +301,11 @@ def test_importing_reads_no_configuration(write, python):
 
 
 def test_the_folder_for_state(write, monkeypatch, tmp_path):
-    configuration = load_configuration(write(""))
+    configuration = write("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "state"))
 
-    assert state_home(Configuration()) == tmp_path / "state" / "trimtab"
+    assert state_home() == tmp_path / "state" / "trimtab"
     assert state_home(configuration) == tmp_path / ".trimtab"
     monkeypatch.setenv("TRIMTAB_HOME", str(tmp_path / "home"))
     assert state_home(configuration) == tmp_path / "home"

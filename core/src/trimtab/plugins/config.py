@@ -1,26 +1,22 @@
-"""Configuration files: found, read once per change, checked (DESIGN 3)."""
+"""Configuration files: read once per change, checked (DESIGN 3)."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import attrs
 
 from trimtab.errors import ConfigurationError
+from trimtab.plugins.finding import SHARED_FILE, find_configuration, parse, shared_table, stamp
 from trimtab.plugins.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     GuidanceProviderConfig,
 )
-
-OWN_FILE = "trimtab.toml"
-SHARED_FILE = "pyproject.toml"
-CONFIG = "TRIMTAB_CONFIG"
-HOME = "TRIMTAB_HOME"
 
 
 @attrs.frozen(kw_only=True)
@@ -63,54 +59,6 @@ def active_configuration(start: str | os.PathLike[str] | None = None) -> Configu
     return load_configuration(path) if path else Configuration()
 
 
-def find_configuration(start: str | os.PathLike[str] | None = None) -> Path | None:
-    """Find the file that counts: ``TRIMTAB_CONFIG``, else the nearest one upwards.
-
-    Args:
-        start: folder to begin in; the working directory where None.
-
-    Raises:
-        ConfigurationError: a pyproject.toml on the way mentions trimtab and can't be read.
-    """
-    named = os.environ.get(CONFIG)
-    if named:
-        return Path(named).absolute()
-    return next(filter(_counts, _candidates(start)), None)
-
-
-def _candidates(start: str | os.PathLike[str] | None) -> Iterator[Path]:
-    try:
-        first = Path(start or "").absolute()
-    except FileNotFoundError:
-        return  # the working directory was deleted
-    for folder in (first, *first.parents):
-        yield folder / OWN_FILE
-        yield folder / SHARED_FILE
-
-
-def _counts(path: Path) -> bool:
-    stamp = _stamp(path)
-    return stamp is not None and (path.name == OWN_FILE or _has_table(path, stamp))
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Return what changes when a file does; None where it is no file that can be looked at."""
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino) if path.is_file() else None
-
-
-@functools.lru_cache(maxsize=64)
-def _has_table(path: Path, _: tuple[int, ...]) -> bool:
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return False  # a stranger's file that we may not read is none of ours
-    return b"trimtab" in content and _shared_table(_parse(path)) is not None
-
-
 def load_configuration(path: str | os.PathLike[str]) -> Configuration:
     """Read a configuration file; again only when it has changed.
 
@@ -122,53 +70,20 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
             wrong; names the file, the table and the key.
     """
     file = Path(path).absolute()
-    stamp = _stamp(file)
-    if stamp is None:
+    found = stamp(file)
+    if found is None:
         raise ConfigurationError(f"{file}: there is no such file.")
-    return _load(file, stamp)
+    return _load(file, found)
 
 
 @functools.lru_cache(maxsize=64)
 def _load(path: Path, _: tuple[int, ...]) -> Configuration:
     from trimtab.plugins.tables import Place, read_tables
 
-    data = _parse(path)
+    data = parse(path)
     if path.name != SHARED_FILE:
         return attrs.evolve(read_tables(data, Place(str(path))), path=path)
-    table = _shared_table(data)
+    table = shared_table(data)
     if table is None:
         raise ConfigurationError(f"{path}: there is no table [tool.trimtab].")
     return attrs.evolve(read_tables(table, Place(str(path), ("tool", "trimtab"))), path=path)
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: it can't be read as TOML: {error}") from error
-
-
-def _shared_table(data: Mapping[str, Any]) -> Any:
-    tools = data.get("tool")
-    return tools.get("trimtab") if isinstance(tools, dict) else None
-
-
-def state_home(configuration: Configuration) -> Path:
-    """Return the folder for traces and journals, which may not exist yet.
-
-    ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state folder.
-    """
-    named = os.environ.get(HOME)
-    if named:
-        return Path(named).absolute()
-    if configuration.path:
-        return configuration.path.parent / ".trimtab"
-    return _user_state() / "trimtab"
-
-
-def _user_state() -> Path:
-    if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")

@@ -163,6 +163,8 @@ class Prompt(Generic[Output]):
     Args:
         config: ``"auto"`` looks for trimtab.toml or pyproject.toml, a `Configuration` is taken
             as it is, None reads nothing.
+        table: providers that were resolved before, e.g. those of another prompt; takes the place
+            of all that is declared.
 
     Raises:
         PromptError: the template is declared wrongly.
@@ -176,6 +178,7 @@ class Prompt(Generic[Output]):
         /,
         *,
         config: Configuration | Literal["auto"] | None = ...,
+        table: PromptTable | None = ...,
     ) -> None: ...
 
     @overload
@@ -186,6 +189,7 @@ class Prompt(Generic[Output]):
         sections: Iterable[MarkdownSection[Any]] = ...,
         *,
         config: Configuration | Literal["auto"] | None = ...,
+        table: PromptTable | None = ...,
         name: str | None = ...,
         guidance_providers: Iterable[Any] = ...,
         feedback_providers: Iterable[Any] = ...,
@@ -198,11 +202,15 @@ class Prompt(Generic[Output]):
     ) -> None: ...
 
     def __init__(
-        self, *args: Any, config: Configuration | Literal["auto"] | None = "auto", **fields: Any
+        self,
+        *args: Any,
+        config: Configuration | Literal["auto"] | None = "auto",
+        table: PromptTable | None = None,
+        **fields: Any,
     ) -> None:
         self.template: PromptTemplate[Output] = _declared(args, fields)
         self.resources = NO_RESOURCES
-        self.table: PromptTable = self._build_table(config)
+        self.table: PromptTable = table or self._build_table(config)
         self._params: Parameters = {}
 
     def _build_table(self, config: Configuration | Literal["auto"] | None) -> PromptTable:

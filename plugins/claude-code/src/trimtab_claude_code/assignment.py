@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import Configuration, ConfigurationError, Prompt
+from trimtab import ConfigurationError, Prompt
 from trimtab.plugins.advice import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from trimtab import Configuration
+    from trimtab.plugins.runtime import PromptTable
 
 HOST = "claude-code"
 _KEYS = ("prompt", "agents")
@@ -78,15 +82,18 @@ def _wrong(configuration: Configuration, what: str) -> ConfigurationError:
     return ConfigurationError(f"{configuration.path}, [hosts.{HOST}]: {what}")
 
 
-def build_prompt(name: str, configuration: Configuration | None) -> Prompt[Any]:
+def build_prompt(
+    name: str, configuration: Configuration | None = None, table: PromptTable | None = None
+) -> Prompt[Any]:
     """Return a prompt without sections: the words of the agent are the program's own.
 
     Args:
         name: of the prompt.
-        configuration: where its providers are declared; None leaves it without.
+        configuration: where its providers are declared.
+        table: its providers, where they are resolved.
 
     Raises:
         TrimtabError: a provider can't be used.
     """
     namespace, _, key = name.partition("/")
-    return Prompt(namespace or HOST, key or name, name=name, config=configuration)
+    return Prompt(namespace or HOST, key or name, name=name, config=configuration, table=table)

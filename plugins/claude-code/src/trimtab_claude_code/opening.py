@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import attrs
-
-from trimtab import (
-    SYSTEM_CLOCK,
-    Configuration,
-    TrimtabError,
-    find_configuration,
-    load_configuration,
-)
+from trimtab import SYSTEM_CLOCK, TrimtabError, find_configuration
 from trimtab_claude_code.conversation import Conversation
 from trimtab_claude_code.hooks.answers import Answer
-from trimtab_claude_code.prepared import PreparedPrompts, find_prepared, prepare
-from trimtab_claude_code.prompts import Prompts
+from trimtab_claude_code.prepared import PreparedPrompts, find_prepared
 from trimtab_claude_code.state.folders import forget_old, journal_path, user_folder
 from trimtab_claude_code.state.journal import Journal
 from trimtab_claude_code.state.troubles import Troubles
 
+if TYPE_CHECKING:
+    from trimtab_claude_code.prompts import Prompts
 
-@attrs.frozen
-class Place:
+
+class Place(NamedTuple):
     """Where a session is guided from.
 
     Args:
@@ -51,17 +44,23 @@ def place_of(payload: Mapping[str, Any], project: str | None = None) -> Place:
     session_id, cwd = payload.get("session_id"), payload.get("cwd")
     folder = Path(project or (cwd if isinstance(cwd, str) else "") or Path.cwd())
     config = find_configuration(folder)
-    journal = journal_path(Configuration(path=config), str(session_id or "none"))
+    journal = journal_path(config, str(session_id or "none"))
     return Place(journal, _prompts(config, folder))
 
 
 def _prompts(config: Path | None, folder: Path) -> PreparedPrompts | Prompts:
     """Return the prompts as written down, else build them, and write them down for the next."""
+    found = find_prepared(config, user_folder(), folder) if config else None
+    return found or _built(config, folder)
+
+
+def _built(config: Path | None, folder: Path) -> Prompts:
+    from trimtab import Configuration, load_configuration
+    from trimtab_claude_code.preparing import prepare
+    from trimtab_claude_code.prompts import Prompts
+
     if config is None:
         return Prompts(Configuration(), folder)
-    found = find_prepared(config, user_folder(), folder)
-    if found:
-        return found
     configuration = load_configuration(config)
     prompts = Prompts(configuration, folder)
     prompts.build_all()

@@ -7,7 +7,8 @@ import pytest
 from trimtab import DecisionPoint, load_configuration
 from trimtab_claude_code.noting import note
 from trimtab_claude_code.opening import place_of
-from trimtab_claude_code.prepared import PreparedPrompts, find_prepared, prepare
+from trimtab_claude_code.prepared import PreparedPrompts, find_prepared
+from trimtab_claude_code.preparing import prepare
 from trimtab_claude_code.prompts import Prompts
 from trimtab_claude_code.state.folders import user_folder
 from trimtab_claude_code.state.journal import Journal

@@ -6,8 +6,7 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from trimtab import Configuration
-from trimtab.plugins.config import state_home
+from trimtab.plugins.finding import state_home
 from trimtab_claude_code.state.names import journal_name
 
 KEPT = timedelta(days=30)
@@ -20,16 +19,24 @@ def user_folder() -> Path:
     Raises:
         OSError: it can't be made.
     """
-    return _private(state_home(Configuration()) / "claude-code")
+    return _private(state_home() / "claude-code")
 
 
-def sessions_folder(configuration: Configuration) -> Path:
-    """Return where the journals of a configuration's sessions lie; it may not exist yet."""
+def sessions_folder(configuration: Path | None) -> Path:
+    """Return where the journals of a configuration's sessions lie; it may not exist yet.
+
+    Args:
+        configuration: the configuration's file; None where there is none.
+    """
     return state_home(configuration) / "claude-code" / "sessions"
 
 
-def journal_path(configuration: Configuration, session_id: str) -> Path:
+def journal_path(configuration: Path | None, session_id: str) -> Path:
     """Return the file of one Claude Code session, whatever its id holds.
+
+    Args:
+        configuration: the configuration's file; None where there is none.
+        session_id: the session.
 
     Raises:
         OSError: the folder can't be made.

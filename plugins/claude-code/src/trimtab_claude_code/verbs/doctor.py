@@ -17,7 +17,7 @@ import attrs
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
 from trimtab.cli.output import say, say_json
-from trimtab.plugins.config import HOME
+from trimtab.plugins.finding import HOME
 from trimtab_claude_code.assignment import HOST, assignment
 from trimtab_claude_code.canary import FILE as CANARY_FILE, CanaryModel, spoken
 from trimtab_claude_code.prompts import Prompts

@@ -11,7 +11,7 @@ from trimtab import Configuration, TrimtabError, find_configuration, load_config
 from trimtab.cli.output import say
 from trimtab_claude_code.assignment import assignment
 from trimtab_claude_code.host import check_prompt
-from trimtab_claude_code.prepared import prepare
+from trimtab_claude_code.preparing import prepare
 from trimtab_claude_code.prompts import Prompts
 from trimtab_claude_code.service.control import end_resident
 from trimtab_claude_code.service.endpoint import Endpoint, make_endpoint

@@ -66,7 +66,7 @@ def _off(configuration: Configuration) -> list[Trouble]:
 def _sessions(configuration: Configuration) -> Iterator[dict[str, Any]]:
     base = configuration.path.parent if configuration.path else Path.cwd()
     prompts = Prompts(configuration, base)
-    files = sessions_folder(configuration).glob("*.jsonl")
+    files = sessions_folder(configuration.path).glob("*.jsonl")
     for file in sorted(files, key=lambda found: found.stat().st_mtime):
         yield _session(file, prompts)
 
