@@ -7,7 +7,8 @@ import os
 import socket
 from collections.abc import Mapping
 from hmac import compare_digest
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import BoundedSemaphore, Lock, Thread
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from trimtab_claude_code.service.endpoint import (
     URL_PATH,
     Endpoint,
 )
+from trimtab_claude_code.service.request import Head, Refused, read_body, read_head, response
 
 
 @attrs.frozen
@@ -45,7 +47,7 @@ class Limits:
     idle_seconds: float = 3600.0
 
 
-class HookServer(ThreadingHTTPServer):
+class HookServer(ThreadingTCPServer):
     """Answers hooks with a `Desk`.
 
     Args:
@@ -125,19 +127,8 @@ def _cut(connection: socket.socket) -> None:
         pass  # it is gone already
 
 
-class _Refused(Exception):
-    """A request that is not served."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """One request."""
-
-    server_version = "trimtab"
-    sys_version = ""
+class _Handler(StreamRequestHandler):
+    """One request, one answer."""
 
     @property
     def hooks(self) -> HookServer:
@@ -147,69 +138,51 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.connection.settimeout(self.hooks.limits.quiet_seconds)
 
-    def do_POST(self) -> None:  # http.server's name
+    def handle(self) -> None:
         """Answer a hook, or a question about this process."""
         body = b""
         try:
-            self._check_caller()
-            body = self._body()
+            head = read_head(self.rfile)
+            self._check_caller(head)
+            body = read_body(self.rfile, head, self.hooks.limits.body_bytes)
             self.hooks.arrived(self.connection)
-            self._answer(200, body, self._reply(body))
-            if self.path == STOP_PATH:
+            self._answer(HTTPStatus.OK, body, self._reply(head.path, body))
+            if head.path == STOP_PATH:
                 self.hooks.stop()
-        except _Refused as refused:
+        except Refused as refused:
             self._answer(refused.status, body, {})
 
-    def _check_caller(self) -> None:
+    def _check_caller(self, head: Head) -> None:
         """Let in who knows the token and asks for this machine: no page of a browser does."""
         endpoint = self.hooks.endpoint
-        if self.headers.get("Host") not in (
-            f"{HOST}:{endpoint.port}",
-            f"localhost:{endpoint.port}",
-        ):
-            raise _Refused(421)
-        if "Origin" in self.headers:
-            raise _Refused(403)
-        shown = self.headers.get("Authorization", "").encode("utf-8", "replace")
+        names = (f"{HOST}:{endpoint.port}", f"localhost:{endpoint.port}")
+        if head.headers.get("host") not in names:
+            raise Refused(HTTPStatus.MISDIRECTED_REQUEST)
+        if "origin" in head.headers:
+            raise Refused(HTTPStatus.FORBIDDEN)
+        shown = head.headers.get("authorization", "").encode("utf-8")
         if not compare_digest(shown, f"Bearer {endpoint.token}".encode()):
-            raise _Refused(401)
+            raise Refused(HTTPStatus.UNAUTHORIZED)
+        if head.method != "POST":
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED)
 
-    def _body(self) -> bytes:
-        length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit():
-            raise _Refused(411)
-        if len(length) > 12 or int(length) > self.hooks.limits.body_bytes:
-            raise _Refused(413)
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
-            raise _Refused(400)
-        return body
-
-    def _reply(self, body: bytes) -> Mapping[str, Any]:
-        if self.path == STATUS_PATH:
+    def _reply(self, path: str, body: bytes) -> Mapping[str, Any]:
+        if path == STATUS_PATH:
             return {
                 "pid": os.getpid(),
                 "guardian": self.hooks.guardian,
                 "sessions": len(self.hooks.desk),
             }
-        if self.path == STOP_PATH:
+        if path == STOP_PATH:
             return {}
-        if self.path != URL_PATH:
-            raise _Refused(404)
+        if path != URL_PATH:
+            raise Refused(HTTPStatus.NOT_FOUND)
         try:
             return self.hooks.desk.answer(payload_of(body))
         except (ValueError, RecursionError) as error:
-            raise _Refused(400) from error
+            raise Refused(HTTPStatus.BAD_REQUEST) from error
 
-    def _answer(self, status: int, body: bytes, reply: Mapping[str, Any]) -> None:
-        content = json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        if status != 401:
-            self.send_header(PROOF, self.hooks.endpoint.proof(body))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Keep no log: it would grow, and hold what agents do."""
+    def _answer(self, status: HTTPStatus, body: bytes, reply: Mapping[str, Any]) -> None:
+        known = status is not HTTPStatus.UNAUTHORIZED
+        proof = {PROOF: self.hooks.endpoint.proof(body)} if known else {}
+        self.wfile.write(response(status, json.dumps(reply).encode(), proof))
