@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from trimtab.patterns import Pattern
 
-PROVIDER_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
-_SEPARATORS = re.compile(r"[-_.]+")
+PROVIDER_NAME = Pattern(r"[a-z][a-z0-9-]{0,39}")
+_SEPARATORS = Pattern(r"[-_.]+")
 
 
 def normalise(name: str) -> str:

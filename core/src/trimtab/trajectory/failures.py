@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from trimtab.patterns import Pattern
 from trimtab.session.events import Outcome, ToolInvoked
 from trimtab.trajectory.normalise import bounded, normalise_text, text_of
 from trimtab.trajectory.profiles import ToolProfile
 from trimtab.trajectory.shell import says_no
 
-_EXIT = re.compile(
+_EXIT = Pattern(
     r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
     r"(?:(?:failed|finished|completed|exited|terminated) with )?"
     r"(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|return ?code|status|code)\W{1,3}(-?\d+)\W*$"
@@ -28,24 +29,24 @@ _SUCCESS_FIELDS = ("success", "ok", "succeeded")
 _ERROR_FIELDS = ("is_error", "isError", "iserror")
 _EDGE = 200
 _LONGEST_JSON = 20_000
-_TELLING = re.compile(
+_TELLING = Pattern(
     r"error|exception|fail|fatal|cannot|can't|could not|denied|refused|not found|no such|invalid"
     r"|unknown|timed? ?out|missing|unable|must",
     re.IGNORECASE,
 )
-_MUTE = re.compile(
+_MUTE = Pattern(
     r"\W*(?:</?[\w:]+>\W*)*(?:error|errors|failed|output|stderr|stdout)?\W*$",
     re.IGNORECASE,
 )
-_PLACES = re.compile(
+_PLACES = Pattern(
     r"(?i:\b(?:line|lines|column|col|char|character|position|offset|cell|row|index)s?\b"
     r"[ :=#]{1,2}(?:line |cell )?\d+)|(?<=[\w)\]]):\d+(?::\d+)?(?!\d)|\(\d+, ?\d+\)"
 )
-_QUOTABLE = re.compile(r"\w[\w./@-]*")
+_QUOTABLE = Pattern(r"\w[\w./@-]*")
 # "name: what is wrong", where the name repeats the arguments, however it was cut out of them.
-_SUBJECT = re.compile(r"^[^:]*~[^:]*(?=: )")
+_SUBJECT = Pattern(r"^[^:]*~[^:]*(?=: )")
 # What hosts answer for the user who said no, where they call it an error.
-_REFUSED = re.compile(
+_REFUSED = Pattern(
     r"\buser (?:doesn't|does not|didn't|did not) want\b|\buser (?:has )?(?:declined|rejected)\b"
     r"|\b(?:cancelled|declined|denied|rejected|refused) by (?:the )?user\s*(?:$|[.:,;)\n])",
     re.IGNORECASE,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.patterns import Pattern
 from trimtab.trajectory.canonical import canonical
 
 EDGE = 1_500
@@ -13,7 +13,7 @@ EDGE = 1_500
 
 _OUTPUTS = ("output", "stdout", "content", "text", "result", "message")
 _GAP = "\n[…]\n"
-_TIMES = re.compile(
+_TIMES = Pattern(
     r"(?=\d)(?<![\w.])(?:"
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\d\d?:\d\d:\d\d(?:[.,]\d+)?"
@@ -21,20 +21,20 @@ _TIMES = re.compile(
     r"|(?:\d+(?:[.,]\d+)?(?:\s?(?:[nmuµ]s|milliseconds?|seconds?|secs?|minutes?|mins?|hours?)"
     r"|[smh])(?!\w)\s?)+)"
 )
-_IDS = re.compile(
+_IDS = Pattern(
     r"(?=[0-9a-fA-F])(?<![\w.])(?:"
     r"0[xX][0-9a-fA-F]+"
     r"|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
     r"|(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{8,39}(?![0-9A-Za-z]))"
 )
-_LABELLED = re.compile(
+_LABELLED = Pattern(
     r"(?<![A-Za-z])(?:[pP]?[iI][dD]|PID|[nN]once|[pP]ort|[sS]ession|[tT]race|[tT]oken"
     r"|(?:took|elapsed|duration|latency)(?:_\w+)?)"
     r"[\"']?(?:\s?[=:#]\s?|\s)[\"']?[\w-]*\d[\w-]*"
 )
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_BINARY = re.compile(r"(?:data:[\w/+.-]+;base64,|b(?:ase)?64[:,]\s?)[\w+/=-]*")
-_SCRATCH = re.compile(r"(?<=/)tmp[\w.-]{4,}")
+_ANSI = Pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
+_BINARY = Pattern(r"(?:data:[\w/+.-]+;base64,|b(?:ase)?64[:,]\s?)[\w+/=-]*")
+_SCRATCH = Pattern(r"(?<=/)tmp[\w.-]{4,}")
 
 
 def bounded(text: str, edge: int = EDGE) -> str:

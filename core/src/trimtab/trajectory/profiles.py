@@ -9,10 +9,11 @@ from typing import Any
 
 import attrs
 
+from trimtab.patterns import Pattern
 from trimtab.trajectory.vocabulary import PLANS, READING, SCREEN, SHELLS, WAITING, WRITING
 
 _NOTHING: frozenset[str] = frozenset()
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _KEPT = 512
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from trimtab.patterns import Pattern
+
 Words = tuple[str, ...]
 
-_SEPARATORS = re.compile(r"\|\||&&|[;|\n]")
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*$")
-_REDIRECT = re.compile(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
-_WAIT = re.compile(r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep|wait|watch|inotifywait)\b")
-_BACKGROUND = re.compile(r"(?<!&)&\s*(?:$|\n|echo\b|sleep\b)|\bnohup\b|\bsetsid\b")
+_SEPARATORS = Pattern(r"\|\||&&|[;|\n]")
+_QUOTED = Pattern(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_ASSIGNMENT = Pattern(r"[A-Za-z_]\w*=\S*$")
+_REDIRECT = Pattern(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
+_WAIT = Pattern(r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep|wait|watch|inotifywait)\b")
+_BACKGROUND = Pattern(r"(?<!&)&\s*(?:$|\n|echo\b|sleep\b)|\bnohup\b|\bsetsid\b")
 _WRAPPERS = frozenset({"sudo", "time", "nohup", "env", "exec", "command", "builtin", "nice"})
 _ASIDE = frozenset({"cd", "pushd", "popd", "export", "set", "source", ".", "unset", "ulimit"})
 _READERS = frozenset(
@@ -38,7 +40,7 @@ _READING = {
     "kubectl": frozenset({"get", "describe", "logs"}),
     "curl": frozenset({""}),
 }  # fmt: skip
-_CHANGING_FLAGS = re.compile(r"\s-(?:i\b|-in-place|delete|exec|execdir|-?output|X|d\b|-data)")
+_CHANGING_FLAGS = Pattern(r"\s-(?:i\b|-in-place|delete|exec|execdir|-?output|X|d\b|-data)")
 _NEGATIVE = frozenset(
     {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
 )

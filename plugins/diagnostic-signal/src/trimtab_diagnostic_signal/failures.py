@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
+from trimtab.patterns import Pattern
 from trimtab.session.events import Outcome
 from trimtab.trajectory import (
     CEILING_CALLS,
@@ -27,7 +27,7 @@ from trimtab.trajectory import (
 _FORGOTTEN_AFTER = 12
 _KEPT = 64
 _TOOLS_NAMED = 8
-_NUMBER = re.compile(r"\d+")
+_NUMBER = Pattern(r"\d+")
 VARIOUS = "various"
 
 

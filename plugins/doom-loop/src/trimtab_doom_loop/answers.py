@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_ACKNOWLEDGED = re.compile(
+from trimtab.patterns import Pattern
+
+_ACKNOWLEDGED = Pattern(
     r"\b(?:accepted|added|affected|applied|approved|archived|assigned|booked|cancell?ed|changed"
     r"|clicked|closed|committed|completed?|confirmed|converted|copied|created|delivered|deleted"
     r"|disabled|done|edited|enabled|exported|finished|generated|granted|image|imported|inserted"
@@ -16,25 +18,25 @@ _ACKNOWLEDGED = re.compile(
     r"|vulnerabilities|warnings?)\b",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(
+_REFUSED = Pattern(
     r"\b(?:blocked|cannot|denied|failed|forbidden|invalid|never|not|refused|rejected|unable)\b"
     r"|n't\b",
     re.IGNORECASE,
 )
-_UNCHANGED = re.compile(
+_UNCHANGED = Pattern(
     r"\bunchanged\b|\bno (?:visible )?(?:change|difference|effect)s?\b|\bnothing (?:has )?changed\b"
     r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b",
     re.IGNORECASE,
 )
-_FRAME = re.compile(r"</?\w+>|\b(?:exit|return) ?code:? 0\b|(?<=<returncode>)0(?=<)", re.IGNORECASE)
-_NOTHING = re.compile(
+_FRAME = Pattern(r"</?\w+>|\b(?:exit|return) ?code:? 0\b|(?<=<returncode>)0(?=<)", re.IGNORECASE)
+_NOTHING = Pattern(
     r"\b(?:no|0|zero) (?:\w+ )?(?:results?|match(?:es)?|hits?|files?|items?|rows?|records?"
     r"|entries|data|documents?|pages?|usages?|references?)\b"
     r"|\bnot found\b|\bnothing\b|\bnone (?:found|available)\b|\bfound (?:0|no)\b|\bempty\b"
     r"|\bdoes(?: not|n't) exist\b|\bno such\b",
     re.IGNORECASE,
 )
-_IN_PROGRESS = re.compile(
+_IN_PROGRESS = Pattern(
     r"\b(?:building|deploying|in[ _-]?progress|pending|processing|provisioning|queued|running"
     r"|starting|still|waiting|not (?:yet )?(?:complete|done|finished|ready))\b",
     re.IGNORECASE,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from trimtab.patterns import Pattern
 from trimtab.trajectory import CallRecord
 from trimtab_doom_loop.answers import finds_nothing
 
-_NUMBER = re.compile(r"\d+")
-_NAME = re.compile(r"[A-Za-z_]\w*\d\w*")
+_NUMBER = Pattern(r"\d+")
+_NAME = Pattern(r"[A-Za-z_]\w*\d\w*")
 _SHORT = 300
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 
 import attrs
 
+from trimtab.patterns import Pattern
 from trimtab.session.events import Outcome
 from trimtab.trajectory import CallRecord, TurnRecord, goes_on, is_wait, reads_only
 from trimtab_doom_loop.answers import acknowledges
 from trimtab_doom_loop.likeness import answer_key
 
-_STILL_RUNNING = re.compile(
+_STILL_RUNNING = Pattern(
     r"(?i)\b(?:running in (?:the )?background|still running|running with session id)\b"
     r"|\brunning=true\b|\bstatus=\"running\""
 )
