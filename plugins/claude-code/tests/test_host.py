@@ -1,5 +1,7 @@
 """What a prompt may ask of Claude Code is checked when it is built."""
 
+from importlib.metadata import distribution
+
 import pytest
 
 from trimtab import DecisionPoint, GuidanceProviderConfig, Prompt, ToolProfiles
@@ -49,3 +51,9 @@ def test_the_shell_of_claude_code_is_known():
     assert profiles.of("Bash").command(call) == "ls"
     assert "description" in profiles.of("Bash").volatile
     assert CLAUDE_CODE.tool_profiles == CLAUDE_CODE_TOOLS
+
+
+def test_the_package_offers_no_provider():
+    groups = {entry.group for entry in distribution("trimtab-claude-code").entry_points}
+
+    assert groups == {"trimtab.commands", "trimtab.hosts"}

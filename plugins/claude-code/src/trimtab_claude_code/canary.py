@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any, cast
 
 import attrs
 
 from trimtab import (
-    NOT_RELEVANT,
     ClassificationResult,
     DecisionPoint,
     GuidanceContext,
@@ -20,6 +20,11 @@ from trimtab import (
 )
 
 FILE = "canary.txt"
+NAME = "claude-code-canary"
+_DISTRIBUTION = {
+    "METADATA": "Metadata-Version: 2.1\nName: trimtab-doctor\nVersion: 0\nRequires-Dist: trimtab\n",
+    "entry_points.txt": f"[trimtab.guidance]\n{NAME} = trimtab_claude_code.canary:Canary\n",
+}
 _MOST_BYTES = 16_000_000
 
 
@@ -28,18 +33,16 @@ class Canary:
     """Guidance that is one word: before the first call, and another after it.
 
     Args:
-        word: how the words begin; without one it is silent, as where all providers are asked.
+        word: how the words begin.
     """
 
-    word: str = ""
-    name: str = "claude-code-canary"
+    word: str = "tweet"
+    name: str = NAME
     category: str = "diagnostic"
     decision_points: tuple[DecisionPoint, ...] = (DecisionPoint.PRE_TOOL_SELECTION,)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Speak once at each count of calls."""
-        if not self.word:
-            return NOT_RELEVANT
         return ClassificationResult(relevant=True, episode=f"call-{context.tool_call_count}")
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
@@ -49,6 +52,18 @@ class Canary:
 def spoken(word: str, calls: int) -> str:
     """Return what a canary says after a number of calls."""
     return f"{word}-after-{calls}"
+
+
+def install_canary(site: Path) -> None:
+    """Make a distribution that offers the canary to processes with `site` on their path only.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    info = site / "trimtab_doctor-0.dist-info"
+    info.mkdir(parents=True)
+    for name, text in _DISTRIBUTION.items():
+        (info / name).write_text(text, encoding="utf-8")
 
 
 class CanaryModel(ThreadingHTTPServer):

@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from trimtab.cli import main
+from trimtab_claude_code.canary import install_canary
 
 TOML = """
 [hosts.claude-code]
@@ -56,6 +57,9 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(desk.home))
     monkeypatch.setenv("TRIMTAB_HOME", str(desk.state))
     monkeypatch.chdir(desk.project)
+    install_canary(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
     return desk
 
 

@@ -349,10 +349,12 @@ def status(program, *words):
     return json.loads(done.stdout)
 
 
-def test_doctor_proves_delivery_through_the_program(desk, trimtab):
+@pytest.mark.parametrize("how", [(), ("--command",)])
+def test_doctor_proves_delivery_through_the_program(desk, trimtab, monkeypatch, how):
+    monkeypatch.delenv("PYTHONPATH")  # it brings its own canary along
     began = time.monotonic()
 
-    status, printed = trimtab("doctor", "claude-code")
+    status, printed = trimtab("doctor", "claude-code", *how)
 
     assert (status, printed.count("ok  ")) == (0, 6)
     assert time.monotonic() - began < 60

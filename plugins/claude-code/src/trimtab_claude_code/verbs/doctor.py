@@ -19,7 +19,13 @@ from trimtab import Configuration, TrimtabError, find_configuration, load_config
 from trimtab.cli.output import say, say_json
 from trimtab.plugins.finding import HOME
 from trimtab_claude_code.assignment import HOST, assignment
-from trimtab_claude_code.canary import FILE as CANARY_FILE, CanaryModel, spoken
+from trimtab_claude_code.canary import (
+    FILE as CANARY_FILE,
+    NAME,
+    CanaryModel,
+    install_canary,
+    spoken,
+)
 from trimtab_claude_code.prompts import Prompts
 from trimtab_claude_code.service.control import end_resident
 from trimtab_claude_code.service.endpoint import make_endpoint
@@ -35,7 +41,7 @@ _TOML = """
 [hosts.claude-code]
 prompt = "doctor/canary"
 [prompts."doctor/canary"]
-guidance = [{{ use = "trimtab-claude-code:claude-code-canary", options = {{ word = "{word}" }} }}]
+guidance = [{{ use = "{name}", options = {{ word = "{word}" }} }}]
 """
 
 
@@ -149,7 +155,8 @@ def prove(program: Path, *, command: bool) -> list[Finding]:
         work, state = folder / "work", folder / "state" / HOST
         work.mkdir()
         state.mkdir(parents=True)
-        (work / "trimtab.toml").write_text(_TOML.format(word=word), encoding="utf-8")
+        install_canary(folder / "site")
+        (work / "trimtab.toml").write_text(_TOML.format(name=NAME, word=word), encoding="utf-8")
         (work / CANARY_FILE).write_text("tweet\n", encoding="utf-8")
         table = command_hooks(state) if command else http_hooks(make_endpoint(state), state)
         (folder / "settings.json").write_text(json.dumps({"hooks": table}), encoding="utf-8")
@@ -174,6 +181,7 @@ def _run(program: Path, folder: Path, url: str) -> str:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CONFIG_DIR": str(folder / "claude"),
         "HOME": str(folder),
+        "PYTHONPATH": os.pathsep.join([str(folder / "site"), *_path()]),
         HOME: str(folder / "state"),
     }
     settings = str(folder / "settings.json")
@@ -192,6 +200,10 @@ def _run(program: Path, folder: Path, url: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return f"{done.stdout}{done.stderr}"[-300:] if done.returncode else ""
+
+
+def _path() -> list[str]:
+    return [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
 
 
 def _judge(said: str, requests: list[str], word: str) -> list[Finding]:
