@@ -11,6 +11,7 @@ from trimtab.cli import main
 
 CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
+SHAPES = CASES.with_name("shapes.jsonl")
 TOGETHER = "doom-loop + diagnostic-signal"
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 
@@ -49,6 +50,21 @@ def test_variants_that_the_rules_were_not_made_on(backtest):
 
     assert scores_of(document)[TOGETHER]["runs"] == 56
     assert wrong == {}
+
+
+def test_shapes_written_from_descriptions_alone(backtest):
+    """Written before the rules were looked at; where they were wrong they have been mended since,
+    so that these guard kinds of runs, and are no measure.
+    """
+    _, document = backtest(SHAPES)
+    wrong = [
+        (run["id"], run["verdict"], run["reason"])
+        for run in document["runs"]
+        if run["verdict"] not in ("hit", "quiet")
+    ]
+
+    assert wrong == []
+    assert len(document["runs"]) == 225
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,8 @@ EQUAL = [
     ("session id: 12", "session id: 13"),
     ('{"request_id": "r-1", "hits": 2}', '{"request_id": "r-2", "hits": 2}'),
     ("nonce=00ab", "nonce=00cd"),
+    ('{"hits": 2, "took_ms": 12}', '{"hits": 2, "took_ms": 31}'),
+    ("duration: 4, state: up", "duration: 5, state: up"),
     ("Chunk ID: 1a2b3c", "Chunk ID: 4d5e6f"),
     ("\x1b[31mred\x1b[0m", "red"),
     ("a  b\n\nc", "a b c"),

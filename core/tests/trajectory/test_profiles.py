@@ -101,10 +101,16 @@ def test_commands_that_only_read(command):
         "python a.py",
         "ls | tee out",
         "curl -X POST example.org",
+        "curl -sO example.org/a.csv",
+        "curl -o a.csv example.org",
     ],
 )
 def test_commands_that_may_change_something(command):
     assert not reads_only(command)
+
+
+def test_what_curl_throws_away_changes_nothing():
+    assert reads_only("curl -s -o /dev/null -w '%{http_code}' localhost:8080")
 
 
 def test_commands_that_wait_or_go_on():

@@ -1,6 +1,7 @@
 """ConsultationPromptProvider on real runs."""
 
 import pytest
+from hypothesis import given, strategies as st
 
 from trimtab import (
     ClassificationResult,
@@ -122,6 +123,24 @@ def test_success_of_what_failed_ends_the_count():
     agent.test(error=None)
     assert agent.attempts(range(10, 14)) == [False] * 4
     assert agent.attempts([14]) == [True]
+
+
+@given(st.lists(st.integers(0, 999), min_size=5, max_size=15, unique=True))
+def test_fewer_errors_each_time_are_progress(counts):
+    agent = Agent()
+    for number, count in enumerate(sorted(counts, reverse=True)):
+        agent.edit(number)
+        assert not agent.test(f"FAILED: {count} failed, 3 passed")
+
+
+@given(st.lists(st.integers(0, 999), min_size=5, max_size=9))
+def test_as_many_errors_or_more_are_none(counts):
+    agent = Agent()
+    said = []
+    for number, count in enumerate(sorted(counts)):
+        agent.edit(number)
+        said.append(agent.test(f"FAILED: {count} failed, 3 passed"))
+    assert [bool(text) for text in said[:5]] == [False] * 4 + [True]
 
 
 def test_success_of_something_else_does_not():

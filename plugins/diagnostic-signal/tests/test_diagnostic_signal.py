@@ -203,3 +203,14 @@ def test_what_was_saved_goes_on_as_if_nothing_had_happened(steps, data):
     parted.play(steps[place:])
     assert parted.spoke == whole.spoke
     assert [n.injection for n in parted.delivered] == [n.injection for n in whole.delivered]
+
+
+@given(st.lists(st.text("abcdefg", min_size=4, max_size=8), min_size=4, max_size=9, unique=True))
+def test_one_call_that_fails_in_ever_new_ways_gets_on(words):
+    assert first([Call("build", {}, f"undefined name {word}") for word in words]) is None
+
+
+@given(st.lists(st.integers(1, 99), min_size=3, max_size=9, unique=True))
+def test_the_refusals_of_a_user_are_no_failures(numbers):
+    said = "The user doesn't want to proceed with this tool use."
+    assert first([Call("shell", {"command": f"rm {number}"}, said) for number in numbers]) is None

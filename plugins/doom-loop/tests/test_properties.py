@@ -127,3 +127,50 @@ def test_what_was_saved_goes_on_as_if_nothing_had_happened(steps, data):
         [(n.injection, n.level, n.episode) for n in player.delivered] for player in (whole, parted)
     ]
     assert texts[0] == texts[1]
+
+
+names = st.lists(
+    st.from_regex(r"[a-z]{3,9}[-#. ][a-z]{2,9}", fullmatch=True), min_size=6, max_size=9
+)
+
+
+@common
+@given(names, st.sampled_from(["Page unchanged", "Clicked, no effect", "Nothing has changed"]))
+def test_whatever_is_clicked_a_page_that_says_it_stays_is_told(clicked, said):
+    assert told([Call("browser_click", {"element": name}, said) for name in clicked])[0] <= 5
+
+
+@common
+@given(
+    st.sampled_from(["updated", "1 row affected", "ok: saved", "4 passed", "No issues found"]),
+    st.lists(st.integers(1, 999), min_size=3, max_size=20, unique=True),
+)
+def test_a_list_that_is_worked_off_is_left_alone(said, numbers):
+    assert told([Call("other", {"id": number}, said) for number in numbers]) == []
+
+
+@common
+@given(st.lists(st.integers(1, 99), min_size=3, max_size=11, unique=True), st.sampled_from("abc"))
+def test_numbered_names_are_subjects(numbers, letter):
+    asked = [{"host": f"{letter}web{number}"} for number in numbers]
+    assert told([Call("other", params, "four days up") for params in asked]) == []
+
+
+@common
+@given(
+    st.sampled_from(["queued", "still running", '{"state": "in_progress"}', "not ready yet"]),
+    st.lists(st.floats(10.5, 40), min_size=3, max_size=18),
+)
+def test_what_goes_on_may_be_asked_for_after_a_pause(said, pauses):
+    times = [sum(pauses[:count]) for count in range(len(pauses))]
+    assert told([Call("other", {"id": 1}, said, at=at) for at in times]) == []
+
+
+@common
+@given(st.lists(st.text("abc ", min_size=12, max_size=30), min_size=5, max_size=8, unique=True))
+def test_a_screen_that_is_moved_has_moved_unless_it_shows_the_same(views):
+    scroll = Call("scroll", {"by": 1}, "ok")
+    moves = [step for view in views for step in (scroll, Call("look", {}, f"seen: {view}."))]
+    stays = [scroll, Call("look", {}, "seen: the end of it all.")] * 4
+    assert told(moves) == []
+    assert told(stays)[0] == 5

@@ -38,9 +38,12 @@ _READING = {
     "systemctl": frozenset({"is-active", "status", "is-enabled", "show", "list-units"}),
     "docker": frozenset({"ps", "logs", "images", "inspect"}),
     "kubectl": frozenset({"get", "describe", "logs"}),
-    "curl": frozenset({""}),
+    "curl": frozenset({""}),  # what it stores is told by its options
 }  # fmt: skip
 _CHANGING_FLAGS = Pattern(r"\s-(?:i\b|-in-place|delete|exec|execdir|-?output|X|d\b|-data)")
+_STORES = Pattern(
+    r" (?:-[a-zA-Z]*[OTF]|-[a-zA-Z]*o(?! ?/dev/null)|--(?:remote-name|upload-file|form|request)\b)"
+)
 _NEGATIVE = frozenset(
     {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
 )
@@ -96,6 +99,8 @@ def _reads(words: Words) -> bool:
     program = _program(words)
     if program in _READERS:
         return True
+    if program == "curl" and _STORES.search(" ".join(words)):
+        return False
     verbs = _READING.get(program)
     return verbs is not None and ("" in verbs or any(w in verbs for w in words[1:4]))
 

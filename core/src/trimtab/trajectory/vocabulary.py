@@ -18,8 +18,8 @@ WRITING = frozenset(
 )  # fmt: skip
 SCREEN = frozenset(
     {
-        "click", "drag", "hover", "key", "mouse", "press", "screenshot", "scroll", "swipe",
-        "tap", "type",
+        "back", "click", "drag", "forward", "hover", "key", "mouse", "next", "press", "previous",
+        "redo", "screenshot", "scroll", "step", "swipe", "tap", "type", "undo",
     }
 )  # fmt: skip
 WAITING = frozenset(

@@ -11,9 +11,9 @@ _ACKNOWLEDGED = Pattern(
     r"|clicked|closed|committed|completed?|confirmed|converted|copied|created|delivered|deleted"
     r"|disabled|done|edited|enabled|exported|finished|generated|granted|image|imported|inserted"
     r"|installed|labell?ed|merged|modified|moved|none|null|ok|okay|opened|pass(?:ed|ing)|posted"
-    r"|pressed|processed|published|queued|registered|removed|renamed|replaced|restarted|saved"
-    r"|scheduled|screenshot|scrolled|sent|set|started|stopped|stored|submitted|succeeded"
-    r"|success\w*|translated|true|typed|updated|uploaded|written)\b"
+    r"|pressed|processed|published|queued|registered|removed|renamed|replaced|restarted|restored"
+    r"|reverted|saved|scheduled|screenshot|scrolled|sent|set|started|stopped|stored|submitted"
+    r"|succeeded|success\w*|translated|true|typed|undone|updated|uploaded|written)\b"
     r"|\b(?:no|0|zero) (?:\w+ )?(?:diagnostics|errors?|issues?|offenses|problems?|violations?"
     r"|vulnerabilities|warnings?)\b",
     re.IGNORECASE,
@@ -65,8 +65,13 @@ def stays(said: str) -> bool:
 
 def finds_nothing(said: str) -> bool:
     """Tell whether an answer says that there is nothing."""
+    return said.strip().lower() in _BARE or tells_of_nothing(said)
+
+
+def tells_of_nothing(said: str) -> bool:
+    """Tell whether an answer says in words that there is nothing."""
     said = said.strip()
-    return said.lower() in _BARE or (len(said) <= _SHORT and _NOTHING.search(said) is not None)
+    return len(said) <= _SHORT and _NOTHING.search(said) is not None
 
 
 def goes_on(said: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -41,8 +41,7 @@ _MORE_REJECTIONS = 2
 _KEEP = 64
 
 
-@attrs.frozen
-class Limits:
+class Limits(NamedTuple):
     """The detector's options (seed 000)."""
 
     similarity: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.trajectory import CallRecord, digest
-from trimtab_doom_loop.answers import acknowledges, finds_nothing, stays
+from trimtab_doom_loop.answers import acknowledges, finds_nothing, stays, tells_of_nothing
 from trimtab_doom_loop.likeness import (
     alike,
     alike_but_for_numbers,
@@ -64,10 +64,11 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
         return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
     if stays(last.said):
         return _MORE_FOR_NUMBERS
-    nothing = not would_change(last) and finds_nothing(last.said)
+    worded = tells_of_nothing(last.said)
+    nothing = worded or (not would_change(last) and finds_nothing(last.said))
     if last.profile.writes or (acknowledges(last.said) and not nothing):
         return None
-    if nothing and (last.profile.read_only or alike(calls, similarity)):
+    if nothing and (worded or last.profile.read_only or alike(calls, similarity)):
         return _MORE_FOR_NOTHING
     return _needed_for_content(calls, similarity)
 

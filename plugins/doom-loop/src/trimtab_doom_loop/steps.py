@@ -113,7 +113,7 @@ class Step:
         return self._changes
 
 
-@attrs.define
+@attrs.define(eq=False)
 class _Kept:
     """Answers that were got: by which step first, by how many of the kept steps."""
 
