@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
 from trimtab.guidance.episodes import EpisodeBook
-from trimtab.guidance.types import GuidanceDelivered, Proposal
-from trimtab.plugins.settings import GuidanceProviderConfig
-from trimtab.plugins.source import Source
 from trimtab.runtime.host import Delivery
 
 if TYPE_CHECKING:
-    from trimtab.guidance.types import GuidanceInjection
+    from trimtab.guidance.types import GuidanceDelivered, GuidanceInjection, Proposal
+    from trimtab.plugins.settings import GuidanceProviderConfig
+    from trimtab.plugins.source import Source
 
 EPISODE_SHARE = 2 / 3
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Candidate:
     """One proposal with what policy needs to know of its provider."""
 
@@ -42,8 +41,7 @@ class Candidate:
         return self.proposal.classification.episode or self.injection.key
 
 
-@attrs.frozen
-class Spoken:
+class Spoken(NamedTuple):
     """What one provider has said in a run."""
 
     total: int = 0
@@ -120,7 +118,7 @@ class GuidanceState:
         """Return what a snapshot keeps."""
         return {
             "episodes": self.episodes.state(),
-            "spoken": {name: attrs.astuple(spoken) for name, spoken in self.spoken.items()},
+            "spoken": dict(self.spoken),
             "persisted": sorted(self.persisted),
             "withheld": dict(self.withheld),
         }

@@ -92,7 +92,7 @@ class Proposal:
     classification: ClassificationResult = CERTAIN
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False)
 class GuidanceContext(RunContext):
     """What a guidance provider may look at; frozen, and cheap to make.
 

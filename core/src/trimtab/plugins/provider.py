@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
@@ -51,8 +51,7 @@ class LoadedProvider:
     check: Method | None = None
 
 
-@attrs.frozen
-class Resolution:
+class Resolution(NamedTuple):
     """What became of the providers that a prompt names, kind by kind in the prompt's order."""
 
     providers: tuple[LoadedProvider, ...] = ()

@@ -38,7 +38,7 @@ class WrongReturn(TypeError):
     """A provider returned something that its hook doesn't take."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Withheld:
     """Guidance that applies and must wait; `reason` says why."""
 
@@ -61,7 +61,7 @@ def _wrong(value: object, hook: str) -> WrongReturn:
 Answer = Proposal | Withheld | ClassificationResult | None
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class GuideEntry:
     """One guidance provider at one decision point.
 
@@ -134,7 +134,7 @@ def _read_by_hook(config: GuidanceProviderConfig, hook: str) -> Callable[[object
     return read
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class FeedbackEntry:
     """One feedback provider and when it is asked; `ask` returns None for nothing to say."""
 
@@ -166,7 +166,7 @@ def _feedback_or_none(value: object, hook: str) -> Feedback | None:
     raise _wrong(value, hook)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class CheckEntry:
     """One completion checker."""
 
@@ -178,7 +178,7 @@ class CheckEntry:
 RunHook = tuple[Source, Callable[[Any], object]]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class PromptTable:
     """All providers of one prompt, ready to call."""
 

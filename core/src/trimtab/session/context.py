@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trimtab.trajectory import Trajectory
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class RunContext:
     """What ``run_opened`` and ``run_closed`` get, and the base of all other contexts.
 

@@ -207,7 +207,7 @@ def turn_from(state: dict[str, Any], profiles: ToolProfiles) -> TurnRecord:
     return TurnRecord(calls, state["number"])
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class TextRecord:
     """What a response said, beside its calls.
 
@@ -221,7 +221,7 @@ class TextRecord:
     has_calls: bool
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class MessageRecord:
     """What the user, or the harness as a `notification`, said; don't keep the text."""
 
