@@ -18,8 +18,8 @@ WRITING = frozenset(
 )  # fmt: skip
 SCREEN = frozenset(
     {
-        "back", "click", "drag", "forward", "hover", "key", "mouse", "next", "press", "previous",
-        "redo", "screenshot", "scroll", "step", "swipe", "tap", "type", "undo",
+        "back", "click", "computer", "drag", "forward", "hover", "key", "mouse", "next", "press",
+        "previous", "redo", "screenshot", "scroll", "step", "swipe", "tap", "type", "undo",
     }
 )  # fmt: skip
 WAITING = frozenset(
