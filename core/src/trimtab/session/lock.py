@@ -14,21 +14,26 @@ class SessionLock:
     """
 
     def __init__(self, tell: Callable[[object], None]) -> None:
-        self._lock = RLock()
+        lock = RLock()
+        self._acquire, self._release = lock.acquire, lock.release
         self._depth = 0
         self._tell = tell
         self._untold: list[object] = []
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self._acquire()
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:
-        untold: list[object] = []
         self._depth -= 1
-        if self._depth == 0 and self._untold:
-            untold, self._untold = self._untold, []
-        self._lock.release()
+        if self._untold and self._depth == 0:
+            self._release_and_tell()
+        else:
+            self._release()
+
+    def _release_and_tell(self) -> None:
+        untold, self._untold = self._untold, []
+        self._release()
         for event in untold:
             self._tell(event)
 

@@ -142,13 +142,14 @@ class Run:
         with self.session.lock:
             turn = self.state.turns
             self._record(
-                ModelResponded,
-                turn=turn,
-                text=text,
-                reasoning=reasoning,
-                tool_calls=tuple(tool_calls),
-                usage=usage,
-                at=at,
+                ModelResponded(
+                    turn=turn,
+                    text=text,
+                    reasoning=reasoning,
+                    tool_calls=tuple(tool_calls),
+                    usage=usage,
+                    **self._stamp(at),
+                )
             )
         return turn
 
@@ -164,13 +165,14 @@ class Run:
         """A tool call is about to run; a turn opens where none is open."""
         with self.session.lock:
             self._record(
-                ToolStarted,
-                tool=tool,
-                params=params,
-                call_id=call_id,
-                turn=self.state.next_turn(),
-                caller=caller,
-                at=at,
+                ToolStarted(
+                    tool=tool,
+                    params=params,
+                    call_id=call_id,
+                    turn=self.state.next_turn(),
+                    caller=caller,
+                    **self._stamp(at),
+                )
             )
 
     def tool_finished(
@@ -205,16 +207,21 @@ class Run:
                     f"no tool call {call_id!r} is running in run {self.run_id!r}: it has ended, or "
                     "never started; call tool_started first, or give tool= and params="
                 )
+            stamp = self._stamp(at)
+            if duration is None and started is not None and started.elapsed is not None:
+                duration = stamp["elapsed"] - started.elapsed
             return self._record(
-                ToolInvoked,
-                call_id=call_id,
-                result=result,
-                outcome=outcome,
-                evidence=evidence,
-                error=error,
-                poll=poll,
-                at=at,
-                **self._call_facts(started, tool, params, caller, duration),
+                ToolInvoked(
+                    call_id=call_id,
+                    result=result,
+                    outcome=outcome,
+                    evidence=evidence,
+                    error=error,
+                    duration=duration,
+                    poll=poll,
+                    **stamp,
+                    **self._call_facts(started, tool, params, caller),
+                )
             )
 
     def _call_facts(
@@ -223,7 +230,6 @@ class Run:
         tool: str | None,
         params: Any,
         caller: Caller,
-        duration: float | None,
     ) -> dict[str, Any]:
         if started is None:
             return {
@@ -231,17 +237,13 @@ class Run:
                 "params": {} if params is None else params,
                 "turn": self.state.next_turn(),
                 "caller": caller,
-                "duration": duration,
             }
-        if duration is None and started.elapsed is not None:
-            duration = self.active_seconds - started.elapsed
         return {
             "tool": started.tool,
             "params": started.params,
             "turn": started.turn,
             "caller": started.caller,
             "started": started.at,
-            "duration": duration,
         }
 
     def compacted(self, summary: str = "", *, at: datetime | None = None) -> None:
@@ -367,34 +369,29 @@ class Run:
             with self.session.lock:
                 self.state.close_turn()
 
-    def dispatch(self, kind: type[E], **fields: Any) -> E:
+    def dispatch(self, kind: type[E], *, at: datetime | None = None, **fields: Any) -> E:
         """Record one event of this run, stamped."""
         with self.session.lock:
-            return self._record(kind, **fields)
+            return self._record(kind(**fields, **self._stamp(at)))
 
-    def _record(self, kind: type[E], at: datetime | None = None, **fields: Any) -> E:
-        clock, state = self.session.clock, self.state
-        event = kind(
-            prompt_name=state.prompt_name,
-            run_id=state.run_id,
-            agent_id=state.agent_id,
-            at=at or clock.now(),
-            elapsed=clock.monotonic() - self._opened,
-            **fields,
-        )
-        self.session.record(event, state)
+    def _record(self, event: E) -> E:
+        self.session.record(event, self.state)
         return event
 
     def stamp(self, event: E) -> E:
         """Return `event` as one of this run, now."""
-        return attrs.evolve(
-            event,
-            prompt_name=self.prompt.name,
-            run_id=self.run_id,
-            agent_id=self.agent_id,
-            at=self.session.clock.now(),
-            elapsed=self.active_seconds,
-        )
+        return attrs.evolve(event, **self._stamp())
+
+    def _stamp(self, at: datetime | None = None) -> dict[str, Any]:
+        """Return what every event of this run carries; ask under the lock, to keep the order."""
+        clock, state = self.session.clock, self.state
+        return {
+            "prompt_name": state.prompt_name,
+            "run_id": state.run_id,
+            "agent_id": state.agent_id,
+            "at": at or clock.now(),
+            "elapsed": clock.monotonic() - self._opened,
+        }
 
 
 def _tool_names(prompt: Prompt[Any], host: Host) -> frozenset[str] | None:

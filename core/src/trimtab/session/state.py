@@ -107,8 +107,8 @@ class RunState:
 
     def apply(self, event: Event) -> None:
         """Fold one event in."""
-        if event.elapsed is not None:
-            self.active_seconds = max(self.active_seconds, event.elapsed)
+        if event.elapsed is not None and event.elapsed > self.active_seconds:
+            self.active_seconds = event.elapsed
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)

@@ -236,17 +236,16 @@ class Trajectory:
         self._feed("user_spoke", MessageRecord(event.text, event.notification))
 
     def close_turn(self) -> None:
-        """Close the open turn, if there is one: its calls are a whole batch now."""
-        with self._lock:
-            if not self._open:
-                return
-            turn = TurnRecord(tuple(self._open), self._turns)
-            self._open.clear()
-            self._turns += 1
-            if turn.key:
-                self._note_step(turn)
-            self._closed.append(turn)
-            self._feed("turn_closed", turn)
+        """Close the open turn, if there is one: its calls are a whole batch now; as `apply`."""
+        if not self._open:
+            return
+        turn = TurnRecord(tuple(self._open), self._turns)
+        self._open.clear()
+        self._turns += 1
+        if turn.key:
+            self._note_step(turn)
+        self._closed.append(turn)
+        self._feed("turn_closed", turn)
 
     def _note_step(self, turn: TurnRecord) -> None:
         asked = turn.asked
