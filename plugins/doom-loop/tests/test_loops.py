@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from trimtab import Outcome, ToolProfile
@@ -37,6 +38,14 @@ def test_an_edit_that_is_undone_and_done_again_is_told():
     there = Call("edit", {"path": "a", "old": "x", "new": "y"}, "applied")
     back = Call("edit", {"path": "a", "old": "y", "new": "x"}, "applied")
     assert first([there, back] * 4) <= 5
+
+
+def test_a_change_that_shows_the_same_text_again_has_undone_what_lay_between():
+    edit = Call("edit", {"lines": "1:9", "text": "import os"}, "[a.py: 9 lines]\n1: import os")
+    others = [Call("edit", {"lines": f"1:{n}"}, f"[a.py: {n} lines]") for n in (3, 5, 7)]
+    steps = [step for other in others for step in (edit, other)]
+    assert first([*steps, edit]) == 6
+    assert first([*steps, attrs.evolve(edit, result="[a.py: 8 lines]")]) is None
 
 
 def test_the_same_look_between_other_looks_is_told_at_the_fourth():

@@ -29,7 +29,7 @@ _SEEN: Mapping[LoopKind, str] = {
     LoopKind.REPEAT: "{tool} called {times} times in a row, same arguments, same answer",
     LoopKind.CYCLE: "the same {length} steps {times} times over, same answers, last {tool}",
     LoopKind.INTERLEAVED: "{tool} called {times} times with the same arguments and answer, "
-    "and nothing changed in between",
+    "and nothing in between made a difference",
     LoopKind.REJECTED: "{tool} rejected almost the same call {times} times, same error",
     LoopKind.WAITING: "waited with {tool} {times} times and nothing changed",
     LoopKind.BATCH: "one response asked {times} times for the same call of {tool}",

@@ -105,7 +105,7 @@ def _is_live(steps: Steps, length: int) -> bool:
 
 def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
     """Find a call of the last step made `times` times in `within` steps, always with the same
-    answer, though nothing that might change it was done in between.
+    answer, though nothing in between might have changed it (see `_may_differ`).
     """
     for call in steps.kept[-1].calls:
         if steps.count(call) < times:
@@ -116,11 +116,21 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
         if _stays_away([number for number, _ in seen], within // 2):
             continue
         between = list(steps.since(seen[0][0] + 1))
-        if any(step.changes or step.waits for step in between) or _is_live(steps, 1):
+        if _may_differ(call, between) or _is_live(steps, 1):
             continue
         if not _asks_later(call, [span_of(record) for _, record in seen]):
             return _interleaved(call, len(seen), len(between))
     return None
+
+
+def _may_differ(call: CallRecord, between: Sequence[Step]) -> bool:
+    """Tell whether something done in between might have changed what `call` brings. A change that
+    shows what it made has undone all that, where it shows the same once more.
+    """
+    if any(step.waits for step in between):
+        return True
+    shows = call.profile.writes and not call.failed and not acknowledges(call.said)
+    return not shows and any(step.changes for step in between)
 
 
 def _stays_away(numbers: Sequence[int], longest: int) -> bool:
