@@ -117,9 +117,9 @@ class Program:
         home, site = self.root / "state", self.root / "site"
         return {"TRIMTAB_HOME": str(home), "PYTHONPATH": str(site)}
 
-    def start(self, server, *words, model=MODELS[1]):
+    def start(self, server, *words, prompt="Go.", model=MODELS[1]):
         """Start it on a prompt."""
-        command = [find_program(), "-p", "Go.", *self.options, "--output-format", "json", *words]
+        command = [find_program(), "-p", prompt, *self.options, "--output-format", "json", *words]
         return subprocess.Popen(
             [*command, "--permission-mode", "bypassPermissions", "--model", model],
             cwd=self.root / "work",
@@ -282,6 +282,65 @@ def killing(program, *which):
         return servers.say(bash("cat missing.txt")) if turn < 6 else servers.say("Done.")
 
     return script
+
+
+@pytest.mark.parametrize("transport", ["http", "command"], indirect=True)
+def test_counts_survive_a_compaction_in_the_middle_of_a_loop(program):
+    full = attrs.evolve(LOOKS[0], input_tokens=150_000)
+    script = servers.choose(
+        servers.claude_code_asker,
+        {
+            "main": [servers.say(bash("pwd")), full, *LOOKS[1:4], servers.say("Done.")],
+            "compaction": [servers.say("<summary>Looked once.</summary>")],
+        },
+    )
+
+    result, requests = program.run(script, "--autocompact", "100000")
+
+    assert result["result"] == "Done."
+    assert [servers.claude_code_asker(request) for request in requests].index("compaction") == 2
+    assert told(requests, LOOP) == [0, 0, 0, 0, 0, 1, 1]  # of three looks, the first is forgotten
+    (session,) = status(program, "--all")["sessions"]
+    assert [(run["calls"], run["turns"]) for run in session["runs"]] == [(5, 6)]
+
+
+@pytest.mark.parametrize("transport", ["http", "command"], indirect=True)
+def test_counts_survive_a_compaction_that_the_user_asks_for(program):
+    first, _ = program.run([*LOOKS[:4], servers.say("Wait.")])
+    resume = ("--resume", first["session_id"])
+    summary = servers.say("<summary>Looked four times.</summary>")
+    program.run([summary], *resume, prompt="/compact")
+
+    _, requests = program.run([*LOOKS[:4], servers.say("Done.")], *resume)
+
+    assert told(requests, LOOP) == [0, 0, 0, 1, 1]  # what was said before is not in the summary
+    (session,) = status(program, "--all")["sessions"]
+    assert [(run["calls"], run["turns"]) for run in session["runs"]] == [(8, 10)]
+
+
+SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+
+
+def final(number):
+    return servers.say(servers.Call("StructuredOutput", {"number": number}))
+
+
+@pytest.mark.parametrize("transport", ["http", "command"], indirect=True)
+def test_structured_output_is_held_three_times_while_work_is_open(program):
+    (program.root / "work" / "trimtab.toml").write_text(TOML % '"never"')
+    schema = ("--json-schema", json.dumps(SCHEMA))
+
+    result, requests = program.run([final(number) for number in range(6)], *schema)
+
+    assert result["structured_output"] == {"number": 3}
+    assert told(requests, "There is more to do.") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("transport", ["http", "command"], indirect=True)
+def test_structured_output_passes_where_no_work_is_open(program):
+    result, requests = program.run([final(7)], "--json-schema", json.dumps(SCHEMA))
+
+    assert (result["structured_output"], len(requests)) == ({"number": 7}, 1)
 
 
 @pytest.mark.parametrize("transport", ["http"], indirect=True)
