@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from trimtab_claude_code.service.endpoint import Endpoint, read_endpoint
+from trimtab_claude_code.service.endpoint import HOST, Endpoint, read_endpoint
 from trimtab_claude_code.service.wire import ask
 
 ANSWER_SECONDS = 140.0
@@ -58,14 +58,13 @@ def start(file: Path, endpoint: Endpoint) -> None:
     """Start the resident process and wait until it listens.
 
     Raises:
-        NotStarted: it did not within 5 seconds; its log says why.
+        NotStarted: it ended, or did not listen within 5 seconds.
     """
-    import socket
     import subprocess
 
     log = file.parent / "service.log"
     with open(log, "wb", opener=_private) as words:
-        subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-P", "-m", "trimtab_claude_code.service", str(file)],
             stdin=subprocess.DEVNULL,
             stdout=words,
@@ -74,13 +73,27 @@ def start(file: Path, endpoint: Endpoint) -> None:
             cwd=file.parent,
         )
     for _ in range(int(START_SECONDS / _PAUSE)):
-        try:
-            socket.create_connection(("127.0.0.1", endpoint.port), timeout=1).close()
-        except OSError:
-            time.sleep(_PAUSE)
-        else:
+        ended = process.poll() is not None  # asked first: another may have been quicker
+        if _listens(endpoint):
             return
-    raise NotStarted(f"the resident process did not start; {log} may say why")
+        if ended:
+            break
+        time.sleep(_PAUSE)
+    raise NotStarted(f"it did not start; {log} ends with: {_end_of(log)}")
+
+
+def _listens(endpoint: Endpoint) -> bool:
+    import socket
+
+    try:
+        socket.create_connection((HOST, endpoint.port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace").strip()[-200:] or "nothing"
 
 
 def _private(path: str, flags: int) -> int:

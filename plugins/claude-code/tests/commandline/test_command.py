@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -128,6 +129,17 @@ def test_a_port_in_strange_hands_is_told_where_a_session_begins(client, desk):
         stranger.shutdown()
 
     assert "answered by another program" in said
+
+
+def test_a_port_that_another_connection_has_is_told_without_waiting(client):
+    endpoint = make_endpoint(user_folder())
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", endpoint.port))  # and does not listen
+        began = time.monotonic()
+        said = client(payload("SessionStart"))["systemMessage"]
+
+    assert "ddress already in use" in said
+    assert time.monotonic() - began < 4
 
 
 def test_a_missing_endpoint_is_told_where_a_session_begins(client):

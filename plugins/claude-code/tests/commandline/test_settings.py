@@ -208,6 +208,24 @@ def test_a_dry_run_shows_the_difference_and_leaves_no_trace(desk, trimtab):
     assert list(desk.state.rglob("*.json")) == []
 
 
+def test_a_dry_run_where_all_is_installed_shows_no_difference(desk, trimtab):
+    trimtab("install", "claude-code")
+
+    status, printed = trimtab("install", "claude-code", "--dry-run")
+
+    assert (status, "is as it should be" in printed) == (0, True)
+
+
+@pytest.mark.parametrize("where", [(), ("--plugin-dir", "plugin")])
+def test_a_dry_run_does_not_show_the_token(desk, trimtab, where):
+    trimtab("install", "claude-code", *where)
+    (file,) = desk.state.rglob("service.json")
+    token = json.loads(file.read_text())["token"]
+
+    for verb in ("install", "uninstall"):
+        assert token not in trimtab(verb, "claude-code", *where, "--dry-run")[1]
+
+
 def test_the_project_gets_its_unshared_file(desk, trimtab):
     trimtab("install", "claude-code", "--project")
 
@@ -251,8 +269,23 @@ def test_a_plugin_folder_is_laid_out_and_removed(desk, trimtab, tmp_path):
     assert set(hooks_in(folder / "hooks" / "hooks.json")) == set(EVENTS)
     assert not desk.settings.exists()
 
-    trimtab("uninstall", "claude-code", "--plugin-dir", str(folder))
+    uninstall = ("uninstall", "claude-code", "--plugin-dir", str(folder))
+    assert "Would remove" in trimtab(*uninstall, "--dry-run")[1]
+    assert folder.exists()
+    assert "Removed" in trimtab(*uninstall)[1]
     assert not folder.exists()
+    assert "There is no plugin" in trimtab(*uninstall)[1]
+
+
+def test_doctor_names_settings_that_keep_hooks_from_running(desk, trimtab):
+    desk.write({"disableAllHooks": True})
+    trimtab("install", "claude-code")
+
+    status, printed = trimtab("doctor", "claude-code", "--program", "/no/such/program")
+
+    assert status == 1
+    assert f"wrong  disableAllHooks is set in {desk.settings}" in printed
+    assert "wrong  the program did not come to its end" in printed
 
 
 def test_the_plugin_of_somebody_else_is_left_alone(desk, trimtab, tmp_path):

@@ -13,6 +13,7 @@ URL_PATH = "/trimtab/hook"
 STATUS_PATH = "/trimtab/status"
 STOP_PATH = "/trimtab/stop"
 FILE = "service.json"
+_PORTS = range(20_000, 32_768)
 PROOF = "Trimtab-Proof"
 """Header of every answer: shows that the answering process knows the token."""
 
@@ -71,9 +72,15 @@ def _private(path: str, flags: int) -> int:
 
 
 def _free_port() -> int:
+    """Choose a port that is free, if possible below those that systems give to any connection."""
+    import secrets
     import socket
 
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-    return port
+    for port in (*(secrets.choice(_PORTS) for _ in range(20)), 0):
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise OSError("no port is free on 127.0.0.1")

@@ -10,6 +10,7 @@ import attrs
 
 from trimtab_claude_code.settings.document import Document, read_document
 from trimtab_claude_code.settings.entries import with_hooks, without_hooks
+from trimtab_claude_code.settings.errors import SettingsError
 from trimtab_claude_code.settings.receipt import Receipt, Receipts, digest
 
 
@@ -33,13 +34,27 @@ class Change:
         return self.content != self.document.raw
 
 
+def read_settings(path: Path) -> Document:
+    """Read a settings file in which hooks are what Claude Code takes.
+
+    Raises:
+        SettingsError: they are not, or the file can't be edited safely.
+    """
+    document = read_document(path)
+    hooks = document.data.get("hooks", {})
+    if isinstance(hooks, dict) and all(isinstance(groups, list) for groups in hooks.values()):
+        return document
+    what = "'hooks' must be an object of lists, one per event"
+    raise SettingsError(f"{document.path} was left untouched: {what}.")
+
+
 def plan_install(path: Path, table: Mapping[str, list[Any]], receipts: Receipts) -> Change:
     """Say what installing would make of a settings file.
 
     Raises:
         SettingsError: the file can't be edited safely.
     """
-    document = read_document(path)
+    document = read_settings(path)
     wanted = with_hooks(document.data, table)
     original = _original(document, receipts)
     if wanted == document.data:
@@ -79,7 +94,7 @@ def plan_uninstall(path: Path, receipts: Receipts) -> Change:
     Raises:
         SettingsError: the file can't be edited safely.
     """
-    document = read_document(path)
+    document = read_settings(path)
     receipt = receipts.find(document.path)
     if document.raw is None:
         return Change(document, None)

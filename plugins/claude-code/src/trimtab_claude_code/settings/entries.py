@@ -12,7 +12,6 @@ from typing import Any
 
 from trimtab_claude_code.hooks import EVENTS
 from trimtab_claude_code.service.endpoint import FILE, URL_PATH, Endpoint
-from trimtab_claude_code.settings.errors import SettingsError
 
 Hook = dict[str, Any]
 HookTable = dict[str, list[dict[str, Any]]]
@@ -73,11 +72,7 @@ def is_ours(hook: object) -> bool:
 
 
 def with_hooks(data: Mapping[str, Any], table: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Return settings in which `table` stands behind the hooks of others, ours of old gone.
-
-    Raises:
-        SettingsError: what stands under ``hooks`` is not what Claude Code takes.
-    """
+    """Return settings in which `table` stands behind the hooks of others, ours of old gone."""
     rest = without_hooks(data)
     hooks = dict(rest.get("hooks", {}))
     for event, groups in table.items():
@@ -86,28 +81,15 @@ def with_hooks(data: Mapping[str, Any], table: Mapping[str, list[Any]]) -> dict[
 
 
 def without_hooks(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without trimtab's hooks, and without what is empty for want of them.
-
-    Raises:
-        SettingsError: what stands under ``hooks`` is not what Claude Code takes.
-    """
+    """Return settings without trimtab's hooks, and without what is empty for want of them."""
     if "hooks" not in data:
         return dict(data)
-    events = {event: _others(groups) for event, groups in _hooks_of(data).items()}
-    before = _hooks_of(data)
+    before = data["hooks"]
+    events = {event: _others(groups) for event, groups in before.items()}
     kept = {event: groups for event, groups in events.items() if groups or not before[event]}
     if not kept and before:
         return {key: value for key, value in data.items() if key != "hooks"}
     return {**data, "hooks": kept}
-
-
-def _hooks_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    hooks = data["hooks"]
-    if not isinstance(hooks, Mapping) or not all(isinstance(g, list) for g in hooks.values()):
-        raise SettingsError(
-            "The settings were left untouched: 'hooks' must be an object of lists, one per event."
-        )
-    return hooks
 
 
 def _others(groups: list[Any]) -> list[Any]:

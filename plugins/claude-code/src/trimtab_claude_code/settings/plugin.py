@@ -36,29 +36,26 @@ def write_plugin(folder: Path, table: Mapping[str, list[Any]]) -> None:
     Raises:
         SettingsError: another plugin lies there, or a file can't be written.
     """
-    _check_owner(folder)
+    is_plugin(folder)  # an error, where it is another's
     for name, text in plugin_files(table).items():
         document = read_document(folder / name)
         document.write(text.encode("utf-8"))
 
 
-def remove_plugin(folder: Path) -> bool:
-    """Remove the plugin's files and what is empty without them; return whether it was there.
-
-    Raises:
-        SettingsError: another plugin lies there.
-    """
-    if not _check_owner(folder):
-        return False
+def remove_plugin(folder: Path) -> None:
+    """Remove our plugin's files and what is empty without them."""
     for name in (_MANIFEST, _HOOKS):
         (folder / name).unlink(missing_ok=True)
         _remove_empty((folder / name).parent)
     _remove_empty(folder)
-    return True
 
 
-def _check_owner(folder: Path) -> bool:
-    """Return whether our plugin lies there."""
+def is_plugin(folder: Path) -> bool:
+    """Return whether our plugin lies there.
+
+    Raises:
+        SettingsError: another plugin lies there.
+    """
     name = read_document(folder / _MANIFEST).data.get("name")
     if name not in (None, NAME):
         raise SettingsError(f"{folder} holds the plugin {name!r}; name another folder.")

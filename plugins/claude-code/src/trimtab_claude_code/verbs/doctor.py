@@ -10,8 +10,9 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -29,7 +30,7 @@ from trimtab_claude_code.canary import (
 from trimtab_claude_code.prompts import Prompts
 from trimtab_claude_code.service.control import end_resident
 from trimtab_claude_code.service.endpoint import make_endpoint
-from trimtab_claude_code.settings.document import read_document
+from trimtab_claude_code.settings.edit import read_settings
 from trimtab_claude_code.settings.entries import command_hooks, http_hooks, without_hooks
 from trimtab_claude_code.settings.errors import SettingsError
 from trimtab_claude_code.state.troubles import Troubles
@@ -109,12 +110,17 @@ def _about_settings() -> Iterator[Finding]:
     project = Path.cwd() / ".claude"
     files = (user, project / "settings.json", project / "settings.local.json")
     try:
-        found = [file for file in files if _has_hooks(file)]
+        settings = {file: read_settings(file).data for file in files}
     except SettingsError as error:
         yield Finding(str(error), well=False, remedy="correct the file")
         return
+    found = [file for file, data in settings.items() if _has_hooks(data)]
     for file in found:
         yield Finding(f"hooks are in {file}")
+    for file, data in settings.items():
+        if data.get("disableAllHooks"):
+            off = f"disableAllHooks is set in {file}: no hook is run"
+            yield Finding(off, well=False, remedy="take it out")
     if not found:
         yield Finding(
             "no settings file has the hooks (a plugin folder may)",
@@ -125,8 +131,7 @@ def _about_settings() -> Iterator[Finding]:
         yield Finding("two settings files have the hooks", well=False, remedy=remedy)
 
 
-def _has_hooks(file: Path) -> bool:
-    data = read_document(file).data
+def _has_hooks(data: Mapping[str, Any]) -> bool:
     return without_hooks(data) != data
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
+import shlex
 from pathlib import Path
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
@@ -14,7 +16,7 @@ from trimtab_claude_code.host import check_prompt
 from trimtab_claude_code.preparing import prepare
 from trimtab_claude_code.prompts import Prompts
 from trimtab_claude_code.service.control import end_resident
-from trimtab_claude_code.service.endpoint import Endpoint, make_endpoint
+from trimtab_claude_code.service.endpoint import FILE, Endpoint, make_endpoint, read_endpoint
 from trimtab_claude_code.settings.edit import (
     Change,
     install,
@@ -23,11 +25,17 @@ from trimtab_claude_code.settings.edit import (
     uninstall,
 )
 from trimtab_claude_code.settings.entries import HookTable, command_hooks, http_hooks
-from trimtab_claude_code.settings.plugin import plugin_files, remove_plugin, write_plugin
+from trimtab_claude_code.settings.plugin import (
+    is_plugin,
+    plugin_files,
+    remove_plugin,
+    write_plugin,
+)
 from trimtab_claude_code.settings.receipt import Receipts
 from trimtab_claude_code.state.folders import user_folder
 
-_HIDDEN = Endpoint(0, "your-token")
+_UNKNOWN = Endpoint(0, "your-token")
+_TOKEN = re.compile(r"Bearer [\w-]+")
 
 
 def register_install(parser: argparse.ArgumentParser) -> None:
@@ -96,23 +104,29 @@ def _table(options: argparse.Namespace) -> HookTable:
     folder = user_folder()
     if options.command:
         return command_hooks(folder)
-    return http_hooks(_HIDDEN if options.dry_run else make_endpoint(folder), folder)
+    return http_hooks(_known(folder) if options.dry_run else make_endpoint(folder), folder)
+
+
+def _known(folder: Path) -> Endpoint:
+    try:
+        return read_endpoint(folder / FILE)
+    except (OSError, ValueError):
+        return _UNKNOWN
 
 
 def _install_plugin(folder: Path, table: HookTable, *, dry: bool) -> None:
     if not dry:
         write_plugin(folder, table)
-        say(f"Wrote the plugin. Use it with: claude --plugin-dir {folder}")
+        say(f"Wrote the plugin. Use it with: claude --plugin-dir {shlex.quote(str(folder))}")
         return
     for name, text in plugin_files(table).items():
-        say(f"Would write {folder / name}:\n{text}")
+        say(f"Would write {folder / name}:\n{_masked(text)}")
 
 
 def run_uninstall(options: argparse.Namespace) -> int:
     """Take the hooks out."""
     if options.plugin_dir:
-        there = options.dry_run or remove_plugin(options.plugin_dir)
-        say(f"{'Removed' if there else 'There was no plugin in'} {options.plugin_dir}")
+        _uninstall_plugin(options.plugin_dir, dry=options.dry_run)
         return 0
     receipts = Receipts(user_folder())
     change = plan_uninstall(settings_file(options), receipts)
@@ -123,14 +137,29 @@ def run_uninstall(options: argparse.Namespace) -> int:
     return 0
 
 
+def _uninstall_plugin(folder: Path, *, dry: bool) -> None:
+    if not is_plugin(folder):
+        say(f"There is no plugin in {folder}")
+    elif dry:
+        say(f"Would remove the plugin in {folder}")
+    else:
+        remove_plugin(folder)
+        end_resident(user_folder())
+        say(f"Removed the plugin in {folder}")
+
+
 def _report(change: Change, *, dry: bool) -> None:
     path = change.document.path
     if not change.needed:
         say(f"{path} is as it should be.")
     elif dry:
-        say("".join(_difference(change, str(path))))
+        say(_masked("".join(_difference(change, str(path)))))
     else:
         say(f"{'Removed' if change.content is None else 'Wrote'} {path}")
+
+
+def _masked(text: str) -> str:
+    return _TOKEN.sub(f"Bearer {_UNKNOWN.token}", text)
 
 
 def _difference(change: Change, name: str) -> list[str]:
