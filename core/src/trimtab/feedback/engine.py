@@ -26,11 +26,13 @@ def feedback(run: Run, limit: float | None) -> tuple[Feedback, ...]:
     A provider that is due is reserved under the lock, asked outside it, and counted when it
     has spoken; so parallel calls never deliver one firing twice.
     """
-    context = FeedbackContext(run)
     table = run.prompt.table
+    limited = run.deadline is not None or run.budget is not None
     said: list[Feedback] = []
     for entry in table.feedback:
-        spoken = _ask(run, entry, context, limit)
+        if entry.limits_only and not limited:
+            continue
+        spoken = _ask(run, entry, limit)
         if spoken is not None:
             said.append(spoken)
             if table.feedback_delivery == "first":
@@ -38,9 +40,7 @@ def feedback(run: Run, limit: float | None) -> tuple[Feedback, ...]:
     return tuple(said)
 
 
-def _ask(
-    run: Run, entry: FeedbackEntry, context: FeedbackContext, limit: float | None
-) -> Feedback | None:
+def _ask(run: Run, entry: FeedbackEntry, limit: float | None) -> Feedback | None:
     if run.state.quarantined and fault_key(entry.source) in run.state.quarantined:
         return None
     name = entry.source.name
@@ -49,6 +49,7 @@ def _ask(
         if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
             return None
     try:
+        context = FeedbackContext(run)
         value = run.caller.call(entry.source, "give_feedback", entry.ask, context, limit)
         return None if value is None else _deliver(run, entry, value, created=created)
     finally:

@@ -74,7 +74,8 @@ class FeedbackContext(RunContext):
 class FeedbackProvider(Protocol):
     """Comments on the run after tool calls (seed 001).
 
-    An attribute ``default_trigger`` (a `FeedbackTrigger`) serves where a prompt gives none.
+    An attribute ``default_trigger`` (a `FeedbackTrigger`) serves where a prompt gives none. With
+    ``limits_only = True`` in its class it is asked only in runs that have a deadline or a budget.
     """
 
     @property

@@ -136,11 +136,17 @@ def _read_by_hook(config: GuidanceProviderConfig, hook: str) -> Callable[[object
 
 @attrs.frozen(eq=False)
 class FeedbackEntry:
-    """One feedback provider and when it is asked; `ask` returns None for nothing to say."""
+    """One feedback provider and when it is asked.
+
+    Attributes:
+        ask: asks the provider; None is nothing to say.
+        limits_only: it speaks of deadline and budget; a run without both never asks it.
+    """
 
     source: Source
     trigger: FeedbackTrigger
     ask: Callable[[FeedbackContext], Feedback | None]
+    limits_only: bool = False
 
 
 def _feedback_by_methods(
@@ -312,7 +318,8 @@ def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEnt
         ask = _feedback_by_hook(own)
     else:
         ask = _feedback_by_methods(provider.instance.should_run, provider.instance.provide)
-    return FeedbackEntry(provider.source, trigger, ask)
+    limits_only = getattr(type(provider.instance), "limits_only", False) is True
+    return FeedbackEntry(provider.source, trigger, ask, limits_only)
 
 
 def _check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:

@@ -74,7 +74,7 @@ class ToolExecutor:
             return bound
         try:
             value = bound.run()
-            return self._ended(call, _wait(value) if inspect.isawaitable(value) else value)
+            return self._ended(call, _wait(value) if hasattr(type(value), "__await__") else value)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
             return self._failed(call, error)
         except BaseException:

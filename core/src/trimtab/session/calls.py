@@ -30,15 +30,16 @@ class _Turnstile:
     def __init__(self) -> None:
         self._inside: set[int] = set()
 
-    def check(self) -> None:
-        """Raise `SessionError` where this thread is inside."""
-        if get_ident() in self._inside:
+    def check(self) -> int:
+        """Return this thread's number; raise `SessionError` where it is inside."""
+        thread = get_ident()
+        if thread in self._inside:
             raise SessionError("a provider must not ask the run that is asking it")
+        return thread
 
     def through(self, ask: Callable[..., T], *facts: Any) -> T:
         """Return ``ask(*facts)``, called inside."""
-        self.check()
-        thread = get_ident()
+        thread = self.check()
         self._inside.add(thread)
         try:
             return ask(*facts)

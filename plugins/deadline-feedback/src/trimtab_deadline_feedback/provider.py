@@ -104,6 +104,7 @@ class DeadlineFeedback:
 
     name = NAME
     default_trigger = FeedbackTrigger(every_n_seconds=30)
+    limits_only = True
 
     def should_run(self, *, context: FeedbackContext) -> bool:
         """Return whether the run has a limit at all."""

@@ -228,7 +228,7 @@ class GuidedLoop:
 
 def _present(response: Any) -> Any:
     """Return a synchronous client's answer."""
-    if not inspect.isawaitable(response):
+    if not hasattr(type(response), "__await__"):
         return response
     if inspect.iscoroutine(response):
         response.close()

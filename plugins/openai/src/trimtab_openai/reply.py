@@ -78,12 +78,11 @@ def usage(value: Any) -> Usage | None:
     more = value if isinstance(value, dict) else getattr(value, "model_extra", None) or {}
     cost = more.get("cost")
     return Usage(
-        _first(value, "prompt_tokens", "input_tokens"),
-        _first(value, "completion_tokens", "output_tokens"),
+        _count(field(value, "prompt_tokens")) or _count(field(value, "input_tokens")),
+        _count(field(value, "completion_tokens")) or _count(field(value, "output_tokens")),
         cost if isinstance(cost, int | float) else 0.0,
     )
 
 
-def _first(value: Any, *names: str) -> int:
-    counts = (field(value, name) for name in names)
-    return next((count for count in counts if count and isinstance(count, int)), 0)
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0

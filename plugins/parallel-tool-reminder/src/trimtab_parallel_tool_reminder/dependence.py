@@ -98,16 +98,17 @@ def depends(link: Link, earlier: Iterable[Link]) -> bool:
     An argument that appears in an earlier answer, and in no earlier argument, comes out of it.
     """
     before = tuple(earlier)
-    if any(link.call == other.call or link.page == other.page for other in before):
-        return True
-    known = {value for other in before for value in other.values}
+    known: set[str] = set()
+    for other in before:
+        if link.call == other.call or link.page == other.page:
+            return True
+        known.update(other.values)
     new = [value for value in link.values if value not in known]
-    return any(_holds(other.answer, value) for other in before for value in new)
+    answers = [other.answer for other in before] if new else []
+    return any(value in text and _stands(text, value) for text in answers for value in new)
 
 
-def _holds(text: str, value: str) -> bool:
-    if value not in text:
-        return False
+def _stands(text: str, value: str) -> bool:
     # One character alone is in every text; as a value it stands behind its name.
     before = r"[=:#\"]\s?" if len(value) == 1 else r"(?<!\w)"
     return re.search(rf"{before}{re.escape(value)}(?!\w)", text) is not None
