@@ -228,6 +228,20 @@ def test_who_sends_byte_by_byte_is_cut_off_and_others_are_served_again(running):
     assert one.post()[0] == 200
 
 
+def test_who_trickles_gives_way_where_others_wait(running):
+    one = running(attrs.evolve(QUICK, quiet_seconds=5.0, request_seconds=30.0))
+    with ThreadPoolExecutor(16) as pool:
+        lasting = [pool.submit(trickle, one.endpoint.port, 10) for _ in range(16)]
+        time.sleep(0.2)
+        began = time.monotonic()
+        status, _ = one.post()
+        waited = time.monotonic() - began
+
+        assert (status, waited < 5) == (200, True)
+        one.post()
+        assert sum(future.result() < 5 for future in lasting) >= 8
+
+
 def test_who_says_nothing_is_cut_off(running):
     one = running()
     with socket.create_connection(("127.0.0.1", one.endpoint.port), timeout=10) as client:

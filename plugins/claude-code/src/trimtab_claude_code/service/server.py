@@ -36,6 +36,7 @@ class Limits:
         connections: served at once; more wait in the system's queue, then are closed.
         quiet_seconds: silence after which a connection is closed.
         request_seconds: how long a request may take to arrive in whole.
+        hurried_seconds: the same, where others wait for its place.
         body_bytes: how long it may be.
         idle_seconds: how long after the last event the process ends.
     """
@@ -43,6 +44,7 @@ class Limits:
     connections: int = 32
     quiet_seconds: float = 2.0
     request_seconds: float = 5.0
+    hurried_seconds: float = 0.5
     body_bytes: int = MOST_BYTES
     idle_seconds: float = 3600.0
 
@@ -81,12 +83,18 @@ class HookServer(ThreadingTCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection on a thread of its own, if there is one left."""
-        if not self._slots.acquire(timeout=self.limits.quiet_seconds / 2):
+        if not self._has_place():
             self.shutdown_request(request)
             return
         with self._lock:
             self._arriving[request] = SYSTEM_CLOCK.monotonic()
         super().process_request(request, client_address)
+
+    def _has_place(self) -> bool:
+        if self._slots.acquire(timeout=self.limits.hurried_seconds):
+            return True
+        self._cut_off(self.limits.hurried_seconds)
+        return self._slots.acquire(timeout=self.limits.quiet_seconds / 2)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
@@ -102,14 +110,18 @@ class HookServer(ThreadingTCPServer):
 
     def service_actions(self) -> None:
         """Cut off requests that trickle, and end when nothing comes any more."""
-        oldest = SYSTEM_CLOCK.monotonic() - self.limits.request_seconds
+        self._cut_off(self.limits.request_seconds)
+        orphaned = self.guardian not in (None, os.getppid())
+        if orphaned or self.desk.idle_seconds > self.limits.idle_seconds:
+            self.stop()
+
+    def _cut_off(self, seconds: float) -> None:
+        """Close connections whose request has been arriving for longer than that."""
+        oldest = SYSTEM_CLOCK.monotonic() - seconds
         with self._lock:
             late = [request for request, since in self._arriving.items() if since < oldest]
         for request in late:
             _cut(request)
-        orphaned = self.guardian not in (None, os.getppid())
-        if orphaned or self.desk.idle_seconds > self.limits.idle_seconds:
-            self.stop()
 
     def stop(self) -> None:
         """Let `serve_forever` return, without waiting for it; from now on nobody is let in."""
