@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trimtab import (
+    Budget,
+    Deadline,
     Feedback,
     FeedbackProviderConfig,
     FeedbackTrigger,
@@ -331,3 +333,24 @@ def test_any_text_gives_one_well_formed_block(name: str, summary: str, what: str
 def test_a_severity_is_one_of_three() -> None:
     with pytest.raises(ValueError, match="severity"):
         Feedback(summary="x", severity="loud")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("limits", "asked"),
+    [
+        ({}, 0),
+        ({"deadline": Deadline(60.0)}, 1),
+        ({"budget": Budget(max_total_tokens=9)}, 1),
+    ],
+)
+def test_who_speaks_of_limits_only_is_not_asked_without_them(
+    kit: Any, limits: dict[str, Any], asked: int
+) -> None:
+    class OnLimits(kit.Commentator):  # type: ignore[misc, name-defined]
+        limits_only = True
+
+    on_limits = OnLimits()
+    run = kit.run(feedback_providers=[every(on_limits, every_n_calls=1)], **limits)
+    kit.call(run)
+
+    assert (run.feedback() is not None, on_limits.asked) == (bool(asked), asked)
