@@ -186,12 +186,32 @@ def test_a_stop_ends_both_at_once_and_the_next_session_starts_others(resident):
     assert resident.troubles() == []
 
 
-def test_status_names_both(resident, trimtab):
+def test_installing_again_puts_new_processes_in_the_place_of_those_that_run(resident):
+    resident.start()
+    before = resident.processes()
+
+    trimtab("install")
+
+    resident.started |= {*resident.processes()}
+    assert not {*before} & {*resident.processes()}
+    assert resident.troubles() == []
+    trimtab("uninstall")
+    assert until(resident.is_silent)
+    trimtab("install")
+    assert resident.is_silent()
+
+
+def trimtab(verb):
+    command = [sys.executable, "-m", "trimtab", verb, "claude-code"]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+
+
+def test_status_names_both(resident):
     resident.start()
 
     pid, guardian = resident.processes()
 
-    assert f"running, process {pid}, watched by {guardian}" in trimtab("status")[1]
+    assert f"running, process {pid}, watched by {guardian}" in trimtab("status")
 
 
 def test_a_port_that_is_taken_is_told(resident):

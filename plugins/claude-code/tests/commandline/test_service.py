@@ -310,10 +310,25 @@ def test_more_sessions_than_are_kept_wait_in_their_journals(running, desk):
 def test_it_ends_when_nothing_has_come_for_long(running):
     clock = ManualClock()
     one = running(Limits(idle_seconds=60), clock=clock)
-    one.post()
+    one.post(event("UserPromptSubmit", prompt="Go."))
+    one.post(event("SessionEnd"))
 
     clock.advance(61)
 
+    one.thread.join(5)
+    assert not one.thread.is_alive()
+
+
+def test_it_waits_longer_for_a_session_that_has_not_ended(running):
+    clock = ManualClock()
+    one = running(Limits(idle_seconds=60, forsaken_seconds=600), clock=clock)
+    one.post(event("PreToolUse", tool_name="Bash", tool_input={}, tool_use_id="t"))
+
+    clock.advance(599)
+    one.thread.join(0.5)
+    assert one.thread.is_alive()
+
+    clock.advance(2)
     one.thread.join(5)
     assert not one.thread.is_alive()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from trimtab_claude_code.client import start
 from trimtab_claude_code.service.endpoint import (
     FILE,
     STATUS_PATH,
@@ -34,9 +35,22 @@ def state_of_resident(folder: Path) -> str:
     return f"running, process {answer.get('pid')}{watched}"
 
 
-def end_resident(folder: Path) -> None:
-    """Let the resident process end, if there is one; the next session starts another."""
+def end_resident(folder: Path) -> bool:
+    """Let the resident process end; return whether there was one."""
     try:
         ask(read_endpoint(folder / FILE), b"", _SECONDS, STOP_PATH)
     except (OSError, ValueError, Stranger):
-        pass  # there is none, or none that we may speak to
+        return False  # there is none, or none that we may speak to
+    return True
+
+
+def renew_resident(folder: Path) -> None:
+    """Put a new resident process in the place of one that runs: what is installed now is used.
+
+    Agents at work go on being guided.
+    """
+    if end_resident(folder):
+        try:
+            start(folder / FILE, read_endpoint(folder / FILE))
+        except (OSError, ValueError):
+            pass  # the next session tries again, and says what is wrong

@@ -39,6 +39,8 @@ class Limits:
         hurried_seconds: the same, where others wait for its place.
         body_bytes: how long it may be.
         idle_seconds: how long after the last event the process ends.
+        forsaken_seconds: the same, where a session has not said that it ends: its agent may be
+            waiting for a long call, or be gone.
     """
 
     connections: int = 32
@@ -47,6 +49,7 @@ class Limits:
     hurried_seconds: float = 0.5
     body_bytes: int = MOST_BYTES
     idle_seconds: float = 3600.0
+    forsaken_seconds: float = 43_200.0
 
 
 class HookServer(ThreadingTCPServer):
@@ -112,7 +115,8 @@ class HookServer(ThreadingTCPServer):
         """Cut off requests that trickle, and end when nothing comes any more."""
         self._cut_off(self.limits.request_seconds)
         orphaned = self.guardian not in (None, os.getppid())
-        if orphaned or self.desk.idle_seconds > self.limits.idle_seconds:
+        most = self.limits.forsaken_seconds if len(self.desk) else self.limits.idle_seconds
+        if orphaned or self.desk.idle_seconds > most:
             self.stop()
 
     def _cut_off(self, seconds: float) -> None:
@@ -125,8 +129,12 @@ class HookServer(ThreadingTCPServer):
 
     def stop(self) -> None:
         """Let `serve_forever` return, without waiting for it; from now on nobody is let in."""
-        _cut(self.socket)  # closing it is not enough: the guardian holds it too
+        self.refuse()
         Thread(target=self.shutdown, daemon=True).start()
+
+    def refuse(self) -> None:
+        """Let nobody in any more; closing the socket is not enough, the guardian holds it too."""
+        _cut(self.socket)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a client that breaks off is none of our troubles."""
@@ -186,6 +194,7 @@ class _Handler(StreamRequestHandler):
                 "sessions": len(self.hooks.desk),
             }
         if path == STOP_PATH:
+            self.hooks.refuse()  # before the answer: who asks may start another at once
             return {}
         if path != URL_PATH:
             raise Refused(HTTPStatus.NOT_FOUND)

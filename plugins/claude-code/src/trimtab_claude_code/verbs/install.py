@@ -15,7 +15,7 @@ from trimtab_claude_code.assignment import assignment
 from trimtab_claude_code.host import check_prompt
 from trimtab_claude_code.preparing import prepare
 from trimtab_claude_code.prompts import Prompts
-from trimtab_claude_code.service.control import end_resident
+from trimtab_claude_code.service.control import end_resident, renew_resident
 from trimtab_claude_code.service.endpoint import FILE, Endpoint, make_endpoint, read_endpoint
 from trimtab_claude_code.settings.edit import (
     Change,
@@ -96,7 +96,7 @@ def run_install(options: argparse.Namespace) -> int:
         if not options.dry_run:
             install(change, receipts)
     if not options.dry_run:
-        end_resident(user_folder())
+        renew_resident(user_folder())
     return _report_prompts(dry=options.dry_run)
 
 
