@@ -10,7 +10,7 @@ MAX_BLOCKS_WITHOUT_PROGRESS = 3
 MAX_BLOCKS = 8
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class GateState:
     """Blocks of one run: in all, and since the plan last moved."""
 

@@ -46,7 +46,7 @@ class TaskCompletionResult:
         return self.status is CompletionStatus.OK
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class TaskCompletionContext(RunContext):
     """What a checker may look at (seed 003).
 

@@ -46,7 +46,7 @@ class FeedbackTrigger:
         return conditions == (None, None, None)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class FeedbackContext(RunContext):
     """What a feedback provider may look at (seeds 001 and 002)."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EPISODE_SHARE = 2 / 3
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Candidate:
     """One proposal with what policy needs to know of its provider."""
 

@@ -92,7 +92,7 @@ class Proposal:
     classification: ClassificationResult = CERTAIN
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class GuidanceContext(RunContext):
     """What a guidance provider may look at; frozen, and cheap to make.
 

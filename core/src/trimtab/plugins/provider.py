@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Method = Callable[..., Any]
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class LoadedProvider:
     """One validated provider of one prompt.
 

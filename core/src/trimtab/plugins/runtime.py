@@ -38,7 +38,7 @@ class WrongReturn(TypeError):
     """A provider returned something that its hook doesn't take."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Withheld:
     """Guidance that applies and must wait; `reason` says why."""
 
@@ -61,7 +61,7 @@ def _wrong(value: object, hook: str) -> WrongReturn:
 Answer = Proposal | Withheld | ClassificationResult | None
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class GuideEntry:
     """One guidance provider at one decision point.
 
@@ -134,7 +134,7 @@ def _read_by_hook(config: GuidanceProviderConfig, hook: str) -> Callable[[object
     return read
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class FeedbackEntry:
     """One feedback provider and when it is asked.
 
@@ -172,7 +172,7 @@ def _feedback_or_none(value: object, hook: str) -> Feedback | None:
     raise _wrong(value, hook)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class CheckEntry:
     """One completion checker."""
 
@@ -184,7 +184,7 @@ class CheckEntry:
 RunHook = tuple[Source, Callable[[Any], object]]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class PromptTable:
     """All providers of one prompt, ready to call."""
 

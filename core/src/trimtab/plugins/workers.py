@@ -20,7 +20,7 @@ class Overdue(TimeoutError):
     """A provider took longer than its limit."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Done(Generic[T]):
     """What became of one job: a value, or the error that it raised; and how long it took."""
 

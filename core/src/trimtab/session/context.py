@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trimtab.trajectory import Trajectory
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class RunContext:
     """What ``run_opened`` and ``run_closed`` get, and the base of all other contexts.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import attrs
 
@@ -18,15 +18,13 @@ _FIELDS = tuple(field.name for field in attrs.fields(ToolInvoked))
 _values = attrgetter(*_FIELDS)
 
 
-@attrs.frozen
-class Append(Generic[T]):
+class Append(NamedTuple, Generic[T]):
     """Put one item at the end of the slice: the cheap one, whatever the slice's length."""
 
     item: T
 
 
-@attrs.frozen
-class Replace(Generic[T]):
+class Replace(NamedTuple, Generic[T]):
     """Put these items in place of all that the slice holds."""
 
     items: tuple[T, ...]

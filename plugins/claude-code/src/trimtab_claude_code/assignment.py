@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import attrs
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trimtab import ConfigurationError, Prompt
 from trimtab.plugins.advice import did_you_mean, listed
@@ -18,8 +16,7 @@ HOST = "claude-code"
 _KEYS = ("prompt", "agents")
 
 
-@attrs.frozen
-class Assignment:
+class Assignment(NamedTuple):
     """Who is guided by what.
 
     Args:
@@ -28,8 +25,8 @@ class Assignment:
         agents: prompts by agent type; None leaves that type alone.
     """
 
-    default: str | None = None
-    agents: Mapping[str, str | None] = attrs.field(factory=dict)
+    default: str | None
+    agents: Mapping[str, str | None]
 
     def of(self, agent_type: str | None) -> str | None:
         """Return the prompt's name for an agent type, None for the main agent."""

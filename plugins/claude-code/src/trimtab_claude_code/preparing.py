@@ -36,7 +36,7 @@ def prepare(configuration: Configuration, folder: Path) -> bool:
     try:
         saved: dict[str, Any] = {
             "valid": validity(configuration.path),
-            "assigned": attrs.asdict(assigned),
+            "assigned": assigned._asdict(),
             "prompts": {n: _saved_prompt(n, configuration, packages) for n in assigned.prompts},
             "packages": sorted(packages),
             "sessions": str(sessions_folder(configuration.path)),

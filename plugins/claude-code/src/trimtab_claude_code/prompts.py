@@ -47,7 +47,7 @@ class Prompts:
             return assignment(self._configuration)
         except ConfigurationError as error:
             self.failures[HOST] = str(error)
-            return Assignment()
+            return Assignment(None, {})
 
     def named(self, name: str) -> Prompt[Any] | None:
         """Return a prompt by its name; None where it can't be built."""

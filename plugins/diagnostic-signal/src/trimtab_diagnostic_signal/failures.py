@@ -31,7 +31,7 @@ _NUMBER = Pattern(r"\d+")
 VARIOUS = "various"
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Failure:
     """One failure that came back.
 

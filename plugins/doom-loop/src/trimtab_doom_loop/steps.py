@@ -63,7 +63,7 @@ def may_change(call: CallRecord) -> bool:
     return not call.failed and call.outcome is Outcome.OK and would_change(call)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Step:
     """One turn that counts.
 
@@ -113,7 +113,7 @@ class Step:
         return self._changes
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class _Kept:
     """Answers that were got: by which step first, by how many of the kept steps."""
 

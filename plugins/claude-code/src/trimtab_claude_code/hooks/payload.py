@@ -11,7 +11,7 @@ _NOTHING: Mapping[str, Any] = {}
 _ENDED = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Payload:
     """One hook event of Claude Code, or one call in a batch.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-
-import attrs
+from typing import NamedTuple
 
 from trimtab import SYSTEM_CLOCK, Clock, shorten
 
@@ -14,8 +13,7 @@ _LONGEST = 500
 _MOST_BYTES = 64_000
 
 
-@attrs.frozen
-class Trouble:
+class Trouble(NamedTuple):
     """Something that went wrong.
 
     Args:
@@ -54,7 +52,7 @@ class Troubles:
     def _write(self, trouble: Trouble) -> None:
         with self._new.open("a", encoding="utf-8") as file:
             if file.tell() < _MOST_BYTES:
-                file.write(json.dumps(attrs.asdict(trouble)) + "\n")
+                file.write(json.dumps(trouble._asdict()) + "\n")
 
     def tell(self) -> tuple[Trouble, ...]:
         """Return what nobody has been told yet, and count it as told."""

@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from trimtab import (
     SYSTEM_CLOCK,
     Configuration,
@@ -46,7 +44,7 @@ def run_status(options: argparse.Namespace) -> int:
     troubles = (*_off(configuration), *Troubles(user_folder()).all())
     report = {
         "resident": state_of_resident(user_folder()),
-        "troubles": [attrs.asdict(trouble) for trouble in troubles],
+        "troubles": [trouble._asdict() for trouble in troubles],
         "sessions": sessions,
     }
     if options.json:
