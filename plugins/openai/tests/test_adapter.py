@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 
 import attrs
 import pytest
@@ -15,6 +17,7 @@ from trimtab import (
     GuidanceDelivered,
     Heartbeat,
     MarkdownSection,
+    Outcome,
     Prompt,
     PromptEvaluationError,
     PromptTemplate,
@@ -22,6 +25,7 @@ from trimtab import (
     Session,
     TaskCompletionResult,
     ToolInvoked,
+    ToolResult,
     UserMessage,
 )
 from trimtab_openai import OpenAIAdapter, Settings
@@ -200,3 +204,36 @@ def test_concurrent_evaluations_on_one_session_stay_apart(prompt, session, nudge
     assert [response.text for response in responses] == ["Done."] * 5
     assert sum(request.mentions("Mind the step.") for request in server.requests) == 5
     assert len(session.runs()) == 5
+
+
+def test_a_cancelled_evaluation_leaves_a_slow_tool_behind(prompt, session, read_tool):
+    """Nobody waits for its thread, the run is closed, and what comes late is not on record."""
+    started, free, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(params, *, context):
+        started.set()
+        free.wait(20)
+        ended.set()
+        return ToolResult.ok("too late")
+
+    async def go(server):
+        adapter = OpenAIAdapter("m", base_url=server.base_url, api_key="x")
+        slowly = prompt(tools=(attrs.evolve(read_tool, name="slow", handler=slow),))
+        task = asyncio.create_task(adapter.aevaluate(slowly, session=session))
+        await asyncio.to_thread(started.wait, 20)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    began = time.monotonic()
+    with OpenAIServer([say(Call("slow", {"path": "a"}))]) as server:
+        assert asyncio.run(go(server))
+    took = time.monotonic() - began
+    free.set()
+    assert ended.wait(20)
+    for thread in threading.enumerate():
+        if thread.name == "trimtab-tool":
+            thread.join(20)
+    assert took < 10
+    assert [call.outcome for call in session[ToolInvoked].all()] == [Outcome.INTERRUPTED]
+    assert session[RunClosed].latest().reason.startswith("CancelledError")

@@ -467,6 +467,80 @@ def test_no_conversation_is_endless(way, opened):
     assert len(server.requests) == 3
 
 
+def undelivered(server, run):
+    """What the record says was delivered and no request held."""
+    delivered = [event.injection.content for event in run.session[GuidanceDelivered].all()]
+    delivered += [event.summary for event in run.session[Feedback].all()]
+    return [text for text in delivered if not any(r.mentions(text) for r in server.requests)]
+
+
+@pytest.fixture
+def talkative(nudge):
+    """A provider for each decision point of a loop, and a commentator."""
+    points = [point for point in DecisionPoint if point is not DecisionPoint.PRE_RENDER]
+    guidance = [
+        nudge(
+            text=f"Mind {point.value}.",
+            name=f"at-{point.value.replace('_', '-')}",
+            category=point.value,
+            decision_points=(point,),
+        )
+        for point in points
+    ]
+    trigger = FeedbackTrigger(every_n_calls=1)
+    return guidance, (FeedbackProviderConfig(Counter(), trigger),)
+
+
+def test_what_stands_as_delivered_before_the_limit_of_turns_was_sent(way, opened, talkative):
+    guidance, feedback = talkative
+    run = opened(*guidance, feedback=feedback)
+    with OpenAIServer(lambda request: SAME[0]) as server, pytest.raises(TurnLimitReached):
+        way.complete(server, run, settings={"max_turns": 2})
+    assert {event.decision_point.value for event in run.session[GuidanceDelivered].all()} == {
+        "pre_tool_selection",
+        "pre_tool_execution",
+        "post_tool_result",
+    }
+    assert undelivered(server, run) == []
+
+
+def test_nobody_is_asked_for_words_that_one_turn_leaves_no_room_for(way, opened, talkative):
+    guidance, feedback = talkative
+    run = opened(*guidance, feedback=feedback)
+    with OpenAIServer(lambda request: SAME[0]) as server, pytest.raises(TurnLimitReached):
+        way.complete(server, run, settings={"max_turns": 1})
+    points = [event.decision_point for event in run.session[GuidanceDelivered].all()]
+    assert points == [DecisionPoint.PRE_TOOL_SELECTION]
+    assert run.session[Feedback].all() == ()
+
+
+def test_nobody_is_asked_for_words_once_the_budget_is_used_up(way, opened, talkative):
+    guidance, feedback = talkative
+    run = opened(*guidance, feedback=feedback, budget=Budget(max_total_tokens=120))
+    with OpenAIServer(LOOPING) as server, pytest.raises(Exhausted):
+        way.complete(server, run)
+    assert run.session[GuidanceDelivered].all()
+    assert undelivered(server, run) == []
+
+
+def test_nobody_is_asked_for_words_once_a_tool_has_outlasted_the_deadline(
+    way, opened, talkative, read_tool
+):
+    clock = ManualClock()
+
+    def wait(params, *, context):
+        clock.advance(61)
+        return ToolResult.ok("done")
+
+    guidance, feedback = talkative
+    late = [one for one in guidance if one.category == "post_tool_result"]
+    tools = [attrs.evolve(read_tool, handler=wait)]
+    run = opened(*late, feedback=feedback, tools=tools, deadline=Deadline(60, clock=clock))
+    with OpenAIServer(LOOPING) as server, pytest.raises(Exhausted):
+        way.complete(server, run)
+    assert run.session[GuidanceDelivered].all() == run.session[Feedback].all() == ()
+
+
 def test_a_client_of_the_wrong_kind_is_named(opened):
     import asyncio
 

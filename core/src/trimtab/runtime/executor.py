@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -73,29 +75,28 @@ class ToolExecutor:
         if isinstance(bound, ToolAnswer):
             return bound
         try:
-            value = bound.run()
-            return self._ended(call, _wait(value) if hasattr(type(value), "__await__") else value)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
-            return self._failed(call, error)
+            answer = bound.answer()
         except BaseException:
             self._interrupted(call)
             raise
+        return self._record(answer)
 
     async def aexecute(self, call: ToolCall, *, guidance: str = "") -> ToolAnswer:
-        """Run one call: ``async def`` handlers right here, others on a worker thread."""
-        tool = self._tools.get(call.tool)
-        if tool is None or not _is_async(tool.handler):
-            return await asyncio.to_thread(self.execute, call, guidance=guidance)
+        """Run one call: ``async def`` handlers right here, others on a thread.
+
+        A thread can't be ended from outside: cancelled, the call is recorded as interrupted at
+        once, the handler is left behind, and what it comes to is not recorded.
+        """
         bound = self._bind(call, guidance)
         if isinstance(bound, ToolAnswer):
             return bound
+        on_the_loop = _is_async(bound.tool.handler)
         try:
-            return self._ended(call, await bound.run())
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
-            return self._failed(call, error)
+            answer = await (bound.aanswer() if on_the_loop else _on_a_thread(bound.answer))
         except BaseException:
             self._interrupted(call)
             raise
+        return self._record(answer)
 
     def _bind(self, call: ToolCall, guidance: str) -> _Bound | ToolAnswer:
         """Return the call, ready to run and recorded as started, or why it can't run."""
@@ -110,7 +111,7 @@ class ToolExecutor:
         except ToolError as error:
             return self._invalid(call, str(error))
         self._run.tool_started(call.tool, call.params, call.call_id)
-        return _Bound(tool, params, self._context(guidance))
+        return _Bound(call, tool, params, self._context(guidance))
 
     def _unknown(self, call: ToolCall) -> str:
         names = ", ".join(self._tools) or "none"
@@ -125,46 +126,82 @@ class ToolExecutor:
             guidance=guidance,
         )
 
-    def _ended(self, call: ToolCall, result: object) -> ToolAnswer:
-        if not isinstance(result, ToolResult):
-            kind = type(result).__name__
-            raise ToolError(f"{call.tool}: the handler returned {kind} instead of a ToolResult")
-        return self._record(call, result.render(), Outcome.OK if result.success else Outcome.ERROR)
-
-    def _failed(self, call: ToolCall, error: BaseException) -> ToolAnswer:
-        text = shorten(f"{type(error).__name__}: {as_text(error)}", MAX_ERROR_TEXT)
-        return self._record(call, text, Outcome.ERROR)
-
     def _invalid(self, call: ToolCall, text: str) -> ToolAnswer:
-        return self._record(call, text, Outcome.INVALID)
+        return self._record(ToolAnswer(call, whole(text), Outcome.INVALID))
 
     def _interrupted(self, call: ToolCall) -> None:
-        self._record(call, "interrupted", Outcome.INTERRUPTED)
+        self._record(ToolAnswer(call, "interrupted", Outcome.INTERRUPTED))
 
-    def _record(self, call: ToolCall, text: str, outcome: Outcome) -> ToolAnswer:
-        text = whole(text)
+    def _record(self, answer: ToolAnswer) -> ToolAnswer:
+        call, text, outcome = answer.call, answer.text, answer.outcome
         error = None if outcome is Outcome.OK else shorten(text, MAX_ERROR_TEXT)
         self._run.tool_finished(
             call.call_id, text, outcome=outcome, error=error, tool=call.tool, params=call.params
         )
         if self._heartbeat is not None:
             self._heartbeat.beat()
-        return ToolAnswer(call, text, outcome)
+        return answer
 
 
 @attrs.frozen
 class _Bound:
+    """A call with all that its handler needs; whatever that does, it has an answer."""
+
+    call: ToolCall
     tool: Tool[Any, Any]
     params: Any
     context: ToolContext
 
-    def run(self) -> Any:
+    def answer(self) -> ToolAnswer:
+        try:
+            value = self._run()
+            return self._ended(_wait(value) if hasattr(type(value), "__await__") else value)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
+            return self._failed(error)
+
+    async def aanswer(self) -> ToolAnswer:
+        try:
+            return self._ended(await self._run())
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
+            return self._failed(error)
+
+    def _run(self) -> Any:
         return self.tool.handler(self.params, context=self.context)
+
+    def _ended(self, result: object) -> ToolAnswer:
+        if not isinstance(result, ToolResult):
+            told = f"the handler returned {type(result).__name__} instead of a ToolResult"
+            raise ToolError(f"{self.tool.name}: {told}")
+        outcome = Outcome.OK if result.success else Outcome.ERROR
+        return ToolAnswer(self.call, whole(result.render()), outcome)
+
+    def _failed(self, error: BaseException) -> ToolAnswer:
+        text = shorten(f"{type(error).__name__}: {as_text(error)}", MAX_ERROR_TEXT)
+        return ToolAnswer(self.call, whole(text), Outcome.ERROR)
 
 
 def _is_async(handler: Any) -> bool:
     called = getattr(handler, "__call__", None)  # noqa: B004 - an object with an async __call__
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called)
+
+
+async def _on_a_thread(work: Callable[[], ToolAnswer]) -> ToolAnswer:
+    """Return what `work` comes to; who is cancelled leaves it behind.
+
+    ``asyncio.to_thread`` would hold up the end of the loop, and of the program, until it is done.
+    """
+    future: Future[ToolAnswer] = Future()
+    future.set_running_or_notify_cancel()
+    inside = copy_context().run
+    Thread(target=inside, args=(_settle, future, work), name="trimtab-tool", daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
+def _settle(future: Future[ToolAnswer], work: Callable[[], ToolAnswer]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
+        future.set_exception(error)
 
 
 def _wait(value: Awaitable[Any]) -> Any:

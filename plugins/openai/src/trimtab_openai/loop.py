@@ -94,7 +94,7 @@ class GuidedLoop:
             reply = self._ask(talk, request, on_chunk)
             talk.heard(reply)
             if reply.tool_calls:
-                talk.answered(self._run_tools(executor, reply.tool_calls))
+                talk.answered(self._run_tools(talk, executor, reply.tool_calls))
             elif ending := talk.ended(reply):
                 return ending
 
@@ -109,7 +109,7 @@ class GuidedLoop:
             reply = await self._aask(talk, request, on_chunk)
             talk.heard(reply)
             if reply.tool_calls:
-                talk.answered(await self._arun_tools(executor, reply.tool_calls))
+                talk.answered(await self._arun_tools(talk, executor, reply.tool_calls))
             elif ending := await asyncio.to_thread(talk.ended, reply):
                 return ending
 
@@ -196,13 +196,13 @@ class GuidedLoop:
     # Running tools.
 
     def _run_tools(
-        self, executor: ToolExecutor, calls: Sequence[ToolCall]
+        self, talk: Talk, executor: ToolExecutor, calls: Sequence[ToolCall]
     ) -> list[tuple[str, Any]]:
-        guidance = self.steps.before_tools(calls)
+        guidance = self.steps.before_tools(calls, last=talk.last)
 
         def answer(call: ToolCall) -> tuple[str, Any]:
             text = executor.execute(call, guidance=guidance).text
-            return call.call_id, self.steps.comment(text)
+            return call.call_id, self.steps.comment(text, last=talk.last)
 
         if len(calls) == 1 or self._settings.max_parallel == 1:
             return [answer(call) for call in calls]
@@ -211,15 +211,15 @@ class GuidedLoop:
             return [job.result() for job in jobs]
 
     async def _arun_tools(
-        self, executor: ToolExecutor, calls: Sequence[ToolCall]
+        self, talk: Talk, executor: ToolExecutor, calls: Sequence[ToolCall]
     ) -> list[tuple[str, Any]]:
-        guidance = await self.steps.abefore_tools(calls)
+        guidance = await self.steps.abefore_tools(calls, last=talk.last)
         room = asyncio.Semaphore(self._settings.max_parallel)
 
         async def answer(call: ToolCall) -> tuple[str, Any]:
             async with room:
                 done = await executor.aexecute(call, guidance=guidance)
-                return call.call_id, await self.steps.acomment(done.text)
+                return call.call_id, await self.steps.acomment(done.text, last=talk.last)
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(answer(call)) for call in calls]

@@ -69,7 +69,8 @@ class Steps:
         rendered: RenderedPrompt[Any] = self.run.prompt.render(*params)
         self.run.rendered = rendered
         self.user_said(rendered.text)
-        self._ask(DecisionPoint.PRE_RENDER)
+        if self.exhausted() is None:
+            self._ask(DecisionPoint.PRE_RENDER)
         return rendered
 
     def user_said(self, text: str) -> None:
@@ -113,12 +114,15 @@ class Steps:
         )
         return reply.tool_calls
 
-    def before_tools(self, calls: Iterable[ToolCall]) -> str:
+    def before_tools(self, calls: Iterable[ToolCall], *, last: bool = False) -> str:
         """Return what providers say about calls that are about to run, for `ToolContext.guidance`.
 
         The model reads it in the next request.
+
+        Args:
+            last: the model can't be asked again, so nobody is asked what it should read.
         """
-        return self._ask(DecisionPoint.PRE_TOOL_EXECUTION, tuple(calls))
+        return "" if last else self._ask(DecisionPoint.PRE_TOOL_EXECUTION, tuple(calls))
 
     def after_tool(
         self,
@@ -128,6 +132,7 @@ class Steps:
         outcome: Outcome = Outcome.OK,
         error: str | None = None,
         duration: float | None = None,
+        last: bool = False,
     ) -> Any:
         """Record how a call ended; return the content of its tool message, feedback appended.
 
@@ -136,6 +141,7 @@ class Steps:
             content: what the tool answered, text or parts.
             error: the error's text; `content` where None and the outcome is a failure.
             duration: seconds, where known.
+            last: as in `before_tools`; what is due waits for another request.
 
         Raises:
             SessionError: the last response held no call of that id.
@@ -151,11 +157,17 @@ class Steps:
             tool=tool,
             params=params,
         )
-        return self.comment(content)
+        return self.comment(content, last=last)
 
-    def comment(self, content: Any) -> Any:
-        """Return `content` with the feedback that is due after a call recorded elsewhere."""
+    def comment(self, content: Any, *, last: bool = False) -> Any:
+        """Return `content` with the feedback that is due after a call recorded elsewhere.
+
+        Args:
+            last: as in `after_tool`.
+        """
         self._tail = None
+        if last:
+            return content
         self._ask(DecisionPoint.POST_TOOL_RESULT)
         feedback = self.run.feedback(limit=self._settings.limit)
         return content if feedback is None else self._wire.append(content, feedback)
@@ -212,9 +224,9 @@ class Steps:
             return self.before_request(messages)
         return await asyncio.to_thread(self.before_request, messages)
 
-    async def abefore_tools(self, calls: Iterable[ToolCall]) -> str:
+    async def abefore_tools(self, calls: Iterable[ToolCall], *, last: bool = False) -> str:
         """As `before_tools`."""
-        if not self.asks(DecisionPoint.PRE_TOOL_EXECUTION):
+        if last or not self.asks(DecisionPoint.PRE_TOOL_EXECUTION):
             return ""
         return await asyncio.to_thread(self.before_tools, calls)
 
@@ -222,10 +234,11 @@ class Steps:
         """As `after_tool`."""
         return await asyncio.to_thread(self.after_tool, call, content, **facts)
 
-    async def acomment(self, content: Any) -> Any:
+    async def acomment(self, content: Any, *, last: bool = False) -> Any:
         """As `comment`."""
-        if not self.asks(DecisionPoint.POST_TOOL_RESULT) and not self.run.prompt.table.feedback:
-            return self.comment(content)
+        asks = self.asks(DecisionPoint.POST_TOOL_RESULT) or self.run.prompt.table.feedback
+        if last or not asks:
+            return self.comment(content, last=last)
         return await asyncio.to_thread(self.comment, content)
 
     async def amay_stop(self, **stop: Any) -> Verdict:

@@ -83,6 +83,11 @@ class Talk:
             )
         self._turns += 1
 
+    @property
+    def last(self) -> bool:
+        """Whether no further request will be made, as far as that can be known now."""
+        return self._turns >= self._settings.max_turns or self.steps.exhausted() is not None
+
     def request(self, messages: Sequence[Any]) -> Json:
         """Return the next request with `messages`."""
         fields = self._settings.wire.request(messages, (), None)
@@ -142,7 +147,7 @@ class Talk:
             output=output,
             stop_reason=reply.stop_reason,
             checkers=self._checkers,
-            last=self._turns >= self._settings.max_turns,
+            last=self.last,
         )
         if verdict:
             text = reply.text or reply.refusal
