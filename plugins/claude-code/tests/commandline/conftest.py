@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from trimtab.cli import main
+from trimtab.plugins.discovery import refresh
 from trimtab_claude_code.canary import install_canary
 
 TOML = """
@@ -60,6 +61,7 @@ def desk(tmp_path, monkeypatch):
     install_canary(tmp_path / "site")
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
+    refresh()
     return desk
 
 
