@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -56,8 +56,7 @@ RECORDS: tuple[type[Any], ...] = (
 )
 
 
-@attrs.frozen
-class Saved:
+class Saved(NamedTuple):
     """A snapshot, read back."""
 
     keep: int | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -57,6 +56,8 @@ def _field_names(value: Any) -> tuple[str, ...]:
     cls = type(value)
     if attrs.has(cls):
         return tuple(field.name for field in attrs.fields(cls))
+    import dataclasses
+
     if dataclasses.is_dataclass(cls):
         return tuple(field.name for field in dataclasses.fields(cls))
     return ()
