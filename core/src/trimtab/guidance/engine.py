@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -148,7 +148,7 @@ def _deliver(run: Run, candidate: Candidate, point: DecisionPoint, *, live: bool
     )
 
 
-def _facts(run: Run, candidate: Candidate, point: DecisionPoint) -> dict[str, object]:
+def _facts(run: Run, candidate: Candidate, point: DecisionPoint) -> dict[str, Any]:
     return {
         "provider_name": candidate.source.name,
         "decision_point": point,
