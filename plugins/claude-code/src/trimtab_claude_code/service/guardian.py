@@ -12,10 +12,13 @@ import sys
 from pathlib import Path
 
 from trimtab.runtime.clock import SYSTEM_CLOCK
+from trimtab_claude_code.state.lock import locked
 
 MOST_DEATHS = 3
 WITHIN_SECONDS = 60.0
+_LOCK = "service.lock"
 _MARK = "service.pid"
+_SECONDS_TO_END = 5.0
 _LOST = (
     "The resident process and the one that watches it were killed, or the machine went down: "
     "nobody was guided until a prompt started them anew."
@@ -32,7 +35,16 @@ def outlive(folder: Path) -> bool:
 
     Returns:
         True in each process that is to serve; False, at the end, in the one that was called.
+
+    Raises:
+        Busy: another guardian has been ending for too long.
+        OSError: the folder can't be written to.
     """
+    with locked(folder / _LOCK, _SECONDS_TO_END):
+        return _outlive(folder)
+
+
+def _outlive(folder: Path) -> bool:
     mark, deaths = folder / _MARK, list[float]()
     _begin(mark)
     while len(deaths) <= MOST_DEATHS:
