@@ -1,11 +1,12 @@
 """Calls with a limit: an overdue provider is left behind, the next one gets a fresh thread.
 
-Threads hand work to each other by bare locks, and a whole batch at once: this stands on the way
-of every tool call, where a future for each provider costs more than the provider.
+Work is handed over as one batch, through a pipe, and answered by a bare lock: this stands on the
+way of every tool call, where a future for each provider costs more than the provider.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
@@ -43,14 +44,20 @@ class Worker:
 
     Args:
         monotonic: tells the seconds that jobs take, for the record.
+        inside: calls what it is given; jobs run within.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], inside: Callable[[Callable[[], None]], None]
+    ) -> None:
         self._monotonic = monotonic
+        self._inside = inside
         self._inbox: _Inbox | None = None
 
     def run(self, jobs: Sequence[Callable[[], T]], limit: float) -> list[Done[T]]:
         """Do `jobs` in order; return what became of each, `Overdue` for those left behind.
+
+        Where the system has no thread to give, that is what became of them.
 
         Args:
             limit: seconds for each job; noticed at most a quarter later.
@@ -58,7 +65,10 @@ class Worker:
         done: list[Done[T]] = []
         while len(done) < len(jobs):
             batch = _Batch(jobs[len(done) :], self._monotonic)
-            self._post(batch)
+            try:
+                self._post(batch)
+            except (OSError, RuntimeError) as error:
+                return done + [Done(None, error)] * (len(jobs) - len(done))
             done += batch.wait(limit)
             if len(done) < len(jobs):
                 self.retire()
@@ -73,8 +83,9 @@ class Worker:
 
     def _post(self, batch: _Batch[T]) -> None:
         if self._inbox is None:
-            self._inbox = _Inbox()
-            Thread(target=_serve, args=(self._inbox,), name="trimtab-provider", daemon=True).start()
+            inbox = _Inbox()
+            _start(inbox, self._inside)
+            self._inbox = inbox
         self._inbox.put(batch)
 
 
@@ -120,22 +131,39 @@ class _Batch(Generic[T]):
 
 
 class _Inbox:
-    """Hands one batch at a time to a thread; None ends it."""
+    """Hands one batch at a time to a thread; None ends it.
+
+    Through a pipe: systems take who writes to one to be about to wait, and let the reader go on in
+    its place. Who waits for a lock is woken on another processor, which takes three times as long.
+    """
 
     def __init__(self) -> None:
         self._batch: _Batch[Any] | None = None
-        self._filled = Lock()
-        self._filled.acquire()
+        self._reader, self._writer = os.pipe()
 
     def put(self, batch: _Batch[Any] | None) -> None:
         self._batch = batch
-        self._filled.release()
+        os.write(self._writer, b"\0")
 
     def get(self) -> _Batch[Any] | None:
-        self._filled.acquire()
+        os.read(self._reader, 1)
         return self._batch
 
+    def close(self) -> None:
+        os.close(self._reader)
+        os.close(self._writer)
 
-def _serve(inbox: _Inbox) -> None:
+
+def _start(inbox: _Inbox, inside: Callable[[Callable[[], None]], None]) -> None:
+    thread = Thread(target=_serve, args=(inbox, inside), name="trimtab-provider", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        inbox.close()
+        raise
+
+
+def _serve(inbox: _Inbox, inside: Callable[[Callable[[], None]], None]) -> None:
     while (batch := inbox.get()) is not None:
-        batch.work()
+        inside(batch.work)
+    inbox.close()

@@ -98,7 +98,7 @@ class Caller:
     ) -> list[tuple[GuideEntry, Answer]]:
         self._turnstile.check()
         said: list[tuple[GuideEntry, Answer]] = []
-        jobs = [partial(self._turnstile.through, entry.ask, context) for entry in entries]
+        jobs = [partial(entry.ask, context) for entry in entries]
         for entry, done in zip(entries, self._on_a_thread(jobs, limit), strict=True):
             try:
                 value = done.result()
@@ -136,8 +136,9 @@ class Caller:
             self._run.state.faults.pop(fault_key(source), None)
 
     def _ask(self, ask: Callable[[Any], T], context: Any, limit: float | None) -> T | None:
-        job = partial(self._turnstile.through, ask, context)
-        return job() if limit is None else self._on_a_thread([job], limit)[0].result()
+        if limit is None:
+            return self._turnstile.through(ask, context)
+        return self._on_a_thread([partial(ask, context)], limit)[0].result()
 
     def _on_a_thread(self, jobs: Sequence[Callable[[], T]], limit: float) -> list[Done[T]]:
         """Do `jobs` on a thread for this caller alone: nobody waits behind another's provider."""
@@ -146,7 +147,7 @@ class Caller:
         except IndexError:
             from trimtab.plugins.workers import Worker
 
-            worker = Worker(self._monotonic)
+            worker = Worker(self._monotonic, self._turnstile.through)
         done = worker.run(jobs, limit)
         self._idle.append(worker)
         return done
