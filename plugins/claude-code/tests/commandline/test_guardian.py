@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -184,6 +185,15 @@ def test_a_stop_ends_both_at_once_and_the_next_session_starts_others(resident):
     assert resident.start() == ""
     assert not {*before} & {*resident.processes()}
     assert resident.troubles() == []
+
+
+def test_both_end_when_the_state_folder_is_gone(resident):
+    resident.start()
+    processes = resident.processes()
+
+    shutil.rmtree(resident.folder)
+
+    assert all(gone(pid) for pid in processes)
 
 
 def test_installing_again_puts_new_processes_in_the_place_of_those_that_run(resident):

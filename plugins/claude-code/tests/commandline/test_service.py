@@ -272,6 +272,24 @@ def test_a_thousand_posts_at_once_are_answered_or_closed_and_leave_nothing_behin
     assert one.post()[0] == 200
 
 
+def test_where_no_thread_is_to_be_had_an_event_is_lost_and_no_place(running, monkeypatch):
+    one = running(attrs.evolve(QUICK, connections=2))
+    start = threading.Thread.start
+
+    def no_more(thread):
+        if "process_request_thread" in thread.name:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    for _ in range(5):
+        with pytest.raises(OSError, match=r"closed|reset"):
+            ask(one.endpoint, b"{}", 5.0)
+    monkeypatch.undo()
+
+    assert ask(one.endpoint, b"{}", 5.0) == b"{}"
+
+
 def test_memory_stays_flat_over_many_long_events(running, desk):
     one = running()
 

@@ -28,6 +28,7 @@ class Desk:
     def __init__(
         self, folder: Path, *, clock: Clock = SYSTEM_CLOCK, most: int = MOST_SESSIONS
     ) -> None:
+        self.folder = folder
         self.troubles = Troubles(folder)
         self._clock = clock
         self._most = most

@@ -18,6 +18,7 @@ from trimtab import SYSTEM_CLOCK
 from trimtab_claude_code.bounds import MOST_BYTES, payload_of
 from trimtab_claude_code.service.desk import Desk
 from trimtab_claude_code.service.endpoint import (
+    FILE,
     HOST,
     PROOF,
     STATUS_PATH,
@@ -91,7 +92,12 @@ class HookServer(ThreadingTCPServer):
             return
         with self._lock:
             self._arriving[request] = SYSTEM_CLOCK.monotonic()
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # the system gives no more threads: this event is lost, no place is
+            self.arrived(request)
+            self._slots.release()
+            self.shutdown_request(request)
 
     def _has_place(self) -> bool:
         if self._slots.acquire(timeout=self.limits.hurried_seconds):
@@ -112,12 +118,15 @@ class HookServer(ThreadingTCPServer):
             self._arriving.pop(request, None)
 
     def service_actions(self) -> None:
-        """Cut off requests that trickle, and end when nothing comes any more."""
+        """Cut off requests that trickle, and end when nothing comes, or can come, any more."""
         self._cut_off(self.limits.request_seconds)
         orphaned = self.guardian not in (None, os.getppid())
-        most = self.limits.forsaken_seconds if len(self.desk) else self.limits.idle_seconds
-        if orphaned or self.desk.idle_seconds > most:
+        if orphaned or self._is_idle() or not (self.desk.folder / FILE).exists():
             self.stop()
+
+    def _is_idle(self) -> bool:
+        most = self.limits.forsaken_seconds if len(self.desk) else self.limits.idle_seconds
+        return self.desk.idle_seconds > most
 
     def _cut_off(self, seconds: float) -> None:
         """Close connections whose request has been arriving for longer than that."""
