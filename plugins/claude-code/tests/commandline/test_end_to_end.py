@@ -350,7 +350,7 @@ def test_a_killed_resident_process_loses_no_event_of_a_long_run(program):
     assert result["result"] == "Done."
     assert told(requests, LOOP) == [0, 0, 0, 1, 1, 1]
     assert status(program, "--all")["sessions"][0]["runs"][0]["calls"] == 5
-    assert "died of SIGKILL; it was started again" in next_greeting(program)
+    assert "died of signal 9, Killed; it was started again" in next_greeting(program)
 
 
 @pytest.mark.parametrize("transport", ["http"], indirect=True)

@@ -119,7 +119,7 @@ def test_events_wait_for_the_next_process_when_one_is_killed(resident):
     resident.started |= {*resident.processes()}
     assert resident.processes()[1] == guardian
     assert resident.processes()[0] != pid
-    assert "died of SIGKILL; it was started again" in resident.start(source="resume")
+    assert "died of signal 9, Killed; it was started again" in resident.start(source="resume")
     assert resident.start(source="resume") == ""
 
 
@@ -144,7 +144,7 @@ def test_a_process_that_dies_again_and_again_is_given_up(resident):
         os.kill(pid, signal.SIGKILL)
 
     assert until(resident.is_silent)
-    assert "4 times within a minute, at last of SIGKILL" in resident.troubles()[-1]
+    assert "4 times within a minute, at last of signal 9, Killed" in resident.troubles()[-1]
     assert "4 times within a minute" in resident.start()  # which has begun anew
 
 
@@ -194,6 +194,36 @@ def test_both_end_when_the_state_folder_is_gone(resident):
     shutil.rmtree(resident.folder)
 
     assert all(gone(pid) for pid in processes)
+
+
+LINGERING = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+from trimtab_claude_code.canary import Canary
+
+class Lingering(Canary):
+    def classify(self, *, context):
+        ThreadPoolExecutor().submit(time.sleep, 60)
+        return super().classify(context=context)
+"""
+
+
+def test_a_thread_that_a_provider_left_running_keeps_no_process(resident, desk, tmp_path):
+    info = tmp_path / "site" / "lingering-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: lingering\nVersion: 1\nRequires-Dist: trimtab\n")
+    (info / "entry_points.txt").write_text("[trimtab.guidance]\nlinger = lingering:Lingering\n")
+    (tmp_path / "site" / "lingering.py").write_text(LINGERING)
+    toml = (desk.project / "trimtab.toml").read_text().replace("claude-code-canary", "linger", 1)
+    (desk.project / "trimtab.toml").write_text(toml)
+    resident.start()
+    assert "main-after-0" in resident.post("UserPromptSubmit", prompt="Go.")
+    processes = resident.processes()
+
+    resident.stop()
+
+    assert all(gone(pid) for pid in processes)
+    assert resident.start() == ""
 
 
 def test_installing_again_puts_new_processes_in_the_place_of_those_that_run(resident):

@@ -12,6 +12,7 @@ from trimtab_claude_code.service.guardian import outlive
 
 WAITING = 128
 """Connections that wait at the port while nobody serves."""
+_SECONDS_TO_END = 1.0
 
 
 def main(arguments: list[str]) -> int:
@@ -36,11 +37,16 @@ def main(arguments: list[str]) -> int:
 def _serve(
     endpoint: Endpoint, listener: socket.socket, folder: Path, guardian: int | None = None
 ) -> None:
+    from threading import Timer
+
     from trimtab_claude_code.service.desk import Desk
     from trimtab_claude_code.service.server import HookServer
 
     with HookServer(endpoint, listener, Desk(folder), guardian=guardian) as server:
         server.serve_forever()
+    end = Timer(_SECONDS_TO_END, os._exit, (0,))  # a provider's thread may still run, for ever
+    end.daemon = True
+    end.start()
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ def _end_of(child: int, mark: Path) -> int:
 
 
 def _told(status: int, *, last: bool) -> str:
-    how = f"with status {status}" if status > 0 else f"of {signal.Signals(-status).name}"
+    signalled = f"of signal {-status}, {signal.strsignal(-status)}"
+    how = f"with status {status}" if status > 0 else signalled
     if last:
         often = f"{MOST_DEATHS + 1} times within a minute"
         return f"The resident process died {often}, at last {how}: the next prompt starts it again."
