@@ -174,6 +174,27 @@ def test_old_results_are_reduced_to_length_and_digest() -> None:
     assert rest == ["three", "three"]
 
 
+def test_of_an_old_call_all_but_the_result_is_kept_whoever_looks_and_when(kit: Any) -> None:
+    session = Session(keep=2)
+    run = session.open_run(kit.run().prompt)
+    told: list[Any] = []
+    session.observe(ToolInvoked, told.append)
+    for number in range(6):
+        run.tool_finished(f"c{number}", f"text {number}", tool="read", params={"n": number})
+        if number == 3:
+            assert [call.params["n"] for call in session[ToolInvoked].all()] == [0, 1, 2, 3]
+    calls = session[ToolInvoked].all()
+
+    assert [attrs.evolve(call, result=None) for call in calls] == [
+        attrs.evolve(call, result=None) for call in told
+    ]
+    assert [type(call.result) for call in calls] == [ResultDigest] * 4 + [str] * 2
+    assert [call.result for call in told] == [f"text {number}" for number in range(6)]
+    assert session[ToolInvoked].tail(3) == calls[-3:]
+    assert session[ToolInvoked].where(lambda call: call.params["n"] == 1) == calls[1:2]
+    assert session[ToolInvoked].all()[0] is calls[0]
+
+
 def test_keep_none_keeps_all_and_keep_nothing_is_refused() -> None:
     session = Session(keep=None)
     for value in range(300):

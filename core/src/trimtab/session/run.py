@@ -141,16 +141,15 @@ class Run:
         """The model answered: a turn opens; return its index."""
         with self.session.lock:
             turn = self.state.turns
-            self._record(
-                ModelResponded(
-                    turn=turn,
-                    text=text,
-                    reasoning=reasoning,
-                    tool_calls=tuple(tool_calls),
-                    usage=usage,
-                    **self._stamp(at),
-                )
+            response = ModelResponded(
+                turn=turn,
+                text=text,
+                reasoning=reasoning,
+                tool_calls=tuple(tool_calls),
+                usage=usage,
+                **self._stamp(at),
             )
+            self.session.record(response, self.state)
         return turn
 
     def tool_started(
@@ -164,16 +163,15 @@ class Run:
     ) -> None:
         """A tool call is about to run; a turn opens where none is open."""
         with self.session.lock:
-            self._record(
-                ToolStarted(
-                    tool=tool,
-                    params=params,
-                    call_id=call_id,
-                    turn=self.state.next_turn(),
-                    caller=caller,
-                    **self._stamp(at),
-                )
+            started = ToolStarted(
+                tool=tool,
+                params=params,
+                call_id=call_id,
+                turn=self.state.next_turn(),
+                caller=caller,
+                **self._stamp(at),
             )
+            self.session.record(started, self.state)
 
     def tool_finished(
         self,
@@ -210,19 +208,19 @@ class Run:
             stamp = self._stamp(at)
             if duration is None and started is not None and started.elapsed is not None:
                 duration = stamp["elapsed"] - started.elapsed
-            return self._record(
-                ToolInvoked(
-                    call_id=call_id,
-                    result=result,
-                    outcome=outcome,
-                    evidence=evidence,
-                    error=error,
-                    duration=duration,
-                    poll=poll,
-                    **stamp,
-                    **self._call_facts(started, tool, params, caller),
-                )
+            call = ToolInvoked(
+                call_id=call_id,
+                result=result,
+                outcome=outcome,
+                evidence=evidence,
+                error=error,
+                duration=duration,
+                poll=poll,
+                **stamp,
+                **self._call_facts(started, tool, params, caller),
             )
+            self.session.record(call, self.state)
+        return call
 
     def _call_facts(
         self,
@@ -372,10 +370,8 @@ class Run:
     def dispatch(self, kind: type[E], *, at: datetime | None = None, **fields: Any) -> E:
         """Record one event of this run, stamped."""
         with self.session.lock:
-            return self._record(kind(**fields, **self._stamp(at)))
-
-    def _record(self, event: E) -> E:
-        self.session.record(event, self.state)
+            event = kind(**fields, **self._stamp(at))
+            self.session.record(event, self.state)
         return event
 
     def stamp(self, event: E) -> E:

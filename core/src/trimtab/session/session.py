@@ -126,11 +126,10 @@ class Session:
         records = self._slices.get(kind)
         if records is None:
             records = self[kind]
-        reducer = self._reducers.get(kind)
-        if reducer is None:
-            records.append(event)
+        if kind in self._reducers:
+            records.apply(self._reducers[kind](records, event))
         else:
-            records.apply(reducer(records, event))
+            records.append(event)
         if state is not None:
             state.apply(event)  # type: ignore[arg-type]
         if self._observers and self._listeners_of(kind):

@@ -15,6 +15,7 @@ from trimtab.text import as_text
 
 T = TypeVar("T")
 _FIELDS = tuple(field.name for field in attrs.fields(ToolInvoked))
+_RESULT = _FIELDS.index("result")
 _values = attrgetter(*_FIELDS)
 
 
@@ -116,25 +117,46 @@ def keep_last(n: int) -> Reducer:
 
 
 class ToolLog(Slice[ToolInvoked]):
-    """The tool calls of a session; results older than the last `keep` are digested."""
+    """The tool calls of a session; results older than the last `keep` are digested.
+
+    Few ever look at old calls: those are put away as bare values, and taken out again when
+    somebody does.
+    """
+
+    _items: list[Any]
 
     def __init__(self, keep: int | None, items: Iterable[ToolInvoked] = ()) -> None:
         super().__init__(items)
         self._keep = keep
+        self._out = 0
+
+    def all(self) -> tuple[ToolInvoked, ...]:
+        items = self._items
+        for index in range(self._out, len(items)):
+            if type(items[index]) is tuple:
+                items[index] = _call(items[index])
+                self._out = index
+        return self.tail(len(items))
+
+    def tail(self, n: int) -> tuple[ToolInvoked, ...]:
+        found: tuple[Any, ...] = super().tail(n)
+        return tuple([_call(item) if type(item) is tuple else item for item in found])
 
     def append(self, item: ToolInvoked) -> None:
         self._items.append(item)
         if self._keep is not None and len(self._items) > self._keep:
             index = len(self._items) - self._keep - 1
-            self._items[index] = _digested(self._items[index])
+            self._items[index] = _put_away(self._items[index])
 
 
-def _digested(call: ToolInvoked) -> ToolInvoked:
+def _put_away(call: ToolInvoked) -> ToolInvoked | tuple[Any, ...]:
     if call.result is None or isinstance(call.result, ResultDigest):
         return call
     text = as_text(call.result)
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    # attrs.evolve would do, at twice the price, once per recorded call.
-    fields = dict(zip(_FIELDS, _values(call), strict=True))
-    fields["result"] = ResultDigest(len(text), digest)
-    return ToolInvoked(**fields)
+    values = _values(call)
+    return (*values[:_RESULT], ResultDigest(len(text), digest), *values[_RESULT + 1 :])
+
+
+def _call(values: tuple[Any, ...]) -> ToolInvoked:
+    return ToolInvoked(**dict(zip(_FIELDS, values, strict=True)))

@@ -99,11 +99,10 @@ def _kept(message: Json, calls: list[Json]) -> Json:
 
 def _sound(call: Json) -> Json:
     """A call with what every service takes back: an id, and arguments as text."""
-    function = plain(call.get("function"))
+    function = call.get("function") or {}
     given = function.get("arguments")
     if given and not isinstance(given, str):
-        function["arguments"] = json.dumps(given)
-        call = {**call, "function": function}
+        call = {**call, "function": {**function, "arguments": json.dumps(given)}}
     return call if call.get("id") else {**call, "id": call_id(None)}
 
 
