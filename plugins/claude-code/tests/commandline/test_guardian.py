@@ -230,19 +230,30 @@ def test_installing_again_puts_new_processes_in_the_place_of_those_that_run(resi
     resident.start()
     before = resident.processes()
 
-    trimtab("install")
+    trimtab("install", "--project")
 
     resident.started |= {*resident.processes()}
     assert not {*before} & {*resident.processes()}
     assert resident.troubles() == []
-    trimtab("uninstall")
+    trimtab("uninstall", "--project")
     assert until(resident.is_silent)
-    trimtab("install")
+    trimtab("install", "--user")
     assert resident.is_silent()
 
 
-def trimtab(verb):
-    command = [sys.executable, "-m", "trimtab", verb, "claude-code"]
+def test_uninstalling_in_one_place_leaves_the_process_to_others(resident):
+    trimtab("install", "--user")
+    trimtab("install", "--project")
+    resident.start()
+
+    trimtab("uninstall", "--project")
+    assert not until(resident.is_silent, seconds=0.5)
+    trimtab("uninstall", "--user")
+    assert until(resident.is_silent)
+
+
+def trimtab(verb, *words):
+    command = [sys.executable, "-m", "trimtab", verb, "claude-code", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
 
 

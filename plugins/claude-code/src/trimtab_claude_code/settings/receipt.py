@@ -51,6 +51,10 @@ class Receipts:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
+    def any(self) -> bool:
+        """Return whether there is a receipt for any file."""
+        return any(self._folder.glob("*.json"))
+
     def keep(self, receipt: Receipt) -> None:
         """Write a receipt down, for the user's eyes alone: settings may hold secrets.
 

@@ -133,8 +133,14 @@ def run_uninstall(options: argparse.Namespace) -> int:
     _report(change, dry=options.dry_run)
     if not options.dry_run:
         uninstall(change, receipts)
-        end_resident(user_folder())
+        _end_unneeded()
     return 0
+
+
+def _end_unneeded() -> None:
+    """End the resident process, where no other settings file has hooks that ask it."""
+    if not Receipts(user_folder()).any():
+        end_resident(user_folder())
 
 
 def _uninstall_plugin(folder: Path, *, dry: bool) -> None:
@@ -144,7 +150,7 @@ def _uninstall_plugin(folder: Path, *, dry: bool) -> None:
         say(f"Would remove the plugin in {folder}")
     else:
         remove_plugin(folder)
-        end_resident(user_folder())
+        _end_unneeded()
         say(f"Removed the plugin in {folder}")
 
 
