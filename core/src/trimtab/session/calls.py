@@ -28,23 +28,23 @@ class _Turnstile:
     """Lets each thread in once: a provider that asks its own run would be asked again, for ever."""
 
     def __init__(self) -> None:
-        self._inside: set[int] = set()
+        self.inside: set[int] = set()
 
     def check(self) -> int:
         """Return this thread's number; raise `SessionError` where it is inside."""
         thread = get_ident()
-        if thread in self._inside:
+        if thread in self.inside:
             raise SessionError("a provider must not ask the run that is asking it")
         return thread
 
     def through(self, ask: Callable[..., T], *facts: Any) -> T:
         """Return ``ask(*facts)``, called inside."""
         thread = self.check()
-        self._inside.add(thread)
+        self.inside.add(thread)
         try:
             return ask(*facts)
         finally:
-            self._inside.discard(thread)
+            self.inside.discard(thread)
 
 
 class Caller:
@@ -67,9 +67,15 @@ class Caller:
         Raises:
             SessionError: one of them is asking.
         """
+        thread = self._turnstile.check()
         if limit is not None:
             return self._limited_guides(entries, context, limit)
-        return self._turnstile.through(self._direct_guides, entries, context)
+        inside = self._turnstile.inside
+        inside.add(thread)
+        try:
+            return self._direct_guides(entries, context)
+        finally:
+            inside.discard(thread)
 
     def _direct_guides(
         self, entries: Sequence[GuideEntry], context: GuidanceContext
@@ -96,7 +102,6 @@ class Caller:
     def _limited_guides(
         self, entries: Sequence[GuideEntry], context: GuidanceContext, limit: float
     ) -> list[tuple[GuideEntry, Answer]]:
-        self._turnstile.check()
         said: list[tuple[GuideEntry, Answer]] = []
         jobs = [partial(entry.ask, context) for entry in entries]
         for entry, done in zip(entries, self._on_a_thread(jobs, limit), strict=True):
