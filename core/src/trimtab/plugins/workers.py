@@ -21,7 +21,7 @@ class Overdue(TimeoutError):
     """A provider took longer than its limit."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.define(eq=False, repr=False)
 class Done(Generic[T]):
     """What became of one job: a value, or the error that it raised; and how long it took."""
 
@@ -103,20 +103,16 @@ class _Batch(Generic[T]):
 
     def work(self) -> None:
         """Do the jobs; on the worker's thread."""
+        began = self._monotonic()
         for job in self._jobs:
-            done = self._one(job)
+            done = _outcome(job)
+            ended = self._monotonic()
+            done.seconds, began = ended - began, ended
             with self._mutex:
                 if self._left_behind:
                     return
                 self._done.append(done)
         self._finished.release()
-
-    def _one(self, job: Callable[[], T]) -> Done[T]:
-        began = self._monotonic()
-        try:
-            return Done(job(), None, self._monotonic() - began)
-        except BaseException as error:  # handed to the caller, who decides
-            return Done(None, error)
 
     def wait(self, limit: float) -> list[Done[T]]:
         """Return what the jobs came to; without the first that is overdue and those behind it."""
@@ -128,6 +124,13 @@ class _Batch(Generic[T]):
                     self._left_behind = True
                     return self._done
         return self._done
+
+
+def _outcome(job: Callable[[], T]) -> Done[T]:
+    try:
+        return Done(job())
+    except BaseException as error:  # handed to the caller, who decides
+        return Done(None, error)
 
 
 class _Inbox:
