@@ -104,8 +104,8 @@ def depends(link: Link, earlier: Iterable[Link]) -> bool:
             return True
         known.update(other.values)
     new = [value for value in link.values if value not in known]
-    answers = [other.answer for other in before] if new else []
-    return any(value in text and _stands(text, value) for text in answers for value in new)
+    answers = "\0".join([other.answer for other in before]) if new else ""
+    return any(value in answers and _stands(answers, value) for value in new)
 
 
 def _stands(text: str, value: str) -> bool:
