@@ -7,16 +7,13 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 
 import attrs
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from trimtab import ManualClock
 from trimtab_claude_code.service.desk import Desk
 from trimtab_claude_code.service.endpoint import PROOF, URL_PATH, make_endpoint
-from trimtab_claude_code.service.request import Refused, read_head
 from trimtab_claude_code.service.server import HookServer, Limits
 from trimtab_claude_code.service.wire import Stranger, ask
 
@@ -146,20 +143,16 @@ def raw(one, request):
 @pytest.mark.parametrize(
     ("line", "more", "status"),
     [
-        ("GET /trimtab/status HTTP/1.1", "", 405),
+        ("GET /trimtab/status HTTP/1.1", "", 501),
         ("POST /trimtab/hook HTTP/1.1", "", 411),
         ("POST /trimtab/hook HTTP/1.1", "Transfer-Encoding: chunked\r\n", 411),
         ("POST /trimtab/hook HTTP/1.1", "Content-Length: 9\r\n", 400),
-        ("POST /trimtab/hook HTTP/1.1", "Host: evil.example\r\n", 400),
-        ("POST /trimtab/hook HTTP/1.1", "hOST: evil.example\r\n", 400),
-        ("POST /trimtab/hook HTTP/1.1", "X: a\r\n Content-Length: 2\r\n", 400),
-        ("POST /trimtab/hook HTTP/1.1", "Content-Length : 2\r\n", 400),
-        ("POST /trimtab/hook HTTP/1.1", "no header\r\n", 400),
-        ("POST /trimtab/hook HTTP/1.1", f"X: {'y' * 16_400}\r\n", 431),
-        ("POST /trimtab/hook HTTP/1.1", "X: y\r\n" * 2_750, 431),
-        ("PRI * HTTP/2.0", "", 400),
-        ("POST", "", 400),
-        ("", "", 400),
+        ("POST /trimtab/hook HTTP/1.1", "Host: evil.example\r\n", 421),
+        ("POST /trimtab/hook HTTP/1.1", "hOST: evil.example\r\n", 421),
+        ("POST /trimtab/hook HTTP/1.1", "X: a\r\n Content-Length: 2\r\n", 411),
+        ("POST /trimtab/hook HTTP/1.1", f"X: {'y' * 70_000}\r\n", 431),
+        ("POST /trimtab/hook HTTP/1.1", "X: y\r\n" * 200, 431),
+        ("POST / x HTTP/1.1", "", 400),
     ],
 )
 def test_what_is_no_request_of_a_hook_is_refused(running, line, more, status):
@@ -169,17 +162,6 @@ def test_what_is_no_request_of_a_hook_is_refused(running, line, more, status):
 
     assert raw(one, head.encode()) == status
     assert one.post()[0] == 200
-
-
-@given(st.binary(max_size=300))
-@settings(max_examples=200)
-def test_a_head_of_any_bytes_is_read_or_refused(sent):
-    try:
-        names = read_head(BytesIO(sent)).headers
-    except Refused:
-        names = {}
-
-    assert all(name == name.strip().lower() for name in names)
 
 
 def test_a_body_of_100_mb_is_refused_before_it_is_read(running):

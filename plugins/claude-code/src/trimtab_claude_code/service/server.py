@@ -8,7 +8,7 @@ import socket
 from collections.abc import Mapping
 from hmac import compare_digest
 from http import HTTPStatus
-from socketserver import StreamRequestHandler, ThreadingTCPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Lock, Thread
 from typing import Any, cast
 
@@ -26,7 +26,6 @@ from trimtab_claude_code.service.endpoint import (
     URL_PATH,
     Endpoint,
 )
-from trimtab_claude_code.service.request import Head, Refused, read_body, read_head, response
 
 
 @attrs.frozen
@@ -53,7 +52,7 @@ class Limits:
     forsaken_seconds: float = 43_200.0
 
 
-class HookServer(ThreadingTCPServer):
+class HookServer(ThreadingHTTPServer):
     """Answers hooks with a `Desk`.
 
     Args:
@@ -156,8 +155,20 @@ def _cut(connection: socket.socket) -> None:
         pass  # it is gone already
 
 
-class _Handler(StreamRequestHandler):
-    """One request, one answer."""
+class _Refused(Exception):
+    """A request that is not served."""
+
+    def __init__(self, status: HTTPStatus) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request, one answer, sent at once."""
+
+    server_version = "trimtab"
+    sys_version = ""
+    wbufsize = -1
 
     @property
     def hooks(self) -> HookServer:
@@ -167,52 +178,68 @@ class _Handler(StreamRequestHandler):
         super().setup()
         self.connection.settimeout(self.hooks.limits.quiet_seconds)
 
-    def handle(self) -> None:
+    def do_POST(self) -> None:  # http.server's name
         """Answer a hook, or a question about this process."""
         body = b""
         try:
-            head = read_head(self.rfile)
-            self._check_caller(head)
-            body = read_body(self.rfile, head, self.hooks.limits.body_bytes)
+            self._check_caller()
+            body = self._body()
             self.hooks.arrived(self.connection)
-            self._answer(HTTPStatus.OK, body, self._reply(head.path, body))
-            if head.path == STOP_PATH:
+            self._answer(HTTPStatus.OK, body, self._reply(body))
+            if self.path == STOP_PATH:
                 self.hooks.stop()
-        except Refused as refused:
+        except _Refused as refused:
             self._answer(refused.status, body, {})
 
-    def _check_caller(self, head: Head) -> None:
+    def _check_caller(self) -> None:
         """Let in who knows the token and asks for this machine: no page of a browser does."""
         endpoint = self.hooks.endpoint
         names = (f"{HOST}:{endpoint.port}", f"localhost:{endpoint.port}")
-        if head.headers.get("host") not in names:
-            raise Refused(HTTPStatus.MISDIRECTED_REQUEST)
-        if "origin" in head.headers:
-            raise Refused(HTTPStatus.FORBIDDEN)
-        shown = head.headers.get("authorization", "").encode("utf-8")
+        if self.headers.get_all("Host") not in [[name] for name in names]:
+            raise _Refused(HTTPStatus.MISDIRECTED_REQUEST)
+        if "Origin" in self.headers:
+            raise _Refused(HTTPStatus.FORBIDDEN)
+        shown = self.headers.get("Authorization", "").encode("utf-8", "replace")
         if not compare_digest(shown, f"Bearer {endpoint.token}".encode()):
-            raise Refused(HTTPStatus.UNAUTHORIZED)
-        if head.method != "POST":
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED)
+            raise _Refused(HTTPStatus.UNAUTHORIZED)
 
-    def _reply(self, path: str, body: bytes) -> Mapping[str, Any]:
-        if path == STATUS_PATH:
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit():
+            raise _Refused(HTTPStatus.LENGTH_REQUIRED)
+        if len(length) > 12 or int(length) > self.hooks.limits.body_bytes:
+            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            raise _Refused(HTTPStatus.BAD_REQUEST)
+        return body
+
+    def _reply(self, body: bytes) -> Mapping[str, Any]:
+        if self.path == STATUS_PATH:
             return {
                 "pid": os.getpid(),
                 "guardian": self.hooks.guardian,
                 "sessions": len(self.hooks.desk),
             }
-        if path == STOP_PATH:
+        if self.path == STOP_PATH:
             self.hooks.refuse()  # before the answer: who asks may start another at once
             return {}
-        if path != URL_PATH:
-            raise Refused(HTTPStatus.NOT_FOUND)
+        if self.path != URL_PATH:
+            raise _Refused(HTTPStatus.NOT_FOUND)
         try:
             return self.hooks.desk.answer(payload_of(body))
         except (ValueError, RecursionError) as error:
-            raise Refused(HTTPStatus.BAD_REQUEST) from error
+            raise _Refused(HTTPStatus.BAD_REQUEST) from error
 
     def _answer(self, status: HTTPStatus, body: bytes, reply: Mapping[str, Any]) -> None:
-        known = status is not HTTPStatus.UNAUTHORIZED
-        proof = {PROOF: self.hooks.endpoint.proof(body)} if known else {}
-        self.wfile.write(response(status, json.dumps(reply).encode(), proof))
+        content = json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        if status is not HTTPStatus.UNAUTHORIZED:
+            self.send_header(PROOF, self.hooks.endpoint.proof(body))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Keep no log: it would grow, and hold what agents do."""
