@@ -240,6 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(PROOF, self.hooks.endpoint.proof(body))
         self.end_headers()
         self.wfile.write(content)
+        self.wfile.flush()  # the process may be about to end
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Keep no log: it would grow, and hold what agents do."""
