@@ -134,7 +134,7 @@ class _Nothing(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 

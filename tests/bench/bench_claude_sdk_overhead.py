@@ -123,14 +123,12 @@ def idle() -> dict[Any, Any]:
 
 def main() -> None:
     prompt = everything()
-    rounds = [
-        (turns(None), turns(idle()), turns(hooks(prompt, Session()))) for _ in range(ROUNDS)
-    ]
+    rounds = [(turns(None), turns(idle()), turns(hooks(prompt, Session()))) for _ in range(ROUNDS)]
     plain, empty, took = (
         statistics.median(itertools.chain(*column)) for column in zip(*rounds, strict=True)
     )
     names = ", ".join(source.name for source in prompt.table.sources)
-    print(f"providers: {names}; {ROUNDS} runs of {TURNS} turns; without hooks {plain:.1f} ms a turn")
+    print(f"{names}; {ROUNDS} runs of {TURNS} turns; without hooks {plain:.1f} ms a turn")
     row(
         "added to a tool turn by the SDK callbacks",
         f"{took - plain:.1f} ms",

@@ -75,10 +75,8 @@ if TYPE_CHECKING:
         Proposal as Proposal,
     )
     from trimtab.hookspecs import (
-        hookspec as hookspec,
-    )
-    from trimtab.marks import (
         hookimpl as hookimpl,
+        hookspec as hookspec,
     )
     from trimtab.planning.plan import (
         Plan as Plan,
@@ -256,7 +254,7 @@ _HOMES = {
     "GuidanceProviderConfig": "plugins.settings",
     "GuidanceSuppressed": "guidance.types",
     "Heartbeat": "runtime.heartbeat",
-    "hookimpl": "marks",
+    "hookimpl": "hookspecs",
     "hookspec": "hookspecs",
     "Host": "runtime.host",
     "IncompatibleProvider": "errors",

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from trimtab.marks import PROJECT
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
@@ -24,7 +22,9 @@ if TYPE_CHECKING:
     from trimtab.guidance.types import GuidanceContext, GuidanceInjection, Proposal
     from trimtab.session.context import RunContext
 
+PROJECT = "trimtab"
 hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class GuidanceSpec:

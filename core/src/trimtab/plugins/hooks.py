@@ -13,13 +13,13 @@ import attrs
 import pluggy
 
 from trimtab.errors import ProviderInvalid
-from trimtab.hookspecs import SPECS, CompletionSpec, FeedbackSpec, GuidanceSpec, RunSpec
-from trimtab.marks import MARK, PROJECT
+from trimtab.hookspecs import PROJECT, SPECS, CompletionSpec, FeedbackSpec, GuidanceSpec, RunSpec
 from trimtab.plugins.advice import did_you_mean
 from trimtab.plugins.names import describe, plain
 from trimtab.plugins.signatures import check_positional, check_synchronous
 from trimtab.plugins.source import Kind
 
+_MARK = f"{PROJECT}_impl"
 _registering = threading.Lock()
 
 Hooks = Mapping[str, Callable[[Any], Any]]
@@ -76,7 +76,7 @@ def _marked(instance: object) -> Iterator[_Marked]:
         static = inspect.getattr_static(instance, name, None)
         function = _function(static)
         if function is not None:
-            options = getattr(function, MARK)
+            options = getattr(function, _MARK)
             yield _Marked(options.get("specname") or name, options, getattr(instance, name))
 
 
@@ -89,7 +89,7 @@ def _marked_names(kind: type[Any]) -> tuple[str, ...]:
 def _function(static: object) -> Any:
     """Return the marked function behind an attribute; None where it is none."""
     function = static.__func__ if isinstance(static, classmethod | staticmethod) else static
-    return function if inspect.isroutine(function) and hasattr(function, MARK) else None
+    return function if inspect.isroutine(function) and hasattr(function, _MARK) else None
 
 
 def _check(marked: _Marked, who: str) -> None:

@@ -1,12 +1,11 @@
 """Calls with a limit: an overdue provider is left behind, the next one gets a fresh thread.
 
-Work is handed over as one batch, through a pipe, and answered by a bare lock: this stands on the
-way of every tool call, where a future for each provider costs more than the provider.
+Threads hand work to each other by bare locks, and a whole batch at once: this stands on the way
+of every tool call, where a future for each provider costs more than the provider.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
@@ -67,7 +66,7 @@ class Worker:
             batch = _Batch(jobs[len(done) :], self._monotonic)
             try:
                 self._post(batch)
-            except (OSError, RuntimeError) as error:
+            except RuntimeError as error:
                 return done + [Done(None, error)] * (len(jobs) - len(done))
             done += batch.wait(limit)
             if len(done) < len(jobs):
@@ -84,7 +83,10 @@ class Worker:
     def _post(self, batch: _Batch[T]) -> None:
         if self._inbox is None:
             inbox = _Inbox()
-            _start(inbox, self._inside)
+            thread = Thread(
+                target=_serve, args=(inbox, self._inside), name="trimtab-provider", daemon=True
+            )
+            thread.start()
             self._inbox = inbox
         self._inbox.put(batch)
 
@@ -134,39 +136,22 @@ def _outcome(job: Callable[[], T]) -> Done[T]:
 
 
 class _Inbox:
-    """Hands one batch at a time to a thread; None ends it.
-
-    Through a pipe: systems take who writes to one to be about to wait, and let the reader go on in
-    its place. Who waits for a lock is woken on another processor, which takes three times as long.
-    """
+    """Hands one batch at a time to a thread; None ends it."""
 
     def __init__(self) -> None:
         self._batch: _Batch[Any] | None = None
-        self._reader, self._writer = os.pipe()
+        self._filled = Lock()
+        self._filled.acquire()
 
     def put(self, batch: _Batch[Any] | None) -> None:
         self._batch = batch
-        os.write(self._writer, b"\0")
+        self._filled.release()
 
     def get(self) -> _Batch[Any] | None:
-        os.read(self._reader, 1)
+        self._filled.acquire()
         return self._batch
-
-    def close(self) -> None:
-        os.close(self._reader)
-        os.close(self._writer)
-
-
-def _start(inbox: _Inbox, inside: Callable[[Callable[[], None]], None]) -> None:
-    thread = Thread(target=_serve, args=(inbox, inside), name="trimtab-provider", daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:
-        inbox.close()
-        raise
 
 
 def _serve(inbox: _Inbox, inside: Callable[[Callable[[], None]], None]) -> None:
     while (batch := inbox.get()) is not None:
         inside(batch.work)
-    inbox.close()
