@@ -11,7 +11,7 @@ from typing import Any, Literal
 import attrs
 
 from trimtab.errors import ConfigurationError
-from trimtab.plugins.finding import SHARED_FILE, find_configuration, parse, shared_table, stamp
+from trimtab.plugins.finding import SHARED_FILE, find_configuration, read_toml, shared_table, stamp
 from trimtab.plugins.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
@@ -80,7 +80,7 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
 def _load(path: Path, _: tuple[int, ...]) -> Configuration:
     from trimtab.plugins.tables import Place, read_tables
 
-    data = parse(path)
+    data = read_toml(path)
     if path.name != SHARED_FILE:
         return attrs.evolve(read_tables(data, Place(str(path))), path=path)
     table = shared_table(data)

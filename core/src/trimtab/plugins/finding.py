@@ -1,4 +1,4 @@
-"""Where the configuration lies, and the state beside it; checked it is later (DESIGN 3)."""
+"""Where the configuration and the state beside it lie; `config` checks what is in it (DESIGN 3)."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def _has_table(path: Path, _: tuple[int, ...]) -> bool:
         content = path.read_bytes()
     except OSError:
         return False  # a stranger's file that we may not read is none of ours
-    return b"trimtab" in content and shared_table(parse(path)) is not None
+    return b"trimtab" in content and shared_table(read_toml(path)) is not None
 
 
-def parse(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
     Raises:

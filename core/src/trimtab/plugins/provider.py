@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 if TYPE_CHECKING:
     from trimtab.feedback.types import FeedbackTrigger
-    from trimtab.plugins.events import ProviderSkipped
     from trimtab.plugins.settings import ProviderConfig
     from trimtab.plugins.source import Source
     from trimtab.runtime.host import DecisionPoint
@@ -49,10 +48,3 @@ class LoadedProvider:
     provide: Method | None = None
     should_run: Method | None = None
     check: Method | None = None
-
-
-class Resolution(NamedTuple):
-    """What became of the providers that a prompt names, kind by kind in the prompt's order."""
-
-    providers: tuple[LoadedProvider, ...] = ()
-    skipped: tuple[ProviderSkipped, ...] = ()

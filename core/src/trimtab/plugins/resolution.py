@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from trimtab.errors import ProviderError
 from trimtab.plugins.compatibility import check_compatible, check_required
 from trimtab.plugins.discovery import discover
 from trimtab.plugins.events import ProviderSkipped
 from trimtab.plugins.loading import construct, load
 from trimtab.plugins.names import plain
-from trimtab.plugins.provider import LoadedProvider, Resolution
+from trimtab.plugins.provider import LoadedProvider
 from trimtab.plugins.selection import check_allowed, select
 from trimtab.plugins.settings import ProviderConfig
 from trimtab.plugins.source import Kind, ProviderRef, Source
@@ -21,6 +23,14 @@ from trimtab.plugins.validation import source_of, validate
 if TYPE_CHECKING:
     from trimtab.plugins.config import Configuration
     from trimtab.plugins.inventory import Entry
+
+
+@attrs.frozen
+class Resolution:
+    """What became of the providers that a prompt names, kind by kind in the prompt's order."""
+
+    providers: tuple[LoadedProvider, ...]
+    skipped: tuple[ProviderSkipped, ...]
 
 
 def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvider:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from trimtab.plugins.config import Configuration
     from trimtab.plugins.events import ProviderSkipped
     from trimtab.plugins.provider import LoadedProvider
+    from trimtab.plugins.settings import ProviderConfig
 
 FeedbackDelivery = Literal["first", "all"]
 
@@ -224,7 +225,6 @@ def build_table(
         ConfigurationError: the configuration file is wrong.
     """
     from trimtab.plugins.config import Configuration, PromptSettings, active_configuration
-    from trimtab.plugins.provider import Resolution
 
     configuration = active_configuration() if config == "auto" else config or Configuration()
     if not isinstance(configuration, Configuration):
@@ -238,17 +238,24 @@ def build_table(
         *_either(table.feedback, feedback),
         *_either(table.completion, completion),
     )
-    resolution = Resolution()
-    if wanted or configuration.require:
-        from trimtab.plugins.resolution import resolve_all
-
-        resolution = resolve_all(wanted, configuration)
+    loaded, skipped = _resolved(wanted, configuration)
     return compile_table(
-        resolution.providers,
-        skipped=resolution.skipped,
+        loaded,
+        skipped=skipped,
         guidance_limit=table.guidance_limit or guidance_limit,
         feedback_delivery=table.feedback_delivery or feedback_delivery,
     )
+
+
+def _resolved(
+    wanted: Sequence[ProviderConfig], configuration: Configuration
+) -> tuple[Sequence[LoadedProvider], Sequence[ProviderSkipped]]:
+    if not wanted and not configuration.require:
+        return (), ()
+    from trimtab.plugins.resolution import resolve_all
+
+    resolution = resolve_all(wanted, configuration)
+    return resolution.providers, resolution.skipped
 
 
 def _either(said: Sequence[Any] | None, declared: Sequence[Any]) -> Sequence[Any]:

@@ -128,15 +128,12 @@ class ToolLog(Slice[ToolInvoked]):
     def __init__(self, keep: int | None, items: Iterable[ToolInvoked] = ()) -> None:
         super().__init__(items)
         self._keep = keep
-        self._out = 0
 
     def all(self) -> tuple[ToolInvoked, ...]:
-        items = self._items
-        for index in range(self._out, len(items)):
-            if type(items[index]) is tuple:
-                items[index] = _call(items[index])
-                self._out = index
-        return self.tail(len(items))
+        for index, item in enumerate(self._items):
+            if type(item) is tuple:
+                self._items[index] = _call(item)
+        return self.tail(len(self._items))
 
     def tail(self, n: int) -> tuple[ToolInvoked, ...]:
         found: tuple[Any, ...] = super().tail(n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
@@ -56,7 +56,8 @@ RECORDS: tuple[type[Any], ...] = (
 )
 
 
-class Saved(NamedTuple):
+@attrs.frozen
+class Saved:
     """A snapshot, read back."""
 
     keep: int | None
