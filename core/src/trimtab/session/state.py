@@ -79,8 +79,7 @@ class RunState:
         """Let the trajectory know how the tools of this run behave."""
         known = ToolProfiles(profiles)
         fresh = Trajectory(profiles=known, lock=self._lock)
-        if self.calls or self.turns:
-            fresh.load_state(self.trajectory.state())
+        fresh.load_state(self.trajectory.state())
         self.trajectory = fresh
 
     @property

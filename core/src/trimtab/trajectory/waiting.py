@@ -15,7 +15,8 @@ CEILING_SECONDS = 900.0
 
 _PAUSE_SECONDS = 30.0
 _SHORTEST_BACK_OFF = 2.0
-_GROWTH = 1.3
+_GROWTH = 1.8
+"""Back-off about doubles; below that, a model's own time to answer varies as much."""
 
 Span = tuple[float | None, float | None]
 """When a call began and ended, monotonic seconds; None where unknown."""

@@ -10,7 +10,7 @@ import attrs
 from trimtab.patterns import Pattern
 from trimtab.session.events import Outcome
 from trimtab.trajectory import CallRecord, TurnRecord, goes_on, is_wait, reads_only
-from trimtab_doom_loop.answers import acknowledges
+from trimtab_doom_loop.answers import acknowledges, stays
 from trimtab_doom_loop.likeness import answer_key
 
 _STILL_RUNNING = Pattern(
@@ -59,8 +59,9 @@ def would_change(call: CallRecord) -> bool:
 
 
 def may_change(call: CallRecord) -> bool:
-    """Tell whether a call may have changed what later calls answer."""
-    return not call.failed and call.outcome is Outcome.OK and would_change(call)
+    """Tell whether a call may have changed what later calls answer, and didn't deny it."""
+    done = not call.failed and call.outcome is Outcome.OK
+    return done and would_change(call) and not stays(call.said)
 
 
 @attrs.define(eq=False, repr=False)
