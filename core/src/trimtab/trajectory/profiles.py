@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from trimtab.patterns import Pattern
-from trimtab.trajectory.vocabulary import PLANS, READING, SCREEN, SHELLS, WAITING, WRITING
+from trimtab.trajectory.vocabulary import OPAQUE, PLANS, READING, SHELLS, WAITING, WRITING
 
 _NOTHING: frozenset[str] = frozenset()
 _WORD = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -118,7 +118,7 @@ def guess(name: str) -> ToolProfile:
         read_only=True if verb in READING else None,
         writes=True if verb in WRITING else None,
         polling=bool(held & WAITING),
-        opaque=not verb and bool(held & SCREEN),
+        opaque=not verb and bool(held & OPAQUE),
     )
 
 

@@ -16,7 +16,8 @@ WRITING = frozenset(
         "schedule", "send", "set", "store", "submit", "transfer", "update", "upload", "write",
     }
 )  # fmt: skip
-SCREEN = frozenset(
+# A hand on a screen, or a step from wherever one is: the answer rarely shows what became of it.
+OPAQUE = frozenset(
     {
         "back", "click", "computer", "drag", "forward", "hover", "key", "mouse", "next", "press",
         "previous", "redo", "screenshot", "scroll", "step", "swipe", "tap", "type", "undo",

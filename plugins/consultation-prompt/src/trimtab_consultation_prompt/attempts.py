@@ -6,11 +6,12 @@ import re
 from typing import Any
 
 from trimtab import Caller, ToolInvoked
+from trimtab.patterns import Pattern
 from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord, digest
 from trimtab.trajectory.shell import operation, reads_only
 
 MOST_ATTEMPTS = 64
-_LEFT = re.compile(
+_LEFT = Pattern(
     r"\b(\d+) (?:\w+ )?(?:errors?|failed|failing|failures?|issues?|problems?)\b", re.IGNORECASE
 )
 
@@ -26,8 +27,8 @@ class Attempts(BaseProjection):
     An attempt is a turn with a failure: what failed together with what was changed since the
     failure before. A failure that comes back with nothing changed, or after a change that was
     tried already, is the same attempt again; ten calls that fail in one turn are one. Success of
-    what has failed ends the count for it, and so does a failure that says of fewer errors than
-    the one before; a consultation and a new request of the user for all.
+    what has failed ends the count for it; a failure that tells of fewer errors than the one
+    before begins it anew; a consultation and a new request of the user end it for all.
 
     Args:
         tool: the tool of consultation.
@@ -104,11 +105,10 @@ class Attempts(BaseProjection):
     def _compare(self, kind: str, said: str) -> None:
         """Begin anew where less is left to repair than the last time."""
         match = _LEFT.search(said)
-        before = self._left.get(kind)
         if match is None:
             return
         left = int(match[1])
-        if before is not None and left < before:
+        if left < self._left.get(kind, left):
             self._drop(kind)
         if kind in self._left or len(self._left) < MOST_ATTEMPTS:
             self._left[kind] = left

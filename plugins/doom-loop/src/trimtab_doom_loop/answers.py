@@ -74,6 +74,6 @@ def tells_of_nothing(said: str) -> bool:
     return len(said) <= _SHORT and _NOTHING.search(said) is not None
 
 
-def goes_on(said: str) -> bool:
+def in_progress(said: str) -> bool:
     """Tell whether an answer says that something is not finished yet."""
     return len(said) <= _SHORT and _IN_PROGRESS.search(said) is not None

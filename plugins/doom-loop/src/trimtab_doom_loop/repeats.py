@@ -16,7 +16,7 @@ from trimtab.trajectory import (
     span_of,
     too_long,
 )
-from trimtab_doom_loop.answers import acknowledges, goes_on
+from trimtab_doom_loop.answers import acknowledges, in_progress
 from trimtab_doom_loop.likeness import alike, answer_key
 from trimtab_doom_loop.steps import Step, Steps, goes_on_behind, waits, would_change
 from trimtab_doom_loop.verdict import Loop, LoopKind
@@ -79,8 +79,8 @@ def _waits(tail: Sequence[Step]) -> list[Span]:
 
 
 def _asks_later(call: CallRecord, again: Sequence[Span]) -> bool:
-    """Tell whether there were pauses; short ones do where the answer is that it goes on."""
-    return paused(again, _PAUSE_IN_PROGRESS) if goes_on(call.said) else paused(again)
+    """Tell whether there were pauses; shorter ones do where something is still in progress."""
+    return paused(again, _PAUSE_IN_PROGRESS) if in_progress(call.said) else paused(again)
 
 
 def _waits_for_news(steps: Sequence[Step]) -> bool:

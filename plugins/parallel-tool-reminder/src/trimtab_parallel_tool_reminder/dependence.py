@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab import ToolInvoked
+from trimtab.patterns import Pattern
 from trimtab.trajectory import CallRecord
 from trimtab.trajectory.normalise import bounded, text_of
 from trimtab.trajectory.profiles import words_of
@@ -17,9 +18,9 @@ from trimtab.trajectory.shell import reads_only, waits
 MOST_VALUES = 32
 EDGE = 2_000
 SHORTEST_PART = 4
-_PART = re.compile(rf"\w{{{SHORTEST_PART},}}")
-_DIGITS = re.compile(r"\d+")
-_PAGING = re.compile(
+_PART = Pattern(rf"\w{{{SHORTEST_PART},}}")
+_DIGITS = Pattern(r"\d+")
+_PAGING = Pattern(
     r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range)"
     r"\w*=(?:\[[^\]]*\]|[^,}]*)"
 )

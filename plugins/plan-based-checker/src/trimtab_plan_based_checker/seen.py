@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from trimtab import Outcome, ToolInvoked
+from trimtab.patterns import Pattern
 from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord
 from trimtab_plan_based_checker.steps import LONGEST_TITLE, Step, steps_of
 
@@ -24,7 +24,7 @@ WHOLE_PLANS = {
 CREATE, UPDATE = "taskcreate", "taskupdate"  # Claude Code
 REMOVED = "deleted"
 MOST_STEPS = 500
-_NUMBER = re.compile(r"#(\w+)")
+_NUMBER = Pattern(r"#(\w+)")
 
 Task = dict[str, Any]
 
