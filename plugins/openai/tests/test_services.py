@@ -121,6 +121,53 @@ def test_a_character_that_comes_in_halves_is_one_again():
     assert halved.text == halved.items[0]["content"] == "Bad \ufffd"
 
 
+def test_halves_of_characters_go_back_in_no_part_of_an_answer():
+    call = {"id": "c", "function": {"name": "x\ud83d", "arguments": '{"a": "\ud83d'}}
+    message = {"content": [{"type": "text", "text": "\ud83d"}], "tool_calls": [call]}
+    items = [*CHAT.read({"choices": [{"message": message}]}).items]
+    call = {"type": "function_call", "call_id": "c", "name": "x", "arguments": "\ud83d"}
+    said = {"type": "message", "content": [{"type": "output_text", "text": "\ud83d"}]}
+    items += RESPONSES.read({"output": [call, said]}).items
+    assert json.dumps(items, ensure_ascii=False).encode().count("\ufffd".encode()) == 5
+
+
+def test_words_of_a_stream_may_come_in_parts():
+    reply = streamed({"content": [{"type": "text", "text": "It "}]}, {"content": "works."})
+    assert reply.text == reply.items[0]["content"] == "It works."
+
+
+def test_lists_of_a_stream_grow():
+    reply = streamed({"reasoning_details": [{"text": "h"}]}, {"reasoning_details": [{"text": "m"}]})
+    assert reply.items[0]["reasoning_details"] == [{"text": "h"}, {"text": "m"}]
+
+
+def test_arguments_of_a_stream_may_come_as_an_object():
+    assert streamed(part(0, "c1", "read", {"a": 1})).tool_calls[0].params == {"a": 1}
+
+
+ODD_MESSAGES = [
+    {"content": 5},
+    {"content": [{"text": {"value": "hi"}}]},
+    {"tool_calls": "read"},
+    {"tool_calls": ["read"]},
+    {"tool_calls": {"a": 1}},
+]
+
+
+@pytest.mark.parametrize("message", ODD_MESSAGES, ids=str)
+def test_an_answer_of_no_known_form_is_a_failure_of_the_service(message):
+    with pytest.raises(ModelFailed, match="can't be read"):
+        CHAT.read({"choices": [{"message": message}]})
+    with pytest.raises(ModelFailed, match="can't be read"):
+        streamed(message)
+
+
+@pytest.mark.parametrize("output", [5, ["text"], [{}], [{"type": "function_call"}]], ids=str)
+def test_items_of_no_known_form_are_a_failure_of_the_service(output):
+    with pytest.raises(ModelFailed, match="can't be read"):
+        RESPONSES.read({"output": output})
+
+
 @pytest.mark.parametrize("count", ["7", None, 7.5, [7]])
 def test_a_count_that_is_none_is_not_counted(count):
     message = {"content": "a"}

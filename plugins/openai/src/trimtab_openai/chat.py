@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from trimtab import Tool, ToolCall
-from trimtab.text import whole
 from trimtab_openai.chat_stream import ChatStream
 from trimtab_openai.errors import ModelFailed
-from trimtab_openai.reply import Json, Reply, arguments, call_id, field, plain, usage
+from trimtab_openai.reply import (
+    Json,
+    Reply,
+    arguments,
+    as_json,
+    call_id,
+    field,
+    plain,
+    readable,
+    usage,
+    wholly,
+    words,
+)
 from trimtab_openai.structured import OutputForm
 
 NOT_SENT_BACK = frozenset({"annotations", "function_call", "parsed", "tool_calls"})
@@ -35,6 +45,7 @@ class Chat:
             fields["response_format"] = {"type": "json_schema", "json_schema": form.describe()}
         return fields
 
+    @readable
     def read(self, response: Any) -> Reply:
         choices = field(response, "choices")
         if not choices:
@@ -68,24 +79,17 @@ CHAT = Chat()
 def read_message(message: Json, stop_reason: str | None, used: Any) -> Reply:
     """Return what an assistant's message says."""
     # Chunks of a stream may end within a character.
-    message = {name: whole(it) if isinstance(it, str) else it for name, it in message.items()}
+    message = wholly(message)
     calls = [_sound(call) for call in message.get("tool_calls") or ()]
     return Reply(
         items=(_kept(message, calls),),
-        text=_text(message.get("content")),
-        refusal=message.get("refusal") or "",
-        reasoning=message.get("reasoning_content") or message.get("reasoning") or "",
+        text=words(message.get("content")),
+        refusal=words(message.get("refusal")),
+        reasoning=words(message.get("reasoning_content") or message.get("reasoning")),
         tool_calls=tuple(_call(call) for call in calls),
         usage=usage(used),
         stop_reason=stop_reason,
     )
-
-
-def _text(content: Any) -> str:
-    """The words of a content; some services send parts, thinking among them."""
-    if isinstance(content, list):
-        return "".join(field(part, "text") or "" for part in content)
-    return content or ""
 
 
 def _kept(message: Json, calls: list[Json]) -> Json:
@@ -102,7 +106,7 @@ def _sound(call: Json) -> Json:
     function = call.get("function") or {}
     given = function.get("arguments")
     if given and not isinstance(given, str):
-        call = {**call, "function": {**function, "arguments": json.dumps(given)}}
+        call = {**call, "function": {**function, "arguments": as_json(given)}}
     return call if call.get("id") else {**call, "id": call_id(None)}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trimtab_openai.errors import ModelFailed
-from trimtab_openai.reply import Json, Reply, field, plain
+from trimtab_openai.reply import Json, Reply, as_json, field, plain, readable, words
 
 GROWING = frozenset({"content", "refusal", "reasoning_content", "reasoning"})
 
@@ -21,6 +21,7 @@ class ChatStream:
         self._stop_reason: str | None = None
         self._usage: Any = None
 
+    @readable
     def add(self, piece: Any) -> None:
         self._usage = field(piece, "usage") or self._usage
         for choice in field(piece, "choices") or ():
@@ -29,6 +30,7 @@ class ChatStream:
             if delta is not None:
                 self._grow(plain(delta))
 
+    @readable
     def reply(self) -> Reply:
         if self._stop_reason is None:
             raise ModelFailed("the stream broke off before the answer was complete")
@@ -41,7 +43,9 @@ class ChatStream:
                 for part in value:
                     self._grow_call(plain(part))
             elif name in GROWING:
-                self._message[name] = self._message.get(name, "") + value
+                self._message[name] = self._message.get(name, "") + words(value)
+            elif isinstance(value, list):
+                self._message[name] = [*self._message.get(name, ()), *value]
             else:
                 self._message[name] = value
 
@@ -51,7 +55,7 @@ class ChatStream:
         call.update(part)
         known = call.setdefault("function", {"name": "", "arguments": ""})
         known["name"] = known["name"] or function.get("name", "")
-        known["arguments"] += function.get("arguments", "")
+        known["arguments"] += as_json(function.get("arguments", ""))
 
     def _slot(self, index: int | None, id_: str | None) -> Json:
         """The call that a part belongs to: some services repeat ids, some give one index to all."""

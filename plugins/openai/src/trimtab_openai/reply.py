@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import attrs
 
 from trimtab import ToolCall, Usage
+from trimtab.text import quote, whole
+from trimtab_openai.errors import ModelFailed
 
 Json = dict[str, Any]
+Read = TypeVar("Read", bound=Callable[..., Any])
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +53,41 @@ def plain(value: Any) -> Json:
         return {name: item for name, item in value.items() if item is not None}
     dumped: Json = value.model_dump(exclude_none=True, warnings=False)
     return dumped
+
+
+def words(content: Any) -> str:
+    """Return the words of a content; some services send parts, thinking among them."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(field(part, "text") or "" for part in content)
+
+
+def wholly(value: Any) -> Any:
+    """Return a decoded value whose texts all are UTF-8, so that it can be sent back."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, dict):
+        return {whole(name): wholly(item) for name, item in value.items()}
+    return [wholly(item) for item in value] if isinstance(value, list) else value
+
+
+def as_json(given: Any) -> str:
+    """Return the arguments of a call as text; some services send the object."""
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def readable(read: Read) -> Read:
+    """Make `read` raise `ModelFailed` where a service's answer is of no known form."""
+
+    @functools.wraps(read)
+    def checked(self: Any, *given: Any) -> Any:
+        try:
+            return read(self, *given)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            told = quote(f"{type(error).__name__}: {error}")
+            raise ModelFailed(f"the service's answer can't be read: {told}") from error
+
+    return cast("Read", checked)
 
 
 def arguments(text: Any) -> Any:

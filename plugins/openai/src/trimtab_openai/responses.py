@@ -7,7 +7,17 @@ from typing import Any, ClassVar
 
 from trimtab import Tool, ToolCall
 from trimtab_openai.errors import ModelFailed
-from trimtab_openai.reply import Json, Reply, arguments, call_id, field, plain, usage
+from trimtab_openai.reply import (
+    Json,
+    Reply,
+    arguments,
+    call_id,
+    field,
+    plain,
+    readable,
+    usage,
+    wholly,
+)
 from trimtab_openai.structured import OutputForm
 
 LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -33,6 +43,7 @@ class Responses:
             fields["text"] = {"format": {"type": "json_schema", **form.describe()}}
         return fields
 
+    @readable
     def read(self, response: Any) -> Reply:
         _refuse_failure(response)
         items = tuple(_item(item) for item in field(response, "output"))
@@ -92,7 +103,7 @@ def _refuse_failure(response: Any) -> None:
 
 
 def _item(value: Any) -> Json:
-    item = plain(value)
+    item: Json = wholly(plain(value))
     if item["type"] == "function_call":
         return {**item, "call_id": call_id(item.get("call_id"))}
     return item
