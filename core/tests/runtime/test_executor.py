@@ -45,6 +45,16 @@ def leave(params, *, context):
     raise SystemExit(3)
 
 
+def give_up(params, *, context):
+    raise asyncio.CancelledError
+
+
+async def wait_in_vain(params, *, context):
+    other = asyncio.ensure_future(asyncio.sleep(10))
+    other.cancel()
+    await other
+
+
 def odd(params, *, context):
     return params.path
 
@@ -84,6 +94,8 @@ HANDLERS = {
     "fail": fail,
     "burst": burst,
     "leave": leave,
+    "give_up": give_up,
+    "wait_in_vain": wait_in_vain,
     "odd": odd,
     "slow": slow,
     "hang": hang,
@@ -131,6 +143,8 @@ ANSWERS = {
     "burst": (Outcome.ERROR, "KeyError: 'a.py'"),
     "late": (Outcome.ERROR, "KeyError: 'a.py'"),
     "leave": (Outcome.ERROR, "SystemExit: 3"),
+    "give_up": (Outcome.ERROR, "CancelledError: "),
+    "wait_in_vain": (Outcome.ERROR, "CancelledError: "),
     "halves": (Outcome.OK, "😀 \ufffd"),
     "half": (Outcome.ERROR, "FileNotFoundError: a\ufffd"),
     "number": (Outcome.ERROR, "TypeError: message must be text, not int"),

@@ -160,6 +160,12 @@ def mumble(params, *, context):
     return "no result"
 
 
+async def wait_in_vain(params, *, context):
+    other = asyncio.ensure_future(asyncio.sleep(10))
+    other.cancel()
+    await other
+
+
 class Speechless(Exception):
     def __str__(self):
         raise ValueError("no words")
@@ -176,6 +182,7 @@ def choke(params, *, context):
         (whisper, {"text": "hi"}, "hi: too quiet", True),
         (stumble, {"text": "hi"}, "KeyError: 'boom'", True),
         (choke, {"text": "hi"}, "Speechless: <Speechless>", True),
+        (wait_in_vain, {"text": "hi"}, "CancelledError: ", True),
         (mumble, {"text": "hi"}, "TypeError: say returned str, no ToolResult", True),
         (shout, {"volume": 3}, "Input validation error: say: ", True),
     ],

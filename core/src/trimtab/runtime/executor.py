@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
@@ -156,13 +157,15 @@ class _Bound:
         try:
             value = self._run()
             return self._ended(_wait(value) if hasattr(type(value), "__await__") else value)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
+        except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001 - what they like
             return self._failed(error)
 
     async def aanswer(self) -> ToolAnswer:
         try:
             return self._ended(await self._run())
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - handlers raise what they like
+        except (Exception, SystemExit, CancelledError) as error:
+            if isinstance(error, CancelledError) and _is_cancelled():
+                raise
             return self._failed(error)
 
     def _run(self) -> Any:
@@ -178,6 +181,12 @@ class _Bound:
     def _failed(self, error: BaseException) -> ToolAnswer:
         text = shorten(f"{type(error).__name__}: {as_text(error)}", MAX_ERROR_TEXT)
         return ToolAnswer(self.call, whole(text), Outcome.ERROR)
+
+
+def _is_cancelled() -> bool:
+    """Whether it is this task that is cancelled, and not one that a handler waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _is_async(handler: Any) -> bool:
