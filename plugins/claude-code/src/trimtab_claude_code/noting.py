@@ -21,7 +21,7 @@ from trimtab_claude_code.state.lock import locked
 from trimtab_claude_code.state.names import journal_name, prepared_name
 
 LOCK_SECONDS = 5.0
-_SWITCHES = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_PLUGINS")
+_SWITCHES = ("TRIMTAB_DISABLE", "TRIMTAB_PLUGINS")
 _FINAL_ANSWER = "StructuredOutput"
 
 
@@ -50,10 +50,15 @@ def note(body: bytes, folder: Path) -> bool:
 
 def _prepared(payload: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Return what is written down for the payload's project; nothing where that is not certain."""
-    if any(os.environ.get(name) for name in _SWITCHES):
+    if is_switched() or os.environ.get("TRIMTAB_CONFIG"):
         return {}
     config = _plain_configuration(os.environ.get("CLAUDE_PROJECT_DIR") or payload.get("cwd"))
     return read_prepared(config, folder) if config else {}
+
+
+def is_switched() -> bool:
+    """Whether a variable may change what is resolved: nothing is written down then, or read."""
+    return any(os.environ.get(name) for name in _SWITCHES)
 
 
 def read_prepared(config: Path, folder: Path) -> Mapping[str, Any]:
@@ -80,7 +85,10 @@ def validity(config: Path) -> list[Any]:
 
 
 def _plain_configuration(start: object) -> Path | None:
-    """Find the nearest trimtab.toml; None where a pyproject.toml may come before it."""
+    """Find the nearest trimtab.toml; None where a pyproject.toml may come before it.
+
+    `trimtab.find_configuration` knows every place, and would be one more module to import.
+    """
     if not isinstance(start, str):
         return None
     folder = Path(start).absolute()

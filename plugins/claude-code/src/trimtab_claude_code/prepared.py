@@ -7,7 +7,6 @@ write it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -26,13 +25,10 @@ from trimtab import (
 from trimtab.plugins.provider import LoadedProvider
 from trimtab.plugins.runtime import compile_table
 from trimtab_claude_code.assignment import Assignment, build_prompt
-from trimtab_claude_code.noting import read_prepared
+from trimtab_claude_code.noting import is_switched, read_prepared
 
 if TYPE_CHECKING:
     from trimtab import FeedbackTrigger, Prompt
-
-SWITCHES = ("TRIMTAB_PLUGINS", "TRIMTAB_DISABLE")
-"""Variables that may change what is resolved; while one is set, nothing is written or read."""
 
 _CONFIGS: Mapping[Kind, type[Any]] = {
     Kind.GUIDANCE: GuidanceProviderConfig,
@@ -70,7 +66,7 @@ def find_prepared(config: Path, folder: Path, project: Path) -> PreparedPrompts 
         folder: the user's own folder.
         project: whose files completion checkers may look at.
     """
-    if any(os.environ.get(name) for name in SWITCHES):
+    if is_switched():
         return None
     try:
         saved = read_prepared(config, folder)

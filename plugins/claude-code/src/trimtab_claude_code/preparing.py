@@ -13,8 +13,7 @@ import attrs
 from trimtab import Configuration, DecisionPoint, ProviderRef
 from trimtab.plugins.resolution import admit, resolve_all
 from trimtab_claude_code.assignment import assignment
-from trimtab_claude_code.noting import validity
-from trimtab_claude_code.prepared import SWITCHES
+from trimtab_claude_code.noting import is_switched, validity
 from trimtab_claude_code.state.folders import sessions_folder
 from trimtab_claude_code.state.names import prepared_name
 
@@ -29,7 +28,7 @@ def prepare(configuration: Configuration, folder: Path) -> bool:
     Raises:
         TrimtabError: one of them can't be built.
     """
-    if configuration.path is None or any(os.environ.get(name) for name in SWITCHES):
+    if configuration.path is None or is_switched():
         return False
     assigned = assignment(configuration)
     packages: set[str] = set()
