@@ -174,28 +174,13 @@ def prove(program: Path, *, command: bool) -> list[Finding]:
 
 def _run(program: Path, folder: Path, url: str) -> str:
     """Run the program once; return what went wrong, empty where nothing did."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(_OTHERS) and name.lower() not in _PROXIES
-    }
-    environment = {
-        **inherited,
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": "canary",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CONFIG_DIR": str(folder / "claude"),
-        "HOME": str(folder),
-        "PYTHONPATH": os.pathsep.join([str(folder / "site"), *_path()]),
-        HOME: str(folder / "state"),
-    }
     settings = str(folder / "settings.json")
     try:
         done = subprocess.run(
             [program, "-p", f"Read {CANARY_FILE}.", "--settings", settings, "--model", "canary"],
             check=False,
             cwd=folder / "work",
-            env=environment,
+            env=_environment(folder, url),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -205,6 +190,25 @@ def _run(program: Path, folder: Path, url: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return f"{done.stdout}{done.stderr}"[-300:] if done.returncode else ""
+
+
+def _environment(folder: Path, url: str) -> dict[str, str]:
+    """Return the program's variables: of the user's own, none that would lead elsewhere."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_OTHERS) and name.lower() not in _PROXIES
+    }
+    return {
+        **inherited,
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "canary",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CONFIG_DIR": str(folder / "claude"),
+        "HOME": str(folder),
+        "PYTHONPATH": os.pathsep.join([str(folder / "site"), *_path()]),
+        HOME: str(folder / "state"),
+    }
 
 
 def _path() -> list[str]:
