@@ -207,3 +207,12 @@ def test_declaring_a_prompt_imports_nothing_heavy(unmeasured):
         env=unmeasured,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_table_that_is_there_takes_the_place_of_all_that_is_declared():
+    watched = FeedbackProviderConfig(Monitor(), FeedbackTrigger(every_n_calls=1))
+    first = Prompt("a", "b", feedback_providers=[watched], config=None)
+
+    again = Prompt("c", "d", feedback_providers=["nobody-has-this"], table=first.table)
+
+    assert [source.name for source in again.table.sources] == [Monitor.name]

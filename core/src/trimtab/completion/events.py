@@ -31,6 +31,8 @@ class CompletionChecked(Event):
         attempt: how often the run had been checked before.
         progress: the checker's mark of progress.
         final: asked after the end, when nothing could be sent back.
+        call_index: number of the run's last tool call, from 0; -1 before the first.
+        turn: the run's turn, from 0.
     """
 
     status: CompletionStatus

@@ -18,7 +18,13 @@ Severity = Literal["info", "caution", "warning"]
 
 @attrs.frozen
 class Observation:
-    """One detail that was observed."""
+    """One detail that was observed.
+
+    Args:
+        category: what kind of detail it is.
+        description: what was observed.
+        evidence: what shows it, where anything does.
+    """
 
     category: str
     description: str

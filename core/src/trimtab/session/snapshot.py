@@ -70,6 +70,7 @@ class Saved:
 def _converter() -> Any:
     from cattrs.preconf.json import make_converter
 
+    # One error is enough, and there is less code to make for what is read once.
     converter = make_converter(detailed_validation=False)
     converter.register_unstructure_hook_func(lambda kind: kind is Any, encode)
     converter.register_structure_hook_func(lambda kind: kind is Any, lambda v, _: decode(v))

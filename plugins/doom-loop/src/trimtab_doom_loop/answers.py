@@ -28,7 +28,8 @@ _UNCHANGED = Pattern(
     r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b",
     re.IGNORECASE,
 )
-_FRAME = Pattern(r"</?\w+>|\b(?:exit|return) ?code:? 0\b|(?<=<returncode>)0(?=<)", re.IGNORECASE)
+# What a shell's harness puts around nothing.
+_FRAME = Pattern(r"<?\b(?:exit|return)[ _]?code\W{1,3}0\b|</?\w+>", re.IGNORECASE)
 _NOTHING = Pattern(
     r"\b(?:no|0|zero) (?:\w+ )?(?:results?|match(?:es)?|hits?|files?|items?|rows?|records?"
     r"|entries|data|documents?|pages?|usages?|references?)\b"
