@@ -182,7 +182,10 @@ def test_a_completion_without_a_message_is_a_failure(response):
         CHAT.read(response)
 
 
-FAILED = [None, "text", {}, {"status": "failed", "output": []}, {"status": "cancelled"}]
+FAILED = [
+    *(None, "text", {}, {"status": "cancelled"}),
+    *({"status": status, "output": []} for status in ("failed", "queued", "in_progress")),
+]
 
 
 @pytest.mark.parametrize("response", FAILED)
@@ -248,3 +251,17 @@ def test_a_stream_that_ends_in_failure_says_why():
     stream.add({"type": "response.failed", "response": {"error": error, "output": []}})
     with pytest.raises(ModelFailed, match="server_error: overloaded"):
         stream.reply()
+
+
+def test_an_error_in_a_stream_of_events_says_why():
+    stream = RESPONSES.stream()
+    with pytest.raises(ModelFailed, match="server_error: overloaded"):
+        stream.add({"type": "error", "code": "server_error", "message": "overloaded"})
+
+
+def test_items_may_come_before_the_last_event_alone():
+    said = {"type": "message", "content": [{"type": "output_text", "text": "It works."}]}
+    stream = RESPONSES.stream()
+    stream.add({"type": "response.output_item.done", "item": said})
+    stream.add({"type": "response.completed", "response": {"output": []}})
+    assert stream.reply().text == "It works."

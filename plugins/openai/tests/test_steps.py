@@ -99,6 +99,17 @@ def test_guidance_goes_into_the_last_tool_message_where_asked(steps, nudge, api,
     assert str(told).endswith("</guidance>" if not parts else "</guidance>'}]")
 
 
+def test_a_tool_message_without_content_carries_guidance_too(steps, api, nudge):
+    (sent,) = steps(nudge(), place="tool").before_request([tool_message(api, None)])
+    assert "Mind the step." in str(sent)
+
+
+def test_a_string_is_what_the_user_says(steps, api, nudge):
+    first, last = steps(nudge()).before_request("Fix it.")
+    assert first == {"role": "user", "content": "Fix it."}
+    assert "Mind the step." in last["content"]
+
+
 @pytest.mark.parametrize("mine", [[], [USER], [object()]], ids=["none", "user", "object"])
 def test_it_is_a_message_of_its_own_where_no_tool_message_is_last(steps, nudge, mine):
     sent = steps(nudge(), place="tool", role="user").before_request(mine)
@@ -144,6 +155,19 @@ def test_an_unknown_call_is_refused_with_a_remedy(steps):
         steps().after_tool("c9", "ok")
 
 
+@pytest.mark.parametrize("by", ["call", "id"])
+def test_a_call_is_answered_once(steps, api, by):
+    mine = steps()
+    call, other = mine.after_response(
+        ANSWER[api](calls=[("c1", "read", "{}"), ("c1", "find", "{}")])
+    )
+    mine.after_tool(call, "ok")
+    mine.after_tool(other, "ok")
+    with pytest.raises(SessionError, match="'c1' has its answer already"):
+        mine.after_tool(call if by == "call" else "c1", "ok")
+    assert [each.tool for each in mine.run.session[ToolInvoked].all()] == ["read", "find"]
+
+
 @attrs.frozen
 class Counter:
     name: str = "counter"
@@ -174,6 +198,14 @@ def test_feedback_is_one_more_part_behind_parts(steps, api, counter):
     content = mine.after_tool("c1", parts)
     assert content[0] == parts[0]
     assert (content[1]["type"], len(parts)) == (PART[api], 1)
+
+
+@pytest.mark.parametrize("content", [None, "", {"found": 3}, 5])
+def test_feedback_is_appended_to_whatever_a_tool_returns(steps, api, counter, content):
+    mine = steps(feedback=[counter])
+    mine.after_response(ANSWER[api](calls=[("c1", "read", "{}")]))
+    told = mine.after_tool("c1", content)
+    assert told.startswith(str(content or "")) and told.endswith("</feedback>")
 
 
 def test_guidance_after_a_result_waits_for_the_next_request(steps, api, nudge):

@@ -50,7 +50,7 @@ class Chat:
         choices = field(response, "choices")
         if not choices:
             told = field(response, "error") or response
-            raise ModelFailed(f"the service returned no choice: {told!r:.500}")
+            raise ModelFailed(f"the service returned no choice for Chat Completions: {told!r:.500}")
         message = plain(field(choices[0], "message"))
         if not message:
             raise ModelFailed("the service returned a choice without a message")
@@ -63,14 +63,14 @@ class Chat:
         return {"role": "tool", "tool_call_id": call_id, "content": content}
 
     def append(self, content: Any, text: str) -> Any:
-        if isinstance(content, str):
-            return f"{content}\n\n{text}"
-        return [*content, {"type": "text", "text": text}]
+        if isinstance(content, list | tuple):
+            return [*content, {"type": "text", "text": text}]
+        return f"{content}\n\n{text}" if content else text
 
     def with_text(self, message: Any, text: str) -> Json | None:
         if not isinstance(message, Mapping) or message.get("role") != "tool":
             return None
-        return {**message, "content": self.append(message["content"], text)}
+        return {**message, "content": self.append(message.get("content"), text)}
 
 
 CHAT = Chat()

@@ -21,7 +21,7 @@ from trimtab_openai.reply import (
 from trimtab_openai.structured import OutputForm
 
 LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
-FAILURES = frozenset({"failed", "cancelled"})
+NO_ANSWER = frozenset({"failed", "cancelled", "queued", "in_progress"})
 
 
 class Responses:
@@ -64,28 +64,40 @@ class Responses:
         return {"type": "function_call_output", "call_id": call_id, "output": content}
 
     def append(self, content: Any, text: str) -> Any:
-        if isinstance(content, str):
-            return f"{content}\n\n{text}"
-        return [*content, {"type": "input_text", "text": text}]
+        if isinstance(content, list | tuple):
+            return [*content, {"type": "input_text", "text": text}]
+        return f"{content}\n\n{text}" if content else text
 
     def with_text(self, message: Any, text: str) -> Json | None:
         is_output = isinstance(message, Mapping) and message.get("type") == "function_call_output"
-        return {**message, "output": self.append(message["output"], text)} if is_output else None
+        return (
+            {**message, "output": self.append(message.get("output"), text)} if is_output else None
+        )
 
 
 class ResponsesStream:
-    """Waits for the last event: it holds the whole response."""
+    """Waits for the last event: it holds the whole response, or all but items told before."""
 
     def __init__(self) -> None:
+        self._items: list[Any] = []
         self._response: Any = None
 
+    @readable
     def add(self, piece: Any) -> None:
-        if field(piece, "type") in LAST_EVENTS:
+        kind = field(piece, "type")
+        if kind == "error":
+            _refuse_failure({"error": field(piece, "error") or piece})
+        elif kind == "response.output_item.done":
+            self._items.append(field(piece, "item"))
+        elif kind in LAST_EVENTS:
             self._response = field(piece, "response")
 
+    @readable
     def reply(self) -> Reply:
         if self._response is None:
             raise ModelFailed("the stream broke off before the response was complete")
+        if field(self._response, "output") == []:
+            return RESPONSES.read({**plain(self._response), "output": self._items})
         return RESPONSES.read(self._response)
 
 
@@ -98,8 +110,10 @@ def _refuse_failure(response: Any) -> None:
         code, message = field(error, "code"), field(error, "message")
         raise ModelFailed(f"the service failed: {code}: {message}")
     status = field(response, "status")
-    if field(response, "output") is None or status in FAILURES:
-        raise ModelFailed(f"the service returned no answer: status {status}: {response!r:.500}")
+    if field(response, "output") is None or status in NO_ANSWER:
+        raise ModelFailed(
+            f"the service returned no answer for Responses: status {status}: {response!r:.500}"
+        )
 
 
 def _item(value: Any) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -29,6 +29,15 @@ def _options(_: object, __: object, options: Mapping[str, Any]) -> None:
         raise ValueError("options['tools']: functions are declared as tools of the prompt")
 
 
+def _one_of(*names: str) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value not in names:
+            known = " or ".join(map(repr, names))
+            raise ValueError(f"{attribute.name} must be {known}, not {value!r}")
+
+    return check
+
+
 def _positive(_: object, __: object, value: float | None) -> None:
     if value is not None and value <= 0:
         raise ValueError(f"limit must be above 0 seconds (or None for no limit), not {value}")
@@ -53,9 +62,9 @@ class Settings:
         ValueError: a setting is out of bounds, or an option can't be had here.
     """
 
-    api: ApiName = attrs.field(default="chat", validator=attrs.validators.in_(APIS))
+    api: ApiName = attrs.field(default="chat", validator=_one_of(*APIS))
     place: Literal["message", "tool"] = attrs.field(
-        default="message", validator=attrs.validators.in_(("message", "tool"))
+        default="message", validator=_one_of("message", "tool")
     )
     role: str = "developer"
     max_turns: int = attrs.field(default=50, validator=attrs.validators.ge(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from trimtab import (
     Outcome,
     RenderedPrompt,
     Run,
+    SessionError,
     TaskCompletionChecker,
     ToolCall,
 )
@@ -59,6 +61,7 @@ class Steps:
         self._carried: list[str] = []
         self._tail: str | None = None
         self._calls: dict[str, ToolCall] = {}
+        self._open: Counter[str] = Counter()
         self._unanswered: str | None = None
 
     def render(self, *params: Any) -> RenderedPrompt[Any]:
@@ -81,12 +84,16 @@ class Steps:
         self._tail = None
         self.run.user_message(text)
 
-    def before_request(self, messages: Sequence[Any]) -> list[Any]:
+    def before_request(self, messages: str | Sequence[Any]) -> list[Any]:
         """Return what to send: `messages` with guidance at the end, where there is any.
+
+        A string is one message of the user.
 
         `messages` and what they hold stay as they are. Asked again before anything has happened
         (a retry), the answer is the same.
         """
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
         if self._tail is None:
             self._ask(DecisionPoint.PRE_TOOL_SELECTION)
             self._tail = "\n".join(self._carried)
@@ -106,6 +113,7 @@ class Steps:
         self._tail = None
         self._unanswered = None
         self._calls = {call.call_id: call for call in reply.tool_calls}
+        self._open = Counter(call.call_id for call in reply.tool_calls)
         self.run.model_responded(
             text=reply.text or reply.refusal,
             reasoning=reply.reasoning,
@@ -144,10 +152,11 @@ class Steps:
             last: as in `before_tools`; what is due waits for another request.
 
         Raises:
-            SessionError: the last response held no call of that id.
+            SessionError: the last response held no call of that id, or it has its answer already.
         """
         known = call if isinstance(call, ToolCall) else self._calls.get(call, call)
         tool, params = (None, None) if isinstance(known, str) else (known.tool, known.params)
+        self._answer(known if isinstance(known, str) else known.call_id)
         self.run.tool_finished(
             known if isinstance(known, str) else known.call_id,
             content,
@@ -218,7 +227,7 @@ class Steps:
         """Whether a provider would be asked at this point."""
         return bool(self.run.prompt.table.guides.get(point))
 
-    async def abefore_request(self, messages: Sequence[Any]) -> list[Any]:
+    async def abefore_request(self, messages: str | Sequence[Any]) -> list[Any]:
         """As `before_request`."""
         if not self.asks(DecisionPoint.PRE_TOOL_SELECTION):
             return self.before_request(messages)
@@ -244,6 +253,12 @@ class Steps:
     async def amay_stop(self, **stop: Any) -> Verdict:
         """As `may_stop`."""
         return await asyncio.to_thread(self.may_stop, **stop)
+
+    def _answer(self, call_id: str) -> None:
+        """Count an answer; some services give several calls of a response one id."""
+        if call_id in self._calls and not self._open[call_id]:
+            raise SessionError(f"call {call_id!r} has its answer already: call after_tool once")
+        self._open[call_id] -= 1
 
     def _ask(self, point: DecisionPoint, pending: tuple[ToolCall, ...] = ()) -> str:
         if point is not DecisionPoint.PRE_TOOL_SELECTION and not self.asks(point):
