@@ -17,7 +17,7 @@ from trimtab import (
     ToolError,
     ToolResult,
 )
-from trimtab_claude_agent_sdk import ClaudeAgentSDKAdapter, hooks
+from trimtab_claude_agent_sdk import ClaudeAgentSDKAdapter, ClaudeAgentSDKClientConfig, hooks
 from trimtab_claude_agent_sdk.callbacks import Callback
 from trimtab_claude_agent_sdk.tools import Handler, tool_server
 from trimtab_claude_code.hooks import EVENTS, ClaudeCodeHooks, HookFailed
@@ -226,3 +226,20 @@ def test_two_tools_of_one_name_are_refused(make_prompt):
     tools = [Tool("say", "Say it.", Words, shout), Tool("say", "Whisper it.", Words, whisper)]
     with pytest.raises(ToolError, match="2 tools are called 'say'"):
         tool_server(run, tools)
+
+
+NOT_OURS = ["continue_conversation", "fork_session", "resume", "session_id"]
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_an_option_that_leads_to_another_conversation_is_refused(name):
+    with pytest.raises(ValueError, match=rf"\['{name}'\].*resume="):
+        ClaudeAgentSDKClientConfig(options={name: "some"})
+
+
+@pytest.mark.parametrize("servers", ["servers.json", {"trimtab": {"command": "true"}}])
+def test_servers_that_cannot_be_joined_with_the_prompt_s_tools_are_refused(make_prompt, servers):
+    prompt = make_prompt(tools=[Tool("say", "Say it.", Words, shout)])
+    config = ClaudeAgentSDKClientConfig(options={"mcp_servers": servers})
+    with pytest.raises(ToolError, match="mcp_servers"):
+        ClaudeAgentSDKAdapter(client_config=config).evaluate(prompt, session=Session())

@@ -15,6 +15,7 @@ from trimtab import (
     PromptEvaluationError,
     PromptResponse,
     RenderedPrompt,
+    ToolError,
     Usage,
     json_schema,
 )
@@ -23,7 +24,7 @@ from trimtab_claude_agent_sdk.callbacks import matchers
 from trimtab_claude_agent_sdk.config import ClaudeAgentSDKClientConfig
 from trimtab_claude_agent_sdk.conversation import Conversation, Ending
 from trimtab_claude_agent_sdk.host import CLAUDE_AGENT_SDK, check_prompts
-from trimtab_claude_agent_sdk.tools import tool_names, tool_server
+from trimtab_claude_agent_sdk.tools import SERVER, tool_names, tool_server
 from trimtab_claude_code.hooks import ClaudeCodeHooks
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ class ClaudeAgentSDKAdapter:
 
         config, given = self.client_config, dict(self.client_config.options)
         allowed = [*given.pop("allowed_tools", ()), *tool_names(rendered.tools)]
-        servers = given.pop("mcp_servers", {})
+        servers = _servers(
+            given.pop("mcp_servers", {}), tool_server(run, rendered.tools, heartbeat)
+        )
         hooks = _joined(given.pop("hooks", None) or {}, matchers(guide, heartbeat))
         own = {
             "model": self.model,
@@ -141,7 +144,7 @@ class ClaudeAgentSDKAdapter:
         return ClaudeAgentOptions(
             hooks=hooks,
             allowed_tools=allowed,
-            mcp_servers={**servers, **tool_server(run, rendered.tools, heartbeat)},
+            mcp_servers=servers,
             **{**own, **given},
         )
 
@@ -201,6 +204,22 @@ async def _held(conversation: Conversation, options: ClaudeAgentOptions, text: s
 def _joined(given: Mapping[Any, list[Any]], ours: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
     """Return both sets of hooks; the program runs those of one event side by side."""
     return {event: [*given.get(event, ()), *ours.get(event, ())] for event in {**given, **ours}}
+
+
+def _servers(given: Any, ours: Mapping[str, Any]) -> Any:
+    """Return the MCP servers of both; a file of servers can't be joined."""
+    if not isinstance(given, Mapping):
+        if ours:
+            raise ToolError(
+                f"options['mcp_servers'] is {given!r}: give a dict of servers, for the prompt's "
+                "tools join them"
+            )
+        return given
+    if given.keys() & ours.keys():
+        raise ToolError(
+            f"options['mcp_servers']: {SERVER!r} holds the prompt's tools; rename yours"
+        )
+    return {**given, **ours}
 
 
 def _output_format(output_type: type[Any] | None) -> dict[str, Any] | None:

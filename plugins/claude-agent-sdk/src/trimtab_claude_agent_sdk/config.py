@@ -20,6 +20,16 @@ def _copied(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(value)
 
 
+def _one_conversation(_: object, __: object, options: Mapping[str, Any]) -> None:
+    """Refuse what makes another conversation of it than the one whose run is open."""
+    for name in ("continue_conversation", "fork_session", "resume", "session_id"):
+        if options.get(name):
+            raise ValueError(
+                f"options[{name!r}]: a run goes by the id of its conversation; leave it out, or "
+                "give ClaudeAgentSDKClientConfig(resume=...)"
+            )
+
+
 @attrs.frozen(kw_only=True)
 class ClaudeAgentSDKClientConfig:
     """Settings of `ClaudeAgentSDKAdapter` (seed 003).
@@ -31,7 +41,11 @@ class ClaudeAgentSDKClientConfig:
         resume: id of an earlier conversation, which goes on together with its run.
         subagents: prompts by type of subagent; the others share the main agent's.
         provider_seconds: how long each provider may take at one event.
-        options: any other fields of ``ClaudeAgentOptions``, by name.
+        options: any other fields of ``ClaudeAgentOptions``, by name; hooks, servers and allowed
+            tools there are joined with the adapter's own.
+
+    Raises:
+        ValueError: an option would lead to another conversation.
     """
 
     permission_mode: PermissionMode | None = None
@@ -42,7 +56,9 @@ class ClaudeAgentSDKClientConfig:
     provider_seconds: float = attrs.field(
         default=PROVIDER_SECONDS, validator=attrs.validators.gt(0)
     )
-    options: Mapping[str, Any] = attrs.field(factory=dict, converter=_copied)
+    options: Mapping[str, Any] = attrs.field(
+        factory=dict, converter=_copied, validator=_one_conversation
+    )
 
     @property
     def checkers(self) -> tuple[TaskCompletionChecker, ...]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import Tool, ToolContext, ToolError, ToolResult, shorten
-from trimtab.text import as_text
+from trimtab import Tool, ToolContext, ToolError, ToolResult
+from trimtab.runtime.handling import RAISED, is_cancelled, told
 
 if TYPE_CHECKING:
     from trimtab import Heartbeat, Run
 
 SERVER = "trimtab"
-MAX_ERROR_TEXT = 2_000
 Content = dict[str, Any]
 
 
@@ -73,11 +70,10 @@ class Handler:
             return self._rendered(await self._result(arguments))
         except ToolError as error:
             return _content(f"Input validation error: {error}", failed=True)
-        except (Exception, SystemExit, CancelledError) as error:
-            if isinstance(error, CancelledError) and _is_cancelled():
+        except RAISED as error:
+            if is_cancelled(error):
                 raise
-            text = f"{type(error).__name__}: {as_text(error)}"
-            return _content(shorten(text, MAX_ERROR_TEXT), failed=True)
+            return _content(told(error), failed=True)
         finally:
             self.context.beat()
 
@@ -90,12 +86,6 @@ class Handler:
         if not isinstance(result, ToolResult):
             raise TypeError(f"{self.tool.name} returned {type(result).__name__}, no ToolResult")
         return _content(result.render(), failed=not result.success)
-
-
-def _is_cancelled() -> bool:
-    """Whether it is this task that is cancelled, and not one that a handler waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 async def _off_the_loop(handler: Callable[..., Any], params: Any, context: ToolContext) -> Any:
