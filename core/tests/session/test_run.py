@@ -10,7 +10,12 @@ import pytest
 
 from trimtab import (
     Budget,
+    ClassificationResult,
     DecisionPoint,
+    Feedback,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    GuidanceSuppressed,
     Host,
     MarkdownSection,
     ModelResponded,
@@ -116,6 +121,27 @@ def test_a_closed_run_keeps_its_record_and_says_no_more(kit: Any) -> None:
     assert not run.guide(DecisionPoint.PRE_TOOL_SELECTION)
     assert run.feedback() is None
     assert (run.state.calls, speaker.asked) == (1, 0)
+
+
+def test_what_is_said_after_the_end_of_a_run_is_not_delivered(kit: Any) -> None:
+    def late(context: Any) -> Any:
+        run.close("cancelled")
+        return ClassificationResult(relevant=True)
+
+    def too_late(context: Any) -> Feedback:
+        run.close("cancelled")
+        return Feedback(summary="Too late.")
+
+    run = kit.run("guided", guidance_providers=[kit.Speaker(verdict=late)])
+    kit.call(run)
+    assert not run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+    assert "closed" in kit.session[GuidanceSuppressed].latest().reason
+
+    every = FeedbackProviderConfig(kit.Commentator(say=too_late), FeedbackTrigger(every_n_calls=1))
+    run = kit.run("fed", feedback_providers=[every])
+    kit.call(run)
+    assert run.feedback() is None
+    assert kit.session[Feedback].all() == ()
 
 
 def test_active_time_goes_on_where_it_stopped(kit: Any) -> None:

@@ -51,7 +51,9 @@ def _ask(run: Run, entry: FeedbackEntry, limit: float | None) -> Feedback | None
     try:
         context = FeedbackContext(run)
         value = run.caller.call(entry.source, "give_feedback", entry.ask, context, limit)
-        return None if value is None else _deliver(run, entry, value, created=created)
+        if value is None or run.state.closed:
+            return None
+        return _deliver(run, entry, value, created=created)
     finally:
         run.state.feedback.release(name)
 

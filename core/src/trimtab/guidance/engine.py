@@ -118,6 +118,8 @@ def _settle(run: Run, candidates: list[Candidate], point: DecisionPoint) -> Guid
 def _bar(run: Run, candidate: Candidate, point: DecisionPoint) -> str:
     guidance, turn = run.state.guidance, run.state.turn
     guidance.episodes.seen(candidate.episode, turn)
+    if run.state.closed:
+        return "the run was closed before it spoke"
     delivery = run.host.delivers(point)
     if delivery is Delivery.REFUSAL and not candidate.config.refuse:
         return "the host could only speak by refusing the call"
