@@ -353,6 +353,25 @@ def test_a_lasting_fault_passes_through_and_is_no_tool_failure(way, opened, neve
     assert run.state.calls == 0
 
 
+def test_a_conversation_goes_on_after_a_lasting_fault(some_way, opened, nudge):
+    import openai
+
+    told = nudge(lambda context: context.tool_call_count == 1)
+    run = opened(told)
+    script = [say(Call("read", {"path": "a"})), Fault(500), say("Done.")]
+    with OpenAIServer(script) as server:
+        with openai.OpenAI(base_url=server.base_url, api_key="x", max_retries=0) as client:
+            settings = Settings(api=some_way.api)
+            loop = GuidedLoop(client, run, model="m", settings=settings)
+            with pytest.raises(openai.InternalServerError):
+                loop.complete("Fix it.")
+            ending = loop.complete(loop.messages)
+    _, failed, again = server.requests
+    assert failed.messages == again.messages
+    assert again.mentions("Mind the step.")
+    assert (ending.text, ending.messages) == ("Done.", loop.messages)
+
+
 def test_a_client_s_timeout_passes_through(some_way, opened):
     import openai
 

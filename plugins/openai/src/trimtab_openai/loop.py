@@ -47,6 +47,10 @@ class GuidedLoop:
         heartbeat: beaten at every answer of the model and at the end of every tool call.
         cost: ``cost(model, usage)`` in the unit of ``Budget.max_cost``, where the service does
             not tell it.
+
+    Attributes:
+        messages: the latest conversation so far, without guidance, to go on with after the
+            client has raised.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class GuidedLoop:
     ) -> None:
         self.run = run
         self.steps = Steps(run, settings)
+        self.messages: list[Any] = []
         self._create = settings.wire.endpoint(client)
         self._patience = seconds(settings.options.get("timeout", field(client, "timeout")))
         self._model = model
@@ -126,6 +131,7 @@ class GuidedLoop:
             form=self._form,
             checkers=self._checkers,
         )
+        self.messages = talk.messages
         return talk, ToolExecutor(self.run, tools, heartbeat=self._heartbeat)
 
     def _known_tools(self) -> tuple[Tool[Any, Any], ...]:
