@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
@@ -18,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab.errors import ToolError
+from trimtab.runtime.handling import MAX_ERROR_TEXT, RAISED, is_cancelled, told
 from trimtab.runtime.tools import Tool, ToolContext, ToolResult
 from trimtab.session.events import Outcome, ToolCall
-from trimtab.text import as_text, quote, shorten, whole
+from trimtab.text import quote, shorten, whole
 
 if TYPE_CHECKING:
     from trimtab.runtime.heartbeat import Heartbeat
     from trimtab.session.run import Run
-
-MAX_ERROR_TEXT = 2_000
 
 
 @attrs.frozen
@@ -157,14 +155,14 @@ class _Bound:
         try:
             value = self._run()
             return self._ended(_wait(value) if hasattr(type(value), "__await__") else value)
-        except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001 - what they like
+        except RAISED as error:
             return self._failed(error)
 
     async def aanswer(self) -> ToolAnswer:
         try:
             return self._ended(await self._run())
-        except (Exception, SystemExit, CancelledError) as error:
-            if isinstance(error, CancelledError) and _is_cancelled():
+        except RAISED as error:
+            if is_cancelled(error):
                 raise
             return self._failed(error)
 
@@ -173,20 +171,13 @@ class _Bound:
 
     def _ended(self, result: object) -> ToolAnswer:
         if not isinstance(result, ToolResult):
-            told = f"the handler returned {type(result).__name__} instead of a ToolResult"
-            raise ToolError(f"{self.tool.name}: {told}")
+            what = f"the handler returned {type(result).__name__} instead of a ToolResult"
+            raise ToolError(f"{self.tool.name}: {what}")
         outcome = Outcome.OK if result.success else Outcome.ERROR
         return ToolAnswer(self.call, whole(result.render()), outcome)
 
     def _failed(self, error: BaseException) -> ToolAnswer:
-        text = shorten(f"{type(error).__name__}: {as_text(error)}", MAX_ERROR_TEXT)
-        return ToolAnswer(self.call, whole(text), Outcome.ERROR)
-
-
-def _is_cancelled() -> bool:
-    """Whether it is this task that is cancelled, and not one that a handler waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+        return ToolAnswer(self.call, whole(told(error)), Outcome.ERROR)
 
 
 def _is_async(handler: Any) -> bool:
