@@ -77,6 +77,15 @@ def test_interrupts_pass_through(kit: Any, error: BaseException) -> None:
         run.guide(SELECT)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError()])
+def test_on_a_thread_of_its_own_it_interrupts_nobody(kit: Any, error: BaseException) -> None:
+    bad = kit.Speaker("bad", verdict=raises(error))
+    run = kit.run(guidance_providers=[bad, kit.Speaker("good")])
+
+    assert [i.source for i in run.guide(SELECT, limit=5.0).injections] == ["good"]
+    assert type(error).__name__ in kit.session[ProviderFaulted].latest().error
+
+
 def test_three_faults_in_a_row_and_it_leaves_the_table(kit: Any) -> None:
     bad = kit.Speaker("bad", verdict=raises(ValueError("no")))
     run = kit.run(guidance_providers=[bad])

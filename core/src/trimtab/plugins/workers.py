@@ -131,8 +131,10 @@ class _Batch(Generic[T]):
 def _outcome(job: Callable[[], T]) -> Done[T]:
     try:
         return Done(job())
-    except BaseException as error:  # handed to the caller, who decides
+    except (Exception, SystemExit) as error:  # handed to the caller, who decides
         return Done(None, error)
+    except BaseException as error:  # an interrupt comes to the main thread, so nobody asked for it
+        return Done(None, RuntimeError(f"raised {type(error).__name__}"))
 
 
 class _Inbox:
