@@ -123,6 +123,32 @@ def test_events_wait_for_the_next_process_when_one_is_killed(resident):
     assert resident.start(source="resume") == ""
 
 
+@pytest.mark.timeout(60)
+def test_a_stuck_process_is_replaced_and_its_events_are_answered(resident):
+    resident.start()
+    pid, guardian = resident.processes()
+
+    os.kill(pid, signal.SIGSTOP)
+    answer = ask(resident.endpoint, event("PreToolUse"), 40.0)  # behind the beats of the next one
+
+    assert json.loads(answer) == {}
+    assert resident.processes()[0] != pid
+    assert resident.processes()[1] == guardian
+    assert gone(pid)
+    assert "was stuck for 15 s" in resident.troubles()[0]
+    resident.started |= {*resident.processes()}
+
+
+@pytest.mark.timeout(60)
+def test_a_process_with_nothing_to_do_is_not_stuck(resident):
+    resident.start()
+    before = resident.processes()
+
+    time.sleep(17.0)
+
+    assert resident.processes() == before
+
+
 def test_many_events_at_once_are_answered_by_the_next_process(resident):
     resident.start()
     os.kill(resident.processes()[0], signal.SIGKILL)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trimtab_claude_code.service.endpoint import HOST, Endpoint, read_endpoint
 from trimtab_claude_code.service.guardian import outlive
+from trimtab_claude_code.service.pulse import Pulse
 
 WAITING = 128
 """Connections that wait at the port while nobody serves."""
@@ -29,20 +30,25 @@ def main(arguments: list[str]) -> int:
             _serve(endpoint, listener, file.parent)
         else:
             guardian = os.getpid()
-            if outlive(file.parent):
-                _serve(endpoint, listener, file.parent, guardian)
+            if pulse := outlive(file.parent):
+                _serve(endpoint, listener, file.parent, guardian, pulse)
     return 0
 
 
 def _serve(
-    endpoint: Endpoint, listener: socket.socket, folder: Path, guardian: int | None = None
+    endpoint: Endpoint,
+    listener: socket.socket,
+    folder: Path,
+    guardian: int | None = None,
+    pulse: Pulse | None = None,
 ) -> None:
     from threading import Timer
 
     from trimtab_claude_code.service.desk import Desk
     from trimtab_claude_code.service.server import HookServer
 
-    with HookServer(endpoint, listener, Desk(folder), guardian=guardian) as server:
+    desk = Desk(folder)
+    with HookServer(endpoint, listener, desk, guardian=guardian, pulse=pulse) as server:
         server.serve_forever()
     end = Timer(_SECONDS_TO_END, os._exit, (0,))  # a provider's thread may still run, for ever
     end.daemon = True

@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab import SYSTEM_CLOCK, Clock
 from trimtab_claude_code.hooks.answers import Answer
-from trimtab_claude_code.opening import Guided, describe, place_of
+from trimtab_claude_code.opening import Guided, place_of, unanswered
 from trimtab_claude_code.state.troubles import Troubles
 
 MOST_SESSIONS = 32
@@ -51,8 +51,7 @@ class Desk:
         try:
             answer = self._guided(session_id, payload).answer(payload)
         except Exception as error:  # noqa: BLE001  # the agent goes on
-            self.troubles.note(f"A hook could not be answered: {describe(error)}")
-            return {}
+            return unanswered(payload, error, self.troubles)
         if payload.get("hook_event_name") == "SessionEnd":
             self._forget(session_id)
         return answer

@@ -1,4 +1,4 @@
-"""Holds the port of the resident process, and starts that process again where it dies.
+"""Holds the port of the resident process, and starts that process again where it dies or is stuck.
 
 Events that come meanwhile wait at the port. Imports little: it does nothing but wait, for as long
 as the resident process lives.
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from trimtab.runtime.clock import SYSTEM_CLOCK
+from trimtab_claude_code.service.pulse import Pulse
 from trimtab_claude_code.state.lock import locked
 
 MOST_DEATHS = 3
@@ -23,9 +24,10 @@ _LOST = (
     "The resident process and the one that watches it were killed, or the machine went down: "
     "nobody was guided until a prompt started them anew."
 )
+_STUCK = "The resident process was stuck for 15 s, and was killed."
 
 
-def outlive(folder: Path) -> bool:
+def outlive(folder: Path) -> Pulse | None:
     """Start processes that serve, one after the other, until one ends well.
 
     Gives up at the fourth death within a minute; the next prompt starts a guardian anew.
@@ -34,7 +36,8 @@ def outlive(folder: Path) -> bool:
         folder: the user's own folder, where deaths are noted.
 
     Returns:
-        True in each process that is to serve; False, at the end, in the one that was called.
+        In each process that is to serve, the pulse that it must keep up; None, at the end, in the
+        one that was called.
 
     Raises:
         Busy: another guardian has been ending for too long.
@@ -44,22 +47,24 @@ def outlive(folder: Path) -> bool:
         return _outlive(folder)
 
 
-def _outlive(folder: Path) -> bool:
+def _outlive(folder: Path) -> Pulse | None:
     mark, deaths = folder / _MARK, list[float]()
     _begin(mark)
     while len(deaths) <= MOST_DEATHS:
+        pulse = Pulse()
         child = os.fork()
+        pulse.keep_end(beating=not child)
         if not child:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            return True
-        status = _end_of(child, mark)
+            return pulse
+        status = _end_of(child, pulse, mark)
         if not status:
             break
         now = SYSTEM_CLOCK.monotonic()
         deaths = [*(death for death in deaths if death > now - WITHIN_SECONDS), now]
         _note(folder, _told(status, last=len(deaths) > MOST_DEATHS))
     mark.unlink(missing_ok=True)
-    return False
+    return None
 
 
 def _begin(mark: Path) -> None:
@@ -73,9 +78,13 @@ def _begin(mark: Path) -> None:
         pass  # a full disk: what it would tell is lost, and nothing else
 
 
-def _end_of(child: int, mark: Path) -> int:
-    """Wait for a process; end it where this one is told to end."""
+def _end_of(child: int, pulse: Pulse, mark: Path) -> int:
+    """Wait for a process; end it where it is stuck, or this one is told to end."""
     try:
+        if not pulse.watch():
+            os.kill(child, signal.SIGKILL)
+            _note(mark.parent, _STUCK)
+        pulse.close()
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except SystemExit:
         os.kill(child, signal.SIGTERM)

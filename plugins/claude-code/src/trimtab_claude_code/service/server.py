@@ -26,6 +26,7 @@ from trimtab_claude_code.service.endpoint import (
     URL_PATH,
     Endpoint,
 )
+from trimtab_claude_code.service.pulse import Pulse
 
 
 @attrs.frozen
@@ -61,6 +62,7 @@ class HookServer(ThreadingHTTPServer):
         desk: who answers.
         limits: see there.
         guardian: id of the parent process, without which this one ends too.
+        pulse: shows the guardian that this process is not stuck.
     """
 
     daemon_threads = True
@@ -71,10 +73,13 @@ class HookServer(ThreadingHTTPServer):
         listener: socket.socket,
         desk: Desk,
         limits: Limits | None = None,
+        *,
         guardian: int | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.guardian = guardian
+        self._pulse = pulse
         self.desk = desk
         self.limits = limits or Limits()
         self._slots = BoundedSemaphore(self.limits.connections)
@@ -118,6 +123,8 @@ class HookServer(ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         """Cut off requests that trickle, and end when nothing comes, or can come, any more."""
+        if self._pulse:
+            self._pulse.beat()
         self._cut_off(self.limits.request_seconds)
         orphaned = self.guardian not in (None, os.getppid())
         if orphaned or self._is_idle() or not (self.desk.folder / FILE).exists():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab_claude_code.hooks import EVENTS
+from trimtab_claude_code.hooks.agent import STRUCTURED_OUTPUT
 from trimtab_claude_code.service.endpoint import FILE, URL_PATH, Endpoint
 
 Hook = dict[str, Any]
@@ -23,8 +24,10 @@ _STARTING = frozenset({"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}
 
 _SECONDS = 10
 _SECONDS_TO_STOP = 150
-_STOPPING = frozenset({"Stop", "SubagentStop", "PreToolUse"})
-"""Events at which checkers are asked: these may take their time."""
+_STOPPING = frozenset({"Stop", "SubagentStop"})
+"""Events at which checkers are asked: these may take their time, as a call that is the end may."""
+_BEFORE_CALL = "PreToolUse"
+_OTHER_CALLS = f"^(?!{STRUCTURED_OUTPUT}$)"
 
 
 def http_hooks(endpoint: Endpoint, folder: Path) -> HookTable:
@@ -52,8 +55,13 @@ def command_hooks(folder: Path) -> HookTable:
 
 
 def _alone(event: str, hook: Hook) -> list[dict[str, Any]]:
-    seconds = _SECONDS_TO_STOP if event in _STOPPING else _SECONDS
-    return [{"hooks": [{**hook, "timeout": seconds}]}]
+    long, short = {**hook, "timeout": _SECONDS_TO_STOP}, {**hook, "timeout": _SECONDS}
+    if event != _BEFORE_CALL:
+        return [{"hooks": [long if event in _STOPPING else short]}]
+    return [
+        {"matcher": STRUCTURED_OUTPUT, "hooks": [long]},
+        {"matcher": _OTHER_CALLS, "hooks": [short]},
+    ]
 
 
 def _command(module: str, *arguments: str) -> str:
