@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab_claude_code.bounds import payload_of
 from trimtab_claude_code.noting import LOCK_SECONDS
-from trimtab_claude_code.opening import Guided, describe, place_of
+from trimtab_claude_code.opening import Guided, describe, place_of, unanswered
 from trimtab_claude_code.state.folders import user_folder
 from trimtab_claude_code.state.lock import locked
 from trimtab_claude_code.state.troubles import Troubles
@@ -31,11 +31,12 @@ def answer_and_exit(body: bytes) -> None:
 
 
 def _answer(body: bytes, troubles: Troubles) -> Mapping[str, Any]:
+    payload: Mapping[str, Any] = {}
     try:
-        return _locked_answer(payload_of(body), troubles)
-    except Exception as error:  # noqa: BLE001  # noted, and told at the next start
-        troubles.note(f"A hook could not be answered: {describe(error)}")
-        return {}
+        payload = payload_of(body)
+        return _locked_answer(payload, troubles)
+    except Exception as error:  # noqa: BLE001  # noted, and told
+        return unanswered(payload, error, troubles)
 
 
 def _locked_answer(payload: Mapping[str, Any], troubles: Troubles) -> Mapping[str, Any]:

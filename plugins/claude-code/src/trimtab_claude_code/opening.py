@@ -106,6 +106,13 @@ def greeted(answer: Answer, troubles: Troubles, failures: Mapping[str, str]) -> 
     return {**answer, "systemMessage": "\n".join(("trimtab", *said))} if said else answer
 
 
+def unanswered(payload: Mapping[str, Any], error: Exception, troubles: Troubles) -> Answer:
+    """Note why an event has no answer of its own; a session that begins with it says so."""
+    troubles.note(f"A hook could not be answered: {describe(error)}")
+    begins = payload.get("hook_event_name") == "SessionStart"
+    return greeted({}, troubles, {}) if begins else {}
+
+
 def describe(error: BaseException) -> str:
     """Return an error in words for the user."""
     if isinstance(error, TrimtabError):

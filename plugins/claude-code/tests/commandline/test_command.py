@@ -44,6 +44,22 @@ def hook(desk):
     return run
 
 
+LOUD = """
+import os
+from trimtab import ClassificationResult, DecisionPoint
+print("imported")
+
+class Loud:
+    name, category, decision_points = "loud", "test", (DecisionPoint.PRE_TOOL_SELECTION,)
+    def classify(self, *, context):
+        print("asked")
+        os.write(1, b"unbuffered")
+        return ClassificationResult(relevant=False)
+    def provide(self, *, context):
+        raise AssertionError
+"""
+
+
 @pytest.fixture
 def client(hook):
     """Run the hook that asks the resident process; end that process afterwards."""
@@ -92,6 +108,18 @@ def test_a_broken_configuration_is_told_at_the_next_start(hook, desk):
 
     assert hook(payload("UserPromptSubmit", prompt="Go.")) == {}
     assert "no/such" in hook(payload("SessionStart"))["systemMessage"]
+
+
+@pytest.mark.parametrize("how", ["command", "client"])
+def test_every_session_that_begins_with_an_unreadable_configuration_says_so(
+    how, hook, client, desk
+):
+    (desk.project / "trimtab.toml").write_text("[[[")
+    ask_hook = client if how == "client" else hook
+
+    for _ in range(2):
+        assert "can't be read as TOML" in ask_hook(payload("SessionStart"))["systemMessage"]
+    assert ask_hook(payload("UserPromptSubmit", prompt="Go.")) == {}
 
 
 def test_a_project_without_configuration_is_left_alone(hook, desk):
@@ -161,6 +189,30 @@ def test_status_shows_what_was_said_and_why_not(hook, trimtab):
     report = json.loads(trimtab("status", "claude-code", "--json")[1])
     (session,) = report["sessions"]
     assert [said["what"] for said in session["runs"][0]["decided"]] == ["delivered", "suppressed"]
+
+
+def test_what_a_provider_prints_is_no_part_of_the_status(hook, desk):
+    hook(payload("UserPromptSubmit", prompt="Go."))
+    site = desk.home.parent / "site"
+    offer = site / "loud-1.dist-info"
+    offer.mkdir()
+    (offer / "METADATA").write_text("Metadata-Version: 2.1\nName: loud\nVersion: 1\n")
+    (offer / "entry_points.txt").write_text("[trimtab.guidance]\nloud = loud:Loud\n")
+    (site / "loud.py").write_text(LOUD)
+    toml = (desk.project / "trimtab.toml").read_text()
+    (desk.project / "trimtab.toml").write_text(
+        toml.replace('{ use = "claude-code-canary", options = { word = "main" } }', '"loud"')
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-m", "trimtab", "status", "claude-code", "--json"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert len(json.loads(done.stdout)["sessions"]) == 1
+    assert all(word in done.stderr for word in (b"imported", b"asked", b"unbuffered"))
 
 
 def test_a_new_session_removes_journals_of_long_ago(hook, desk):

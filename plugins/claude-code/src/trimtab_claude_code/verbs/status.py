@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,20 +41,39 @@ def register_status(parser: argparse.ArgumentParser) -> None:
 
 def run_status(options: argparse.Namespace) -> int:
     """Show the sessions; 1 where there is trouble."""
-    path = options.config or find_configuration()
-    configuration = load_configuration(path) if path else Configuration()
-    sessions = [found for found in _sessions(configuration) if options.all or found["running"]]
-    troubles = (*_off(configuration), *Troubles(user_folder()).all())
-    report = {
-        "resident": state_of_resident(user_folder()),
-        "troubles": [trouble._asdict() for trouble in troubles],
-        "sessions": sessions,
-    }
+    with _apart():
+        report = _report(options)
     if options.json:
         say_json(report)
     else:
         _show(report)
     return int(bool(report["troubles"]))
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Lead what providers print away from the report: they relive what the journals tell."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _report(options: argparse.Namespace) -> dict[str, Any]:
+    path = options.config or find_configuration()
+    configuration = load_configuration(path) if path else Configuration()
+    sessions = [found for found in _sessions(configuration) if options.all or found["running"]]
+    troubles = (*_off(configuration), *Troubles(user_folder()).all())
+    return {
+        "resident": state_of_resident(user_folder()),
+        "troubles": [trouble._asdict() for trouble in troubles],
+        "sessions": sessions,
+    }
 
 
 def _off(configuration: Configuration) -> list[Trouble]:
