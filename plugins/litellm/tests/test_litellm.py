@@ -15,6 +15,7 @@ from trimtab import (
     CompletionChecked,
     DecisionPoint,
     GuidanceInjection,
+    MarkdownSection,
     Outcome,
     Prompt,
     Session,
@@ -73,6 +74,11 @@ class Repeats:
 
     def provide(self, *, context):
         return GuidanceInjection("repeats", PATTERN, category=self.category)
+
+
+class Always(Repeats):
+    def classify(self, *, context):
+        return ClassificationResult(relevant=True)
 
 
 @attrs.frozen
@@ -150,6 +156,20 @@ def test_the_conversation_grows_at_its_end_alone(complete, run):
     for earlier, later in zip(server.requests, server.requests[1:], strict=False):
         kept = [m for m in earlier.messages if "<guidance" not in str(m.get("content"))]
         assert later.messages[: len(kept)] == kept
+
+
+def test_guidance_stays_at_the_end_where_a_service_keeps_system_messages_apart(litellm):
+    from trimtab_litellm import LiteLLMAdapter
+
+    task = MarkdownSection(key="task", title="Task", template="Fix it.")
+    prompt = Prompt("agent", "main", [task], guidance_providers=[Always()], config=None)
+    with OpenAIServer([]) as server:  # it knows no Gemini, and keeps what it refuses
+        adapter = LiteLLMAdapter("gemini/gemini-2.5-pro", base_url=server.base_url, api_key="x")
+        with pytest.raises(litellm.NotFoundError):
+            adapter.evaluate(prompt, session=Session())
+    sent = server.refusals[0].request.json
+    assert PATTERN in str(sent["contents"][-1])
+    assert "system_instruction" not in sent
 
 
 def test_an_agent_that_stops_early_is_sent_back_at_most_three_times(complete, run):

@@ -4,8 +4,8 @@
 asks the model through. litellm is imported where a client is made.
 """
 
-from trimtab_litellm.adapter import HOST, LiteLLMAdapter
+from trimtab_litellm.adapter import HOST, SETTINGS, LiteLLMAdapter
 from trimtab_litellm.client import async_client, client
 from trimtab_litellm.prices import cost
 
-__all__ = ["HOST", "LiteLLMAdapter", "async_client", "client", "cost"]
+__all__ = ["HOST", "SETTINGS", "LiteLLMAdapter", "async_client", "client", "cost"]

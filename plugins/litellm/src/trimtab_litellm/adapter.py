@@ -14,6 +14,10 @@ from trimtab_openai.loop import Cost
 
 HOST = Host(name="litellm", delivery=DELIVERY, parallel_calls=True)
 
+SETTINGS = Settings(role="user")
+"""Guidance as a message of the user: litellm moves others to the head of some requests (Gemini),
+where the service's prompt cache would lose the whole conversation."""
+
 
 class LiteLLMAdapter(OpenAIAdapter):
     """Runs prompts on any service that litellm speaks to.
@@ -21,8 +25,8 @@ class LiteLLMAdapter(OpenAIAdapter):
     Args:
         model: litellm's name of it, e.g. ``"anthropic/claude-sonnet-4-5"``.
         base_url, api_key: of the service; litellm finds them in the environment where None.
-        settings: how requests are made and guidance is placed; ``options`` go to
-            ``litellm.completion``, e.g. ``{"num_retries": 2}``.
+        settings: how requests are made and guidance is placed;
+            ``options`` go to ``litellm.completion``, e.g. ``{"num_retries": 2}``.
         checkers: completion checkers, asked after the prompt's own.
         cost: ``cost(model, usage)`` for ``Budget.max_cost``; litellm's table of prices, in US
             dollars, where None.
@@ -36,13 +40,13 @@ class LiteLLMAdapter(OpenAIAdapter):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        settings: Settings | None = None,
+        settings: Settings = SETTINGS,
         checkers: Iterable[TaskCompletionChecker] = (),
         cost: Cost | None = None,
     ) -> None:
         super().__init__(
             model,
-            settings=settings or Settings(),
+            settings=settings,
             checkers=checkers,
             cost=cost or listed_price,
         )
