@@ -10,9 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from trimtab_claude_code.service.endpoint import HOST, Endpoint, read_endpoint
+from trimtab_claude_code.service.endpoint import HOST, STATUS_PATH, Endpoint, read_endpoint
 from trimtab_claude_code.service.wire import ask
 
+ALIVE_SECONDS = 4.0
 ANSWER_SECONDS = 140.0
 START_SECONDS = 5.0
 _PAUSE = 0.02
@@ -48,10 +49,12 @@ def hand_over(file: Path, body: bytes) -> bytes:
     """
     endpoint = read_endpoint(file)
     try:
-        return ask(endpoint, body, ANSWER_SECONDS)
+        ask(
+            endpoint, b"", ALIVE_SECONDS, STATUS_PATH
+        )  # a silent one would take the hook's own time
     except ConnectionRefusedError:
         start(file, endpoint)
-        return ask(endpoint, body, ANSWER_SECONDS)
+    return ask(endpoint, body, ANSWER_SECONDS)
 
 
 def start(file: Path, endpoint: Endpoint) -> None:

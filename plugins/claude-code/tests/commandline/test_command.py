@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab_claude_code.service.endpoint import make_endpoint
+from trimtab_claude_code.service.endpoint import make_endpoint, read_endpoint
 from trimtab_claude_code.service.wire import ask
 from trimtab_claude_code.state.folders import user_folder
 from trimtab_claude_code.state.troubles import Troubles
@@ -64,10 +65,10 @@ class Loud:
 def client(hook):
     """Run the hook that asks the resident process; end that process afterwards."""
     folder = user_folder()
-    endpoint = make_endpoint(folder)
+    make_endpoint(folder)
     yield lambda told: hook(told, "trimtab_claude_code.client", str(folder / "service.json"))
     try:
-        ask(endpoint, b"", 5.0, "/trimtab/stop")
+        ask(read_endpoint(folder / "service.json"), b"", 5.0, "/trimtab/stop")
     except OSError:
         pass
 
@@ -143,7 +144,7 @@ def test_the_client_starts_the_resident_process_and_hands_over(client):
     assert json.loads(ask(make_endpoint(user_folder()), b"", 5.0, "/trimtab/status"))["pid"] == pid
 
 
-def test_a_port_in_strange_hands_is_told_where_a_session_begins(client, desk):
+def test_a_port_in_strange_hands_is_told_where_a_session_begins(client, trimtab):
     import http.server
     import threading
 
@@ -154,9 +155,24 @@ def test_a_port_in_strange_hands_is_told_where_a_session_begins(client, desk):
 
         assert client(payload("UserPromptSubmit", prompt="Go.")) == {}
         said = client(payload("SessionStart"))["systemMessage"]
+        assert trimtab("install", "claude-code")[0] == 0
+        assert "main-after-0" in words(client(payload("UserPromptSubmit", prompt="Go.")))
         stranger.shutdown()
 
-    assert "answered by another program" in said
+    assert "answered by another program; install the hooks again" in said
+    assert read_endpoint(user_folder() / "service.json").port != endpoint.port
+
+
+@pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"])
+def test_a_port_that_says_nothing_costs_seconds_and_is_told(client, name):
+    endpoint = make_endpoint(user_folder())
+    with socket.create_server(("127.0.0.1", endpoint.port)):
+        began = time.monotonic()
+        said = client(payload(name)).get("systemMessage", "timed out")
+
+    assert "timed out" in said
+    assert time.monotonic() - began < 8  # the hook itself is given 10
+    assert "timed out" in Troubles(user_folder()).all()[0].what
 
 
 def test_a_port_that_another_connection_has_is_told_without_waiting(client):
@@ -189,6 +205,22 @@ def test_status_shows_what_was_said_and_why_not(hook, trimtab):
     report = json.loads(trimtab("status", "claude-code", "--json")[1])
     (session,) = report["sessions"]
     assert [said["what"] for said in session["runs"][0]["decided"]] == ["delivered", "suppressed"]
+
+
+def test_status_says_where_nothing_can_be_noted(desk):
+    state = user_folder()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "trimtab", "status", "claude-code"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"trouble: {state} can't be written to: File too large" in done.stdout
 
 
 def test_what_a_provider_prints_is_no_part_of_the_status(hook, desk):

@@ -10,6 +10,8 @@ from trimtab_claude_code.service.endpoint import (
     FILE,
     STATUS_PATH,
     STOP_PATH,
+    Endpoint,
+    make_endpoint,
     read_endpoint,
 )
 from trimtab_claude_code.service.wire import Stranger, ask
@@ -33,6 +35,23 @@ def state_of_resident(folder: Path) -> str:
         return f"can't be asked: {error}"
     watched = f", watched by {answer['guardian']}" if answer.get("guardian") else ""
     return f"running, process {answer.get('pid')}{watched}"
+
+
+def usable_endpoint(folder: Path) -> Endpoint:
+    """Return the user's endpoint; on a new port where another program answers at the old one.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    endpoint = make_endpoint(folder)
+    try:
+        ask(endpoint, b"", _SECONDS, STATUS_PATH)
+    except Stranger:
+        (folder / FILE).unlink()
+        return make_endpoint(folder)
+    except OSError:
+        pass  # nobody is there, as between two sessions
+    return endpoint
 
 
 def end_resident(folder: Path) -> bool:

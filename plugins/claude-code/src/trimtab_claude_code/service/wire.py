@@ -33,7 +33,8 @@ def ask(endpoint: Endpoint, body: bytes, seconds: float, path: str = URL_PATH) -
     headers, _, content = answer.partition(b"\r\n\r\n")
     proof = f"\r\n{PROOF}: {endpoint.proof(body)}".encode()
     if proof not in headers:
-        raise Stranger(f"port {endpoint.port} is answered by another program")
+        remedy = "install the hooks again, for another port"
+        raise Stranger(f"port {endpoint.port} is answered by another program; {remedy}")
     return content
 
 

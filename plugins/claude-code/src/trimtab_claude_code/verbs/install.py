@@ -15,8 +15,8 @@ from trimtab_claude_code.assignment import assignment
 from trimtab_claude_code.host import check_prompt
 from trimtab_claude_code.preparing import prepare
 from trimtab_claude_code.prompts import Prompts
-from trimtab_claude_code.service.control import end_resident, renew_resident
-from trimtab_claude_code.service.endpoint import FILE, Endpoint, make_endpoint, read_endpoint
+from trimtab_claude_code.service.control import end_resident, renew_resident, usable_endpoint
+from trimtab_claude_code.service.endpoint import FILE, Endpoint, read_endpoint
 from trimtab_claude_code.settings.edit import (
     Change,
     install,
@@ -104,7 +104,7 @@ def _table(options: argparse.Namespace) -> HookTable:
     folder = user_folder()
     if options.command:
         return command_hooks(folder)
-    return http_hooks(_known(folder) if options.dry_run else make_endpoint(folder), folder)
+    return http_hooks(_known(folder) if options.dry_run else usable_endpoint(folder), folder)
 
 
 def _known(folder: Path) -> Endpoint:

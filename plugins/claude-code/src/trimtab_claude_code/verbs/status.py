@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from trimtab import (
@@ -28,6 +29,7 @@ from trimtab_claude_code.state.journal import Journal
 from trimtab_claude_code.state.troubles import Trouble, Troubles
 
 _RECENT = timedelta(days=1)
+_A_BLOCK = 4096
 
 
 def register_status(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +70,8 @@ def _report(options: argparse.Namespace) -> dict[str, Any]:
     path = options.config or find_configuration()
     configuration = load_configuration(path) if path else Configuration()
     sessions = [found for found in _sessions(configuration) if options.all or found["running"]]
-    troubles = (*_off(configuration), *Troubles(user_folder()).all())
+    folders = (user_folder(), sessions_folder(configuration.path))
+    troubles = (*_off(configuration), *_unwritable(folders), *Troubles(user_folder()).all())
     return {
         "resident": state_of_resident(user_folder()),
         "troubles": [trouble._asdict() for trouble in troubles],
@@ -81,6 +84,16 @@ def _off(configuration: Configuration) -> list[Trouble]:
     prompts = Prompts(configuration, Path.cwd())
     prompts.build_all()
     return [Trouble(f"{name} is off: {why}") for name, why in prompts.failures.items()]
+
+
+def _unwritable(folders: Iterable[Path]) -> Iterator[Trouble]:
+    """Yield a trouble for each folder in which nothing can be noted, be it a trouble."""
+    for folder in filter(Path.is_dir, dict.fromkeys(folders)):
+        try:
+            with TemporaryFile(dir=folder) as file:
+                file.write(bytes(_A_BLOCK))
+        except OSError as error:
+            yield Trouble(f"{folder} can't be written to: {error.strerror}")
 
 
 def _sessions(configuration: Configuration) -> Iterator[dict[str, Any]]:
