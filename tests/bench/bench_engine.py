@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pluggy
@@ -59,45 +61,69 @@ class Calls:
             self.one()
 
 
+def early_and_late(size: int, *providers: Any) -> tuple[Calls, Calls]:
+    """Return a run of 100 calls, and one of many."""
+    early, late = (Calls(open_run(*providers), size) for _ in range(2))
+    early.fill(100)
+    late.fill(100_000 if size < 1000 else 2_000)
+    return early, late
+
+
+def in_turns(
+    early: Calls, late: Calls, measure: Callable[[Calls], list[float]]
+) -> tuple[list[float], list[float]]:
+    """Measure both in turns, so that what else the machine does falls on both; sorted."""
+    pairs = [(measure(early), measure(late)) for _ in range(10)]
+    return sorted(chain(*(first for first, _ in pairs))), sorted(
+        chain(*(last for _, last in pairs))
+    )
+
+
+def recorded(calls: Calls) -> list[float]:
+    """Return the microseconds of recording each of 100 calls."""
+    taken = []
+    for params, result in [calls.make() for _ in range(100)]:
+        began = time.perf_counter_ns()
+        calls.record(params, result)
+        taken.append((time.perf_counter_ns() - began) / 1000)
+        calls.run.guide(SELECT)
+    return taken
+
+
+def decided(calls: Calls) -> list[float]:
+    """Return the microseconds of each of 200 decisions."""
+    return times(lambda: calls.run.guide(SELECT), rounds=200)
+
+
 def recording(size: int, must: str) -> None:
-    calls = Calls(open_run(), size)
-    marks = []
-    for earlier in (100, 100_000 if size < 1000 else 2_000):
-        calls.fill(earlier - calls.number)
-        batch = [calls.make() for _ in range(1000)]
-        taken = []
-        for params, result in batch:
-            began = time.perf_counter_ns()
-            calls.record(params, result)
-            taken.append((time.perf_counter_ns() - began) / 1000)
-            calls.run.guide(SELECT)
-        marks.append(statistics.median(taken))
-    yard = yardstick(calls.make())
+    early, late = early_and_late(size)
+    few, many = in_turns(early, late, recorded)
+    yard = yardstick(early.make())
     row(
         f"record a call of {size} bytes, 100 earlier",
-        f"{marks[0]:.1f} µs",
+        f"{statistics.median(few):.1f} µs",
         must,
         f"yardstick {yard:.1f} µs",
     )
-    row(f"  the same, {calls.number:,} earlier", f"{marks[1] / marks[0]:.2f} ×", "flat")
+    later(late, few, many, "flat")
 
 
 def deciding(size: int) -> None:
-    calls = Calls(open_run(*BUILT_IN), size)
-    found = []
-    for earlier in (100, 100_000 if size < 1000 else 2_000):
-        calls.fill(earlier - calls.number)
-        found.append(times(lambda: calls.run.guide(SELECT)))
-    yard = yardstick(calls.make())
-    few, many = found
+    early, late = early_and_late(size, *BUILT_IN)
+    few, many = in_turns(early, late, decided)
+    yard = yardstick(early.make())
     row(
         f"four built-ins, nothing to say, {size} bytes, 100 earlier",
         f"{statistics.median(few):.1f} / {p99(few):.1f} µs",
         "≤ 15 / 50 µs",
         f"yardstick {yard:.1f} µs",
     )
+    later(late, few, many, "≤ 1.2 ×")
+
+
+def later(late: Calls, few: list[float], many: list[float], must: str) -> None:
     ratio = statistics.median(many) / statistics.median(few)
-    row(f"  the same, {calls.number:,} earlier", f"{ratio:.2f} ×", "≤ 1.2 ×")
+    row(f"  the same, {late.number:,} earlier", f"{ratio:.2f} ×", must)
 
 
 def memory() -> None:
