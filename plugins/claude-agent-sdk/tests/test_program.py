@@ -22,6 +22,7 @@ from trimtab import (
     PlanStep,
     PromptEvaluationError,
     ProviderFaulted,
+    RunClosed,
     Session,
     Tool,
     ToolInvoked,
@@ -288,6 +289,7 @@ def test_a_lasting_fault_of_the_service_is_no_early_stop(ground, make_prompt, ch
         ground.evaluate(lambda _: Fault(400), make_prompt(), task_completion_checker=gate)
     assert gate.checks == 0
     assert outcomes(ground.session) == []
+    assert ground.session[RunClosed].latest().reason.startswith("PromptEvaluationError: ")
 
 
 # The record.
@@ -361,6 +363,7 @@ def test_usage_and_cost_are_on_record(ground, make_prompt):
 
     assert (state.usage.input_tokens, state.usage.output_tokens) == (200, 40)
     assert state.usage.cost > 0
+    assert ground.session[RunClosed].latest().reason == "completed"
 
 
 @pytest.mark.parametrize("limits", [{}, {"budget": Budget(max_cost=100)}], ids=["free", "limited"])

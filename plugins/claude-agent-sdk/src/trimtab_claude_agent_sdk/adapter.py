@@ -89,18 +89,10 @@ class ClaudeAgentSDKAdapter:
             UnsupportedPoint: a provider of the prompt would never be heard.
         """
         config = self.client_config
-        check_prompts((prompt, *config.subagents.values()))
-        guide = ClaudeCodeHooks(
-            session,
-            lambda kind: config.subagents.get(kind or "", prompt),
-            host=CLAUDE_AGENT_SDK,
-            deadline=deadline,
-            budget=budget,
-            checkers=config.checkers,
-            provider_seconds=config.provider_seconds,
-        )
+        guide = self._guide(prompt, session, deadline, budget)
         conversation_id = config.resume or str(uuid.uuid4())
         run = _opened(guide, conversation_id)
+        reason = "completed"
         try:
             rendered: RenderedPrompt[Output] = await asyncio.to_thread(
                 run.render, limit=config.provider_seconds
@@ -112,8 +104,30 @@ class ClaudeAgentSDKAdapter:
 
             ending = await _held(Conversation(run, used, heartbeat), options, rendered.text)
             return await self._response(run, rendered, ending)
+        except BaseException as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise
         finally:
-            await asyncio.to_thread(guide.close, conversation_id, "evaluated")
+            await asyncio.to_thread(guide.close, conversation_id, reason)
+
+    def _guide(
+        self,
+        prompt: Prompt[Any],
+        session: Session,
+        deadline: Deadline | None,
+        budget: Budget | None,
+    ) -> ClaudeCodeHooks:
+        config = self.client_config
+        check_prompts((prompt, *config.subagents.values()))
+        return ClaudeCodeHooks(
+            session,
+            lambda kind: config.subagents.get(kind or "", prompt),
+            host=CLAUDE_AGENT_SDK,
+            deadline=deadline,
+            budget=budget,
+            checkers=config.checkers,
+            provider_seconds=config.provider_seconds,
+        )
 
     def _options(
         self,
