@@ -267,6 +267,30 @@ def test_calls_of_one_answer_run_at_the_same_time_and_answer_in_order(way, opene
     assert server.refusals == ()
 
 
+def test_what_waits_for_its_turn_does_not_run_after_the_keyboard_has_interrupted(opened, read_tool):
+    ran = []
+
+    def stop(params, *, context):
+        ran.append(params.path)
+        if params.path == "0":
+            raise KeyboardInterrupt
+        time.sleep(0.1)
+        return ToolResult.ok("ok")
+
+    run = opened(tools=[attrs.evolve(read_tool, handler=stop)])
+    message = {
+        "tool_calls": [
+            {"id": f"c{n}", "function": {"name": "read", "arguments": json.dumps({"path": str(n)})}}
+            for n in range(10)
+        ]
+    }
+    create = SimpleNamespace(create=lambda **_: {"choices": [{"message": message}]})
+    client = SimpleNamespace(chat=SimpleNamespace(completions=create))
+    with pytest.raises(KeyboardInterrupt):
+        GuidedLoop(client, run, model="m", settings=Settings(max_parallel=2)).complete("Go.")
+    assert len(ran) <= 4
+
+
 def test_async_handlers_are_awaited(way, opened, read_tool):
     async def slow(params, *, context):
         return ToolResult.ok(f"awaited {params.path}")

@@ -214,7 +214,10 @@ class GuidedLoop:
             return [answer(call) for call in calls]
         with ThreadPoolExecutor(min(len(calls), self._settings.max_parallel)) as pool:
             jobs = [pool.submit(contextvars.copy_context().run, answer, call) for call in calls]
-            return [job.result() for job in jobs]
+            try:
+                return [job.result() for job in jobs]
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
     async def _arun_tools(
         self, talk: Talk, executor: ToolExecutor, calls: Sequence[ToolCall]
