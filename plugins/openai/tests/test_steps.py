@@ -104,10 +104,15 @@ def test_a_tool_message_without_content_carries_guidance_too(steps, api, nudge):
     assert "Mind the step." in str(sent)
 
 
-def test_a_string_is_what_the_user_says(steps, api, nudge):
-    first, last = steps(nudge()).before_request("Fix it.")
+@pytest.mark.parametrize("mine", ["Fix it.", {"role": "user", "content": "Fix it."}], ids=str)
+def test_a_string_or_a_message_is_a_conversation(steps, nudge, mine):
+    first, last = steps(nudge()).before_request(mine)
     assert first == {"role": "user", "content": "Fix it."}
     assert "Mind the step." in last["content"]
+
+
+def test_half_a_character_of_the_user_is_replaced(steps):
+    assert steps().before_request("Fix \ud83d.") == [{"role": "user", "content": "Fix \ufffd."}]
 
 
 @pytest.mark.parametrize("mine", [[], [USER], [object()]], ids=["none", "user", "object"])

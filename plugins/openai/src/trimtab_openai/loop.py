@@ -22,7 +22,7 @@ from trimtab import (
     Usage,
 )
 from trimtab_openai.errors import ClientMismatch
-from trimtab_openai.reply import Json, Reply, field
+from trimtab_openai.reply import Json, Reply, as_messages, field
 from trimtab_openai.settings import DEFAULTS, Settings
 from trimtab_openai.steps import Steps
 from trimtab_openai.structured import OutputForm
@@ -119,14 +119,12 @@ class GuidedLoop:
                 return ending
 
     def _begin(self, messages: str | Sequence[Any]) -> tuple[Talk, ToolExecutor]:
-        if isinstance(messages, str):
-            messages = [{"role": "user", "content": messages}]
         tools = self._known_tools()
         talk = Talk(
             self.steps,
             self._settings,
             fields=request_fields(self._model, self._settings, tools, self._form),
-            messages=messages,
+            messages=as_messages(messages),
             patience=self._patience,
             form=self._form,
             checkers=self._checkers,

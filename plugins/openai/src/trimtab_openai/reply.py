@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -53,6 +53,13 @@ def plain(value: Any) -> Json:
         return {name: item for name, item in value.items() if item is not None}
     dumped: Json = value.model_dump(exclude_none=True, warnings=False)
     return dumped
+
+
+def as_messages(given: Any) -> list[Any]:
+    """Return a conversation as a list; a string is what the user says, a mapping one message."""
+    if isinstance(given, str):
+        return [{"role": "user", "content": whole(given)}]
+    return [given] if isinstance(given, Mapping) else list(given)
 
 
 def words(content: Any) -> str:

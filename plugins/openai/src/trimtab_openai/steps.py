@@ -20,7 +20,7 @@ from trimtab import (
     ToolCall,
 )
 from trimtab.text import block
-from trimtab_openai.reply import Json, Reply
+from trimtab_openai.reply import Json, Reply, as_messages
 from trimtab_openai.settings import DEFAULTS, Settings
 
 
@@ -92,13 +92,12 @@ class Steps:
         `messages` and what they hold stay as they are. Asked again before anything has happened
         (a retry), the answer is the same.
         """
-        if isinstance(messages, str):
-            messages = [{"role": "user", "content": messages}]
+        messages = as_messages(messages)
         if self._tail is None:
             self._ask(DecisionPoint.PRE_TOOL_SELECTION)
             self._tail = "\n".join(self._carried)
             self._carried = []
-        return self._placed(messages, self._tail) if self._tail else list(messages)
+        return self._placed(messages, self._tail) if self._tail else messages
 
     def after_response(self, response: Any) -> tuple[ToolCall, ...]:
         """Record a response of the client (an object or a dict); return the calls in it.

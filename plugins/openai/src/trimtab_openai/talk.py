@@ -40,7 +40,7 @@ class Talk:
 
     Args:
         fields: what every request holds beside messages.
-        messages: what the caller begins with.
+        messages: what the caller begins with; the conversation grows at its end.
         patience: seconds that the client waits for an answer; None is for ever.
     """
 
@@ -50,13 +50,13 @@ class Talk:
         settings: Settings,
         *,
         fields: Json,
-        messages: Sequence[Any],
+        messages: list[Any],
         patience: float | None,
         form: OutputForm | None,
         checkers: Iterable[TaskCompletionChecker],
     ) -> None:
         self.steps = steps
-        self.messages = list(messages)
+        self.messages = messages
         self._settings = settings
         self._fields = fields
         self._patience = patience
