@@ -415,5 +415,5 @@ def test_doctor_proves_delivery_through_the_program(desk, trimtab, monkeypatch, 
 
     status, printed = trimtab("doctor", "claude-code", *how)
 
-    assert (status, printed.count("ok  ")) == (0, 6)
+    assert (status, printed.count("ok  ")) == (0, 7)
     assert time.monotonic() - began < 60

@@ -2,6 +2,7 @@
 
 import json
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -286,6 +287,22 @@ def test_doctor_names_settings_that_keep_hooks_from_running(desk, trimtab):
     assert status == 1
     assert f"wrong  disableAllHooks is set in {desk.settings}" in printed
     assert "wrong  the program did not come to its end" in printed
+
+
+@pytest.mark.parametrize("how", [(), ("--command",)])
+def test_doctor_tells_hooks_that_hold_from_those_of_another_time(desk, trimtab, how):
+    trimtab("install", "claude-code", *how)
+    data = json.loads(desk.settings.read_text())
+    data["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "theirs"}]})
+    desk.write(data)
+    look = ("doctor", "claude-code", "--program", "/no/such/program")
+    assert f"ok     hooks are in {desk.settings}" in trimtab(*look)[1]
+
+    desk.write(desk.settings.read_text().replace(sys.executable, "/gone/python"))
+    assert f"wrong  the hooks in {desk.settings} are those of another Python" in trimtab(*look)[1]
+
+    trimtab("install", "claude-code", *how)
+    assert f"ok     hooks are in {desk.settings}" in trimtab(*look)[1]
 
 
 def test_the_plugin_of_somebody_else_is_left_alone(desk, trimtab, tmp_path):

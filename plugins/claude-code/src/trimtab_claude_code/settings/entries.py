@@ -79,6 +79,19 @@ def is_ours(hook: object) -> bool:
     return isinstance(url, str) and bool(_OUR_URL.fullmatch(url))
 
 
+def our_hooks(data: Mapping[str, Any]) -> list[tuple[str, Any, Hook]]:
+    """Return trimtab's hooks in settings: event, matcher and hook, in an order of their own."""
+    found = [
+        (event, group.get("matcher"), hook)
+        for event, groups in data.get("hooks", {}).items()
+        for group in groups
+        if isinstance(group, Mapping) and isinstance(group.get("hooks"), list)
+        for hook in group["hooks"]
+        if is_ours(hook)
+    ]
+    return sorted(found, key=repr)
+
+
 def with_hooks(data: Mapping[str, Any], table: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Return settings in which `table` stands behind the hooks of others, ours of old gone."""
     rest = without_hooks(data)

@@ -10,9 +10,8 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -28,11 +27,17 @@ from trimtab_claude_code.canary import (
     spoken,
 )
 from trimtab_claude_code.prompts import Prompts
-from trimtab_claude_code.service.control import end_resident
-from trimtab_claude_code.service.endpoint import make_endpoint
+from trimtab_claude_code.service.control import end_resident, state_of_resident
+from trimtab_claude_code.service.endpoint import FILE, make_endpoint, read_endpoint
 from trimtab_claude_code.settings.edit import read_settings
-from trimtab_claude_code.settings.entries import command_hooks, http_hooks, without_hooks
+from trimtab_claude_code.settings.entries import (
+    HookTable,
+    command_hooks,
+    http_hooks,
+    our_hooks,
+)
 from trimtab_claude_code.settings.errors import SettingsError
+from trimtab_claude_code.state.folders import user_folder
 from trimtab_claude_code.state.troubles import Troubles
 
 _SECONDS = 60.0
@@ -75,7 +80,7 @@ def register_doctor(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """Report what was found; 1 where something is wrong."""
-    findings = [*_about_settings(), *_about_configuration()]
+    findings = [*_about_settings(), _about_resident(), *_about_configuration()]
     program = options.program or find_program()
     if program is None:
         remedy = "name it with --program, or put it on the PATH"
@@ -114,9 +119,11 @@ def _about_settings() -> Iterator[Finding]:
     except SettingsError as error:
         yield Finding(str(error), well=False, remedy="correct the file")
         return
-    found = [file for file, data in settings.items() if _has_hooks(data)]
+    found = [file for file, data in settings.items() if our_hooks(data)]
+    current = [our_hooks({"hooks": table}) for table in _tables(user_folder())]
     for file in found:
-        yield Finding(f"hooks are in {file}")
+        holds = our_hooks(settings[file]) in current
+        yield Finding(f"hooks are in {file}") if holds else _outdated(file)
     for file, data in settings.items():
         if data.get("disableAllHooks"):
             off = f"disableAllHooks is set in {file}: no hook is run"
@@ -131,8 +138,22 @@ def _about_settings() -> Iterator[Finding]:
         yield Finding("two settings files have the hooks", well=False, remedy=remedy)
 
 
-def _has_hooks(data: Mapping[str, Any]) -> bool:
-    return without_hooks(data) != data
+def _tables(folder: Path) -> Iterator[HookTable]:
+    yield command_hooks(folder)
+    try:
+        yield http_hooks(read_endpoint(folder / FILE), folder)
+    except (OSError, ValueError):
+        pass  # `_about_resident` tells of it
+
+
+def _outdated(file: Path) -> Finding:
+    what = f"the hooks in {file} are those of another Python, port or version"
+    return Finding(what, well=False, remedy="install them again")
+
+
+def _about_resident() -> Finding:
+    state = state_of_resident(user_folder())
+    return Finding(f"resident process: {state}", well=not state.startswith("can't"))
 
 
 def _about_configuration() -> Iterator[Finding]:
