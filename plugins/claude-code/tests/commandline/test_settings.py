@@ -180,6 +180,7 @@ def test_a_read_only_file_is_refused_even_for_root(desk, trimtab):
 
     assert (status, path.read_bytes()) == (2, raw)
     assert "read-only" in printed
+    assert "Wrote" not in printed
     assert stat.S_IMODE(path.stat().st_mode) == 0o444
 
 
@@ -207,6 +208,16 @@ def test_a_dry_run_shows_the_difference_and_leaves_no_trace(desk, trimtab):
     assert "+++" in printed
     assert "PostToolBatch" in printed
     assert list(desk.state.rglob("*.json")) == []
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+@pytest.mark.parametrize("where", [(), ("--project",), ("--plugin-dir", "plugin")])
+def test_a_dry_run_makes_no_file_and_no_folder(desk, trimtab, verb, where):
+    before = sorted(desk.home.parent.rglob("*"))
+
+    trimtab(verb, "claude-code", *where, "--dry-run")
+
+    assert [path for path in desk.home.parent.rglob("*") if path not in before] == []
 
 
 def test_a_dry_run_where_all_is_installed_shows_no_difference(desk, trimtab):

@@ -13,13 +13,17 @@ KEPT = timedelta(days=30)
 """How long a journal is kept after its last event."""
 
 
-def user_folder() -> Path:
+def user_folder(*, make: bool = True) -> Path:
     """Return the user's own folder, which no project can write to: token, port, troubles.
+
+    Args:
+        make: where it is not there yet.
 
     Raises:
         OSError: it can't be made.
     """
-    return _private(state_home() / "claude-code")
+    folder = state_home() / "claude-code"
+    return _private(folder) if make else folder
 
 
 def sessions_folder(configuration: Path | None) -> Path:

@@ -90,18 +90,22 @@ def run_install(options: argparse.Namespace) -> int:
     if options.plugin_dir:
         _install_plugin(options.plugin_dir, table, dry=options.dry_run)
     else:
-        receipts = Receipts(user_folder())
+        receipts = Receipts(_folder(options))
         change = plan_install(settings_file(options), table, receipts)
-        _report(change, dry=options.dry_run)
         if not options.dry_run:
             install(change, receipts)
+        _report(change, dry=options.dry_run)
     if not options.dry_run:
         renew_resident(user_folder())
     return _report_prompts(dry=options.dry_run)
 
 
+def _folder(options: argparse.Namespace) -> Path:
+    return user_folder(make=not options.dry_run)
+
+
 def _table(options: argparse.Namespace) -> HookTable:
-    folder = user_folder()
+    folder = _folder(options)
     if options.command:
         return command_hooks(folder)
     return http_hooks(_known(folder) if options.dry_run else usable_endpoint(folder), folder)
@@ -128,12 +132,12 @@ def run_uninstall(options: argparse.Namespace) -> int:
     if options.plugin_dir:
         _uninstall_plugin(options.plugin_dir, dry=options.dry_run)
         return 0
-    receipts = Receipts(user_folder())
+    receipts = Receipts(_folder(options))
     change = plan_uninstall(settings_file(options), receipts)
-    _report(change, dry=options.dry_run)
     if not options.dry_run:
         uninstall(change, receipts)
         _end_unneeded()
+    _report(change, dry=options.dry_run)
     return 0
 
 
