@@ -49,9 +49,8 @@ def hand_over(file: Path, body: bytes) -> bytes:
     """
     endpoint = read_endpoint(file)
     try:
-        ask(
-            endpoint, b"", ALIVE_SECONDS, STATUS_PATH
-        )  # a silent one would take the hook's own time
+        # One that says nothing would else take all of the hook's own time.
+        ask(endpoint, b"", ALIVE_SECONDS, STATUS_PATH)
     except ConnectionRefusedError:
         start(file, endpoint)
     return ask(endpoint, body, ANSWER_SECONDS)
