@@ -123,8 +123,12 @@ class Ground:
 
 
 @pytest.fixture
-def ground(tmp_path):
-    pytest.importorskip("claude_agent_sdk", reason="needs the Claude Agent SDK and its program")
+def sdk():
+    return pytest.importorskip("claude_agent_sdk", reason="needs the SDK and its program")
+
+
+@pytest.fixture
+def ground(tmp_path, sdk):
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     return Ground(work, home)

@@ -99,8 +99,9 @@ def test_what_could_not_be_handled_is_on_record():
     assert session[HookFailed].latest().event == "PostToolBatch"
 
 
+@pytest.mark.e2e
+@pytest.mark.usefixtures("sdk")
 def test_every_event_has_a_callback_that_ends_before_the_program_gives_up(make_prompt):
-    pytest.importorskip("claude_agent_sdk", reason="needs the Claude Agent SDK")
     made = hooks(make_prompt(), Session())
 
     assert set(made) == set(EVENTS)
@@ -119,8 +120,9 @@ def test_a_provider_that_would_never_be_heard_is_an_error(make_prompt, speaker):
         ClaudeAgentSDKAdapter().evaluate(prompt, session=Session())
 
 
+@pytest.mark.e2e
+@pytest.mark.usefixtures("sdk")
 def test_a_provider_that_is_heard_in_part_is_a_warning(make_prompt, speaker):
-    pytest.importorskip("claude_agent_sdk", reason="needs the Claude Agent SDK")
     points = (DecisionPoint.PRE_TOOL_SELECTION, DecisionPoint.PRE_TOOL_EXECUTION)
 
     with pytest.warns(UserWarning, match="not heard at PRE_TOOL_EXECUTION"):
@@ -220,8 +222,9 @@ def test_a_tool_that_takes_long_does_not_hold_up_an_end(make_prompt):
     assert asyncio.run(end_it())
 
 
+@pytest.mark.e2e
+@pytest.mark.usefixtures("sdk")
 def test_two_tools_of_one_name_are_refused(make_prompt):
-    pytest.importorskip("claude_agent_sdk", reason="needs the Claude Agent SDK")
     run = Session().open_run(make_prompt())
     tools = [Tool("say", "Say it.", Words, shout), Tool("say", "Whisper it.", Words, whisper)]
     with pytest.raises(ToolError, match="2 tools are called 'say'"):
@@ -237,6 +240,8 @@ def test_an_option_that_leads_to_another_conversation_is_refused(name):
         ClaudeAgentSDKClientConfig(options={name: "some"})
 
 
+@pytest.mark.e2e
+@pytest.mark.usefixtures("sdk")
 @pytest.mark.parametrize("servers", ["servers.json", {"trimtab": {"command": "true"}}])
 def test_servers_that_cannot_be_joined_with_the_prompt_s_tools_are_refused(make_prompt, servers):
     prompt = make_prompt(tools=[Tool("say", "Say it.", Words, shout)])
