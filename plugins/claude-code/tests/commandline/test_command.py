@@ -210,8 +210,9 @@ def test_status_shows_what_was_said_and_why_not(hook, trimtab):
 def test_status_says_where_nothing_can_be_noted(desk):
     state = user_folder()
 
+    # -B: Python would leave modules compiled in part.
     done = subprocess.run(
-        [sys.executable, "-m", "trimtab", "status", "claude-code"],
+        [sys.executable, "-B", "-m", "trimtab", "status", "claude-code"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
         capture_output=True,
         text=True,
