@@ -163,6 +163,7 @@ def test_a_port_in_strange_hands_is_told_where_a_session_begins(client, trimtab)
     assert read_endpoint(user_folder() / "service.json").port != endpoint.port
 
 
+@pytest.mark.e2e  # it takes a while: once is enough
 @pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"])
 def test_a_port_that_says_nothing_costs_seconds_and_is_told(client, name):
     endpoint = make_endpoint(user_folder())

@@ -92,7 +92,7 @@ def gone(pid):
 def running(pid):
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"  # nobody may be there to bury it
 
@@ -123,6 +123,7 @@ def test_events_wait_for_the_next_process_when_one_is_killed(resident):
     assert resident.start(source="resume") == ""
 
 
+@pytest.mark.e2e  # it takes a while: once is enough
 @pytest.mark.timeout(60)
 def test_a_stuck_process_is_replaced_and_its_events_are_answered(resident):
     resident.start()
@@ -139,6 +140,7 @@ def test_a_stuck_process_is_replaced_and_its_events_are_answered(resident):
     resident.started |= {*resident.processes()}
 
 
+@pytest.mark.e2e  # as above
 @pytest.mark.timeout(60)
 def test_a_process_with_nothing_to_do_is_not_stuck(resident):
     resident.start()
