@@ -208,13 +208,14 @@ def test_status_shows_what_was_said_and_why_not(hook, trimtab):
     assert [said["what"] for said in session["runs"][0]["decided"]] == ["delivered", "suppressed"]
 
 
-def test_status_says_where_nothing_can_be_noted(desk):
+def test_status_says_where_nothing_can_be_noted(desk, unmeasured):
     state = user_folder()
 
     # -B: Python would leave modules compiled in part.
     done = subprocess.run(
         [sys.executable, "-B", "-m", "trimtab", "status", "claude-code"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+        env=unmeasured,
         capture_output=True,
         text=True,
         check=False,
