@@ -154,7 +154,7 @@ class _Bound:
     def answer(self) -> ToolAnswer:
         try:
             value = self._run()
-            return self._ended(_wait(value) if hasattr(type(value), "__await__") else value)
+            return self._ended(_wait(value) if inspect.isawaitable(value) else value)
         except RAISED as error:
             return self._failed(error)
 

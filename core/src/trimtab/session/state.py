@@ -14,6 +14,7 @@ from trimtab.feedback.triggers import FeedbackState, Mark
 from trimtab.guidance.policy import GuidanceState
 from trimtab.plugins.events import ProviderFaulted, ProviderQuarantined
 from trimtab.runtime.budget import Usage
+from trimtab.session.calls import fault_key
 from trimtab.session.events import (
     CompactionHappened,
     Event,
@@ -174,11 +175,11 @@ class RunState:
         self.gate.checked(event)
 
     def _faulted(self, event: ProviderFaulted) -> None:
-        key = event.source.kind + ":" + event.source.name
+        key = fault_key(event.source)
         self.faults[key] = self.faults.get(key, 0) + 1
 
     def _quarantine(self, event: ProviderQuarantined) -> None:
-        self.quarantined.add(event.source.kind + ":" + event.source.name)
+        self.quarantined.add(fault_key(event.source))
 
     def _ended(self, _: RunClosed) -> None:
         self.close_turn()

@@ -235,7 +235,7 @@ class GuidedLoop:
 
 def _present(response: Any) -> Any:
     """Return a synchronous client's answer."""
-    if not hasattr(type(response), "__await__"):
+    if not inspect.isawaitable(response):
         return response
     if inspect.iscoroutine(response):
         response.close()
