@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from trimtab.patterns import Pattern
+from trimtab import LazyPattern
 
 TEXT, FLAGS, SUBJECT = r"(b)\d", re.IGNORECASE, "a b1 B2"
 CALLS = {
@@ -25,17 +25,17 @@ def plain(found):
 
 @pytest.mark.parametrize(("method", "arguments"), CALLS.items(), ids=str)
 def test_each_method_is_that_of_re(method, arguments):
-    ours, theirs = Pattern(TEXT, FLAGS), re.compile(TEXT, FLAGS)
+    ours, theirs = LazyPattern(TEXT, FLAGS), re.compile(TEXT, FLAGS)
 
     assert plain(getattr(ours, method)(*arguments)) == plain(getattr(theirs, method)(*arguments))
 
 
 def test_matches_come_one_by_one():
-    assert [found[0] for found in Pattern(TEXT, FLAGS).finditer(SUBJECT)] == ["b1", "B2"]
+    assert [found[0] for found in LazyPattern(TEXT, FLAGS).finditer(SUBJECT)] == ["b1", "B2"]
 
 
 def test_an_expression_is_compiled_at_its_first_use():
-    broken = Pattern("(")
+    broken = LazyPattern("(")
 
     with pytest.raises(re.error):
         broken.search("a")

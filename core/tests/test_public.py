@@ -11,28 +11,27 @@ from pathlib import Path
 import pytest
 
 import trimtab
+from trimtab import hosting, inspection
 
 NAMES = [name for name in trimtab.__all__ if name != "__version__"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_public_name_is_what_its_home_calls_so(name: str) -> None:
-    home = import_module(f"trimtab.{trimtab._HOMES[name]}")
-
-    assert getattr(trimtab, name) is getattr(home, name)
+PUBLIC_MODULES = [trimtab, hosting, inspection]
 
 
-def test_type_checkers_see_the_same_names_in_the_same_homes() -> None:
-    tree = ast.parse(Path(trimtab.__file__).read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+@pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
+def test_stubs_declare_exactly_the_names_that_are_there(module) -> None:
+    tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     declared = {
-        alias.asname: node.module.removeprefix("trimtab.")
-        for node in block.body
+        alias.name: node.module
+        for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
 
-    assert declared == trimtab._HOMES
+    assert sorted(declared) == sorted(set(module.__all__) - {"__version__"})
+    for name, home in declared.items():
+        assert getattr(module, name) is getattr(import_module(home), name)
 
 
 def test_a_name_that_is_not_there_says_so() -> None:

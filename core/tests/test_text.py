@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
-from trimtab.text import by_level, level_texts
+from trimtab import level_texts, texts_by_level
 
 
 @attrs.frozen
 class Speaker:
     texts: Mapping[int, str] = attrs.field(
-        factory=dict, converter=by_level, validator=level_texts(20, name="", count=0)
+        factory=dict, converter=texts_by_level, validator=level_texts(20, name="", count=0)
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.cli import main
+from trimtab._cli import main
 
 CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")

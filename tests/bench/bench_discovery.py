@@ -26,11 +26,11 @@ print((time.perf_counter_ns() - began) / 1e6)
 YARDSTICK = TIMED.format(setup="from importlib.metadata import entry_points", call="entry_points()")
 # A path that is no folder makes importlib_metadata import zipfile, which the yardstick has done.
 SCAN = TIMED.format(
-    setup="from trimtab.plugins.discovery import discover; discover(['nothing.zip'])",
+    setup="from trimtab.inspection import discover; discover(['nothing.zip'])",
     call="discover()",
 )
 AGAIN = TIMED.format(
-    setup="from trimtab.plugins.discovery import discover; discover()", call="discover()"
+    setup="from trimtab.inspection import discover; discover()", call="discover()"
 )
 
 

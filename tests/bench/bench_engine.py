@@ -24,7 +24,7 @@ from trimtab import (
     ToolCall,
     hookimpl,
 )
-from trimtab.hookspecs import SPECS
+from trimtab._contract.hookspecs import SPECS
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 BUILT_IN = ("diagnostic-signal", "doom-loop", "consultation-prompt", "parallel-tool-reminder")

@@ -8,7 +8,7 @@ from configparser import ConfigParser
 from pathlib import Path
 from types import ModuleType
 
-from trimtab.plugins import tables
+from trimtab._plugins import config_tables as tables
 
 
 def solo_plugins(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from trimtab.cli import main
+from trimtab._cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,15 +21,16 @@ from trimtab import (
     Host,
     ModelResponded,
     Proposal,
+    Provenance,
+    ProviderKind,
     Session,
     ToolCall,
     collect_guidance,
     format_guidance,
     hookimpl,
 )
-from trimtab.guidance.episodes import EpisodeBook
-from trimtab.guidance.policy import Candidate, select
-from trimtab.plugins.source import Kind, Source
+from trimtab._policy.guidance import Candidate, EpisodeBook
+from trimtab._policy.guidance import select
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 
@@ -52,7 +53,7 @@ def test_a_relevant_provider_speaks_and_it_is_on_record(kit: Any) -> None:
     assert event.injection == batch.injections[0]
     assert (event.provider_name, event.decision_point, event.level) == ("speaker", SELECT, 1)
     assert (event.turn, event.call_index, event.delivery) == (0, 0, Delivery.EPHEMERAL)
-    assert event.source == Source("speaker", Kind.GUIDANCE)
+    assert event.source == Provenance("speaker", ProviderKind.GUIDANCE)
     assert event.timestamp == kit.clock.now()
 
 
@@ -388,7 +389,7 @@ def test_a_confidence_is_a_share(confidence: float) -> None:
 def test_selection_keeps_its_rules(proposals: list[tuple[int, str, str]], limit: int) -> None:
     candidates = [
         Candidate(
-            Source(f"p{n}", Kind.GUIDANCE),
+            Provenance(f"p{n}", ProviderKind.GUIDANCE),
             GuidanceProviderConfig(object()),
             n,
             Proposal(GuidanceInjection("k", text, priority=priority, category=category)),

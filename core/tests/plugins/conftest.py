@@ -10,9 +10,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from trimtab.cli import main
-from trimtab.plugins.discovery import discover, refresh
-from trimtab.plugins.inventory import Inventory
+from trimtab._cli import main
+from trimtab.inspection import Registry, discover, refresh
 
 VARIABLES = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS")
 
@@ -51,7 +50,7 @@ class Site:
             _write(self.path / f"{module}.py", source)
         return info
 
-    def inventory(self) -> Inventory:
+    def inventory(self) -> Registry:
         """What a scan of this folder alone finds."""
         return discover([str(self.path)])
 

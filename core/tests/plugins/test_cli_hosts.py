@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from trimtab.cli.hosts import add_hosts
-from trimtab.plugins.inventory import Inventory
+from trimtab._cli.hosts import add_hosts
+from trimtab.inspection import Registry
 
 REGISTER = """
 def register(parser):
@@ -64,7 +64,7 @@ def test_status_without_a_host_asks_every_host(site, trimtab):
 
 def test_status_says_where_no_package_offers_it(capsys):
     parser = argparse.ArgumentParser()
-    add_hosts(parser, "status", [], Inventory(), lambda entry: parser.error(entry.name))
+    add_hosts(parser, "status", [], Registry(), lambda entry: parser.error(entry.name))
     options = parser.parse_args([])
 
     assert options.run(options) == 0

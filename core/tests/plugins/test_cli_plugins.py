@@ -85,7 +85,7 @@ def test_a_listing_mentions_problems_beside_what_it_prints(site, trimtab):
 def test_no_command_imports_a_provider_into_its_own_process(site, python, command):
     install(site, "acme_good", GOOD)
     code = (
-        "import sys; from trimtab.cli import main; "
+        "import sys; from trimtab._cli import main; "
         f"status = main(['plugins', *{command}]); "
         "heavy = ('acme_good', 'email.message', 'asyncio', 'tomllib')[: 4 if 'doctor' not in "
         f"{command} else 1]; sys.stderr.write(str([m for m in heavy if m in sys.modules]))"

@@ -22,9 +22,9 @@ from trimtab import (
     find_configuration,
     load_configuration,
 )
-from trimtab.plugins.config import active_configuration
-from trimtab.plugins.finding import state_home
-from trimtab.plugins.tables import COMPLETION_KEYS, GUIDANCE_KEYS, TRIGGER_KEYS
+from trimtab._plugins.config_tables import COMPLETION_KEYS, GUIDANCE_KEYS, TRIGGER_KEYS
+from trimtab._plugins.configuration import active_configuration
+from trimtab.inspection import state_home
 
 DESIGN = """
 allow = ["trimtab-*"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from trimtab.plugins.discovery import discover, installed_version, refresh
-from trimtab.plugins.inventory import GROUPS, Entry
+from trimtab._plugins.registry import GROUPS
+from trimtab.inspection import PluginInfo, discover, installed_version, refresh
 
 LOOP = "[trimtab.guidance]\nloop = acme_loop:Loop\n"
 
@@ -28,7 +28,7 @@ def test_an_entry_tells_what_metadata_tells(site):
     info = site.add("Acme_Loop", "2.0", entries=LOOP, requires=("attrs", "trimtab >=0.1"))
 
     assert site.inventory().entries == (
-        Entry(
+        PluginInfo(
             group="guidance",
             name="loop",
             distribution="acme-loop",
@@ -243,7 +243,7 @@ def test_the_version_of_a_distribution_is_that_of_its_first_whole_copy(importabl
 def test_a_scan_imports_no_provider_and_parses_no_mail(site, python):
     site.add("acme-loop", entries=LOOP, acme_loop="raise SystemExit(3)")
     code = (
-        "import sys; from trimtab.plugins.discovery import discover; "
+        "import sys; from trimtab.inspection import discover; "
         "assert [e for e in discover().entries if e.name == 'loop']; "
         "print([m for m in ('acme_loop', 'email.message', 'pluggy') if m in sys.modules])"
     )

@@ -15,18 +15,17 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceProviderConfig,
     IncompatibleProvider,
-    Kind,
     ProviderError,
     ProviderInvalid,
+    ProviderKind,
     ProviderLoadError,
     ProviderNotAllowed,
     ProviderOptionsError,
     UnknownProvider,
     enable,
 )
-from trimtab.plugins.discovery import refresh
-from trimtab.plugins.resolution import resolve, resolve_all
-from trimtab.plugins.switches import read_switches
+from trimtab._plugins.env import read_environment
+from trimtab.inspection import refresh, resolve, resolve_all
 
 EMPTY = Configuration()
 HEAD = """
@@ -83,7 +82,7 @@ def test_a_named_provider_is_loaded_constructed_and_says_where_it_comes_from(ins
 
     assert loaded.instance.window_size == 7
     assert loaded.source.full_name == "acme:loop"
-    assert (loaded.source.kind, loaded.source.version) == (Kind.GUIDANCE, "1.5")
+    assert (loaded.source.kind, loaded.source.version) == (ProviderKind.GUIDANCE, "1.5")
     assert loaded.classify(context=None).relevant
     assert loaded.provide(context=None).content == "Stop."
 
@@ -365,7 +364,9 @@ def test_a_switch_with_another_word_is_an_error(monkeypatch):
 
 
 def test_no_switch_is_on():
-    assert read_switches({}) == read_switches({"TRIMTAB_PLUGINS": " On ", "TRIMTAB_DISABLE": ", "})
+    assert read_environment({}) == read_environment(
+        {"TRIMTAB_PLUGINS": " On ", "TRIMTAB_DISABLE": ", "}
+    )
 
 
 def test_only_what_is_named_is_imported(site, python):

@@ -13,9 +13,8 @@ from trimtab import (
     ProviderNotAllowed,
     UnknownProvider,
 )
-from trimtab.plugins.compatibility import check_compatible, check_required, mismatch
-from trimtab.plugins.discovery import discover, installed_version, refresh
-from trimtab.plugins.selection import check_allowed, select
+from trimtab._plugins.selection import check_allowed, check_compatible, check_required, mismatch
+from trimtab.inspection import discover, installed_version, refresh, select
 
 
 def entries(group: str, *names: str) -> str:

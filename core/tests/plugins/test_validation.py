@@ -18,7 +18,7 @@ from trimtab import (
     ProviderInvalid,
     hookimpl,
 )
-from trimtab.plugins.resolution import resolve
+from trimtab.inspection import resolve
 
 
 def guidance(instance):

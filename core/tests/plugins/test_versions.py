@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from trimtab.plugins.versions import parse_requirement, parse_version
+from trimtab._plugins.versions import parse_requirement, parse_version
 
 NUMBERS = st.sampled_from(["0", "1", "2", "10"])
 VERSIONS = st.builds(

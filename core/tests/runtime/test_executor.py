@@ -17,10 +17,10 @@ from trimtab import (
     Tool,
     ToolCall,
     ToolError,
+    ToolExecutor,
     ToolInvoked,
     ToolResult,
 )
-from trimtab.runtime.executor import ToolExecutor
 
 
 @attrs.frozen

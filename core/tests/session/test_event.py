@@ -5,13 +5,20 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from trimtab import Event, ProviderFaulted, RunClosed, ToolInvoked, ToolStarted
-from trimtab.plugins.source import Kind, Source
+from trimtab import (
+    Event,
+    Provenance,
+    ProviderFaulted,
+    ProviderKind,
+    RunClosed,
+    ToolInvoked,
+    ToolStarted,
+)
 
 EVENTS = (
     RunClosed(reason="done", run_id="r"),
     ToolInvoked(tool="read", params={"path": "a"}, call_id="c", turn=1),
-    ProviderFaulted(source=Source("loud", Kind.GUIDANCE), hook="provide", error="boom"),
+    ProviderFaulted(source=Provenance("loud", ProviderKind.GUIDANCE), hook="provide", error="boom"),
 )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.trajectory import ToolProfile, ToolProfiles
-from trimtab.trajectory.shell import goes_on, operation, reads_only, says_no, waits
+from trimtab.trajectory import ToolProfile, ToolProfiles, goes_on, operation, reads_only
+from trimtab.trajectory._shell import says_no, waits
 
 of = ToolProfiles().of
 

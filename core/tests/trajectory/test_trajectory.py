@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from trimtab import (
-    Caller,
+    CallOrigin,
     CompactionHappened,
     ModelResponded,
     Outcome,
@@ -174,12 +174,12 @@ def test_profiles_declare_failures():
 
 
 def test_the_harness_own_calls_are_left_out():
-    trajectory = after([call(caller=Caller.HARNESS)] * 3)
+    trajectory = after([call(caller=CallOrigin.HARNESS)] * 3)
     assert (trajectory.calls, trajectory.turns) == (0, 0)
 
 
 def test_the_users_calls_are_calls_but_no_steps():
-    trajectory = after([call(caller=Caller.USER, turn=i) for i in range(3)])
+    trajectory = after([call(caller=CallOrigin.USER, turn=i) for i in range(3)])
     assert (trajectory.calls, trajectory.repeats, trajectory.single_call_turns) == (3, 0, 0)
 
 

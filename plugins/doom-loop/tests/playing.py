@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from trimtab import (
-    Caller,
+    CallOrigin,
     DecisionPoint,
     GuidanceDelivered,
     GuidanceProviderConfig,
@@ -34,7 +34,7 @@ class Call:
     at: float | None = None
     poll: bool | None = None
     outcome: Outcome | None = None
-    caller: Caller = Caller.MODEL
+    caller: CallOrigin = CallOrigin.MODEL
 
 
 @attrs.frozen
@@ -114,7 +114,7 @@ class Player:
         asked = [
             ToolCall(call.tool, call.args, name)
             for call, name in zip(calls, names, strict=True)
-            if call.caller is Caller.MODEL
+            if call.caller is CallOrigin.MODEL
         ]
         if asked:
             self.run.model_responded(tool_calls=asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab import Caller, Outcome
+from trimtab import CallOrigin, Outcome
 
 from .playing import Call, Compaction, Say, first
 
@@ -144,12 +144,12 @@ def test_the_same_notice_again_is_no_change():
 
 
 def test_another_actors_call_is_a_change():
-    theirs = Call("toggle", {"x": 1}, "done", caller=Caller.USER)
+    theirs = Call("toggle", {"x": 1}, "done", caller=CallOrigin.USER)
     assert silent([READ, READ, theirs] * 4)
 
 
 def test_the_harness_own_calls_do_not_count():
-    nudge = Call("bash", {"cmd": "true"}, "", caller=Caller.HARNESS)
+    nudge = Call("bash", {"cmd": "true"}, "", caller=CallOrigin.HARNESS)
     steps = []
     for i in range(6):
         steps += [nudge, Call("read", {"path": f"{i}"}, f"text {i}")]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from trimtab.cli import main
-from trimtab.plugins.discovery import refresh
+from trimtab._cli import main
+from trimtab.inspection import refresh
 
 from .speakers import install
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 
-from trimtab.session.events import (
-    Caller,
+from trimtab import (
+    CallOrigin,
     CompactionHappened,
     ModelResponded,
     ToolInvoked,
@@ -88,5 +88,5 @@ def _told_call(item: ToolInvoked) -> str:
     ]
     parts += [f"took {item.duration:g} s"] if item.duration is not None else []
     parts += ["poll"] if item.poll else []
-    parts += [f"asked by {item.caller}"] if item.caller is not Caller.MODEL else []
+    parts += [f"asked by {item.caller}"] if item.caller is not CallOrigin.MODEL else []
     return ", ".join(parts)

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from trimtab.plugins.discovery import refresh
+from trimtab.inspection import refresh
 from trimtab_replay.results import Decision, Note, Replayed
 from trimtab_replay.terminal import Screen, cells, fit, wrap
 from trimtab_replay.timeline import show

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.session.events import Caller, ToolInvoked
+from trimtab import CallOrigin, ToolInvoked
 from trimtab_replay.walk import Corpus
 
 from .telling import all_readers
@@ -62,7 +62,7 @@ def test_every_run_and_every_call_is_read(corpus_folder):
         runs[folder] += 1
         for entry in recording.entries:
             calls[folder] += isinstance(entry.item, ToolInvoked)
-            by_users[folder] += getattr(entry.item, "caller", None) is Caller.USER
+            by_users[folder] += getattr(entry.item, "caller", None) is CallOrigin.USER
     assert {folder: (runs[folder], calls[folder]) for folder in runs} == RUNS_AND_CALLS
     assert +by_users == CALLS_BY_USERS
     assert corpus.skipped == []

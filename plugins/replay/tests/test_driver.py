@@ -8,8 +8,8 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab.session.events import (
-    Caller,
+from trimtab import (
+    CallOrigin,
     CompactionHappened,
     ModelResponded,
     Outcome,
@@ -70,7 +70,7 @@ def test_a_batch_with_a_late_answer_is_whole_when_the_next_response_comes():
 
 
 def test_a_call_of_the_harness_is_a_batch_of_its_own():
-    items = [ended("h", caller=Caller.HARNESS), response("a"), ended("a")]
+    items = [ended("h", caller=CallOrigin.HARNESS), response("a"), ended("a")]
     points = asked(replayed(items, Points()))
 
     assert points.count(("pre_tool_selection", 0)) == 1

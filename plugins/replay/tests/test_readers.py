@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from trimtab.session.events import ToolInvoked
+from trimtab import ToolInvoked
 from trimtab_replay.recording import Entry, Skipped, TranscriptReader
 from trimtab_replay.source import Source
 from trimtab_replay.walk import Corpus, Found

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from trimtab.plugins.discovery import refresh
+from trimtab.inspection import refresh
 
 from .conftest import call
 

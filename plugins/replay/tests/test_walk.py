@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.session.events import ModelResponded, ToolInvoked, UserMessage
+from trimtab import ModelResponded, ToolInvoked, UserMessage
 from trimtab_replay.recording import Entry, Recording, ReplayError
 from trimtab_replay.source import Source
 from trimtab_replay.walk import Corpus, chosen, find

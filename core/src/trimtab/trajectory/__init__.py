@@ -1,11 +1,11 @@
 """What the tool calls of a run look like so far: fingerprints, tool profiles, signals."""
 
-from trimtab.trajectory.canonical import canonical, digest
-from trimtab.trajectory.failures import error_signature
-from trimtab.trajectory.normalise import normalise_text
-from trimtab.trajectory.profiles import ToolProfile, ToolProfiles
-from trimtab.trajectory.projection import BaseProjection, Projection
-from trimtab.trajectory.records import (
+from trimtab.trajectory._canonical import canonical, digest
+from trimtab.trajectory._failures import error_signature
+from trimtab.trajectory._normalise import normalise_text
+from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
+from trimtab.trajectory._projection import BaseProjection, Projection
+from trimtab.trajectory._records import (
     CallRecord,
     MessageRecord,
     TextRecord,
@@ -15,9 +15,9 @@ from trimtab.trajectory.records import (
     turn_from,
     turn_state,
 )
-from trimtab.trajectory.shell import goes_on, operation, reads_only
-from trimtab.trajectory.trajectory import Trajectory
-from trimtab.trajectory.waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
+from trimtab.trajectory._shell import goes_on, operation, reads_only
+from trimtab.trajectory._trajectory import Trajectory
+from trimtab.trajectory._waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
 
 __all__ = [
     "CEILING_CALLS",

@@ -19,7 +19,7 @@ from trimtab import (
     Usage,
     json_schema,
 )
-from trimtab.runtime.structure import from_json
+from trimtab.hosting import from_json
 from trimtab_claude_agent_sdk.callbacks import matchers
 from trimtab_claude_agent_sdk.config import ClaudeAgentSDKClientConfig
 from trimtab_claude_agent_sdk.conversation import Conversation, Ending

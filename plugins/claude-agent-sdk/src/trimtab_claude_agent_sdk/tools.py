@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Tool, ToolContext, ToolError, ToolResult
-from trimtab.runtime.handling import RAISED, is_cancelled, told
+from trimtab.hosting import RAISED, format_error, is_cancelled
 
 if TYPE_CHECKING:
     from trimtab import Heartbeat, Run
@@ -73,7 +73,7 @@ class Handler:
         except RAISED as error:
             if is_cancelled(error):
                 raise
-            return _content(told(error), failed=True)
+            return _content(format_error(error), failed=True)
         finally:
             self.context.beat()
 

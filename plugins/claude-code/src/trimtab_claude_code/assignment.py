@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trimtab import ConfigurationError, Prompt
-from trimtab.plugins.advice import did_you_mean, listed
+from trimtab.inspection import did_you_mean, quoted_list
 
 if TYPE_CHECKING:
     from trimtab import Configuration
-    from trimtab.plugins.runtime import PromptTable
+    from trimtab.inspection import PromptTable
 
 HOST = "claude-code"
 _KEYS = ("prompt", "agents")
@@ -70,7 +70,7 @@ def _prompt(value: Any, key: str, configuration: Configuration) -> str | None:
         raise _wrong(
             configuration,
             f'{key} names {value!r}, and there is no table [prompts."{value}"]. '
-            f"Prompts there: {listed(configuration.prompts)}.",
+            f"Prompts there: {quoted_list(configuration.prompts)}.",
         )
     return value
 

@@ -13,7 +13,7 @@ from trimtab import DecisionPoint, Delivery, Host, ProviderError
 from trimtab_claude_code.profiles import CLAUDE_CODE_TOOLS
 
 if TYPE_CHECKING:
-    from trimtab import GuidanceProviderConfig, Prompt, Source
+    from trimtab import GuidanceProviderConfig, Prompt, Provenance
 
 CLAUDE_CODE = Host(
     name="claude-code",
@@ -57,9 +57,9 @@ def check_prompt(prompt: Prompt[Any], host: Host = CLAUDE_CODE) -> tuple[str, ..
 
 def _guides(
     prompt: Prompt[Any],
-) -> Iterator[tuple[Source, GuidanceProviderConfig, list[DecisionPoint]]]:
+) -> Iterator[tuple[Provenance, GuidanceProviderConfig, list[DecisionPoint]]]:
     points: dict[int, list[DecisionPoint]] = {}
-    known: dict[int, tuple[Source, GuidanceProviderConfig]] = {}
+    known: dict[int, tuple[Provenance, GuidanceProviderConfig]] = {}
     for point, entries in prompt.table.guides.items():
         for entry in entries:
             known[entry.order] = (entry.source, entry.config)

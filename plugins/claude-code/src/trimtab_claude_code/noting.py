@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trimtab import __version__
-from trimtab.runtime.clock import SYSTEM_CLOCK
+from trimtab import SYSTEM_CLOCK, __version__
 from trimtab_claude_code.bounds import bounded, payload_of
 from trimtab_claude_code.state.journal import Journal, Moment
 from trimtab_claude_code.state.lock import locked

@@ -17,23 +17,22 @@ from trimtab import (
     DecisionPoint,
     FeedbackProviderConfig,
     GuidanceProviderConfig,
-    Kind,
+    Provenance,
+    ProviderKind,
     Resources,
     RootedFilesystem,
-    Source,
 )
-from trimtab.plugins.provider import LoadedProvider
-from trimtab.plugins.runtime import compile_table
+from trimtab.inspection import LoadedProvider, compile_table
 from trimtab_claude_code.assignment import Assignment, build_prompt
 from trimtab_claude_code.noting import is_switched, read_prepared
 
 if TYPE_CHECKING:
     from trimtab import FeedbackTrigger, Prompt
 
-_CONFIGS: Mapping[Kind, type[Any]] = {
-    Kind.GUIDANCE: GuidanceProviderConfig,
-    Kind.FEEDBACK: FeedbackProviderConfig,
-    Kind.COMPLETION: CompletionCheckerConfig,
+_CONFIGS: Mapping[ProviderKind, type[Any]] = {
+    ProviderKind.GUIDANCE: GuidanceProviderConfig,
+    ProviderKind.FEEDBACK: FeedbackProviderConfig,
+    ProviderKind.COMPLETION: CompletionCheckerConfig,
 }
 
 
@@ -96,7 +95,7 @@ def _loaded(saved: Mapping[str, Any]) -> LoadedProvider:
     for part in saved["attr"].split("."):
         instance = getattr(instance, part)
     instance = instance(**saved["options"])
-    source = Source(**{**saved["source"], "kind": Kind(saved["source"]["kind"])})
+    source = Provenance(**{**saved["source"], "kind": ProviderKind(saved["source"]["kind"])})
     return LoadedProvider(
         source=source,
         config=_CONFIGS[source.kind](instance, **saved["settings"]),

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Configuration, DecisionPoint, ProviderRef
-from trimtab.plugins.resolution import admit, resolve_all
+from trimtab.inspection import admit, resolve_all
 from trimtab_claude_code.assignment import assignment
 from trimtab_claude_code.noting import is_switched, validity
 from trimtab_claude_code.state.folders import sessions_folder
 from trimtab_claude_code.state.names import prepared_name
 
 if TYPE_CHECKING:
-    from trimtab.plugins.provider import LoadedProvider
-    from trimtab.plugins.settings import ProviderConfig
+    from trimtab import ProviderConfig
+    from trimtab.inspection import LoadedProvider
 
 
 def prepare(configuration: Configuration, folder: Path) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from trimtab.cli import main
-from trimtab.plugins.discovery import refresh
+from trimtab._cli import main
+from trimtab.inspection import refresh
 from trimtab_claude_code.canary import install_canary
 
 TOML = """

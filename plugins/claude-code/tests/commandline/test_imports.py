@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from trimtab import load_configuration
-from trimtab.plugins.discovery import refresh
+from trimtab.inspection import refresh
 from trimtab_claude_code.preparing import prepare
 from trimtab_claude_code.state.folders import user_folder
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trimtab import Caller, ToolInvoked
-from trimtab.patterns import Pattern
-from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord, digest
-from trimtab.trajectory.shell import operation, reads_only
+from trimtab import CallOrigin, LazyPattern, ToolInvoked
+from trimtab.trajectory import (
+    BaseProjection,
+    CallRecord,
+    MessageRecord,
+    TurnRecord,
+    digest,
+    operation,
+    reads_only,
+)
 
 MOST_ATTEMPTS = 64
-_LEFT = Pattern(
+_LEFT = LazyPattern(
     r"\b(\d+) (?:\w+ )?(?:errors?|failed|failing|failures?|issues?|problems?)\b", re.IGNORECASE
 )
 
@@ -66,7 +72,7 @@ class Attempts(BaseProjection):
     def turn_closed(self, turn: TurnRecord) -> None:
         """Take a whole batch."""
         self.turn = turn.number
-        asked = [call for call in turn.calls if call.caller is Caller.MODEL]
+        asked = [call for call in turn.calls if call.caller is CallOrigin.MODEL]
         failures = [call for call in asked if self._counts(call)]
         wrong = {_kind(call) for call in failures}
         for call in asked:

@@ -14,8 +14,8 @@ from trimtab import (
     RunContext,
     hookimpl,
     shorten,
+    text_option,
 )
-from trimtab.text import text_option
 from trimtab_consultation_prompt.attempts import Attempts, is_tool
 
 NAME = "consultation-prompt"

@@ -7,8 +7,14 @@ from typing import Any, Literal
 
 import attrs
 
-from trimtab import Feedback, FeedbackContext, FeedbackTrigger, Observation
-from trimtab.text import CONTROL, text_option
+from trimtab import (
+    CONTROL_CHARACTERS,
+    Feedback,
+    FeedbackContext,
+    FeedbackTrigger,
+    Observation,
+    text_option,
+)
 from trimtab_deadline_feedback.limits import TIME, Limit, limits_of
 
 NAME = "deadline-feedback"
@@ -43,7 +49,9 @@ def _several(value: Iterable[str]) -> tuple[str, ...]:
 
 
 def _bounded(_: object, attribute: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
-    texts = [text for text in value if isinstance(text, str) and not CONTROL.search(text)]
+    texts = [
+        text for text in value if isinstance(text, str) and not CONTROL_CHARACTERS.search(text)
+    ]
     if len(texts) < len(value) or sum(map(len, texts)) > LONGEST_SUGGESTIONS:
         raise ValueError(
             f"{attribute.name} must be texts without control characters, together of at most"

@@ -7,8 +7,7 @@ from typing import Any
 
 import attrs
 
-from trimtab.patterns import Pattern
-from trimtab.session.events import Outcome
+from trimtab import LazyPattern, Outcome
 from trimtab.trajectory import (
     CEILING_CALLS,
     BaseProjection,
@@ -27,7 +26,7 @@ from trimtab.trajectory import (
 _FORGOTTEN_AFTER = 12
 _KEPT = 64
 _TOOLS_NAMED = 8
-_NUMBER = Pattern(r"\d+")
+_NUMBER = LazyPattern(r"\d+")
 VARIOUS = "various"
 
 

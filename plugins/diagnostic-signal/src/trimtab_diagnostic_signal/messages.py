@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trimtab.text import quote, shorten
+from trimtab import quote, shorten
 from trimtab_diagnostic_signal.failures import VARIOUS, Failure
 
 TEXTS: Mapping[int, str] = {

@@ -13,8 +13,9 @@ from trimtab import (
     DecisionPoint,
     GuidanceInjection,
     hookimpl,
+    level_texts,
+    texts_by_level,
 )
-from trimtab.text import by_level, level_texts
 from trimtab_diagnostic_signal.failures import VARIOUS, Failure, FailureProjection
 from trimtab_diagnostic_signal.messages import text_for
 
@@ -48,7 +49,7 @@ class DiagnosticSignalProvider:
     log_tool_name: str | None = "view_logs"
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
-        converter=by_level,
+        converter=texts_by_level,
         validator=level_texts(_LONGEST_TEXT, times=0, look="", said="", tools=""),
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from trimtab.patterns import Pattern
+from trimtab import LazyPattern
 
-_ACKNOWLEDGED = Pattern(
+_ACKNOWLEDGED = LazyPattern(
     r"\b(?:accepted|added|affected|applied|approved|archived|assigned|booked|cancell?ed|changed"
     r"|clicked|closed|committed|completed?|confirmed|converted|copied|created|delivered|deleted"
     r"|disabled|done|edited|enabled|exported|finished|generated|granted|image|imported|inserted"
@@ -18,26 +18,26 @@ _ACKNOWLEDGED = Pattern(
     r"|vulnerabilities|warnings?)\b",
     re.IGNORECASE,
 )
-_REFUSED = Pattern(
+_REFUSED = LazyPattern(
     r"\b(?:blocked|cannot|denied|failed|forbidden|invalid|never|not|refused|rejected|unable)\b"
     r"|n't\b",
     re.IGNORECASE,
 )
-_UNCHANGED = Pattern(
+_UNCHANGED = LazyPattern(
     r"\bunchanged\b|\bno (?:visible )?(?:change|difference|effect)s?\b|\bnothing (?:has )?changed\b"
     r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b",
     re.IGNORECASE,
 )
 # What a shell's harness puts around nothing.
-_FRAME = Pattern(r"<?\b(?:exit|return)[ _]?code\W{1,3}0\b|</?\w+>", re.IGNORECASE)
-_NOTHING = Pattern(
+_FRAME = LazyPattern(r"<?\b(?:exit|return)[ _]?code\W{1,3}0\b|</?\w+>", re.IGNORECASE)
+_NOTHING = LazyPattern(
     r"\b(?:no|0|zero) (?:\w+ )?(?:results?|match(?:es)?|hits?|files?|items?|rows?|records?"
     r"|entries|data|documents?|pages?|usages?|references?)\b"
     r"|\bnot found\b|\bnothing\b|\bnone (?:found|available)\b|\bfound (?:0|no)\b|\bempty\b"
     r"|\bdoes(?: not|n't) exist\b|\bno such\b",
     re.IGNORECASE,
 )
-_IN_PROGRESS = Pattern(
+_IN_PROGRESS = LazyPattern(
     r"\b(?:building|deploying|in[ _-]?progress|pending|processing|provisioning|queued|running"
     r"|starting|still|waiting|not (?:yet )?(?:complete|done|finished|ready))\b",
     re.IGNORECASE,

@@ -13,8 +13,9 @@ from trimtab import (
     DecisionPoint,
     GuidanceInjection,
     hookimpl,
+    level_texts,
+    texts_by_level,
 )
-from trimtab.text import by_level, level_texts
 from trimtab_doom_loop.messages import seen, text_for
 from trimtab_doom_loop.projection import Limits, LoopProjection
 from trimtab_doom_loop.verdict import Loop
@@ -53,7 +54,7 @@ class DoomLoopDetector:
     )
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
-        converter=by_level,
+        converter=texts_by_level,
         validator=level_texts(
             _LONGEST_TEXT, seen="", evidence="", tool="", times=0, length=0, turn=0
         ),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trimtab.patterns import Pattern
+from trimtab import LazyPattern
 from trimtab.trajectory import CallRecord
 from trimtab_doom_loop.answers import finds_nothing
 
-_NUMBER = Pattern(r"\d+")
-_NAME = Pattern(r"[A-Za-z_]\w*\d\w*")
+_NUMBER = LazyPattern(r"\d+")
+_NAME = LazyPattern(r"[A-Za-z_]\w*\d\w*")
 _SHORT = 300
 
 

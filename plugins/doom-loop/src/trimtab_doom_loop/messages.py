@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trimtab.text import quote, shorten
+from trimtab import quote, shorten
 from trimtab_doom_loop.verdict import Loop, LoopKind
 
 TEXTS: Mapping[int, str] = {

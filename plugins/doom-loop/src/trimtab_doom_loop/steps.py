@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from trimtab.patterns import Pattern
-from trimtab.session.events import Outcome
+from trimtab import LazyPattern, Outcome
 from trimtab.trajectory import CallRecord, TurnRecord, goes_on, is_wait, reads_only
 from trimtab_doom_loop.answers import acknowledges, stays
 from trimtab_doom_loop.likeness import answer_key
 
-_STILL_RUNNING = Pattern(
+_STILL_RUNNING = LazyPattern(
     r"(?i)\b(?:running in (?:the )?background|still running|running with session id)\b"
     r"|\brunning=true\b|\bstatus=\"running\""
 )

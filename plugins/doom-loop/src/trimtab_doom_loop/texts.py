@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trimtab.patterns import Pattern
+from trimtab import LazyPattern
 
 _EDGE = 8_000
 _SHORTEST = 200
@@ -17,10 +17,10 @@ _SHORT_REPEATS = 12
 _SHARE = 0.4
 _ENOUGH = 400
 _KEPT = 200
-_FENCE = Pattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_FENCE = LazyPattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 # Lists, quotes, tables, headings, differences; indented code; lines without a letter; and lines
 # that end as statements do.
-_LISTED = Pattern(
+_LISTED = LazyPattern(
     r"^(?:\s*(?:[-*+•>|#]|\d+[.)]\s).*|(?:\t| {4,}).*|[\W\d_]*|.*[;{}(,\[\]]\s*)$", re.MULTILINE
 )
 

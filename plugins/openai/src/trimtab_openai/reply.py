@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
-from trimtab import ToolCall, Usage
-from trimtab.text import quote, whole
+from trimtab import ToolCall, Usage, quote
+from trimtab.hosting import replace_surrogates
 from trimtab_openai.errors import ModelFailed
 
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ def plain(value: Any) -> Json:
 def as_messages(given: Any) -> list[Any]:
     """Return a conversation as a list; a string is what the user says, a mapping one message."""
     if isinstance(given, str):
-        return [{"role": "user", "content": whole(given)}]
+        return [{"role": "user", "content": replace_surrogates(given)}]
     return [given] if isinstance(given, Mapping) else list(given)
 
 
@@ -72,9 +72,9 @@ def words(content: Any) -> str:
 def wholly(value: Any) -> Any:
     """Return a decoded value whose texts all are UTF-8, so that it can be sent back."""
     if isinstance(value, str):
-        return whole(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
-        return {whole(name): wholly(item) for name, item in value.items()}
+        return {replace_surrogates(name): wholly(item) for name, item in value.items()}
     return [wholly(item) for item in value] if isinstance(value, list) else value
 
 

@@ -18,8 +18,8 @@ from trimtab import (
     SessionError,
     TaskCompletionChecker,
     ToolCall,
+    render_block,
 )
-from trimtab.text import block
 from trimtab_openai.reply import Json, Reply, as_messages
 from trimtab_openai.settings import DEFAULTS, Settings
 
@@ -212,7 +212,7 @@ class Steps:
         )
         if checked.may_stop:
             return Verdict(may_stop=True, checked=checked)
-        text = block("feedback", checked.feedback or "", source="completion")
+        text = render_block("feedback", checked.feedback or "", source="completion")
         return Verdict(False, ({"role": "user", "content": text},), checked)
 
     def exhausted(self) -> str | None:

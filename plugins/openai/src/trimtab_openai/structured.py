@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from trimtab import PromptEvaluationError, json_schema
-from trimtab.runtime.structure import from_json
+from trimtab.hosting import from_json
 from trimtab_openai.reply import Json
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]+")

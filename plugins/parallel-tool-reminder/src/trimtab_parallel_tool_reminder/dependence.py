@@ -8,19 +8,18 @@ from typing import Any
 
 import attrs
 
-from trimtab import ToolInvoked
-from trimtab.patterns import Pattern
-from trimtab.trajectory import CallRecord
-from trimtab.trajectory.normalise import bounded, text_of
-from trimtab.trajectory.profiles import words_of
-from trimtab.trajectory.shell import reads_only, waits
+from trimtab import LazyPattern, ToolInvoked
+from trimtab.trajectory import CallRecord, reads_only
+from trimtab.trajectory._normalise import bounded, text_of
+from trimtab.trajectory._profiles import words_of
+from trimtab.trajectory._shell import waits
 
 MOST_VALUES = 32
 EDGE = 2_000
 SHORTEST_PART = 4
-_PART = Pattern(rf"\w{{{SHORTEST_PART},}}")
-_DIGITS = Pattern(r"\d+")
-_PAGING = Pattern(
+_PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
+_DIGITS = LazyPattern(r"\d+")
+_PAGING = LazyPattern(
     r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range)"
     r"\w*=(?:\[[^\]]*\]|[^,}]*)"
 )

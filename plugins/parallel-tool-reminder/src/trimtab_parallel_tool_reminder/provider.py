@@ -14,8 +14,8 @@ from trimtab import (
     hookimpl,
     quote,
     shorten,
+    text_option,
 )
-from trimtab.text import text_option
 from trimtab_parallel_tool_reminder.streak import Streak
 
 NAME = "parallel-tool-reminder"

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import Caller, ToolInvoked
+from trimtab import CallOrigin, ToolInvoked
 from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord
 from trimtab_parallel_tool_reminder.dependence import Link, depends, link_of
 
@@ -35,7 +35,7 @@ class Streak(BaseProjection):
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Keep what is needed of a call until its turn is closed."""
-        if not self.batched and call.caller is Caller.MODEL:
+        if not self.batched and call.caller is CallOrigin.MODEL:
             self._last = link_of(call, event)
 
     def turn_closed(self, turn: TurnRecord) -> None:

@@ -19,8 +19,8 @@ from trimtab import (
     hookimpl,
     quote,
     shorten,
+    text_option,
 )
-from trimtab.text import text_option
 from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker.seen import SeenPlan
 from trimtab_plan_based_checker.steps import Step, steps_of

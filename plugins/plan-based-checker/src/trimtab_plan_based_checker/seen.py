@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab import Outcome, ToolInvoked
-from trimtab.patterns import Pattern
+from trimtab import LazyPattern, Outcome, ToolInvoked
 from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord
 from trimtab_plan_based_checker.steps import LONGEST_TITLE, Step, steps_of
 
@@ -24,7 +23,7 @@ WHOLE_PLANS = {
 CREATE, UPDATE = "taskcreate", "taskupdate"  # Claude Code
 REMOVED = "deleted"
 MOST_STEPS = 500
-_NUMBER = Pattern(r"#(\w+)")
+_NUMBER = LazyPattern(r"#(\w+)")
 
 Task = dict[str, Any]
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import attrs
 
-from trimtab.runtime.budget import Usage
-from trimtab.session.events import (
-    Caller,
+from trimtab import (
+    CallOrigin,
     CompactionHappened,
     Evidence,
     ModelResponded,
     Outcome,
     ToolCall,
     ToolInvoked,
+    Usage,
     UserMessage,
 )
 from trimtab_replay.recording import Entry, Item, Stop, Unknown
@@ -51,7 +51,7 @@ class _Call:
     call: ToolCall
     number: int
     turn: int
-    caller: Caller
+    caller: CallOrigin
     answer: Answer | None = None
 
 
@@ -60,7 +60,7 @@ class _Turn:
     key: str | None
     number: int
     at: datetime | None
-    caller: Caller
+    caller: CallOrigin
     text: list[str] = attrs.field(factory=list)
     reasoning: list[str] = attrs.field(factory=list)
     calls: list[_Call] = attrs.field(factory=list)
@@ -110,7 +110,7 @@ class Assembler:
         reasoning: str = "",
         usage: Usage | None = None,
         at: datetime | None = None,
-        caller: Caller = Caller.MODEL,
+        caller: CallOrigin = CallOrigin.MODEL,
         stop: Stop | None = None,
     ) -> None:
         """Open a turn, or go on with the open one where `key` is its key.
@@ -128,7 +128,7 @@ class Assembler:
 
     def call(self, tool: str, params: Any, call_id: str = "") -> str:
         """Add a call to the open turn, or to one of its own, and return its id."""
-        turn = self._turn or self._open_turn(None, None, Caller.MODEL)
+        turn = self._turn or self._open_turn(None, None, CallOrigin.MODEL)
         if not call_id or call_id in self._waiting:
             call_id = f"{call_id}#{self._calls}"
         call = _Call(
@@ -167,7 +167,7 @@ class Assembler:
         turn, self._turn = self._turn, None
         if turn is None:
             return
-        if turn.caller is Caller.MODEL:
+        if turn.caller is CallOrigin.MODEL:
             self._ready.append(Entry(_response(turn), self._last))
         for call in turn.calls:
             if call.answer is not None:
@@ -183,9 +183,9 @@ class Assembler:
             self.add(item)
         return self.take()
 
-    def _open_turn(self, key: str | None, at: datetime | None, caller: Caller) -> _Turn:
+    def _open_turn(self, key: str | None, at: datetime | None, caller: CallOrigin) -> _Turn:
         self.close_turn()
-        if caller is Caller.MODEL:
+        if caller is CallOrigin.MODEL:
             self._give_up()
         self._turn = turn = _Turn(key, self._turns, at, caller)
         self._turns += 1

@@ -7,8 +7,7 @@ from typing import Any
 
 import attrs
 
-from trimtab.runtime.budget import Usage
-from trimtab.session.events import Evidence
+from trimtab import Evidence, Usage
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Item, Stop
 from trimtab_replay.values import (

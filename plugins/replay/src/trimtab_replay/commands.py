@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from trimtab.plugins.names import plain
+from trimtab import sanitize
 from trimtab_replay.arguments import add_reading, add_selection, selection_of
 from trimtab_replay.output import as_json
 from trimtab_replay.pool import Account, Job, replay_all
@@ -88,4 +88,4 @@ def show_summary(summary: Summary, screen: Screen) -> None:
     screen.table(tuple(summary.rows()))
     for (what, provider, reason), count in sorted(summary.notes.items()):
         runs = f"{count:,} run{'' if count == 1 else 's'}"
-        screen.say(f"{what} in {runs}: {plain(provider, 60)}: {plain(reason, 300)}")
+        screen.say(f"{what} in {runs}: {sanitize(provider, 60)}: {sanitize(reason, 300)}")

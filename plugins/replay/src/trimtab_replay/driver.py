@@ -8,10 +8,16 @@ from typing import Any
 
 import attrs
 
-from trimtab import Budget, Deadline, DecisionPoint, Host, Run, Session, TaskCompletionContext
-from trimtab.session.events import (
+from trimtab import (
+    Budget,
     CompactionHappened,
+    Deadline,
+    DecisionPoint,
+    Host,
     ModelResponded,
+    Run,
+    Session,
+    TaskCompletionContext,
     ToolInvoked,
     UserMessage,
 )

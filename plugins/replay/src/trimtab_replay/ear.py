@@ -11,18 +11,18 @@ import attrs
 from trimtab import (
     CompletionChecked,
     CompletionStatus,
+    Event,
     Feedback,
     GuidanceDelivered,
     GuidanceSuppressed,
-    Kind,
+    Provenance,
     ProviderFaulted,
+    ProviderKind,
     ProviderQuarantined,
     ProviderSkipped,
     Session,
-    Source,
     format_guidance,
 )
-from trimtab.session.events import Event
 from trimtab_replay.results import Decision, Note
 
 _CHARACTERS_PER_TOKEN = 4
@@ -93,7 +93,9 @@ class Ear:
         if event.status is CompletionStatus.INCOMPLETE:
             self._sent_back(event)
         elif event.status is not CompletionStatus.OK:
-            source = Source(", ".join(one.name for one in event.sources), Kind.COMPLETION)
+            source = Provenance(
+                ", ".join(one.name for one in event.sources), ProviderKind.COMPLETION
+            )
             self._note(event, event.status.value, source, event.reason)
 
     def _sent_back(self, event: CompletionChecked) -> None:
@@ -127,7 +129,7 @@ class Ear:
         self,
         event: Event,
         what: str,
-        source: Source,
+        source: Provenance,
         reason: str | None,
         *,
         point: str | None = None,

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trimtab.errors import ProviderError
-from trimtab.plugins.discovery import discover
-from trimtab.plugins.inventory import Entry
-from trimtab.plugins.loading import load
-from trimtab.plugins.names import describe
+from trimtab import ProviderError, describe_error
+from trimtab.inspection import PluginInfo, discover, load
 from trimtab_replay.recording import TranscriptReader
 
 
@@ -22,14 +19,14 @@ def installed_readers(warn: Callable[[str], None]) -> tuple[TranscriptReader, ..
     return tuple(reader for reader in found if reader is not None)
 
 
-def _reader(entry: Entry, warn: Callable[[str], None]) -> TranscriptReader | None:
+def _reader(entry: PluginInfo, warn: Callable[[str], None]) -> TranscriptReader | None:
     try:
         target = load(entry)
         reader = target() if isinstance(target, type) else target
     except ProviderError as error:
         warn(str(error))
     except Exception as error:  # noqa: BLE001 - a reader is a plugin: its faults stay its own
-        warn(f"Can't make the transcript reader {entry.full_name}: {describe(error)}")
+        warn(f"Can't make the transcript reader {entry.full_name}: {describe_error(error)}")
     else:
         if isinstance(reader, TranscriptReader):
             return reader

@@ -15,8 +15,7 @@ from typing import Any
 
 import attrs
 
-from trimtab.errors import TrimtabError
-from trimtab.plugins.names import describe
+from trimtab import TrimtabError, describe_error
 from trimtab_replay.driver import replay
 from trimtab_replay.installed import installed_readers
 from trimtab_replay.recording import Recording, ReplayError, Skipped
@@ -226,7 +225,7 @@ def _contained(recording: Recording, prompts: Prompts, job: Job, corpus: Corpus)
     except TrimtabError:
         raise
     except Exception as error:  # noqa: BLE001 - a reader is a plugin: its faults stay its own
-        what = f"run {recording.id!r} can't be replayed: {describe(error)}"
+        what = f"run {recording.id!r} can't be replayed: {describe_error(error)}"
         corpus.skipped.append(Skipped(recording.path, None, what))
         return None
 

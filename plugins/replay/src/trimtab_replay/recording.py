@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import attrs
 
-from trimtab.errors import TrimtabError
-from trimtab.session.events import CompactionHappened, ModelResponded, ToolInvoked, UserMessage
+from trimtab import CompactionHappened, ModelResponded, ToolInvoked, TrimtabError, UserMessage
 
 if TYPE_CHECKING:
     from trimtab_replay.source import Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from trimtab.plugins.names import plain
+from trimtab import sanitize
 from trimtab_replay.pool import Account
 
 
@@ -12,7 +12,7 @@ def report_account(account: Account) -> int:
     """Say on the error channel what was not read; return the exit status."""
     for skipped in account.skipped:
         line = "" if skipped.line is None else f":{skipped.line}"
-        complain(f"{plain(skipped.path, 300)}{line}: {plain(skipped.what, 300)}")
+        complain(f"{sanitize(skipped.path, 300)}{line}: {sanitize(skipped.what, 300)}")
     if account.other_files:
         complain(f"other files, no transcripts: {account.other_files}")
     if account.left_out:

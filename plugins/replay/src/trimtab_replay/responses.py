@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab.session.events import Evidence, Outcome
+from trimtab import Evidence, Outcome
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Stop
 from trimtab_replay.values import arguments, as_dict, as_list, as_text, flattened, named, said

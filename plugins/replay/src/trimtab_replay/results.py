@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab.session.events import Caller, Outcome
+from trimtab import CallOrigin, Outcome
 
 
 @attrs.frozen(kw_only=True)
@@ -75,7 +75,7 @@ class Step:
     params: str
     result: str
     outcome: Outcome
-    caller: Caller
+    caller: CallOrigin
     agent: str | None
     polling: bool
     failed: bool

@@ -14,16 +14,19 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
-    Kind,
     Prompt,
+    ProviderKind,
     ProviderRef,
     load_configuration,
 )
-from trimtab.plugins.advice import did_you_mean, listed
-from trimtab.plugins.discovery import discover
-from trimtab.plugins.inventory import Entry
-from trimtab.plugins.names import normalise_full
-from trimtab.plugins.selection import matching
+from trimtab.inspection import (
+    PluginInfo,
+    did_you_mean,
+    discover,
+    matching,
+    normalise_full_name,
+    quoted_list,
+)
 from trimtab_replay.recording import ReplayError
 
 Config = GuidanceProviderConfig | FeedbackProviderConfig | CompletionCheckerConfig
@@ -33,9 +36,9 @@ NAME = "replay/run"
 """Name of the prompt on which providers are asked, where none is configured."""
 
 _CONFIGS: Mapping[str, type[Any]] = {
-    Kind.GUIDANCE.value: GuidanceProviderConfig,
-    Kind.FEEDBACK.value: FeedbackProviderConfig,
-    Kind.COMPLETION.value: CompletionCheckerConfig,
+    ProviderKind.GUIDANCE.value: GuidanceProviderConfig,
+    ProviderKind.FEEDBACK.value: FeedbackProviderConfig,
+    ProviderKind.COMPLETION.value: CompletionCheckerConfig,
 }
 _TRIGGER_KEYS = frozenset(field.name for field in attrs.fields(FeedbackTrigger))
 
@@ -109,7 +112,7 @@ class Selection:
         if wanted not in self.names:
             raise SelectionError(
                 f"{provider!r} is not selected, so its {option} can't be set."
-                f"{did_you_mean(wanted, self.names)} Selected: {listed(self.names)}."
+                f"{did_you_mean(wanted, self.names)} Selected: {quoted_list(self.names)}."
             )
         return self._with_each(wanted, lambda config: _required(_with(config, option, value)))
 
@@ -198,7 +201,7 @@ def configured(path: str, prompt: str) -> Selection:
     if name not in known:
         raise SelectionError(
             f"{path} has no prompt {name!r}; name one with --prompt.{did_you_mean(name, known)} "
-            f"Prompts: {listed(known)}."
+            f"Prompts: {quoted_list(known)}."
         )
     settings = known[name]
     return Selection(
@@ -230,13 +233,13 @@ def _selection(providers: Iterable[ProviderOfKind]) -> Selection:
     for provider in providers:
         chosen[provider.kind].append(provider.config)
     return Selection(
-        guidance=tuple(chosen[Kind.GUIDANCE.value]),
-        feedback=tuple(chosen[Kind.FEEDBACK.value]),
-        completion=tuple(chosen[Kind.COMPLETION.value]),
+        guidance=tuple(chosen[ProviderKind.GUIDANCE.value]),
+        feedback=tuple(chosen[ProviderKind.FEEDBACK.value]),
+        completion=tuple(chosen[ProviderKind.COMPLETION.value]),
     )
 
 
-def _providers() -> list[Entry]:
+def _providers() -> list[PluginInfo]:
     inventory = discover()
     return [entry for kind in _CONFIGS for entry in inventory.of(kind)]
 
@@ -248,12 +251,12 @@ def _named(name: str) -> list[ProviderOfKind]:
         known = [entry.name for entry in entries]
         raise SelectionError(
             f"no provider {name!r} is installed.{did_you_mean(name, known)} "
-            f"Installed: {listed(known)}."
+            f"Installed: {quoted_list(known)}."
         )
     return [ProviderOfKind(kind, name) for kind in dict.fromkeys(entry.group for entry in found)]
 
 
-def _long(entry: Entry) -> str:
+def _long(entry: PluginInfo) -> str:
     twins = [one for one in _providers() if (one.group, one.name) == (entry.group, entry.name)]
     return entry.full_name if len(twins) > 1 else entry.name
 
@@ -266,7 +269,7 @@ def _name(config: Config) -> str:
 
 
 def _short(name: str) -> str:
-    return normalise_full(name).rpartition(":")[2]
+    return normalise_full_name(name).rpartition(":")[2]
 
 
 def _with(config: Any, option: str, value: Any) -> Any:

@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab import Trajectory, shorten
-from trimtab.session.events import Caller, ToolInvoked
+from trimtab import CallOrigin, ToolInvoked, Trajectory, shorten
 from trimtab_replay.results import Step
 
 MAX_PARAMS = 400
@@ -17,7 +16,7 @@ MAX_RESULT = 600
 def step_of(event: ToolInvoked, trajectory: Trajectory, *, turn: int, call: int) -> Step:
     """Return `event` bounded for showing, with what `trajectory` made of it."""
     # The trajectory leaves out the calls of others than the model.
-    recent = trajectory.recent(1) if event.caller is Caller.MODEL else ()
+    recent = trajectory.recent(1) if event.caller is CallOrigin.MODEL else ()
     record = recent[-1] if recent else None
     return Step(
         turn=turn,

@@ -11,8 +11,7 @@ from typing import TextIO
 
 import attrs
 
-from trimtab import SYSTEM_CLOCK
-from trimtab.plugins.names import plain
+from trimtab import SYSTEM_CLOCK, sanitize
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _NARROWEST, _WIDEST, _UNKNOWN = 40, 120, 100
@@ -33,7 +32,7 @@ def _cell(character: str) -> int:
 
 def fit(text: str, width: int) -> str:
     """Return untrusted `text` on one line of at most `width` columns."""
-    line = plain(text, _LONGEST_LINE)
+    line = sanitize(text, _LONGEST_LINE)
     if cells(line) <= width:
         return line
     kept, used = "", 1
@@ -49,7 +48,7 @@ def wrap(text: str, width: int) -> Iterator[str]:
     """Yield untrusted `text` in lines of at most `width` columns, its own line breaks kept."""
     for paragraph in text.splitlines():
         line = ""
-        for word in _words(plain(paragraph, _LONGEST_LINE), width):
+        for word in _words(sanitize(paragraph, _LONGEST_LINE), width):
             if line and cells(line) + 1 + cells(word) > width:
                 yield line
                 line = word

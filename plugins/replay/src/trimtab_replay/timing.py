@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from trimtab.runtime.clock import ManualClock
-from trimtab.session.events import ModelResponded, ToolInvoked
+from trimtab import ManualClock, ModelResponded, ToolInvoked
 from trimtab_replay.recording import Item
 
 

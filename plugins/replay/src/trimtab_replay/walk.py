@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from trimtab.plugins.names import describe
+from trimtab import describe_error
 from trimtab_replay.recording import Entry, Recording, ReplayError, Skipped, TranscriptReader
 from trimtab_replay.source import Source
 
@@ -150,7 +150,7 @@ class Corpus:
         try:
             return float(reader.sniff(source))
         except READER_FAULTS as error:
-            source.skip(f"reader {reader.name} failed to look at it: {describe(error)}")
+            source.skip(f"reader {reader.name} failed to look at it: {describe_error(error)}")
             return 0.0
 
     def _read(self, source: Source, reader: TranscriptReader) -> Iterator[Recording]:
@@ -162,7 +162,7 @@ class Corpus:
                 for _ in entries:
                     pass
         except READER_FAULTS as error:
-            source.skip(f"reader {reader.name} failed: {describe(error)}")
+            source.skip(f"reader {reader.name} failed: {describe_error(error)}")
         if self.forced and not guard.entries and not source.has_skipped:
             what = f"reader {reader.name} finds nothing in it that it knows"
             source.skip(source.damage or (what if source.head else "it is empty"))
@@ -181,4 +181,4 @@ class _Guard:
                 self.entries += 1
                 yield entry
         except READER_FAULTS as error:
-            self.source.skip(f"read up to here, then: {describe(error)}")
+            self.source.skip(f"read up to here, then: {describe_error(error)}")

@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from trimtab.runtime.clock import SYSTEM_CLOCK
+from trimtab import SYSTEM_CLOCK
 from trimtab_claude_code.service.pulse import Pulse
 from trimtab_claude_code.state.lock import locked
 

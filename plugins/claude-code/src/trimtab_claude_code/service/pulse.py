@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 
-from trimtab.runtime.clock import SYSTEM_CLOCK
+from trimtab import SYSTEM_CLOCK
 
 BEAT_SECONDS = 2.0
 _SILENT_SECONDS = 5.0

@@ -6,7 +6,7 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from trimtab.plugins.finding import state_home
+from trimtab.inspection import state_home
 from trimtab_claude_code.state.names import journal_name
 
 KEPT = timedelta(days=30)

@@ -16,8 +16,7 @@ from pathlib import Path
 import attrs
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
-from trimtab.cli.output import say, say_json
-from trimtab.plugins.finding import HOME
+from trimtab.inspection import HOME, say, say_json
 from trimtab_claude_code.assignment import HOST, assignment
 from trimtab_claude_code.canary import (
     FILE as CANARY_FILE,

@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
-from trimtab.cli.output import say
+from trimtab.inspection import say
 from trimtab_claude_code.assignment import assignment
 from trimtab_claude_code.host import check_prompt
 from trimtab_claude_code.preparing import prepare

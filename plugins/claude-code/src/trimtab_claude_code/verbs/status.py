@@ -17,9 +17,9 @@ from trimtab import (
     Configuration,
     find_configuration,
     load_configuration,
+    sanitize,
 )
-from trimtab.cli.output import say, say_json
-from trimtab.plugins.names import plain
+from trimtab.inspection import say, say_json
 from trimtab_claude_code.account import runs_of
 from trimtab_claude_code.conversation import Conversation
 from trimtab_claude_code.prompts import Prompts
@@ -123,7 +123,7 @@ def _session(file: Path, prompts: Prompts) -> dict[str, Any]:
 def _show(report: dict[str, Any]) -> None:
     say(f"resident process: {report['resident']}")
     for trouble in report["troubles"]:
-        say(f"trouble: {plain(trouble['what'], 500)}")
+        say(f"trouble: {sanitize(trouble['what'], 500)}")
     if not report["sessions"]:
         say("no session is running")
     for session in report["sessions"]:
@@ -133,7 +133,7 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _show_run(run: dict[str, Any]) -> None:
-    agent = f"agent {plain(run['agent'], 60)}" if run["agent"] else "main agent"
+    agent = f"agent {sanitize(run['agent'], 60)}" if run["agent"] else "main agent"
     say(
         f"  {agent}, prompt {run['prompt']}: {run['turns']} turns, {run['calls']} calls"
         f"{'' if run['open'] else ', ended'}"
@@ -142,4 +142,4 @@ def _show_run(run: dict[str, Any]) -> None:
         parts = [said["what"], said.get("provider", ""), said.get("point", "")]
         head = " ".join(filter(None, parts))
         tail = " | ".join(filter(None, (said.get("text", ""), said.get("why", ""))))
-        say(f"    {(said['at'] or '')[11:19]} {head}: {plain(tail, 300)}")
+        say(f"    {(said['at'] or '')[11:19]} {head}: {sanitize(tail, 300)}")

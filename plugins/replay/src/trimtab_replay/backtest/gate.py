@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from trimtab.plugins.advice import did_you_mean, listed
+from trimtab.inspection import did_you_mean, quoted_list
 from trimtab_replay.backtest.scores import RATES, Scores
 from trimtab_replay.recording import ReplayError
 
@@ -39,7 +39,9 @@ class Gate:
         target, _, limit = text.partition("=")
         about, _, rate = target.strip().rpartition(".")
         if rate not in RATES:
-            raise GateError(f"no rate {rate!r}.{did_you_mean(rate, RATES)} Rates: {listed(RATES)}.")
+            raise GateError(
+                f"no rate {rate!r}.{did_you_mean(rate, RATES)} Rates: {quoted_list(RATES)}."
+            )
         try:
             return cls(rate, float(limit), about)
         except ValueError as error:
@@ -64,7 +66,7 @@ class Gate:
         if not scores:
             raise GateError("nothing was scored, so there is nothing to hold against a limit")
         if self.about and self.about not in named:
-            raise GateError(f"no scores of {self.about!r}. Scored: {listed(named)}.")
+            raise GateError(f"no scores of {self.about!r}. Scored: {quoted_list(named)}.")
         return named[self.about] if self.about else scores[-1]
 
 

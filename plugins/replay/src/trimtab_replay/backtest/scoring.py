@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab.plugins.advice import did_you_mean, listed
+from trimtab.inspection import did_you_mean, quoted_list
 from trimtab_replay.backtest.labels import holds_labels, read_labels
 from trimtab_replay.backtest.scores import TOGETHER
 from trimtab_replay.backtest.verdicts import Judged, Label, judge_case, judge_label
@@ -120,7 +120,7 @@ def _labels(
         raise SelectionError(
             f"the labels are about {exam.provider!r}, which is not selected: name another with "
             f"--provider.{did_you_mean(exam.provider, selection.names)} "
-            f"Selected: {listed(selection.names)}."
+            f"Selected: {quoted_list(selection.names)}."
         )
     place, of = exam.shard
     for path in exam.paths:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from trimtab.plugins.names import plain
+from trimtab import sanitize
 from trimtab_replay.backtest.document import Part
 from trimtab_replay.backtest.scores import Rate, Scores
 from trimtab_replay.backtest.verdicts import Judged, Verdict
@@ -36,7 +36,7 @@ def show_scores(scores: Iterable[Scores], screen: Screen) -> None:
 
 
 def _score_row(one: Scores) -> Iterator[str]:
-    yield plain(one.about, 60)
+    yield sanitize(one.about, 60)
     yield from (str(one.counts[verdict]) for verdict in Verdict)
     yield from map(told, (one.precision, one.recall, one.balanced_accuracy))
     yield "–" if one.delay is None else f"{one.delay:+g}"
@@ -48,15 +48,15 @@ def told(rate: Rate | None) -> str:
 
 
 def _failure(row: Judged, screen: Screen) -> None:
-    head = f"{row.verdict.value:<11}  {plain(row.about, 40)}  "
-    line = f"{plain(row.id, 80)}: {plain(row.reason, 300)}"
+    head = f"{row.verdict.value:<11}  {sanitize(row.about, 40)}  "
+    line = f"{sanitize(row.id, 80)}: {sanitize(row.reason, 300)}"
     screen.say(screen.paint(head, "red") + fit(line, max(40, 3 * screen.width)))
 
 
 def show_comparison(parts: Sequence[tuple[str, Part]], screen: Screen) -> None:
     """Write the scores of two configurations, and run by run what changed."""
     for name, part in parts:
-        screen.say(screen.paint(plain(name), "bold"))
+        screen.say(screen.paint(sanitize(name), "bold"))
         show_scores(part.scores, screen)
         screen.say()
     changed = list(changes(parts[0][1], parts[1][1]))
@@ -71,7 +71,7 @@ def show_comparison(parts: Sequence[tuple[str, Part]], screen: Screen) -> None:
         colour = ("green",) if better else ("red",) if worse else ()
         line = (
             f"{sign} {before.verdict.value} → {after.verdict.value}  "
-            f"{plain(after.about, 40)}  {plain(after.id, 80)}  {plain(after.reason, 200)}"
+            f"{sanitize(after.about, 40)}  {sanitize(after.id, 80)}  {sanitize(after.reason, 200)}"
         )
         screen.say(screen.paint(line.rstrip(), *colour))
 
@@ -95,7 +95,7 @@ def show_sweep(name: str, tried: Sequence[tuple[Any, Part]], screen: Screen) -> 
     for value, part in tried:
         one = part.scores[-1] if part.scores else None
         if one is not None:
-            rows.append((plain(str(value), 30), *_sweep_row(one)))
+            rows.append((sanitize(str(value), 30), *_sweep_row(one)))
     screen.table(rows)
     screen.say("trade-off: = share of loops caught in time, - share of honest runs left in peace")
 

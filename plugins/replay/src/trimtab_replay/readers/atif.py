@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab.runtime.budget import Usage
-from trimtab.session.events import Evidence
+from trimtab import Evidence, Usage
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording, Stop
 from trimtab_replay.source import Source

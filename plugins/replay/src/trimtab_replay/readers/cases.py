@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab.session.events import (
-    Caller,
+from trimtab import (
+    CallOrigin,
     CompactionHappened,
     ModelResponded,
     Outcome,
@@ -157,7 +157,7 @@ def _invoked(item: dict[str, Any], index: int, turn: int) -> ToolInvoked:
         call_id=call.call_id,
         turn=turn,
         agent_id=named(item.get("agent")) or None,
-        caller=Caller.HARNESS if item.get("harness") is True else Caller.MODEL,
+        caller=CallOrigin.HARNESS if item.get("harness") is True else CallOrigin.MODEL,
         result=shallow(item.get("result")),
         outcome=outcome,
         error=as_text(item.get("result")) if item.get("error") is True else None,

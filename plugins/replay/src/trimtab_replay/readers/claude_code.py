@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab.runtime.budget import Usage
-from trimtab.session.events import Outcome
+from trimtab import Outcome, Usage
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording, Stop
 from trimtab_replay.source import Row, Source

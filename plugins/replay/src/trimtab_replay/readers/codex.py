@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab.session.events import Evidence, Outcome
+from trimtab import Evidence, Outcome
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.jsontext import parse
 from trimtab_replay.recording import Entry, Recording, Stop

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from trimtab.runtime.budget import Usage
-from trimtab.session.events import Evidence, Outcome
+from trimtab import Evidence, Outcome, Usage
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording, Stop
 from trimtab_replay.source import Source

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab.session.events import Outcome
+from trimtab import Outcome
 from trimtab_replay.assembler import Answer
 from trimtab_replay.chat import Chat, Message, Requested
 from trimtab_replay.jsontext import parse

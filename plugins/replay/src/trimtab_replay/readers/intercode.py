@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any, ClassVar
 
-from trimtab.session.events import Evidence, Outcome
+from trimtab import Evidence, Outcome
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording
 from trimtab_replay.source import Source

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from trimtab.session.events import Evidence, Outcome
+from trimtab import Evidence, Outcome
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.chat import Chat, Message, requested
 from trimtab_replay.recording import Entry, Recording, RunEnd

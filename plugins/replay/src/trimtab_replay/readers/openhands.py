@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab.session.events import Evidence, Outcome
+from trimtab import Evidence, Outcome
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording, RunEnd, Stop
 from trimtab_replay.source import Row, Source

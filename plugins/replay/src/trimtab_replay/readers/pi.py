@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
-from trimtab.runtime.budget import Usage
-from trimtab.session.events import Outcome
+from trimtab import Outcome, Usage
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording, Stop
 from trimtab_replay.source import Source

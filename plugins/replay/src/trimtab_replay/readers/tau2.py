@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from trimtab.session.events import Caller, Evidence, Outcome
+from trimtab import CallOrigin, Evidence, Outcome
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.chat import usage
 from trimtab_replay.recording import Entry, Recording, RunEnd, Stop
@@ -102,7 +102,7 @@ def _listen(assembler: Assembler, message: dict[str, Any]) -> None:
     if text:
         assembler.user(text, at)
     if message.get("tool_calls"):
-        assembler.respond(at=at, caller=Caller.USER)
+        assembler.respond(at=at, caller=CallOrigin.USER)
         _call(assembler, message)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab.session.events import Evidence
+from trimtab import Evidence
 from trimtab_replay.assembler import Answer, Assembler
 from trimtab_replay.recording import Entry, Recording, RunEnd
 from trimtab_replay.source import Source

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trimtab.plugins.names import plain
+from trimtab import sanitize
 from trimtab_replay.arguments import add_reading, add_selection
 from trimtab_replay.commands import job_of, replayed_runs
 from trimtab_replay.pool import Account
@@ -42,5 +42,7 @@ def run_report(options: argparse.Namespace) -> int:
         data.add(one)
     text = page(data.as_dict(options.title, account))
     size = options.output.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{plain(str(options.output))}: {account.runs:,} runs, {size / 1e3:,.0f} kB\n")
+    sys.stdout.write(
+        f"{sanitize(str(options.output))}: {account.runs:,} runs, {size / 1e3:,.0f} kB\n"
+    )
     return report_account(account)

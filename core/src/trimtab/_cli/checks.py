@@ -1,0 +1,133 @@
+"""Checks of installed packages that need no import."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
+
+from trimtab._cli.probe import probe
+from trimtab._plugins.configuration import Configuration, active_configuration, load_configuration
+from trimtab._plugins.env import DISABLE, read_environment
+from trimtab._plugins.hints import WORDS
+from trimtab._plugins.registry import PluginInfo, Problem, Registry
+from trimtab._plugins.selection import check_required, matching, mismatch, named
+from trimtab._types.errors import TrimtabError
+from trimtab._types.text import describe_error, sanitize
+
+_ENVIRONMENT = "the environment"
+
+
+def from_metadata(inventory: Registry) -> Iterator[Problem]:
+    """Yield what metadata and source files tell, importing nothing."""
+    for entry in inventory.entries:
+        wrong = mismatch(entry)
+        if wrong:
+            yield _about(entry, wrong, "install versions that fit each other")
+        fault = static_fault(entry)
+        if fault:
+            yield _about(entry, fault, "reinstall the package, or ask its authors")
+        if not entry.requires:
+            what = f"{entry.full_name} declares no requirement on trimtab"
+            yield _about(
+                entry, what, "ask its authors to declare the versions it fits", harmless=True
+            )
+    yield from _clashes(inventory)
+
+
+def _about(entry: PluginInfo, what: str, remedy: str, *, harmless: bool = False) -> Problem:
+    return Problem(entry.distribution, entry.where, what, remedy, harmless)
+
+
+def _clashes(inventory: Registry) -> Iterator[Problem]:
+    offers = Counter((entry.group, entry.name) for entry in inventory.entries)
+    for entry in inventory.entries:
+        if offers[entry.group, entry.name] > 1:
+            what = f"another package offers a {WORDS[entry.group]} {entry.name!r} too"
+            yield _about(
+                entry, what, f"write {entry.full_name!r} where you mean this one", harmless=True
+            )
+
+
+def from_setup(config: str | None, inventory: Registry) -> Iterator[Problem]:
+    """Yield what is wrong with the configuration, its require-list and the switches."""
+    configuration = Configuration()
+    try:
+        configuration = load_configuration(config) if config else active_configuration()
+        check_required(configuration.require)
+    except TrimtabError as error:
+        yield _about_setup(str(configuration.path or config or os.curdir), str(error))
+    try:
+        disabled = read_environment().disabled
+    except TrimtabError as error:
+        yield _about_setup(_ENVIRONMENT, str(error))
+        return
+    for name in sorted(disabled):
+        if not matching(name, inventory.entries):
+            what = f"{DISABLE} names {sanitize(name, 80)!r}, and nothing installed is called so"
+            yield _about_setup(_ENVIRONMENT, what, harmless=True)
+
+
+def _about_setup(where: str, what: str, *, harmless: bool = False) -> Problem:
+    return Problem("configuration", where, what, "correct it", harmless)
+
+
+def to_load(names: Sequence[str], inventory: Registry) -> tuple[PluginInfo, ...]:
+    """Return the entries that are to be loaded, each once.
+
+    Raises:
+        UnknownProvider: a name that nothing has.
+    """
+    return tuple(dict.fromkeys(entry for name in names for entry in named(name, inventory)))
+
+
+def load_fault(entry: PluginInfo, timeout: float) -> Problem | None:
+    """Load an entry in a process of its own and say what is wrong with it.
+
+    Args:
+        timeout: seconds that it may take.
+    """
+    what = probe(entry, timeout)
+    remedy = "repair or replace the package; what names it fails until then"
+    return _about(entry, what, remedy) if what else None
+
+
+def static_fault(entry: PluginInfo) -> str | None:
+    """Say that an entry's module is missing or no Python; None where neither shows."""
+    spec = _find_module(entry.module)
+    if spec is None:
+        return f"{entry.full_name} points to {entry.module}, which is not installed"
+    loader = spec.loader
+    if not isinstance(loader, importlib.machinery.SourceFileLoader):
+        return None
+    try:
+        compile(loader.get_data(loader.path), loader.path, "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError) as error:
+        return (
+            f"{entry.full_name} points to {entry.module}, which is damaged: {describe_error(error)}"
+        )
+    return None
+
+
+def _find_module(module: str) -> ModuleSpec | None:
+    """Find a module's spec; `find_spec` with the dotted name would import the parents."""
+    spec: ModuleSpec | None = None
+    path: Iterable[str] | None = None
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = _find_in(name, path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return spec
+
+
+def _find_in(name: str, path: Iterable[str] | None) -> ModuleSpec | None:
+    if path is None and "." in name:
+        return None  # the parent is no package
+    if path is None:
+        return importlib.util.find_spec(name)
+    return importlib.machinery.PathFinder.find_spec(name, list(path))

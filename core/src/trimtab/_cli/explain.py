@@ -1,0 +1,203 @@
+"""``trimtab explain PROMPT``: who speaks on a prompt, in what order, and who does not and why."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import attrs
+
+from trimtab._cli.output import say, say_json, say_table
+from trimtab._events.provenance import ProviderKind, ProviderRef
+from trimtab._plugins.configuration import (
+    Configuration,
+    PromptSettings,
+    active_configuration,
+    load_configuration,
+)
+from trimtab._plugins.env import Environment, read_environment
+from trimtab._plugins.hints import did_you_mean, quoted_list
+from trimtab._plugins.registry import PluginInfo
+from trimtab._plugins.resolution import admit, presumed_source
+from trimtab._plugins.selection import check_required
+from trimtab._policy.settings import ProviderConfig
+from trimtab._types.errors import ConfigurationError, ProviderError
+from trimtab._types.text import sanitize
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab explain``."""
+    parser.add_argument("prompt", metavar="PROMPT", help="the prompt's name, e.g. agent/main")
+    parser.add_argument("--config", metavar="FILE", help="the configuration, else the one found")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.set_defaults(run=run_explain)
+
+
+@attrs.frozen
+class Finding:
+    """What would become of one provider when the prompt is built.
+
+    Args:
+        config: the prompt's settings for it.
+        reference: the name and options in them.
+        entry: what the name means; None where it can't be had.
+        status: ``"ready"``, ``"off"`` by a switch, ``"skipped"`` because it is optional, or
+            ``"missing"``: the prompt can't be built.
+        reason: why it is not ready.
+    """
+
+    config: ProviderConfig
+    reference: ProviderRef
+    entry: PluginInfo | None
+    status: str
+    reason: str = ""
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Explain a prompt of the configuration; 1 where it can't be built."""
+    path = options.config
+    configuration = load_configuration(path) if path else active_configuration()
+    settings = _settings(options.prompt, configuration)
+    switches = read_environment()
+    found = {kind: _findings(kind, settings, configuration, switches) for kind in ProviderKind}
+    unmet = _unmet(configuration, switches)
+    if options.json:
+        say_json(_as_json(options.prompt, configuration, found, unmet))
+    else:
+        _print(options.prompt, configuration, found, unmet)
+    missing = any(one.status == "missing" for some in found.values() for one in some or ())
+    return int(missing or bool(unmet))
+
+
+def _settings(prompt: str, configuration: Configuration) -> PromptSettings:
+    if configuration.path is None:
+        raise ConfigurationError(
+            "There is no configuration: no trimtab.toml, and no pyproject.toml with "
+            "[tool.trimtab], in this folder or above. Name one with --config."
+        )
+    if prompt not in configuration.prompts:
+        raise ConfigurationError(
+            f"{configuration.path} has no table for the prompt {sanitize(prompt, 80)!r}, so what its "
+            f"code declares holds.{did_you_mean(prompt, configuration.prompts)} "
+            f"Prompts there: {quoted_list(configuration.prompts)}."
+        )
+    return configuration.prompts[prompt]
+
+
+def _unmet(configuration: Configuration, switches: Environment) -> str:
+    try:
+        if not switches.off:
+            check_required(configuration.require)
+    except ProviderError as error:
+        return str(error)
+    return ""
+
+
+def _findings(
+    kind: ProviderKind,
+    settings: PromptSettings,
+    configuration: Configuration,
+    switches: Environment,
+) -> tuple[Finding, ...] | None:
+    """Look at the providers of one kind; None where the code decides."""
+    configs: Sequence[ProviderConfig] | None = getattr(settings, kind.value)
+    if configs is None:
+        return None
+    found = [_look(config, configuration, switches) for config in configs]
+    names = [one.entry.name for one in found if one.entry]
+    return tuple(_unless_twin(one, names) for one in found)
+
+
+def _unless_twin(one: Finding, names: Sequence[str]) -> Finding:
+    if one.entry is None or names.count(one.entry.name) == 1:
+        return one
+    reason = f"two providers of this prompt are called {one.entry.name!r}: leave one out"
+    return attrs.evolve(one, entry=None, status="missing", reason=reason)
+
+
+def _look(config: ProviderConfig, configuration: Configuration, switches: Environment) -> Finding:
+    reference = cast("ProviderRef", config.provider)  # a table gives no instances
+    reason = switches.reason_against(presumed_source(config), installed=True)
+    if reason:
+        return Finding(config, reference, None, "off", reason)
+    try:
+        entry = admit(config.kind, reference.name, configuration)
+    except ProviderError as error:
+        status = "skipped" if reference.optional else "missing"
+        return Finding(config, reference, None, status, str(error))
+    return Finding(config, reference, entry, "ready")
+
+
+def _print(
+    prompt: str,
+    configuration: Configuration,
+    found: dict[ProviderKind, tuple[Finding, ...] | None],
+    unmet: str,
+) -> None:
+    say(f"{sanitize(prompt)}, as {configuration.path} says")
+    if unmet:
+        say(f"can't be built: {unmet}")
+    for kind, findings in found.items():
+        if findings is None:
+            say(f"{kind}: as the code declares")
+        elif not findings:
+            say(f"{kind}: none")
+        else:
+            say(f"{kind}:")
+            say_table([*_rows(findings)], indent="  ")
+
+
+def _rows(findings: Sequence[Finding]) -> Iterator[tuple[str, str, str]]:
+    for index, one in enumerate(findings, 1):
+        name = f"{index}. {sanitize(one.reference.name, 80)}"
+        if one.entry is None:
+            yield name, one.status, one.reason
+        else:
+            yield name, one.entry.package, _words(one)
+
+
+def _words(one: Finding) -> str:
+    pairs = {**_said(one.config), **dict(one.reference.options)}
+    return sanitize(", ".join(f"{key} = {value!r}" for key, value in pairs.items()))
+
+
+def _said(config: ProviderConfig) -> dict[str, Any]:
+    """Return the settings that differ from their defaults, a trigger's conditions among them."""
+    said = _changed(config)
+    del said["provider"]
+    trigger = said.pop("trigger", None)
+    return said | (_changed(trigger) if trigger else {})
+
+
+def _changed(record: Any) -> dict[str, Any]:
+    values = {field.name: getattr(record, field.name) for field in attrs.fields(type(record))}
+    defaults = {field.name: field.default for field in attrs.fields(type(record))}
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def _as_json(
+    prompt: str,
+    configuration: Configuration,
+    found: dict[ProviderKind, tuple[Finding, ...] | None],
+    unmet: str,
+) -> dict[str, Any]:
+    kinds = {
+        kind.value: None if findings is None else [_finding_json(one) for one in findings]
+        for kind, findings in found.items()
+    }
+    return {"prompt": prompt, "path": configuration.path, "unmet": unmet or None, **kinds}
+
+
+def _finding_json(one: Finding) -> dict[str, Any]:
+    entry = one.entry
+    return {
+        "use": one.reference.name,
+        "status": one.status,
+        "reason": one.reason or None,
+        "full_name": entry.full_name if entry else None,
+        "version": entry.version if entry else None,
+        "target": entry.target if entry else None,
+        "settings": _said(one.config),
+        "options": dict(one.reference.options),
+    }

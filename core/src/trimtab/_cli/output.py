@@ -1,0 +1,58 @@
+"""Printing: aligned columns, and JSON of a stable shape."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trimtab._plugins.registry import PluginInfo, Problem
+
+FORMAT = 1
+"""Version of the JSON that `say_json` writes; a change that breaks a reader raises it."""
+
+
+def say(text: str = "") -> None:
+    """Write one line."""
+    sys.stdout.write(f"{text}\n")
+
+
+def say_table(rows: Sequence[Sequence[str]], indent: str = "") -> None:
+    """Write rows in aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        say((indent + "  ".join(cells)).rstrip())
+
+
+def say_json(data: Mapping[str, Any]) -> None:
+    """Write an object; values that JSON lacks, such as dates, as text."""
+    import json
+
+    say(json.dumps({"format": FORMAT, **data}, indent=2, default=str))
+
+
+def entry_json(entry: PluginInfo) -> dict[str, Any]:
+    """Return an entry as JSON shows it."""
+    return {
+        "kind": entry.group,
+        "name": entry.name,
+        "full_name": entry.full_name,
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "target": entry.target,
+        "summary": entry.summary,
+        "requires": list(entry.requires),
+        "where": entry.where,
+    }
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """Return a problem as JSON shows it."""
+    return {
+        "distribution": problem.distribution,
+        "where": problem.where,
+        "what": problem.what,
+        "remedy": problem.remedy,
+        "harmless": problem.harmless,
+    }

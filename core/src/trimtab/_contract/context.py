@@ -1,0 +1,191 @@
+"""Contexts: what providers see of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab._events.provenance import DecisionPoint
+from trimtab._events.run import ModelResponded, ToolCall, ToolInvoked
+from trimtab._types.resources import Filesystem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trimtab._contract.host import Host, RenderedPrompt
+    from trimtab._events.guidance import ClassificationResult
+    from trimtab._events.providers import Feedback
+    from trimtab._policy.guidance import Episode
+    from trimtab._prompt.template import Prompt
+    from trimtab._run.run import Run
+    from trimtab._run.session import Session
+    from trimtab._types.limits import Budget, Deadline, Usage
+    from trimtab._types.resources import Resources
+    from trimtab.trajectory import Trajectory
+
+
+@attrs.frozen(eq=False, repr=False)
+class RunContext:
+    """What ``run_opened`` and ``run_closed`` get, and the base of all other contexts.
+
+    Attributes:
+        run: the run that asks; its face for hosts is of no use to providers.
+    """
+
+    run: Run
+
+    @property
+    def session(self) -> Session:
+        """The session with the full history."""
+        return self.run.session
+
+    @property
+    def prompt(self) -> Prompt[Any]:
+        """The prompt whose run asks."""
+        return self.run.prompt
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Signals over the tool calls of this run; projections are attached here."""
+        return self.run.trajectory
+
+    @property
+    def host(self) -> Host:
+        """The runtime that the agent runs on."""
+        return self.run.host
+
+    @property
+    def tools(self) -> frozenset[str] | None:
+        """Names of the agent's tools; None where unknown (then name none as present)."""
+        return self.run.tools
+
+    @property
+    def deadline(self) -> Deadline | None:
+        """The run's limit in time, where it has one."""
+        return self.run.deadline
+
+    @property
+    def budget(self) -> Budget | None:
+        """The run's limits in tokens, money and active time, where it has some."""
+        return self.run.budget
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has used, summed over its responses."""
+        return self.run.state.usage
+
+    @property
+    def active_seconds(self) -> float:
+        """Monotonic seconds since the run was opened."""
+        return self.run.active_seconds
+
+    @property
+    def resources(self) -> Resources:
+        """Resources bound to the prompt."""
+        return self.run.prompt.resources
+
+    @property
+    def filesystem(self) -> Filesystem | None:
+        """The filesystem resource, None where none is bound."""
+        from trimtab._types.resources import Filesystem
+
+        return self.resources.get_optional(Filesystem)
+
+    @property
+    def tool_call_count(self) -> int:
+        """Ended tool calls of this run, the one just made included."""
+        return self.run.state.calls
+
+    def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
+        """Return the last `n` ended calls of this run, oldest first."""
+        return self.run.recent_tool_calls(n)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class GuidanceContext(RunContext):
+    """What a guidance provider may look at; frozen, and cheap to make.
+
+    Attributes:
+        decision_point: where in the agent's cycle.
+        pending_tool_calls: calls about to execute (PRE_TOOL_EXECUTION), else empty.
+        last_response: most recent response of the model, None before the first.
+        last_call: most recent ended tool call, None before the first.
+        classification: what `classify` found; None while it is being asked.
+    """
+
+    decision_point: DecisionPoint
+    pending_tool_calls: tuple[ToolCall, ...] = ()
+    classification: ClassificationResult | None = None
+
+    @property
+    def rendered_prompt(self) -> RenderedPrompt[Any] | None:
+        """The prompt as last rendered, None before the first time."""
+        return self.run.rendered
+
+    @property
+    def last_response(self) -> ModelResponded | None:
+        return self.run.state.last_response
+
+    @property
+    def last_call(self) -> ToolInvoked | None:
+        return self.run.state.last_call
+
+    @property
+    def turn_count(self) -> int:
+        """Turns of this run so far."""
+        return self.run.state.turns
+
+    @property
+    def episodes(self) -> Mapping[str, tuple[Episode, ...]]:
+        """Open troubles by category, whichever provider speaks about them."""
+        return self.run.state.episodes.by_category()
+
+    def level_of(self, episode: str) -> int:
+        """Return the level (1, 2 or 3) at which the next nudge about `episode` would speak."""
+        return self.run.state.episodes.next_level(episode)
+
+    def nudges_of(self, provider: str) -> int:
+        """Return how often a guidance provider has spoken in this run, shadow mode included."""
+        return self.run.state.guidance.nudges_of(provider)
+
+
+@attrs.frozen(eq=False, repr=False)
+class FeedbackContext(RunContext):
+    """What a feedback provider may look at (seeds 001 and 002)."""
+
+    @property
+    def last_feedback(self) -> Feedback | None:
+        """Most recent feedback of this run, from any provider."""
+        return self.run.state.last_feedback
+
+    def last_feedback_for_provider(self, name: str) -> Feedback | None:
+        """Return the most recent feedback of one provider in this run."""
+        return self.run.state.feedback_of(name)
+
+    def tool_calls_since_last_feedback(self) -> int:
+        """Return the calls since the last feedback of any provider in this run."""
+        last = self.last_feedback
+        return self.tool_call_count - (last.call_index if last else 0)
+
+    def tool_calls_since_last_feedback_for_provider(self, name: str) -> int:
+        """Return the calls since the last feedback of that provider in this run."""
+        last = self.last_feedback_for_provider(name)
+        return self.tool_call_count - (last.call_index if last else 0)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class TaskCompletionContext(RunContext):
+    """What a checker may look at (seed 003).
+
+    Attributes:
+        tentative_output: what the agent wants to end with, where there is something.
+        stop_reason: the host's word for why it stops.
+        attempt: how often this run was checked before, from 0.
+        final: whether this is the verification after the end, when nothing can be sent back.
+    """
+
+    tentative_output: Any = None
+    stop_reason: str | None = None
+    attempt: int = 0
+    final: bool = False

@@ -1,0 +1,72 @@
+"""Protocols that provider objects satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
+    from trimtab._events.guidance import ClassificationResult, GuidanceInjection
+    from trimtab._events.providers import Feedback
+    from trimtab._policy.completion import TaskCompletionResult
+
+
+@runtime_checkable
+class GuidanceProvider(Protocol):
+    """Speaks at decision points (seed 000).
+
+    An attribute ``decision_points`` (a tuple of `DecisionPoint`) limits where it is asked;
+    without it, it is asked at all five.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique identifier."""
+        ...
+
+    @property
+    def category(self) -> str:
+        """Guidance category, e.g. ``"diagnostic"``."""
+        ...
+
+    def classify(self, *, context: GuidanceContext) -> ClassificationResult:
+        """Say whether guidance applies: microseconds, no I/O."""
+        ...
+
+    def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
+        """Make the text; called only when the classification passed the threshold."""
+        ...
+
+
+@runtime_checkable
+class FeedbackProvider(Protocol):
+    """Comments on the run after tool calls (seed 001).
+
+    An attribute ``default_trigger`` (a `FeedbackTrigger`) serves where a prompt gives none. With
+    ``limits_only = True`` in its class it is asked only in runs that have a deadline or a budget.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique identifier."""
+        ...
+
+    def should_run(self, *, context: FeedbackContext) -> bool:
+        """Filter beyond the trigger."""
+        ...
+
+    def provide(self, *, context: FeedbackContext) -> Feedback | None:
+        """Produce feedback, or None: nothing to say, ask the next provider."""
+        ...
+
+
+@runtime_checkable
+class TaskCompletionChecker(Protocol):
+    """Verifies that required work is done; may do I/O and may be ``async def``."""
+
+    def check(
+        self, context: TaskCompletionContext
+    ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
+        """Return the verdict."""
+        ...

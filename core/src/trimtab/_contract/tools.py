@@ -1,0 +1,162 @@
+"""Tools of an agent: what a host offers to the model and calls for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from trimtab._types.errors import ToolError
+from trimtab._types.resources import Filesystem
+
+if TYPE_CHECKING:
+    from trimtab._prompt.template import Prompt
+    from trimtab._run.session import Session
+    from trimtab._types.heartbeat import Heartbeat
+    from trimtab._types.limits import Deadline
+    from trimtab._types.resources import Resources
+
+
+Params = TypeVar("Params")
+Value = TypeVar("Value")
+Params_contra = TypeVar("Params_contra", contravariant=True)
+
+
+def _text(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{attribute.name} must be text, not {type(value).__name__}")
+
+
+@attrs.frozen
+class ToolResult(Generic[Value]):
+    """What a tool answers; make it with `ok` or `error`.
+
+    Args:
+        success: whether the tool did what it was asked.
+        message: what the model reads; the value, as JSON, where None.
+        value: the typed answer.
+
+    Raises:
+        TypeError: `message` is no text.
+    """
+
+    success: bool
+    message: str | None = attrs.field(default=None, validator=_text)
+    value: Value | None = None
+
+    @classmethod
+    def ok(cls, value: Value | None = None, *, message: str | None = None) -> ToolResult[Value]:
+        """The tool did what it was asked."""
+        return cls(True, message, value)
+
+    @classmethod
+    def error(cls, message: str, value: Value | None = None) -> ToolResult[Value]:
+        """The tool failed; `message` tells the model why and what to do."""
+        return cls(False, message, value)
+
+    def render(self) -> str:
+        """Return what the model reads."""
+        if self.message is not None:
+            return self.message
+        return self.value if isinstance(self.value, str) else _as_json(self.value)
+
+
+@attrs.frozen(kw_only=True)
+class ToolContext:
+    """What the handler of a tool may use.
+
+    Attributes:
+        session: the record of the run.
+        prompt: the prompt whose run called the tool.
+        deadline: how long the run may still take, where limited.
+        heartbeat: told by `beat()`, where the host listens.
+        guidance: what providers say about this call (PRE_TOOL_EXECUTION), often empty.
+    """
+
+    session: Session
+    prompt: Prompt[Any]
+    deadline: Deadline | None = None
+    heartbeat: Heartbeat | None = None
+    guidance: str = ""
+
+    @property
+    def resources(self) -> Resources:
+        """Resources bound to the prompt."""
+        return self.prompt.resources
+
+    @property
+    def filesystem(self) -> Filesystem | None:
+        """The filesystem resource, where one is bound."""
+        from trimtab._types.resources import Filesystem
+
+        return self.resources.get_optional(Filesystem)
+
+    def beat(self) -> None:
+        """Tell that work goes on; call it now and then in long operations."""
+        if self.heartbeat is not None:
+            self.heartbeat.beat()
+
+
+class ToolHandler(Protocol[Params_contra, Value]):
+    """What runs when the model calls a tool: ``handler(params, *, context)``; may be async."""
+
+    def __call__(
+        self, params: Params_contra, /, *, context: ToolContext
+    ) -> ToolResult[Value] | Awaitable[ToolResult[Value]]:
+        """Do the work and answer."""
+        ...
+
+
+@attrs.frozen
+class Tool(Generic[Params, Value]):
+    """A tool that an agent may call.
+
+    Args:
+        name: what the model calls it.
+        description: when and how to use it, for the model.
+        params: attrs class or dataclass of its arguments.
+        handler: ``handler(params, *, context) -> ToolResult``, plain or ``async def``.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.min_len(1))
+    description: str
+    params: type[Params]
+    handler: ToolHandler[Params, Value]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments."""
+        from trimtab._types.schema import json_schema
+
+        return json_schema(self.params)
+
+    def parse(self, arguments: Mapping[str, Any]) -> Params:
+        """Return the arguments of a call as `params`.
+
+        Raises:
+            ToolError: they do not fit; the message says which and is meant for the model.
+        """
+        from trimtab._types.schema import from_json
+
+        try:
+            return from_json(self.params, arguments, name="params")
+        except ValueError as error:
+            raise ToolError(f"{self.name}: {error}") from error
+
+    def call(
+        self, arguments: Mapping[str, Any], *, context: ToolContext
+    ) -> ToolResult[Value] | Awaitable[ToolResult[Value]]:
+        """Parse the arguments and run the handler; await the answer of an ``async def``.
+
+        Raises:
+            ToolError: the arguments do not fit. What the handler raises passes through.
+        """
+        return self.handler(self.parse(arguments), context=context)
+
+
+def _as_json(value: object) -> str:
+    from trimtab._types.schema import to_json
+
+    return json.dumps(to_json(value), ensure_ascii=False, default=str)

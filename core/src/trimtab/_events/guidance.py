@@ -1,0 +1,125 @@
+"""Records and events of guidance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from trimtab._events.provenance import DecisionPoint, Delivery, Provenance
+from trimtab._events.run import Event
+from trimtab._types.text import CONTROL_CHARACTERS, render_block
+
+KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+MAX_CONTENT = 500
+
+
+def _key(_: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if not KEY.fullmatch(value):
+        raise ValueError(f"{attribute.name} {value!r} does not match {KEY.pattern}")
+
+
+def _content(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_CONTENT:
+        raise ValueError(f"{attribute.name} must be text of 1 to {MAX_CONTENT} characters")
+    if CONTROL_CHARACTERS.search(value):
+        raise ValueError(f"{attribute.name} holds control characters; escape them first")
+
+
+def _share(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{attribute.name} must lie between 0.0 and 1.0, not {value}")
+
+
+@attrs.frozen
+class GuidanceInjection:
+    """One piece of guidance.
+
+    Args:
+        key: identifier, ``^[a-z0-9][a-z0-9._-]{0,63}$``.
+        content: what the agent reads, 1–500 characters, no control characters.
+        priority: lower speaks first.
+        category: grouping, e.g. ``"diagnostic"``; one injection per category and decision.
+        source: the provider's name; core fills it in.
+
+    Raises:
+        ValueError: a field is out of its bounds.
+    """
+
+    key: str = attrs.field(validator=_key)
+    content: str = attrs.field(validator=_content)
+    priority: int = 100
+    category: str = ""
+    source: str = ""
+
+
+@attrs.frozen
+class ClassificationResult:
+    """Whether guidance applies.
+
+    Args:
+        relevant: whether to inject.
+        confidence: 0.0–1.0.
+        reason: why, in a few words; goes to the record, not to the agent.
+        episode: names the one trouble that is meant, e.g. the fingerprint of a loop, so that
+            core can tell a second trouble from the first; the injection's key where None.
+    """
+
+    relevant: bool
+    confidence: float = attrs.field(default=1.0, validator=_share)
+    reason: str | None = None
+    episode: str | None = None
+
+
+NOT_RELEVANT = ClassificationResult(relevant=False, confidence=0.0)
+CERTAIN = ClassificationResult(relevant=True)
+
+
+@attrs.frozen
+class Proposal:
+    """What a guidance hook returns: the text and why."""
+
+    injection: GuidanceInjection
+    classification: ClassificationResult = CERTAIN
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class GuidanceDelivered(Event):
+    """Guidance was handed to the host (seed 000, with delivery and source)."""
+
+    provider_name: str
+    injection: GuidanceInjection
+    decision_point: DecisionPoint
+    classification: ClassificationResult
+    delivery: Delivery
+    source: Provenance
+    turn: int
+    call_index: int
+    level: int
+    episode: str
+
+    @property
+    def timestamp(self) -> Any:
+        """When it was delivered (the seed's name for `at`)."""
+        return self.at
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class GuidanceSuppressed(Event):
+    """Guidance was proposed and held back by policy; `reason` says which rule."""
+
+    provider_name: str
+    decision_point: DecisionPoint
+    classification: ClassificationResult
+    source: Provenance
+    turn: int
+    call_index: int
+    episode: str
+    reason: str
+
+
+def format_guidance(injections: Iterable[GuidanceInjection]) -> str:
+    """Return one tagged, escaped render_block per injection; empty text for none."""
+    return "\n".join(render_block("guidance", i.content, source=i.source) for i in injections)

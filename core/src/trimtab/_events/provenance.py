@@ -1,0 +1,82 @@
+"""Provenance of providers, decision points and kinds of delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, StrEnum
+from typing import Any
+
+import attrs
+
+
+class ProviderKind(StrEnum):
+    """What a provider does; also the last part of its entry-point group."""
+
+    GUIDANCE = "guidance"
+    FEEDBACK = "feedback"
+    COMPLETION = "completion"
+
+    @property
+    def group(self) -> str:
+        return f"trimtab.{self.value}"
+
+
+@attrs.frozen
+class Provenance:
+    """Where the words of a provider come from; stands on every event that it caused.
+
+    Args:
+        name: the entry name, or the provider's own name where it was given as an object.
+        kind: what it does.
+        distribution: the installed package, normalised; None for an object made by the caller.
+        version: the package's version; None where unknown.
+    """
+
+    name: str
+    kind: ProviderKind
+    distribution: str | None = None
+    version: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        """The long form ``distribution:name``."""
+        return f"{self.distribution}:{self.name}" if self.distribution else self.name
+
+
+@attrs.frozen
+class ProviderRef:
+    """A provider asked for by name, with the options for its constructor.
+
+    Args:
+        name: entry name, or ``distribution:name`` where two distributions offer it.
+        options: keyword arguments for the provider's class or factory.
+        optional: a provider that can't be had becomes a `ProviderSkipped` event, not an error.
+    """
+
+    name: str
+    options: Mapping[str, Any] = attrs.field(factory=dict, converter=dict)
+    optional: bool = False
+
+
+def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderRef:
+    """Ask for an installed provider by name: ``enable("doom-loop", window_size=5)``."""
+    return ProviderRef(name, options, optional)
+
+
+class DecisionPoint(Enum):
+    """Where guidance can be asked for (seed 000)."""
+
+    PRE_RENDER = "pre_render"
+    PRE_TOOL_SELECTION = "pre_tool_selection"
+    PRE_TOOL_EXECUTION = "pre_tool_execution"
+    POST_TOOL_RESULT = "post_tool_result"
+    PRE_RESPONSE = "pre_response"
+
+
+class Delivery(StrEnum):
+    """How a host can place text at a point."""
+
+    EPHEMERAL = "ephemeral"
+    PERSISTED = "persisted"
+    REFUSAL = "refusal"
+    NONE = "none"

@@ -1,0 +1,169 @@
+"""Events of feedback, completion checks, and problems with providers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+import attrs
+
+from trimtab._events.provenance import Provenance
+from trimtab._events.run import Event
+from trimtab._types.options import as_tuple
+from trimtab._types.text import render_block
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+Severity = Literal["info", "caution", "warning"]
+
+
+@attrs.frozen
+class Observation:
+    """One detail that was observed.
+
+    Args:
+        category: what kind of detail it is.
+        description: what was observed.
+        evidence: what shows it, where anything does.
+    """
+
+    category: str
+    description: str
+    evidence: str | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Feedback(Event):
+    """What a feedback provider says.
+
+    Args:
+        provider_name: who says it; core puts the entry name there.
+        summary: main message.
+        observations: details.
+        suggestions: recommendations.
+        severity: ``"info"``, ``"caution"`` or ``"warning"``.
+        call_index: tool calls of the run when it was delivered; filled in by core.
+        source: where the provider comes from; filled in by core.
+    """
+
+    provider_name: str = ""
+    summary: str
+    observations: tuple[Observation, ...] = attrs.field(default=(), converter=as_tuple)
+    suggestions: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    severity: Severity = attrs.field(
+        default="info", validator=attrs.validators.in_(("info", "caution", "warning"))
+    )
+    call_index: int = 0
+    source: Provenance | None = None
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was delivered (the seeds' name for `at`)."""
+        return self.at
+
+    def render(self) -> str:
+        """Return the block that the agent reads, tagged and escaped."""
+        from trimtab._events.providers import render_feedback
+
+        return render_feedback(self)
+
+
+def render_feedback(feedback: Feedback) -> str:
+    """Return the tagged, escaped render_block: summary, observations, suggestions."""
+    lines = [feedback.summary]
+    if feedback.observations:
+        lines += ["", *(f"• {o.category}: {o.description}" for o in feedback.observations)]
+    if feedback.suggestions:
+        lines += ["", *(f"→ {suggestion}" for suggestion in feedback.suggestions)]
+    return render_block(
+        "feedback", "\n".join(lines), source=feedback.provider_name, severity=feedback.severity
+    )
+
+
+class CompletionStatus(StrEnum):
+    """What a check found, or why it was not made."""
+
+    OK = "ok"
+    INCOMPLETE = "incomplete"
+    UNVERIFIED = "unverified"
+    SKIPPED = "skipped"
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CompletionChecked(Event):
+    """The gate was asked whether the agent may stop.
+
+    Args:
+        status: what came of it; only `INCOMPLETE` sends the agent back.
+        feedback: for the agent where incomplete.
+        reason: why it was skipped or could not be verified, for the record.
+        sources: the providers that were asked, in order; an incomplete verdict is the last one's.
+        attempt: how often the run had been checked before.
+        progress: the checker's mark of progress.
+        final: asked after the end, when nothing could be sent back.
+        call_index: number of the run's last tool call, from 0; -1 before the first.
+        turn: the run's turn, from 0.
+    """
+
+    status: CompletionStatus
+    feedback: str | None = None
+    reason: str | None = None
+    sources: tuple[Provenance, ...] = ()
+    attempt: int = 0
+    progress: str | None = None
+    final: bool = False
+    call_index: int = -1
+    turn: int = 0
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether the agent may stop: everything but incomplete lets it."""
+        return self.status is not CompletionStatus.INCOMPLETE
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ProviderEvent(Event):
+    """Something about one provider."""
+
+    source: Provenance
+    hook: str = ""
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ProviderSkipped(ProviderEvent):
+    """An optional provider could not be had, or a switch turned it off."""
+
+    reason: str
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ProviderFaulted(ProviderEvent):
+    """A provider raised, was overdue or returned what its hook doesn't take."""
+
+    error: str
+    turn: int = 0
+    call_index: int = -1
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ProviderQuarantined(ProviderEvent):
+    """A provider left the table of this run after too many faults in a row."""
+
+    faults: int
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ProviderSlow(ProviderEvent):
+    """A provider took longer than it should; `seconds` says how long."""
+
+    seconds: float
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ObserverFaulted(Event):
+    """An observer raised; the record and the other observers are untouched."""
+
+    observer: str
+    error: str

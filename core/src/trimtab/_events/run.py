@@ -1,0 +1,192 @@
+"""What can happen: the records that a session keeps (DESIGN 4)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from trimtab._types.limits import Usage
+
+
+class Outcome(StrEnum):
+    """How a tool call ended, told one way for every host."""
+
+    OK = "ok"
+    ERROR = "error"
+    DENIED = "denied"
+    INVALID = "invalid"
+    INTERRUPTED = "interrupted"
+
+
+class CallOrigin(StrEnum):
+    """Who asked for a tool call."""
+
+    MODEL = "model"
+    USER = "user"
+    HARNESS = "harness"
+
+
+class Evidence(StrEnum):
+    """How the outcome is known: told by the host, derived by the adapter, or not at all."""
+
+    FLAG = "flag"
+    DERIVED = "derived"
+    UNKNOWN = "unknown"
+
+
+@attrs.frozen
+class ToolCall:
+    """A call as the model asked for it.
+
+    Args:
+        tool: the tool's name.
+        params: its arguments, JSON-like.
+        call_id: the host's id; unique in the run.
+    """
+
+    tool: str
+    params: Any = attrs.field(factory=dict)
+    call_id: str = ""
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Event:
+    """What all events of a run share.
+
+    They are compared and shown by the methods here: ``eq=False, repr=False`` keeps attrs from
+    writing, and Python from compiling, the same for each kind of them at every start.
+
+    Args:
+        prompt_name: name of the prompt whose run it belongs to.
+        run_id: the run; empty until the session has put the event into a run.
+        agent_id: the subagent, where there is one.
+        at: when, aware UTC; stamped by the session where None.
+        elapsed: monotonic seconds since the run was opened; None where unknown.
+    """
+
+    prompt_name: str = ""
+    run_id: str = ""
+    agent_id: str | None = None
+    at: datetime | None = None
+    elapsed: float | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return attrs.astuple(self, recurse=False) == attrs.astuple(other, recurse=False)
+
+    def __hash__(self) -> int:
+        return hash((type(self), attrs.astuple(self, recurse=False)))
+
+    def __repr__(self) -> str:
+        fields = attrs.asdict(self, recurse=False).items()
+        return f"{type(self).__qualname__}({', '.join(f'{k}={v!r}' for k, v in fields)})"
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RunOpened(Event):
+    """A prompt was opened on the session by one agent."""
+
+    resumed: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RunClosed(Event):
+    """The run ended; its record stays."""
+
+    reason: str = ""
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class UserMessage(Event):
+    """The user (or whoever drives the agent) said something.
+
+    Args:
+        notification: made by the harness, e.g. a finished background task; it can change the
+            world but is no new request.
+    """
+
+    text: str = ""
+    notification: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ModelResponded(Event):
+    """One response of the model: it opens a turn.
+
+    Args:
+        text: what it said; empty for a response of calls only.
+        reasoning: its visible thinking.
+        tool_calls: all calls that it asked for.
+        usage: what this response used, where the host tells it.
+    """
+
+    turn: int | None = None
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolStarted(Event):
+    """A tool call is about to run."""
+
+    tool: str
+    params: Any = attrs.field(factory=dict)
+    call_id: str = ""
+    turn: int | None = None
+    caller: CallOrigin = CallOrigin.MODEL
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ToolInvoked(Event):
+    """One attempted tool call, ended, whatever became of it.
+
+    Args:
+        tool, params, call_id: the call.
+        turn: the turn it belongs to; None makes it a turn of its own.
+        result: what the tool answered, JSON-like or text.
+        outcome: how it ended; `evidence` says how that is known.
+        error: the error's text, where it failed.
+        started: when it began, aware UTC; None where unknown.
+        duration: seconds; None where unknown.
+        caller: who asked for it.
+        poll: the host declares it a poll (True), no poll (False) or says nothing (None).
+    """
+
+    tool: str
+    params: Any = attrs.field(factory=dict)
+    result: Any = None
+    call_id: str = ""
+    turn: int | None = None
+    outcome: Outcome = Outcome.OK
+    evidence: Evidence = Evidence.FLAG
+    error: str | None = None
+    started: datetime | None = None
+    duration: float | None = None
+    caller: CallOrigin = CallOrigin.MODEL
+    poll: bool | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool ran, or was to run, and reported a failure."""
+        return self.outcome in (Outcome.ERROR, Outcome.INVALID)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CompactionHappened(Event):
+    """The host shortened the model's history; the run's own record is untouched."""
+
+    summary: str = ""
+
+
+@attrs.frozen
+class ResultDigest:
+    """What is left of an old result: its length in characters and its digest."""
+
+    length: int
+    digest: str

@@ -1,0 +1,62 @@
+"""What every adapter offers: a prompt brought to its end on some agent runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
+
+import attrs
+
+if TYPE_CHECKING:
+    from trimtab._prompt.template import Prompt
+    from trimtab._run.session import Session
+    from trimtab._types.heartbeat import Heartbeat
+    from trimtab._types.limits import Budget, Deadline
+
+
+Output = TypeVar("Output")
+
+
+@attrs.frozen
+class PromptResponse(Generic[Output]):
+    """How a prompt ended.
+
+    Args:
+        text: the final text, None where there was none.
+        output: the structured output, None where the prompt asks for none.
+    """
+
+    text: str | None = None
+    output: Output | None = None
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """Runs prompts on one agent runtime."""
+
+    def evaluate(
+        self,
+        prompt: Prompt[Output],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> PromptResponse[Output]:
+        """Run the prompt to its end.
+
+        Raises:
+            PromptEvaluationError: there is no valid end, e.g. structured output with open work.
+        """
+        ...
+
+    async def aevaluate(
+        self,
+        prompt: Prompt[Output],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> PromptResponse[Output]:
+        """Run the prompt to its end without blocking the event loop."""
+        ...

@@ -1,0 +1,30 @@
+"""Public modules whose names are loaded when they are first used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+_LazyNames = tuple[list[str], Callable[[str], object], Callable[[], list[str]]]
+
+
+def lazy_names(module: str, names: Mapping[str, str]) -> _LazyNames:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a public module.
+
+    Args:
+        module: its ``__name__``.
+        names: the module inside trimtab that defines them, and the names, separated by spaces.
+    """
+    homes = {name: home for home, listed in names.items() for name in listed.split()}
+
+    def load(name: str) -> object:
+        if name in homes:
+            value: object = getattr(import_module(f"trimtab.{homes[name]}"), name)
+        else:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        setattr(sys.modules[module], name, value)
+        return value
+
+    public = sorted(homes)
+    return public, load, lambda: sorted({*vars(sys.modules[module]), *public})

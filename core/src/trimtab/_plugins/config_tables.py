@@ -1,0 +1,226 @@
+"""From TOML tables to the objects that the Python API builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import attrs
+
+from trimtab._events.provenance import ProviderRef
+from trimtab._plugins.configuration import Configuration, PromptSettings
+from trimtab._plugins.hints import did_you_mean, quoted_list
+from trimtab._plugins.versions import parse_requirement
+from trimtab._policy.settings import (
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    GuidanceProviderConfig,
+)
+from trimtab._types.errors import ConfigurationError
+from trimtab._types.text import error_message, sanitize
+
+T = TypeVar("T")
+_Types = tuple[type, ...]
+_NUMBER: _Types = (int, float)
+
+FILE_KEYS: dict[str, _Types] = {
+    "prompts": (dict,),
+    "hosts": (dict,),
+    "allow": (list,),
+    "require": (list,),
+}
+PROMPT_KEYS: dict[str, _Types] = {
+    "guidance": (list,),
+    "feedback": (list,),
+    "completion": (list,),
+    "guidance_limit": (int,),
+    "feedback_delivery": (str,),
+}
+COMMON_KEYS: dict[str, _Types] = {"use": (str,), "options": (dict,), "optional": (bool,)}
+GUIDANCE_KEYS: dict[str, _Types] = {
+    "max_per_turn": (int,),
+    "min_confidence": _NUMBER,
+    "cooldown_turns": (int,),
+    "max_per_run": (int,),
+    "refuse": (bool,),
+    "mode": (str,),
+    "holdout": _NUMBER,
+}
+TRIGGER_KEYS: dict[str, _Types] = {
+    "every_n_calls": (int,),
+    "every_n_seconds": _NUMBER,
+    "on_file_created": (str,),
+    "reset_by": (str,),
+    "backoff": _NUMBER,
+    "max_per_run": (int,),
+}
+COMPLETION_KEYS: dict[str, _Types] = {"timeout": _NUMBER}
+
+_TOML_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a table",
+}
+
+
+@attrs.frozen
+class Place:
+    """Where in a file something stands, for messages.
+
+    Args:
+        file: the file's name.
+        table: the path of the table.
+        detail: what in the table.
+    """
+
+    file: str
+    table: tuple[str, ...] = ()
+    detail: str = ""
+
+    def into(self, *keys: str) -> Place:
+        """Return the place of a table below."""
+        return attrs.evolve(self, table=self.table + keys)
+
+    def at(self, detail: str) -> Place:
+        """Return the place of something in this table."""
+        return attrs.evolve(self, detail=detail)
+
+    def error(self, what: str) -> ConfigurationError:
+        """Make the error that says what is wrong here."""
+        table = ".".join(key if _is_bare(key) else f'"{key}"' for key in self.table)
+        parts = (self.file, f"[{table}]" if table else "", self.detail)
+        return ConfigurationError(f"{', '.join(filter(None, map(sanitize, parts)))}: {what}")
+
+
+def _is_bare(key: str) -> bool:
+    return key.replace("-", "").replace("_", "").isalnum() and key.isascii()
+
+
+def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
+    """Make a configuration of the tables of a file.
+
+    Raises:
+        ConfigurationError: a key is unknown or a value wrong.
+    """
+    _check(data, FILE_KEYS, place)
+    prompts = data.get("prompts", {})
+    return Configuration(
+        prompts={
+            name: _prompt(_a_table(table, place.into("prompts", name)), place.into("prompts", name))
+            for name, table in prompts.items()
+        },
+        hosts={
+            name: _a_table(table, place.into("hosts", name))
+            for name, table in data.get("hosts", {}).items()
+        },
+        allow=_texts(data, "allow", place) if "allow" in data else None,
+        require=_requirements(data, place),
+    )
+
+
+def _check(table: Mapping[str, Any], keys: Mapping[str, _Types], place: Place) -> None:
+    for key, value in table.items():
+        if key not in keys:
+            raise place.error(
+                f"unknown key {sanitize(key, 80)!r}.{did_you_mean(key, keys)} "
+                f"Known here: {quoted_list(keys)}."
+            )
+        if type(value) not in keys[key]:
+            raise place.error(f"{key} must be {_TOML_WORDS[keys[key][-1]]}, not {value!r:.60}.")
+
+
+def _a_table(value: Any, place: Place) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise place.error(f"it must be a table, not {value!r:.60}.")
+    return value
+
+
+def _texts(table: Mapping[str, Any], key: str, place: Place) -> tuple[str, ...]:
+    values = table.get(key, [])
+    for value in values:
+        if not isinstance(value, str):
+            raise place.error(f"{key} must be a list of texts, not {value!r:.60}.")
+    return tuple(values)
+
+
+def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    found = _texts(table, "require", place)
+    for text in found:
+        if parse_requirement(text) is None:
+            raise place.error(f"require holds {text!r:.80}; write e.g. 'acme-nudges>=0.1'.")
+    return found
+
+
+def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
+    _refuse_unquoted_names(table, place)
+    _check(table, PROMPT_KEYS, place)
+    limit, delivery = table.get("guidance_limit"), table.get("feedback_delivery")
+    if limit is not None and limit < 1:
+        raise place.error(f"guidance_limit must be 1 or more, not {limit}.")
+    if delivery not in (None, "first", "all"):
+        raise place.error(f"feedback_delivery must be 'first' or 'all', not {delivery!r:.60}.")
+    return PromptSettings(
+        guidance=_providers(table, "guidance", _guidance, GUIDANCE_KEYS, place),
+        feedback=_providers(table, "feedback", _feedback, TRIGGER_KEYS, place),
+        completion=_providers(table, "completion", _completion, COMPLETION_KEYS, place),
+        guidance_limit=limit,
+        feedback_delivery=delivery,
+    )
+
+
+def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
+    for key, value in table.items():
+        if isinstance(value, dict) and key not in PROMPT_KEYS:
+            name = sanitize(f"{place.table[-1]}/{key}", 80)
+            raise place.error(f'a prompt\'s name is one key: [prompts."{name}"].')
+
+
+def _providers(
+    table: Mapping[str, Any],
+    kind: str,
+    make: Callable[[ProviderRef, Mapping[str, Any]], T],
+    keys: Mapping[str, _Types],
+    place: Place,
+) -> tuple[T, ...] | None:
+    if kind not in table:
+        return None
+    return tuple(
+        _provider(item, make, {**COMMON_KEYS, **keys}, place.at(f"{kind}[{index}]"))
+        for index, item in enumerate(table[kind])
+    )
+
+
+def _provider(
+    item: Any,
+    make: Callable[[ProviderRef, Mapping[str, Any]], T],
+    keys: Mapping[str, _Types],
+    place: Place,
+) -> T:
+    table: Any = {"use": item} if isinstance(item, str) else item
+    if not isinstance(table, dict):
+        raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")
+    _check(table, keys, place)
+    if not table.get("use", "").strip():
+        raise place.error("the key 'use' must name the provider.")
+    reference = ProviderRef(table["use"], table.get("options", {}), table.get("optional", False))
+    settings = {key: value for key, value in table.items() if key not in COMMON_KEYS}
+    try:
+        return make(reference, settings)
+    except (TypeError, ValueError) as error:
+        raise place.error(f"{sanitize(reference.name, 80)}: {error_message(error)}.") from error
+
+
+def _guidance(reference: ProviderRef, settings: Mapping[str, Any]) -> GuidanceProviderConfig:
+    return GuidanceProviderConfig(reference, **settings)
+
+
+def _feedback(reference: ProviderRef, settings: Mapping[str, Any]) -> FeedbackProviderConfig:
+    return FeedbackProviderConfig(reference, FeedbackTrigger(**settings) if settings else None)
+
+
+def _completion(reference: ProviderRef, settings: Mapping[str, Any]) -> CompletionCheckerConfig:
+    return CompletionCheckerConfig(reference, **settings)

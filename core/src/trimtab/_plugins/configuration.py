@@ -1,0 +1,183 @@
+"""Configuration files: finding, reading and caching them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from trimtab._policy.settings import (
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    GuidanceProviderConfig,
+)
+from trimtab._types.errors import ConfigurationError
+
+OWN_FILE = "trimtab.toml"
+SHARED_FILE = "pyproject.toml"
+CONFIG = "TRIMTAB_CONFIG"
+HOME = "TRIMTAB_HOME"
+
+
+def find_configuration(start: str | os.PathLike[str] | None = None) -> Path | None:
+    """Find the file that counts: ``TRIMTAB_CONFIG``, else the nearest one upwards.
+
+    Args:
+        start: folder to begin in; the working directory where None.
+
+    Raises:
+        ConfigurationError: a pyproject.toml on the way mentions trimtab and can't be read.
+    """
+    named = os.environ.get(CONFIG)
+    if named:
+        return Path(named).absolute()
+    return next(filter(_counts, _candidates(start)), None)
+
+
+def _candidates(start: str | os.PathLike[str] | None) -> Iterator[Path]:
+    try:
+        first = Path(start or "").absolute()
+    except FileNotFoundError:
+        return  # the working directory was deleted
+    for folder in (first, *first.parents):
+        yield folder / OWN_FILE
+        yield folder / SHARED_FILE
+
+
+def _counts(path: Path) -> bool:
+    found = stamp(path)
+    return found is not None and (path.name == OWN_FILE or _has_table(path, found))
+
+
+def stamp(path: Path) -> tuple[int, ...] | None:
+    """Return what changes when a file does; None where it is no file that can be looked at."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if path.is_file() else None
+
+
+@functools.lru_cache(maxsize=64)
+def _has_table(path: Path, _: tuple[int, ...]) -> bool:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False  # a stranger's file that we may not read is none of ours
+    return b"trimtab" in content and shared_table(read_toml(path)) is not None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        ConfigurationError: it can't be read.
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: it can't be read as TOML: {error}") from error
+
+
+def shared_table(data: Mapping[str, Any]) -> Any:
+    """Return the table ``[tool.trimtab]``; None where there is none."""
+    tools = data.get("tool")
+    return tools.get("trimtab") if isinstance(tools, dict) else None
+
+
+def state_home(configuration: Path | None = None) -> Path:
+    """Return the folder for traces and journals, which may not exist yet.
+
+    ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state folder.
+
+    Args:
+        configuration: the configuration's file; None where there is none.
+    """
+    named = os.environ.get(HOME)
+    if named:
+        return Path(named).absolute()
+    if configuration:
+        return configuration.parent / ".trimtab"
+    return _user_state() / "trimtab"
+
+
+def _user_state() -> Path:
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+
+
+@attrs.frozen(kw_only=True)
+class PromptSettings:
+    """One table ``prompts."ns/key"``; None where the table says nothing, so that code decides."""
+
+    guidance: tuple[GuidanceProviderConfig, ...] | None = None
+    feedback: tuple[FeedbackProviderConfig, ...] | None = None
+    completion: tuple[CompletionCheckerConfig, ...] | None = None
+    guidance_limit: int | None = None
+    feedback_delivery: Literal["first", "all"] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Configuration:
+    """A configuration file, read and checked.
+
+    Attributes:
+        path: the file; None where there is none.
+        prompts: settings by the prompt's name.
+        hosts: the tables ``hosts.NAME`` as they stand, for the hosts' packages.
+        allow: patterns of distributions that may be loaded; None allows all.
+        require: distributions that must be installed, e.g. ``"acme-nudges>=0.1"``.
+    """
+
+    path: Path | None = None
+    prompts: Mapping[str, PromptSettings] = attrs.field(factory=dict)
+    hosts: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    allow: tuple[str, ...] | None = None
+    require: tuple[str, ...] = ()
+
+
+def active_configuration(start: str | os.PathLike[str] | None = None) -> Configuration:
+    """Return the configuration that `find_configuration` finds, or an empty one.
+
+    Raises:
+        ConfigurationError: the file can't be read, or something in it is wrong.
+    """
+    path = find_configuration(start)
+    return load_configuration(path) if path else Configuration()
+
+
+def load_configuration(path: str | os.PathLike[str]) -> Configuration:
+    """Read a configuration file; again only when it has changed.
+
+    Args:
+        path: a trimtab.toml, whatever its name, or a pyproject.toml with ``[tool.trimtab]``.
+
+    Raises:
+        ConfigurationError: it can't be read, is no TOML, or holds a key or value that is
+            wrong; names the file, the table and the key.
+    """
+    file = Path(path).absolute()
+    found = stamp(file)
+    if found is None:
+        raise ConfigurationError(f"{file}: there is no such file.")
+    return _load(file, found)
+
+
+@functools.lru_cache(maxsize=64)
+def _load(path: Path, _: tuple[int, ...]) -> Configuration:
+    from trimtab._plugins.config_tables import Place, read_tables
+
+    data = read_toml(path)
+    if path.name != SHARED_FILE:
+        return attrs.evolve(read_tables(data, Place(str(path))), path=path)
+    table = shared_table(data)
+    if table is None:
+        raise ConfigurationError(f"{path}: there is no table [tool.trimtab].")
+    return attrs.evolve(read_tables(table, Place(str(path), ("tool", "trimtab"))), path=path)

@@ -1,0 +1,127 @@
+"""From an entry to an object: import, look up, construct."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import operator
+import re
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from trimtab._plugins.hints import did_you_mean, pip_install, quoted_list, title
+from trimtab._plugins.registry import PluginInfo
+from trimtab._types.errors import ProviderInvalid, ProviderLoadError, ProviderOptionsError
+from trimtab._types.text import describe_error, sanitize
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+# A module that failed is not run again: half of what it did may already be done.
+_failed: dict[tuple[str, str, str], Exception | SystemExit] = {}
+
+
+def load(entry: PluginInfo) -> Any:
+    """Import what an entry points to; once per process, also where it fails.
+
+    Raises:
+        ProviderLoadError: the module raises or exits on import, or lacks the attribute.
+    """
+    module = _import(entry)
+    try:
+        return operator.attrgetter(entry.attr)(module)
+    except (Exception, SystemExit) as error:
+        raise ProviderLoadError(
+            f"Can't load the {title(entry)}: {entry.module} has no {entry.attr!r} "
+            f"({describe_error(error)}). {_repair(entry)}"
+        ) from error
+
+
+def _import(entry: PluginInfo) -> ModuleType:
+    key = entry.module, entry.version, entry.where
+    error = _failed.get(key)
+    if error is None:
+        try:
+            return importlib.import_module(entry.module)
+        except (Exception, SystemExit) as fresh:  # noqa: BLE001  # raised below, each time
+            error = _failed[key] = fresh
+    raise ProviderLoadError(
+        f"Can't load the {title(entry)}: importing {entry.module} failed with {describe_error(error)}. "
+        f"{_repair(entry)}"
+    ) from error
+
+
+def _repair(entry: PluginInfo) -> str:
+    return f"Repair or replace the package: {pip_install('--force-reinstall', entry.distribution)}"
+
+
+def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> Any:
+    """Make the provider of one prompt.
+
+    Args:
+        entry: for messages.
+        factory: what the entry points to, a class or function.
+        options: keyword arguments for it.
+
+    Raises:
+        ProviderInvalid: the factory can't be called.
+        ProviderOptionsError: an option is unknown, missing or refused; names it.
+        ProviderLoadError: the factory fails for another reason.
+    """
+    if not callable(factory):
+        raise ProviderInvalid(
+            f"The {title(entry)} can't be made: {entry.target} is of type {type(factory).__name__}"
+            "; it must be a class or a function that takes the options."
+        )
+    _check_names(entry, factory, options)
+    try:
+        return factory(**options)
+    except (TypeError, ValueError) as error:
+        raise ProviderOptionsError(
+            f"The {title(entry)} refuses {_blamed(options, error)}: {describe_error(error)}"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise ProviderLoadError(
+            f"Can't make the {title(entry)}: {entry.target} failed with {describe_error(error)}. "
+            f"{_repair(entry)}"
+        ) from error
+
+
+def _check_names(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> None:
+    parameters = _parameters(factory)
+    if parameters is None:
+        return
+    known = [p.name for p in parameters if p.kind in _NAMED]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in options:
+            if name not in known:
+                raise ProviderOptionsError(
+                    f"The {title(entry)} has no option {sanitize(name, 80)!r}."
+                    f"{did_you_mean(name, known)} Its options: {quoted_list(known)}."
+                )
+    missing = [name for name in needed_options(factory) if name not in options]
+    if missing:
+        raise ProviderOptionsError(f"The {title(entry)} needs the option {quoted_list(missing)}.")
+
+
+def needed_options(factory: Any) -> tuple[str, ...]:
+    """Return the options without which a provider can't be made."""
+    parameters = _parameters(factory) or ()
+    return tuple(p.name for p in parameters if p.kind in _NAMED and p.default is p.empty)
+
+
+def _parameters(factory: Any) -> tuple[inspect.Parameter, ...] | None:
+    """Return what a factory takes; None where it is built in C or hides it: the call will tell."""
+    try:
+        return tuple(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _blamed(options: Mapping[str, Any], error: Exception) -> str:
+    """Name the options that the error's text names, or all that were given; never their values."""
+    words = set(re.findall(r"\w+", describe_error(error)))
+    blamed = [name for name in options if name in words] or list(options)
+    if not blamed:
+        return "to be made without options"
+    return f"the option{'s' * (len(blamed) > 1)} {quoted_list(blamed)}"

@@ -1,0 +1,89 @@
+"""Lenient readers for what lies in a distribution's metadata folder; they import nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+import attrs
+
+from trimtab._plugins.registry import normalise_name
+
+_DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+TARGET = re.compile(rf"(?P<module>{_DOTTED})\s*:\s*(?P<attr>{_DOTTED})")
+_REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+class Readable(Protocol):
+    """The part of an installed distribution that is looked at."""
+
+    def read_text(self, filename: str, /) -> str | None:
+        """Return the text of a file of the metadata folder, None where there is none."""
+        ...
+
+
+@attrs.frozen
+class Headers:
+    """The fields of a METADATA or PKG-INFO file that matter here."""
+
+    name: str
+    version: str
+    summary: str = ""
+    requires: tuple[str, ...] = ()
+
+    def requirements_on(self, name: str) -> tuple[str, ...]:
+        """Return the Requires-Dist lines about one distribution."""
+        return tuple(line for line in self.requires if requirement_name(line) == name)
+
+
+def read_headers(distribution: Readable) -> Headers | None:
+    """Read a distribution's core metadata; None where it has no name and version.
+
+    A scan of the first lines: `importlib.metadata` would parse all of it as a mail.
+    """
+    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    fields: dict[str, list[str]] = {}
+    for key, value in _header_lines(text):
+        fields.setdefault(key, []).append(value)
+    if "name" not in fields or "version" not in fields:
+        return None
+    summary = fields.get("summary", [""])[0]
+    requires = tuple(fields.get("requires-dist", ()))
+    return Headers(fields["name"][0], fields["version"][0], summary, requires)
+
+
+def _header_lines(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        if not line.strip():
+            return
+        key, colon, value = line.partition(":")
+        if colon and value.strip() and not line[0].isspace():
+            yield key.lower(), value.strip()
+
+
+def requirement_name(requirement: str) -> str:
+    """Return the normalised name at the start of a requirement; empty where there is none."""
+    match = _REQUIREMENT_NAME.match(requirement.strip())
+    return normalise_name(match[0]) if match else ""
+
+
+@attrs.frozen
+class Line:
+    """One line of an entry_points.txt; `value` is None where it is not ``name = value``."""
+
+    group: str
+    name: str
+    value: str | None
+
+
+def entry_lines(text: str) -> Iterator[Line]:
+    """Read an entry_points.txt line by line, whatever is in it."""
+    group = ""
+    for raw in text.splitlines():
+        line = raw.strip()
+        if line.startswith("["):
+            group = line.strip("[]").strip()
+        elif line and line[0] not in "#;":
+            name, equals, value = line.partition("=")
+            yield Line(group, name.strip(), value.strip() if equals else None)

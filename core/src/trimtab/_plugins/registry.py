@@ -1,0 +1,106 @@
+"""Installed plugins and problems with their packages."""
+
+from __future__ import annotations
+
+import attrs
+
+from trimtab._types.patterns import LazyPattern
+
+PROVIDER_NAME = LazyPattern(r"[a-z][a-z0-9-]{0,39}")
+_SEPARATORS = LazyPattern(r"[-_.]+")
+
+
+def normalise_name(name: str) -> str:
+    """Return `name` in lower case, with every run of ``-``, ``_`` and ``.`` as one ``-``."""
+    return _SEPARATORS.sub("-", name).lower()
+
+
+def normalise_full_name(name: str) -> str:
+    """Normalise both parts of ``distribution:name``, or a bare name."""
+    return ":".join(normalise_name(part.strip()) for part in name.split(":"))
+
+
+GROUP_PREFIX = "trimtab."
+GROUPS = (
+    "guidance",
+    "feedback",
+    "completion",
+    "hosts",
+    "mailboxes",
+    "transcripts",
+    "commands",
+)
+"""Last parts of the entry-point groups."""
+
+
+@attrs.frozen(order=True)
+class PluginInfo:
+    """One entry point, known from metadata alone.
+
+    Args:
+        group: the last part of its group, e.g. ``"guidance"``.
+        name: the name to type, normalised.
+        distribution: the package that offers it, normalised.
+        version: the package's version.
+        module: what loading it would import.
+        attr: the attribute of that module.
+        where: the package's metadata folder.
+        summary: the package's own line about itself.
+        requires: its requirements on trimtab, as declared.
+    """
+
+    group: str
+    name: str
+    distribution: str
+    version: str
+    module: str
+    attr: str
+    where: str
+    summary: str = ""
+    requires: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """The long form ``distribution:name``."""
+        return f"{self.distribution}:{self.name}"
+
+    @property
+    def target(self) -> str:
+        """What it points to: ``module:attr``."""
+        return f"{self.module}:{self.attr}"
+
+    @property
+    def package(self) -> str:
+        """Distribution and version, as messages name them."""
+        return f"{self.distribution} {self.version}"
+
+
+@attrs.frozen(order=True)
+class Problem:
+    """Something wrong with an installed distribution; it stops nothing else.
+
+    Args:
+        distribution: whose, as well as it can be told.
+        where: its metadata folder.
+        what: what is wrong.
+        remedy: what to do about it.
+        harmless: whether everything works all the same.
+    """
+
+    distribution: str
+    where: str
+    what: str
+    remedy: str
+    harmless: bool = False
+
+
+@attrs.frozen
+class Registry:
+    """All entries of trimtab's groups and all problems, sorted."""
+
+    entries: tuple[PluginInfo, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def of(self, group: str) -> tuple[PluginInfo, ...]:
+        """Return the entries of one group, e.g. ``"guidance"``."""
+        return tuple(entry for entry in self.entries if entry.group == group)

@@ -1,0 +1,112 @@
+"""From what a prompt names to providers that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab._events.provenance import Provenance, ProviderKind, ProviderRef
+from trimtab._events.providers import ProviderSkipped
+from trimtab._plugins.discovery import discover
+from trimtab._plugins.env import Environment, read_environment
+from trimtab._plugins.loading import construct, load
+from trimtab._plugins.selection import check_allowed, check_compatible, check_required, select
+from trimtab._plugins.validation import LoadedProvider, source_of, validate
+from trimtab._policy.settings import ProviderConfig
+from trimtab._types.errors import ProviderError
+from trimtab._types.text import sanitize
+
+if TYPE_CHECKING:
+    from trimtab._plugins.configuration import Configuration
+    from trimtab._plugins.registry import PluginInfo
+
+
+@attrs.frozen
+class Resolution:
+    """What became of the providers that a prompt names, kind by kind in the prompt's order."""
+
+    providers: tuple[LoadedProvider, ...]
+    skipped: tuple[ProviderSkipped, ...]
+
+
+def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvider:
+    """Select, check, load, construct and validate one provider.
+
+    Args:
+        config: a prompt's settings with an instance or a `ProviderRef`.
+        configuration: whose allow-list counts.
+
+    Raises:
+        ProviderError: it can't be had; the message names it, its distribution and the remedy.
+    """
+    if not isinstance(config.provider, ProviderRef):
+        return validate(source_of(config.kind, config.provider), config, config.provider)
+    entry = admit(config.kind, config.provider.name, configuration)
+    instance: Any = construct(entry, load(entry), config.provider.options)
+    return validate(source_of_entry(config.kind, entry), config, instance)
+
+
+def admit(kind: ProviderKind, name: str, configuration: Configuration) -> PluginInfo:
+    """Select an entry and check all that can be checked without importing it.
+
+    Raises:
+        ProviderError: it is unknown, ambiguous, not allowed or not compatible.
+    """
+    entry = select(kind.value, name, discover())
+    check_allowed(entry, configuration.allow)
+    check_compatible(entry)
+    return entry
+
+
+def source_of_entry(kind: ProviderKind, entry: PluginInfo) -> Provenance:
+    """Say who an installed provider is."""
+    return Provenance(entry.name, kind, entry.distribution, entry.version)
+
+
+def resolve_all(configs: Iterable[ProviderConfig], configuration: Configuration) -> Resolution:
+    """Resolve the providers of one prompt.
+
+    Optional ones that can't be had, and those that a switch turns off, are skipped on record:
+    `ProviderSkipped`, without a prompt's name.
+
+    Raises:
+        ProviderError: as for `resolve`; or the configuration's require-list is not met.
+        ConfigurationError: a switch in the environment is wrong.
+    """
+    switches = read_environment()
+    if not switches.off:
+        check_required(configuration.require)
+    found = [_resolve_or_skip(config, configuration, switches) for config in configs]
+    return Resolution(
+        tuple(item for item in found if isinstance(item, LoadedProvider)),
+        tuple(item for item in found if isinstance(item, ProviderSkipped)),
+    )
+
+
+def _resolve_or_skip(
+    config: ProviderConfig, configuration: Configuration, switches: Environment
+) -> LoadedProvider | ProviderSkipped:
+    source, provider = presumed_source(config), config.provider
+    reason = switches.reason_against(source, installed=isinstance(provider, ProviderRef))
+    if reason:
+        return ProviderSkipped(source=source, reason=reason)
+    try:
+        return resolve(config, configuration)
+    except ProviderError as error:
+        if isinstance(provider, ProviderRef) and provider.optional:
+            return ProviderSkipped(source=source, reason=str(error))
+        raise
+
+
+def presumed_source(config: ProviderConfig) -> Provenance:
+    """Say who a provider is before it is loaded, even where it can't be had."""
+    if not isinstance(config.provider, ProviderRef):
+        return source_of(config.kind, config.provider)
+    try:
+        entry = select(config.kind.value, config.provider.name, discover())
+    except ProviderError:
+        distribution, _, name = config.provider.name.rpartition(":")
+        return Provenance(sanitize(name, 80), config.kind, sanitize(distribution, 80) or None)
+    return source_of_entry(config.kind, entry)

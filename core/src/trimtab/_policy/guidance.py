@@ -1,0 +1,272 @@
+"""Episodes, cool-downs, limits and order of guidance: pure bookkeeping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import attrs
+
+from trimtab._events.provenance import Delivery
+
+if TYPE_CHECKING:
+    from trimtab._events.guidance import GuidanceDelivered, GuidanceInjection, Proposal
+    from trimtab._events.provenance import Provenance
+    from trimtab._policy.settings import GuidanceProviderConfig
+
+
+MAX_LEVEL = 3
+REARM_TURNS = 3
+_NO_EPISODES: Mapping[str, tuple[Episode, ...]] = {}
+
+
+@attrs.frozen
+class Episode:
+    """One stretch of one trouble.
+
+    Args:
+        key: names the trouble.
+        category: of the guidance that speaks about it.
+        provider: who speaks about it.
+        level: of the last nudge: 1 nudge, 2 firmer with evidence, 3 suggest consultation.
+        nudges: how many were given.
+        nudged_at: turn of the last nudge.
+        seen_at: turn in which the trouble was last seen.
+    """
+
+    key: str
+    category: str
+    provider: str
+    level: int
+    nudges: int
+    nudged_at: int
+    seen_at: int
+
+    def waits_until(self, cooldown: int) -> int:
+        """Return the first turn of the next nudge: the pause doubles from the third on."""
+        return self.nudged_at + (cooldown << max(0, self.nudges - 2))
+
+
+class EpisodeBook:
+    """The open episodes of one run."""
+
+    def __init__(self, episodes: Iterable[Episode] = ()) -> None:
+        self._open: dict[str, Episode] = {episode.key: episode for episode in episodes}
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def get(self, key: str) -> Episode | None:
+        """Return the open episode `key`."""
+        return self._open.get(key)
+
+    def by_category(self) -> Mapping[str, tuple[Episode, ...]]:
+        """Return the open episodes, grouped."""
+        if not self._open:
+            return _NO_EPISODES
+        groups: dict[str, list[Episode]] = {}
+        for episode in tuple(self._open.values()):
+            groups.setdefault(episode.category, []).append(episode)
+        return {category: tuple(episodes) for category, episodes in groups.items()}
+
+    def next_level(self, key: str) -> int:
+        """Return the level at which the next nudge would speak."""
+        episode = self._open.get(key)
+        return 1 if episode is None else min(episode.level + 1, MAX_LEVEL)
+
+    def seen(self, key: str, turn: int) -> None:
+        """Note that the trouble is still there."""
+        episode = self._open.get(key)
+        if episode is not None and episode.seen_at != turn:
+            self._open[key] = attrs.evolve(episode, seen_at=turn)
+
+    def nudged(self, key: str, category: str, provider: str, turn: int) -> Episode:
+        """Note a nudge; it opens the episode or takes it one level on."""
+        old = self._open.get(key)
+        nudges = old.nudges + 1 if old else 1
+        episode = Episode(key, category, provider, self.next_level(key), nudges, turn, turn)
+        self._open[key] = episode
+        return episode
+
+    def close(self, key: str) -> None:
+        """End an episode: its provider saw progress."""
+        self._open.pop(key, None)
+
+    def close_all(self) -> None:
+        """End all episodes: a new request of the user starts afresh."""
+        self._open.clear()
+
+    def sweep(self, turn: int) -> None:
+        """End the episodes whose trouble has not been seen for some turns."""
+        if self._open:
+            stale = [e.key for e in self._open.values() if turn - e.seen_at > REARM_TURNS]
+            for key in stale:
+                del self._open[key]
+
+    def state(self) -> list[dict[str, Any]]:
+        """Return what a snapshot keeps."""
+        return [attrs.asdict(episode) for episode in self._open.values()]
+
+    @classmethod
+    def from_state(cls, state: Iterable[Mapping[str, Any]]) -> EpisodeBook:
+        """Return the book that `state` describes."""
+        return cls(Episode(**item) for item in state)
+
+
+EPISODE_SHARE = 2 / 3
+
+
+@attrs.frozen(eq=False, repr=False)
+class Candidate:
+    """One proposal with what policy needs to know of its provider."""
+
+    source: Provenance
+    config: GuidanceProviderConfig
+    order: int
+    proposal: Proposal
+
+    @property
+    def injection(self) -> GuidanceInjection:
+        return self.proposal.injection
+
+    @property
+    def episode(self) -> str:
+        return self.proposal.classification.episode or self.injection.key
+
+
+class Spoken(NamedTuple):
+    """What one provider has said in a run."""
+
+    total: int = 0
+    turn: int = -1
+    in_turn: int = 0
+    last_text: str = ""
+
+    def plus(self, turn: int, text: str) -> Spoken:
+        """Return the count after one more injection."""
+        in_turn = self.in_turn + 1 if turn == self.turn else 1
+        return Spoken(self.total + 1, turn, in_turn, text)
+
+
+SILENT = Spoken()
+
+
+class GuidanceState:
+    """What the policy remembers of one run."""
+
+    def __init__(self) -> None:
+        self.episodes = EpisodeBook()
+        self.spoken: dict[str, Spoken] = {}
+        self.persisted: set[str] = set()  # of texts that still stand in the model's history
+        self.withheld: dict[str, str] = {}
+
+    def held_back(
+        self, source: str, episode: str, config: GuidanceProviderConfig, turn: int
+    ) -> str:
+        """Return why a nudge about `episode` must wait, empty where it need not."""
+        spoken = self.spoken.get(source, SILENT)
+        if spoken.total >= config.max_per_run:
+            return "run budget used up"
+        if spoken.turn == turn and spoken.in_turn >= config.max_per_turn:
+            return "turn limit reached"
+        known = self.episodes.get(episode)
+        if known is None:
+            return ""
+        if known.nudges >= max(1, round(config.max_per_run * EPISODE_SHARE)):
+            return "episode budget used up"
+        return "cooling down" if turn < known.waits_until(config.cooldown_turns) else ""
+
+    def nudges_of(self, provider: str) -> int:
+        """Return how often `provider` has spoken, shadow mode included."""
+        return self.spoken.get(provider, SILENT).total
+
+    def repeats_itself(self, candidate: Candidate, delivery: Delivery) -> bool:
+        """Whether the agent has just read this text, or still has it before its eyes."""
+        text = candidate.injection.content
+        if delivery is Delivery.PERSISTED and _digest(text) in self.persisted:
+            return True
+        return self.spoken.get(candidate.source.name, SILENT).last_text == text
+
+    def delivered(self, event: GuidanceDelivered) -> None:
+        """Count one delivery."""
+        self.count(event.provider_name, event.episode, event.injection, event.turn)
+        if event.delivery is Delivery.PERSISTED:
+            self.persisted.add(_digest(event.injection.content))
+
+    def count(self, provider: str, episode: str, injection: GuidanceInjection, turn: int) -> None:
+        """Count one nudge, whether it was delivered or kept in the shadow."""
+        before = self.spoken.get(provider, SILENT)
+        self.spoken[provider] = before.plus(turn, injection.content)
+        self.episodes.nudged(episode, injection.category, provider, turn)
+        self.withheld.pop(episode, None)
+
+    def newly_withheld(self, episode: str, reason: str) -> bool:
+        """Whether this reason is news: one event per stretch, not one per turn."""
+        if self.withheld.get(episode) == reason:
+            return False
+        self.withheld[episode] = reason
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Return what a snapshot keeps."""
+        return {
+            "episodes": self.episodes.state(),
+            "spoken": dict(self.spoken),
+            "persisted": sorted(self.persisted),
+            "withheld": dict(self.withheld),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> GuidanceState:
+        """Return the memory that `state` describes."""
+        made = cls()
+        made.episodes = EpisodeBook.from_state(state["episodes"])
+        made.spoken = {name: Spoken(*values) for name, values in state["spoken"].items()}
+        made.persisted = set(state["persisted"])
+        made.withheld = dict(state["withheld"])
+        return made
+
+
+def in_shadow(config: GuidanceProviderConfig, source: Provenance, run_id: str) -> bool:
+    """Whether a provider is only watched in this run; the same for every decision of the run."""
+    if config.mode == "shadow" or config.holdout >= 1:
+        return True
+    if config.holdout <= 0:
+        return False
+    digest = blake2b(f"{source.name}\0{run_id}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64 < config.holdout
+
+
+def select(
+    candidates: Iterable[Candidate], *, limit: int
+) -> tuple[tuple[Candidate, ...], tuple[tuple[Candidate, str], ...]]:
+    """Choose among proposals: by priority, then prompt order; one per category; at most `limit`.
+
+    Returns:
+        The chosen ones in the order of delivery, and the others, each with the reason.
+    """
+    chosen: list[Candidate] = []
+    dropped: list[tuple[Candidate, str]] = []
+    for candidate in sorted(candidates, key=lambda c: (c.injection.priority, c.order)):
+        reason = _clash(candidate, chosen, limit)
+        if reason:
+            dropped.append((candidate, reason))
+        else:
+            chosen.append(candidate)
+    return tuple(chosen), tuple(dropped)
+
+
+def _clash(candidate: Candidate, chosen: Sequence[Candidate], limit: int) -> str:
+    if len(chosen) >= limit:
+        return "guidance limit reached"
+    category = candidate.injection.category
+    if category and any(other.injection.category == category for other in chosen):
+        return "category already spoken for"
+    if any(other.injection.content == candidate.injection.content for other in chosen):
+        return "same text"
+    return ""
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,0 +1,283 @@
+"""Prompts: declared as a template, bound to parameters and providers (seeds 000, 001, 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+import attrs
+
+from trimtab._contract.host import RenderedPrompt
+from trimtab._policy.settings import (
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    GuidanceProviderConfig,
+    ProviderConfig,
+)
+from trimtab._prompt.sections import (
+    MarkdownSection,
+    Parameters,
+    by_type,
+    check_text,
+    check_tools,
+    enabled_sections,
+    type_argument,
+)
+from trimtab._types.errors import PromptError
+from trimtab._types.options import as_tuple
+from trimtab._types.resources import NO_RESOURCES, Resources
+
+if TYPE_CHECKING:
+    from trimtab._contract.tools import Tool
+    from trimtab._plugins.configuration import Configuration
+    from trimtab._table.entries import PromptTable
+    from trimtab.trajectory import ToolProfile
+
+
+Output = TypeVar("Output")
+FeedbackDelivery = Literal["first", "all"]
+
+
+def _several(what: str, declared: Iterable[Any]) -> tuple[Any, ...]:
+    if isinstance(declared, str) or not isinstance(declared, Iterable):
+        raise PromptError(f"{what} are given as a tuple or list, not {declared!r:.100}")
+    return as_tuple(declared)
+
+
+def _configs(cls: type[Any], declared: Iterable[Any]) -> tuple[Any, ...]:
+    """Make settings of `cls` out of settings, instances, names and ``enable(…)``."""
+    return tuple(_setting(cls, item) for item in _several(f"{cls.kind} providers", declared))
+
+
+def _setting(cls: type[Any], item: Any) -> Any:
+    if isinstance(item, cls):
+        return item
+    if isinstance(item, ProviderConfig):
+        raise PromptError(f"{type(item).__name__} stands where {cls.__name__} belongs")
+    return cls(item)
+
+
+def _guidance(declared: Iterable[Any]) -> tuple[GuidanceProviderConfig, ...]:
+    return _configs(GuidanceProviderConfig, declared)
+
+
+def _feedback(declared: Iterable[Any]) -> tuple[FeedbackProviderConfig, ...]:
+    return _configs(FeedbackProviderConfig, declared)
+
+
+def _completion(declared: Iterable[Any]) -> tuple[CompletionCheckerConfig, ...]:
+    return _configs(CompletionCheckerConfig, declared)
+
+
+def _as_sections(declared: Iterable[Any]) -> tuple[MarkdownSection[Any], ...]:
+    return _several("sections", declared)
+
+
+def _sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
+    if sections:
+        _check_sections(sections)
+
+
+def _check_sections(sections: tuple[Any, ...]) -> None:
+    from trimtab._prompt.sections import MarkdownSection
+
+    keys = set()
+    for section in sections:
+        if not isinstance(section, MarkdownSection):
+            raise PromptError(f"sections hold MarkdownSection, not {section!r:.100}")
+        if section.key in keys:
+            raise PromptError(f"two sections have the key {section.key!r}; rename one")
+        keys.add(section.key)
+        section.check()
+
+
+# Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.
+@attrs.define(slots=False, eq=False, on_setattr=attrs.setters.frozen)
+class PromptTemplate(Generic[Output]):
+    """Declares a prompt: its sections and the providers that may speak on it.
+
+    Args:
+        ns, key: make up the name ``ns/key``, under which configuration finds the prompt.
+        sections: in the order in which the model reads them.
+        name: another name, where ``ns/key`` won't do.
+        guidance_providers, feedback_providers, completion_checkers: configurations, instances,
+            entry names or ``enable(…)``, in the order in which they are asked.
+        guidance_limit: injections per decision, over all providers.
+        feedback_delivery: ``"first"`` delivers the first provider that speaks, ``"all"`` all.
+        tools: tools that the agent has beside those of the sections.
+        tool_profiles: how the tools of this prompt behave.
+        output_type: type of the structured output; ``PromptTemplate[T](…)`` says it too.
+
+    Raises:
+        PromptError: sections or providers are declared wrongly.
+    """
+
+    ns: str = attrs.field(validator=check_text)
+    key: str = attrs.field(validator=check_text)
+    sections: tuple[MarkdownSection[Any], ...] = attrs.field(
+        default=(), converter=_as_sections, validator=_sections
+    )
+    _name: str | None = attrs.field(kw_only=True, default=None)
+    guidance_providers: tuple[GuidanceProviderConfig, ...] = attrs.field(
+        kw_only=True, default=(), converter=_guidance
+    )
+    feedback_providers: tuple[FeedbackProviderConfig, ...] = attrs.field(
+        kw_only=True, default=(), converter=_feedback
+    )
+    completion_checkers: tuple[CompletionCheckerConfig, ...] = attrs.field(
+        kw_only=True, default=(), converter=_completion
+    )
+    guidance_limit: int = attrs.field(kw_only=True, default=3, validator=attrs.validators.ge(1))
+    feedback_delivery: FeedbackDelivery = attrs.field(
+        kw_only=True, default="first", validator=attrs.validators.in_(("first", "all"))
+    )
+    tools: tuple[Tool[Any, Any], ...] = attrs.field(
+        kw_only=True, default=(), converter=as_tuple, validator=check_tools
+    )
+    tool_profiles: tuple[ToolProfile, ...] = attrs.field(
+        kw_only=True, default=(), converter=as_tuple
+    )
+    output_type: type[Output] | None = attrs.field(kw_only=True, default=None)
+
+    @property
+    def name(self) -> str:
+        """The prompt's name: ``ns/key`` unless another was given."""
+        return self._name or f"{self.ns}/{self.key}"
+
+    @property
+    def output(self) -> type[Output] | None:
+        """Type of the structured output, however it was said; None for free text."""
+        return self.output_type or type_argument(self)
+
+
+def _declared(args: tuple[Any, ...], fields: dict[str, Any]) -> PromptTemplate[Any]:
+    first, *others = args or (None,)
+    if not isinstance(first, PromptTemplate):
+        return PromptTemplate(*args, **fields)
+    if others or fields:
+        raise PromptError("a template goes alone: declare everything in PromptTemplate(…)")
+    return first
+
+
+class Prompt(Generic[Output]):
+    """A template with its providers resolved and, step by step, its parameters bound.
+
+    ``Prompt(template)``, or ``Prompt(ns, key, sections, …)`` with the arguments of
+    `PromptTemplate`. Building one resolves, loads, constructs and validates all providers.
+
+    Args:
+        config: ``"auto"`` looks for trimtab.toml or pyproject.toml, a `Configuration` is taken
+            as it is, None reads nothing.
+        table: providers that were resolved before, e.g. those of another prompt; takes the place
+            of all that is declared.
+
+    Raises:
+        PromptError: the template is declared wrongly.
+        ProviderError: a provider can't be used; the message says what to do.
+    """
+
+    @overload
+    def __init__(
+        self,
+        template: PromptTemplate[Output],
+        /,
+        *,
+        config: Configuration | Literal["auto"] | None = ...,
+        table: PromptTable | None = ...,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        ns: str,
+        key: str,
+        sections: Iterable[MarkdownSection[Any]] = ...,
+        *,
+        config: Configuration | Literal["auto"] | None = ...,
+        table: PromptTable | None = ...,
+        name: str | None = ...,
+        guidance_providers: Iterable[Any] = ...,
+        feedback_providers: Iterable[Any] = ...,
+        completion_checkers: Iterable[Any] = ...,
+        guidance_limit: int = ...,
+        feedback_delivery: FeedbackDelivery = ...,
+        tools: Iterable[Tool[Any, Any]] = ...,
+        tool_profiles: Iterable[ToolProfile] = ...,
+        output_type: type[Output] | None = ...,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        *args: Any,
+        config: Configuration | Literal["auto"] | None = "auto",
+        table: PromptTable | None = None,
+        **fields: Any,
+    ) -> None:
+        self.template: PromptTemplate[Output] = _declared(args, fields)
+        self.resources = NO_RESOURCES
+        self.table: PromptTable = table or self._build_table(config)
+        self._params: Parameters = {}
+
+    def _build_table(self, config: Configuration | Literal["auto"] | None) -> PromptTable:
+        from trimtab._table.building import build_table
+
+        return build_table(
+            self.name,
+            guidance=self.guidance_providers,
+            feedback=self.feedback_providers,
+            completion=self.completion_checkers,
+            guidance_limit=self.template.guidance_limit,
+            feedback_delivery=self.template.feedback_delivery,
+            config=config,
+        )
+
+    @property
+    def name(self) -> str:
+        """``ns/key`` unless the template names it."""
+        return self.template.name
+
+    @property
+    def guidance_providers(self) -> tuple[GuidanceProviderConfig, ...]:
+        """The guidance providers that the template declares."""
+        return self.template.guidance_providers
+
+    @property
+    def feedback_providers(self) -> tuple[FeedbackProviderConfig, ...]:
+        """The feedback providers that the template declares."""
+        return self.template.feedback_providers
+
+    @property
+    def completion_checkers(self) -> tuple[CompletionCheckerConfig, ...]:
+        """The completion checkers that the template declares."""
+        return self.template.completion_checkers
+
+    def bind(self, *params: Any, resources: Resources | None = None) -> Prompt[Output]:
+        """Return the prompt with parameters and resources bound; the providers are shared.
+
+        Args:
+            params: objects that sections take, matched by type; one bound earlier gives way.
+            resources: what tools, providers and checkers may use.
+
+        Raises:
+            PromptError: two objects of one type, or one that no section takes.
+        """
+        bound: Prompt[Output] = copy(self)
+        bound._params = {**self._params, **by_type(params, self.template.sections)}
+        bound.resources = self.resources if resources is None else resources
+        return bound
+
+    def render(self, *params: Any) -> RenderedPrompt[Output]:
+        """Return what the model reads, with bound and given parameters filled in.
+
+        Raises:
+            PromptError: parameters are missing, of no section, or twice of one type.
+        """
+        from trimtab._contract.host import RenderedPrompt
+        from trimtab._prompt.sections import join_sections
+
+        values = {**self._params, **by_type(params, self.template.sections)}
+        enabled = tuple(enabled_sections(self.template.sections, values))
+        text = join_sections(tuple(section.render(given) for section, given in enabled))
+        tools = [*self.template.tools, *(tool for section, _ in enabled for tool in section.tools)]
+        return RenderedPrompt(text, tuple(tools), self.template.output)

@@ -1,0 +1,251 @@
+"""What a run has come to: counters and signals, folded from its events, O(1) per event."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab._events.guidance import GuidanceDelivered
+from trimtab._events.providers import (
+    CompletionChecked,
+    Feedback,
+    ProviderFaulted,
+    ProviderQuarantined,
+)
+from trimtab._events.run import (
+    CompactionHappened,
+    Event,
+    ModelResponded,
+    RunClosed,
+    ToolInvoked,
+    ToolStarted,
+    UserMessage,
+)
+from trimtab._policy.completion import GateState
+from trimtab._policy.feedback import FeedbackState, Mark
+from trimtab._policy.guidance import GuidanceState
+from trimtab._run.invoker import fault_key
+from trimtab._types.limits import Usage
+from trimtab.trajectory import ToolProfiles, Trajectory
+
+if TYPE_CHECKING:
+    from trimtab._policy.guidance import EpisodeBook
+    from trimtab._session.lock import SessionLock
+    from trimtab.trajectory import ToolProfile
+
+
+RECENT_CALLS = 64
+
+
+class RunState:
+    """Everything that the decisions of one run depend on.
+
+    Attributes:
+        turns: turns opened so far; the open or last one has the index ``turns - 1``.
+        open_turn: index of the open turn, None between turns.
+        calls: ended tool calls so far.
+        running: calls that have started and not ended, by id.
+        usage: tokens and cost so far.
+        closed: whether the run has ended.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        prompt_name: str,
+        agent_id: str | None = None,
+        *,
+        lock: SessionLock | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self.prompt_name = prompt_name
+        self.agent_id = agent_id
+        self.turns = 0
+        self.open_turn: int | None = None
+        self.calls = 0
+        self.running: dict[str, ToolStarted] = {}
+        self.recent: deque[ToolInvoked] = deque(maxlen=RECENT_CALLS)
+        self.last_response: ModelResponded | None = None
+        self.usage = Usage()
+        self.closed = False
+        self.active_seconds = 0.0
+        self._lock = lock
+        self.trajectory = Trajectory(lock=lock)
+        self.guidance = GuidanceState()
+        self.feedback = FeedbackState()
+        self.gate = GateState()
+        self.faults: dict[str, int] = {}
+        self.quarantined: set[str] = set()
+
+    def profile(self, profiles: Iterable[ToolProfile]) -> None:
+        """Let the trajectory know how the tools of this run behave."""
+        known = ToolProfiles(profiles)
+        fresh = Trajectory(profiles=known, lock=self._lock)
+        fresh.load_state(self.trajectory.state())
+        self.trajectory = fresh
+
+    @property
+    def last_call(self) -> ToolInvoked | None:
+        """The most recent ended call, None before the first."""
+        return self.recent[-1] if self.recent else None
+
+    @property
+    def episodes(self) -> EpisodeBook:
+        return self.guidance.episodes
+
+    @property
+    def last_feedback(self) -> Feedback | None:
+        return self.feedback.last
+
+    def feedback_of(self, provider: str) -> Feedback | None:
+        """Return the last feedback of one provider."""
+        return self.feedback.of(provider)
+
+    @property
+    def turn(self) -> int:
+        """Index of the open or last turn; −1 before the first."""
+        return self.turns - 1
+
+    def apply(self, event: Event) -> None:
+        """Fold one event in."""
+        if event.elapsed is not None and event.elapsed > self.active_seconds:
+            self.active_seconds = event.elapsed
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    def close_turn(self) -> None:
+        """End the open turn, if there is one."""
+        if self.open_turn is not None:
+            self.open_turn = None
+            self.trajectory.close_turn()
+
+    def next_turn(self) -> int:
+        """Return the index of the turn that a call made now belongs to."""
+        return self.turns if self.open_turn is None else self.open_turn
+
+    def _enter(self, turn: int | None) -> None:
+        if turn is not None and turn == self.open_turn:
+            return
+        self.close_turn()
+        self.open_turn = self.turns if turn is None else max(turn, self.turns)
+        self.turns = self.open_turn + 1
+
+    def _responded(self, event: ModelResponded) -> None:
+        self.close_turn()
+        self._enter(event.turn)
+        self.last_response = event
+        if event.usage is not None:
+            self.usage = self.usage + event.usage
+        self.trajectory.apply(event)
+
+    def _started(self, event: ToolStarted) -> None:
+        self._enter(event.turn)
+        self.running[event.call_id] = event
+
+    def _invoked(self, event: ToolInvoked) -> None:
+        if event.turn is None or event.turn >= self.turns:
+            self._enter(event.turn)
+        self.running.pop(event.call_id, None)
+        self.calls += 1
+        self.recent.append(event)
+        if event.tool in self.feedback.watched:
+            self.feedback.used(event.tool, Mark(self.calls, self.active_seconds))
+        self.trajectory.apply(event)
+        if event.turn is None:
+            self.close_turn()
+
+    def _said(self, event: UserMessage) -> None:
+        self.close_turn()
+        if not event.notification:
+            self.episodes.close_all()
+            self.gate.user_spoke()
+        self.trajectory.apply(event)
+
+    def _compacted(self, event: CompactionHappened) -> None:
+        self.guidance.persisted.clear()
+        self.trajectory.apply(event)
+
+    def _guided(self, event: GuidanceDelivered) -> None:
+        self.guidance.delivered(event)
+
+    def _fed_back(self, event: Feedback) -> None:
+        self.feedback.delivered(event)
+
+    def _checked(self, event: CompletionChecked) -> None:
+        self.gate.checked(event)
+
+    def _faulted(self, event: ProviderFaulted) -> None:
+        key = fault_key(event.source)
+        self.faults[key] = self.faults.get(key, 0) + 1
+
+    def _quarantine(self, event: ProviderQuarantined) -> None:
+        self.quarantined.add(fault_key(event.source))
+
+    def _ended(self, _: RunClosed) -> None:
+        self.close_turn()
+        self.closed = True
+
+    def state(self) -> dict[str, Any]:
+        """Return what a snapshot keeps, JSON-able but for the events in it."""
+        return {
+            "run_id": self.run_id,
+            "prompt_name": self.prompt_name,
+            "agent_id": self.agent_id,
+            "turns": self.turns,
+            "open_turn": self.open_turn,
+            "calls": self.calls,
+            "running": list(self.running.values()),
+            "last_response": self.last_response,
+            "usage": attrs.asdict(self.usage),
+            "closed": self.closed,
+            "active_seconds": self.active_seconds,
+            "trajectory": self.trajectory.state(),
+            "guidance": self.guidance.state(),
+            "feedback": self.feedback.state(),
+            "gate": attrs.asdict(self.gate),
+            "faults": self.faults,
+            "quarantined": sorted(self.quarantined),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], *, lock: SessionLock | None = None) -> RunState:
+        """Return the run that `state` describes."""
+        run = cls(state["run_id"], state["prompt_name"], state["agent_id"], lock=lock)
+        for name in ("turns", "open_turn", "calls", "last_response", "closed"):
+            setattr(run, name, state[name])
+        run.active_seconds = state["active_seconds"]
+        run.running = {event.call_id: event for event in state["running"]}
+        run.usage = Usage(**state["usage"])
+        run.trajectory.load_state(state["trajectory"])
+        run.guidance = GuidanceState.from_state(state["guidance"])
+        run.feedback = FeedbackState.from_state(state["feedback"])
+        run.gate = GateState(**state["gate"])
+        run.faults = dict(state["faults"])
+        run.quarantined = set(state["quarantined"])
+        return run
+
+
+def _handlers() -> dict[type[Event], Callable[[RunState, Any], None]]:
+    from trimtab._events.guidance import GuidanceDelivered
+    from trimtab._events.providers import CompletionChecked
+
+    return {
+        ModelResponded: RunState._responded,
+        ToolStarted: RunState._started,
+        ToolInvoked: RunState._invoked,
+        UserMessage: RunState._said,
+        CompactionHappened: RunState._compacted,
+        GuidanceDelivered: RunState._guided,
+        Feedback: RunState._fed_back,
+        CompletionChecked: RunState._checked,
+        ProviderFaulted: RunState._faulted,
+        ProviderQuarantined: RunState._quarantine,
+        RunClosed: RunState._ended,
+    }
+
+
+_HANDLERS = _handlers()

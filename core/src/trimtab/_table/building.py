@@ -1,0 +1,79 @@
+"""Resolve what a prompt or its configuration names, and compile it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from trimtab._plugins.configuration import Configuration
+from trimtab._policy.settings import (
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    GuidanceProviderConfig,
+)
+from trimtab._table.compiling import compile_table
+from trimtab._types.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from trimtab._events.providers import ProviderSkipped
+    from trimtab._plugins.validation import LoadedProvider
+    from trimtab._policy.settings import ProviderConfig
+    from trimtab._table.entries import FeedbackDelivery, PromptTable
+
+
+def build_table(
+    prompt_name: str,
+    *,
+    guidance: Sequence[GuidanceProviderConfig] = (),
+    feedback: Sequence[FeedbackProviderConfig] = (),
+    completion: Sequence[CompletionCheckerConfig] = (),
+    guidance_limit: int = 3,
+    feedback_delivery: FeedbackDelivery = "first",
+    config: Configuration | Literal["auto"] | None = "auto",
+) -> PromptTable:
+    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind.
+
+    Raises:
+        ProviderError: a provider can't be used; the message names it and the remedy.
+        ConfigurationError: the configuration file is wrong.
+    """
+    from trimtab._plugins.configuration import (
+        Configuration,
+        PromptSettings,
+        active_configuration,
+    )
+
+    configuration = active_configuration() if config == "auto" else config or Configuration()
+    if not isinstance(configuration, Configuration):
+        raise ConfigurationError(
+            f'config={config!r:.100} is no configuration: give load_configuration(path), "auto"'
+            " or None"
+        )
+    table = configuration.prompts.get(prompt_name) or PromptSettings()
+    wanted = (
+        *_either(table.guidance, guidance),
+        *_either(table.feedback, feedback),
+        *_either(table.completion, completion),
+    )
+    loaded, skipped = _resolved(wanted, configuration)
+    return compile_table(
+        loaded,
+        skipped=skipped,
+        guidance_limit=table.guidance_limit or guidance_limit,
+        feedback_delivery=table.feedback_delivery or feedback_delivery,
+    )
+
+
+def _resolved(
+    wanted: Sequence[ProviderConfig], configuration: Configuration
+) -> tuple[Sequence[LoadedProvider], Sequence[ProviderSkipped]]:
+    if not wanted and not configuration.require:
+        return (), ()
+    from trimtab._plugins.resolution import resolve_all
+
+    resolution = resolve_all(wanted, configuration)
+    return resolution.providers, resolution.skipped
+
+
+def _either(said: Sequence[Any] | None, declared: Sequence[Any]) -> Sequence[Any]:
+    return declared if said is None else said

@@ -1,0 +1,181 @@
+"""Compile loaded providers into a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab._events.guidance import ClassificationResult, GuidanceInjection, Proposal
+from trimtab._events.provenance import DecisionPoint, Provenance
+from trimtab._events.providers import Feedback
+from trimtab._policy.settings import CompletionCheckerConfig, GuidanceProviderConfig
+from trimtab._table.entries import (
+    CheckEntry,
+    FeedbackEntry,
+    GuidanceEntry,
+    PromptTable,
+    Withheld,
+    expect,
+    wrong_return,
+)
+from trimtab._types.errors import ProviderInvalid
+
+if TYPE_CHECKING:
+    from trimtab._contract.context import FeedbackContext, GuidanceContext
+    from trimtab._events.providers import ProviderSkipped
+    from trimtab._plugins.validation import LoadedProvider
+    from trimtab._policy.settings import FeedbackTrigger
+    from trimtab._table.entries import FeedbackDelivery, ProviderResult, RunHook
+
+
+def _ask_by_methods(
+    source: Provenance,
+    config: GuidanceProviderConfig,
+    classify: Callable[..., Any],
+    provide: Callable[..., Any],
+) -> Callable[[GuidanceContext], ProviderResult]:
+    def ask(context: GuidanceContext) -> ProviderResult:
+        verdict = classify(context=context)
+        if verdict.__class__ is not ClassificationResult:
+            expect(verdict, ClassificationResult, "classify")
+        if not verdict.relevant:
+            return None if verdict.episode is None else verdict
+        if verdict.confidence < config.min_confidence:
+            return None
+        reason = _held_back(context, source, config, verdict.episode)
+        if reason:
+            return Withheld(verdict, reason)
+        injection = provide(context=attrs.evolve(context, classification=verdict))
+        expect(injection, GuidanceInjection, "provide")
+        return Proposal(injection, verdict)
+
+    return ask
+
+
+def _held_back(
+    context: GuidanceContext,
+    source: Provenance,
+    config: GuidanceProviderConfig,
+    episode: str | None,
+) -> str:
+    if episode is None:
+        return ""
+    state = context.run.state
+    return state.guidance.held_back(source.name, episode, config, state.turn)
+
+
+def _as_it_is(answer: ProviderResult) -> ProviderResult:
+    return answer
+
+
+def _read_by_hook(config: GuidanceProviderConfig, hook: str) -> Callable[[object], ProviderResult]:
+    def read(value: object) -> ProviderResult:
+        proposal = Proposal(value) if isinstance(value, GuidanceInjection) else value
+        if not isinstance(proposal, Proposal):
+            raise wrong_return(value, hook)
+        verdict = proposal.classification
+        passes = verdict.relevant and verdict.confidence >= config.min_confidence
+        return proposal if passes else None
+
+    return read
+
+
+def _feedback_by_methods(
+    should_run: Callable[..., Any], provide: Callable[..., Any]
+) -> Callable[[FeedbackContext], Feedback | None]:
+    def ask(context: FeedbackContext) -> Feedback | None:
+        wanted = should_run(context=context)
+        expect(wanted, bool, "should_run")
+        return _feedback_or_none(provide(context=context), "provide") if wanted else None
+
+    return ask
+
+
+def _feedback_by_hook(
+    call: Callable[[FeedbackContext], object],
+) -> Callable[[FeedbackContext], Feedback | None]:
+    return lambda context: _feedback_or_none(call(context), "give_feedback")
+
+
+def _feedback_or_none(value: object, hook: str) -> Feedback | None:
+    if value is None or isinstance(value, Feedback):
+        return value
+    raise wrong_return(value, hook)
+
+
+def compile_table(
+    loaded: Sequence[LoadedProvider],
+    *,
+    skipped: Iterable[ProviderSkipped] = (),
+    guidance_limit: int = 3,
+    feedback_delivery: FeedbackDelivery = "first",
+) -> PromptTable:
+    """Lay out loaded providers for the calls of a run.
+
+    Raises:
+        ProviderInvalid: two providers of one kind share a name.
+    """
+    _refuse_twins(loaded)
+    return PromptTable(
+        guides={point: _guides(loaded, point) for point in DecisionPoint},
+        feedback=tuple(_feedback(p, p.trigger) for p in loaded if p.trigger is not None),
+        checks=tuple(
+            _check(p, p.config) for p in loaded if isinstance(p.config, CompletionCheckerConfig)
+        ),
+        opened=_run_hooks(loaded, "run_opened"),
+        closed=_run_hooks(loaded, "run_closed"),
+        skipped=tuple(skipped),
+        guidance_limit=guidance_limit,
+        feedback_delivery=feedback_delivery,
+    )
+
+
+def _refuse_twins(loaded: Iterable[LoadedProvider]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for provider in loaded:
+        key = (provider.source.kind, provider.source.name)
+        if key in seen:
+            raise ProviderInvalid(
+                f"two {key[0]} providers of one prompt are called {key[1]!r}: counts and limits "
+                "are kept by name, so give one another name or leave it out"
+            )
+        seen.add(key)
+
+
+def _guides(loaded: Iterable[LoadedProvider], point: DecisionPoint) -> tuple[GuidanceEntry, ...]:
+    return tuple(
+        _guide(provider, provider.config, order, f"guide_{point.value}")
+        for order, provider in enumerate(loaded)
+        if isinstance(provider.config, GuidanceProviderConfig) and point in provider.points
+    )
+
+
+def _guide(
+    provider: LoadedProvider, config: GuidanceProviderConfig, order: int, hook: str
+) -> GuidanceEntry:
+    source, instance, own = provider.source, provider.instance, provider.hooks.get(hook)
+    if own is not None:
+        return GuidanceEntry(source, config, order, hook, own, _read_by_hook(config, hook))
+    call = _ask_by_methods(source, config, instance.classify, instance.provide)
+    return GuidanceEntry(source, config, order, hook, call, _as_it_is)
+
+
+def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
+    own = provider.hooks.get("give_feedback")
+    if own is not None:
+        ask = _feedback_by_hook(own)
+    else:
+        ask = _feedback_by_methods(provider.instance.should_run, provider.instance.provide)
+    limits_only = getattr(type(provider.instance), "limits_only", False) is True
+    return FeedbackEntry(provider.source, trigger, ask, limits_only)
+
+
+def _check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
+    check = provider.hooks.get("check_completion") or provider.instance.check
+    return CheckEntry(provider.source, config.timeout, check)
+
+
+def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ...]:
+    return tuple((p.source, p.hooks[hook]) for p in loaded if hook in p.hooks)

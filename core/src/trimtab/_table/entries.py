@@ -1,0 +1,123 @@
+"""A prompt's compiled providers: what a run calls, in the prompt's order."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from trimtab._events.guidance import ClassificationResult, Proposal
+from trimtab._events.provenance import DecisionPoint, Provenance
+from trimtab._events.providers import Feedback
+from trimtab._policy.settings import GuidanceProviderConfig
+
+if TYPE_CHECKING:
+    from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
+    from trimtab._events.providers import ProviderSkipped
+    from trimtab._policy.settings import FeedbackTrigger
+
+
+FeedbackDelivery = Literal["first", "all"]
+
+
+class WrongReturn(TypeError):
+    """A provider returned something that its hook doesn't take."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Withheld:
+    """Guidance that applies and must wait; `reason` says why."""
+
+    classification: ClassificationResult
+    reason: str
+
+
+def expect(value: object, kind: type, hook: str) -> None:
+    """Raise `WrongReturn` where `value` is not of `kind`; a stray coroutine is closed."""
+    if not isinstance(value, kind):
+        raise wrong_return(value, hook)
+
+
+def wrong_return(value: object, hook: str) -> WrongReturn:
+    if inspect.iscoroutine(value):
+        value.close()
+    return WrongReturn(f"{hook} returned {type(value).__name__}")
+
+
+ProviderResult = Proposal | Withheld | ClassificationResult | None
+
+
+@attrs.frozen(eq=False, repr=False)
+class GuidanceEntry:
+    """One guidance provider at one decision point.
+
+    Attributes:
+        call: asks the provider; None is nothing to say, the common case.
+        read: makes an answer of what it said otherwise: a proposal; or what must wait; or a
+            classification that is not relevant and names an episode, which has ended thereby;
+            or None where the threshold is not reached.
+    """
+
+    source: Provenance
+    config: GuidanceProviderConfig
+    order: int
+    hook: str
+    call: Callable[[GuidanceContext], object]
+    read: Callable[[Any], ProviderResult]
+
+    def ask(self, context: GuidanceContext) -> ProviderResult:
+        """Return what the provider has to say."""
+        value = self.call(context)
+        return None if value is None else self.read(value)
+
+
+@attrs.frozen(eq=False, repr=False)
+class FeedbackEntry:
+    """One feedback provider and when it is asked.
+
+    Attributes:
+        ask: asks the provider; None is nothing to say.
+        limits_only: it speaks of deadline and budget; a run without both never asks it.
+    """
+
+    source: Provenance
+    trigger: FeedbackTrigger
+    ask: Callable[[FeedbackContext], Feedback | None]
+    limits_only: bool = False
+
+
+@attrs.frozen(eq=False, repr=False)
+class CheckEntry:
+    """One completion checker."""
+
+    source: Provenance
+    timeout: float
+    check: Callable[[TaskCompletionContext], Any]
+
+
+RunHook = tuple[Provenance, Callable[[Any], object]]
+
+
+@attrs.frozen(eq=False, repr=False)
+class PromptTable:
+    """All providers of one prompt, ready to call."""
+
+    guides: Mapping[DecisionPoint, tuple[GuidanceEntry, ...]] = attrs.field(factory=dict)
+    feedback: tuple[FeedbackEntry, ...] = ()
+    checks: tuple[CheckEntry, ...] = ()
+    opened: tuple[RunHook, ...] = ()
+    closed: tuple[RunHook, ...] = ()
+    skipped: tuple[ProviderSkipped, ...] = ()
+    guidance_limit: int = 3
+    feedback_delivery: FeedbackDelivery = "first"
+
+    @property
+    def sources(self) -> tuple[Provenance, ...]:
+        """All providers, each once, in the order of the prompt."""
+        guides = sorted((e.order, e.source) for entries in self.guides.values() for e in entries)
+        found = [source for _, source in guides]
+        found += [entry.source for entry in self.feedback]
+        found += [entry.source for entry in self.checks]
+        return tuple(dict.fromkeys(found))

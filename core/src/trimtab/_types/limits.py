@@ -1,0 +1,180 @@
+"""Clocks, deadlines and budgets."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+import attrs
+
+
+class Clock(Protocol):
+    """Tells the time in both senses."""
+
+    def now(self) -> datetime:
+        """Return the wall-clock time, aware, in UTC: for records only."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back: for durations only."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    monotonic = staticmethod(time.monotonic)
+
+
+SYSTEM_CLOCK = SystemClock()
+
+
+class ManualClock:
+    """A clock that moves only when told: for tests and for replaying recorded runs.
+
+    Args:
+        wall: where the wall clock starts, aware UTC.
+        seconds: where the monotonic clock starts, in seconds.
+    """
+
+    def __init__(
+        self, wall: datetime = datetime(2026, 1, 1, tzinfo=UTC), seconds: float = 0.0
+    ) -> None:
+        self.wall = wall
+        self.seconds = seconds
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def advance(self, seconds: float) -> None:
+        """Move both clocks on by `seconds` (≥ 0)."""
+        if seconds < 0:
+            raise ValueError(f"a clock advances by 0 seconds or more, not {seconds}")
+        self.seconds += seconds
+        self.wall += timedelta(seconds=seconds)
+
+    def set_wall(self, wall: datetime) -> None:
+        """Step the wall clock alone, as a time server or a suspended machine does."""
+        self.wall = wall
+
+
+def _finite(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"{attribute.name} must be seconds, not {value}; without limit: None")
+
+
+@attrs.frozen
+class Deadline:
+    """A limit on duration, kept in monotonic time so that a stepped wall clock can't move it.
+
+    Args:
+        total: seconds allowed in all, from `started`.
+        started: monotonic seconds at which the work began; the clock's reading now if None.
+        clock: where the time is read.
+
+    Raises:
+        ValueError: `total` is no finite number.
+    """
+
+    total: float = attrs.field(validator=_finite)
+    clock: Clock = attrs.field(default=SYSTEM_CLOCK, eq=False, repr=False)
+    started: float = attrs.field(
+        default=attrs.Factory(lambda self: self.clock.monotonic(), takes_self=True)
+    )
+
+    @classmethod
+    def at(cls, when: datetime, *, clock: Clock = SYSTEM_CLOCK) -> Deadline:
+        """Return the deadline that falls on the aware wall-clock time `when`.
+
+        Raises:
+            ValueError: `when` is naive; say which zone it is in.
+        """
+        if when.tzinfo is None:
+            raise ValueError("a deadline needs an aware datetime, e.g. datetime.now(UTC) + …")
+        return cls((when - clock.now()).total_seconds(), clock)
+
+    def elapsed(self) -> timedelta:
+        """Return the time used so far."""
+        return timedelta(seconds=self.clock.monotonic() - self.started)
+
+    def remaining(self) -> timedelta:
+        """Return the time left; negative once the deadline has passed."""
+        return timedelta(seconds=self.total) - self.elapsed()
+
+    @property
+    def expired(self) -> bool:
+        """Whether no time is left."""
+        return self.remaining() <= timedelta(0)
+
+
+@attrs.frozen
+class Usage:
+    """What was used up, in one response or in all.
+
+    Args:
+        input_tokens: tokens read by the model.
+        output_tokens: tokens written by the model.
+        cost: money, in the currency of the budget.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+        )
+
+
+def _positive_limit(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise ValueError(f"{attribute.name} must be above 0 (or None for no limit), not {value}")
+
+
+@attrs.frozen
+class Budget:
+    """Limits on a run; None means no limit; exhausted at ≥ (DESIGN 4).
+
+    Args:
+        max_total_tokens, max_input_tokens, max_output_tokens: tokens.
+        max_cost: money, in the unit that `Usage.cost` uses.
+        max_active_seconds: monotonic seconds since the run was opened.
+    """
+
+    max_total_tokens: int | None = attrs.field(default=None, validator=_positive_limit)
+    max_input_tokens: int | None = attrs.field(default=None, validator=_positive_limit)
+    max_output_tokens: int | None = attrs.field(default=None, validator=_positive_limit)
+    max_cost: float | None = attrs.field(default=None, validator=_positive_limit)
+    max_active_seconds: float | None = attrs.field(default=None, validator=_positive_limit)
+
+    def shares(self, usage: Usage, active_seconds: float) -> dict[str, float]:
+        """Return, for each limit that is set, the share used: 0.0 is none, 1.0 is all."""
+        used = {
+            "max_total_tokens": usage.total_tokens,
+            "max_input_tokens": usage.input_tokens,
+            "max_output_tokens": usage.output_tokens,
+            "max_cost": usage.cost,
+            "max_active_seconds": active_seconds,
+        }
+        limits = attrs.asdict(self)
+        return {name: used[name] / limits[name] for name in used if limits[name] is not None}
+
+    def exhausted(self, usage: Usage, active_seconds: float) -> str | None:
+        """Return the name of a limit that is used up, or None."""
+        shares = self.shares(usage, active_seconds)
+        return next((name for name, share in shares.items() if share >= 1), None)

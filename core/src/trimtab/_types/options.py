@@ -1,0 +1,79 @@
+"""Converters and validators of attrs fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from trimtab._types.text import CONTROL_CHARACTERS
+
+
+def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
+    """Return `items` as a tuple: lists are taken wherever records keep tuples."""
+    return tuple(items)
+
+
+LEVELS = (1, 2, 3)
+
+
+def text_option(longest: int, **samples: object) -> Callable[[Any, Any, Any], None]:
+    """Return the attrs validator of an option that replaces a provider's text.
+
+    Args:
+        longest: most characters.
+        samples: the placeholders that it may hold, ``{name}``, each with a value to try.
+
+    Raises:
+        ValueError: from the validator; names the option and what it may hold.
+    """
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        _check_text(attribute.name, value, longest, samples)
+
+    return check
+
+
+def level_texts(longest: int, **samples: object) -> Callable[[Any, Any, Any], None]:
+    """Return the attrs validator of an option that replaces texts by level (1, 2, 3).
+
+    Args:
+        longest, samples: as for `text_option`.
+
+    Raises:
+        ValueError: from the validator; names the option and the level.
+    """
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        for level, text in value.items():
+            if level not in LEVELS:
+                raise ValueError(f"{attribute.name}: level {level!r:.20} is not 1, 2 or 3")
+            _check_text(f"{attribute.name}[{level}]", text, longest, samples)
+
+    return check
+
+
+def texts_by_level(texts: Mapping[Any, str]) -> dict[Any, str]:
+    """Return `texts` with levels as numbers; in a configuration file the keys are text."""
+    named = {str(level): level for level in LEVELS}
+    return {named.get(str(level), level): text for level, text in texts.items()}
+
+
+def _check_text(name: str, value: Any, longest: int, samples: dict[str, object]) -> None:
+    if not isinstance(value, str) or not 1 <= len(value) <= longest:
+        raise ValueError(f"{name} must be text of 1 to {longest} characters")
+    if CONTROL_CHARACTERS.search(value):
+        raise ValueError(f"{name} holds control characters")
+    if not _fits(value, samples):
+        known = ", ".join(f"{{{sample}}}" for sample in samples) or "nothing in braces"
+        raise ValueError(f"{name} knows {known}; a brace is written twice")
+
+
+def _fits(text: str, samples: dict[str, object]) -> bool:
+    from string import Formatter
+
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+        text.format_map(dict.fromkeys(names) | samples)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return False
+    return names <= samples.keys()

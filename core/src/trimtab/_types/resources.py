@@ -1,0 +1,156 @@
+"""Resources bound to a prompt, and filesystems among them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+import attrs
+
+from trimtab._types.errors import ResourceError
+
+Resource = TypeVar("Resource")
+# Not `type[Resource]`: type checkers take no protocol there.
+Wanted = Callable[..., Resource]
+
+
+def _copied(bound: Mapping[type[Any], Any]) -> Mapping[Any, Any]:
+    return dict(bound)
+
+
+@attrs.frozen
+class Resources:
+    """A typed container: ``Resources.of(filesystem, client).get(Client)``.
+
+    Args:
+        bound: objects by the type under which they are asked for.
+    """
+
+    bound: Mapping[Any, Any] = attrs.field(factory=dict, converter=_copied)
+
+    @classmethod
+    def of(cls, *objects: object) -> Resources:
+        """Return a container of `objects`, each under its own class.
+
+        Raises:
+            ResourceError: two objects of one class; give a mapping instead.
+        """
+        bound: dict[type[Any], Any] = {type(item): item for item in objects}
+        if len(bound) < len(objects):
+            raise ResourceError("two resources of one class; build Resources from a mapping")
+        return cls(bound)
+
+    def get_optional(self, wanted: Wanted[Resource]) -> Resource | None:
+        """Return the resource bound as `wanted`, else the first that is one, else None.
+
+        A ``runtime_checkable`` protocol matches any object that implements it.
+        """
+        cls: Any = wanted
+        if cls in self.bound:
+            return cast("Resource", self.bound[cls])
+        return next((item for item in self.bound.values() if isinstance(item, cls)), None)
+
+    def get(self, wanted: Wanted[Resource]) -> Resource:
+        """Return the resource bound as `wanted`.
+
+        Raises:
+            ResourceError: there is none.
+        """
+        found = self.get_optional(wanted)
+        if found is None:
+            raise ResourceError(
+                f"no resource of type {wanted!r} is bound; give one to Prompt.bind(resources=…)"
+            )
+        return found
+
+
+NO_RESOURCES = Resources()
+
+
+@runtime_checkable
+class Filesystem(Protocol):
+    """Read access to the agent's files; paths are relative to its workspace."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder at `path`."""
+        ...
+
+    def read_text(self, path: str) -> str:
+        """Return the UTF-8 text at `path`."""
+        ...
+
+    def glob(self, pattern: str) -> Sequence[str]:
+        """Return the paths that match, sorted, relative, with forward slashes."""
+        ...
+
+
+def _unencodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _real(root: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(root))
+
+
+@attrs.frozen
+class RootedFilesystem:
+    """The files below one folder; ``..``, absolute paths and links can't lead out of it.
+
+    Absolute paths are taken where they lie below the root. Links are followed as long as they
+    stay there.
+
+    Args:
+        root: the folder.
+
+    Raises:
+        ResourceError: from every method, for a path that leads out.
+    """
+
+    root: Path = attrs.field(converter=_real)
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder at `path`."""
+        real = self._inside(path)
+        try:
+            return real.exists()
+        except OSError:
+            return False  # such as a name longer than any file's
+
+    def read_text(self, path: str) -> str:
+        """Return the UTF-8 text at `path`; what is no UTF-8 becomes U+FFFD.
+
+        Raises:
+            OSError: there is no such file, or it can't be read.
+            ResourceError: besides, for what may never end, such as a pipe.
+        """
+        real = self._inside(path)
+        mode = real.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise ResourceError(f"path {path!r} is no regular file")
+        return real.read_text(encoding="utf-8", errors="replace")
+
+    def glob(self, pattern: str) -> Sequence[str]:
+        """Return the paths that match `pattern`, sorted; links that lead out are left out."""
+        parts = PurePath(pattern)
+        if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+            raise ResourceError(f"pattern {pattern!r} must be relative and stay below {self.root}")
+        found = (path for path in self.root.glob(pattern) if self._holds(_real(path)))
+        return sorted(path.relative_to(self.root).as_posix() for path in found)
+
+    def _inside(self, path: str) -> Path:
+        if "\0" in path or _unencodable(path):
+            raise ResourceError(f"path {path!r} holds a character that no file's name can hold")
+        real = _real(self.root / path)
+        if not self._holds(real):
+            raise ResourceError(f"path {path!r} leads out of {self.root}")
+        return real
+
+    def _holds(self, real: Path) -> bool:
+        return real.is_relative_to(self.root)

@@ -1,0 +1,104 @@
+"""Text from elsewhere is hostile until it is escaped and bounded."""
+
+from __future__ import annotations
+
+from trimtab._types.patterns import LazyPattern
+
+CONTROL_CHARACTERS = LazyPattern(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    r"\U000e0000-\U000e007f]"
+)
+"""What no text for an agent may hold: controls, halves of characters, invisible letters."""
+
+
+def escape(text: str) -> str:
+    """Return `text` in which no tag can open or close."""
+    return _escaped(text, quote=False)
+
+
+def _escaped(text: str, *, quote: bool) -> str:
+    from html import escape  # with all names of characters, for those few that have words to say
+
+    return escape(CONTROL_CHARACTERS.sub(" ", text), quote=quote)
+
+
+def render_block(tag: str, content: str, **attributes: str) -> str:
+    """Return one well-formed render_block around `content`, whatever `content` holds."""
+    pairs = "".join(
+        f' {name}="{_escaped(value, quote=True)}"' for name, value in attributes.items()
+    )
+    return f"<{tag}{pairs}>{escape(content)}</{tag}>"
+
+
+def as_text(value: object) -> str:
+    """Return ``str(value)``; the name of its type where a stranger's object refuses."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - whatever its author raises
+        return f"<{type(value).__name__}>"
+
+
+def replace_surrogates(text: str) -> str:
+    """Return `text` with halves of characters joined, or replaced where the other half is missing.
+
+    Such halves come from file names that are no UTF-8 and from streams cut within a character;
+    no service can be sent one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return `text` cut to `limit` characters, with ``…`` where something is left out."""
+    return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
+
+
+def quote(text: str, limit: int = 120) -> str:
+    """Return untrusted text for use in a sentence: one line, no controls, bounded, quoted.
+
+    Args:
+        text: e.g. a tool's output.
+        limit: characters, the quotes included.
+    """
+    line = " ".join(CONTROL_CHARACTERS.sub(" ", text).replace('"', "'").split())
+    return f'"{shorten(line, limit - 2)}"'
+
+
+def sanitize(text: str, limit: int = 200) -> str:
+    """Return `text` on one line, without characters that a terminal would obey, bounded.
+
+    Args:
+        text: from a stranger.
+        limit: most characters of the result.
+    """
+    head = text[: limit + 1]
+    line = "".join(
+        c if c.isprintable() else " " if c.isspace() else _escape_character(c) for c in head
+    )
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _escape_character(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def describe_error(error: BaseException, limit: int = 200) -> str:
+    """Return an error's type and message, bounded, even where its own text can't be had."""
+    name, text = type(error).__name__, error_message(error)
+    return sanitize(f"{name}: {text}" if text else name, limit)
+
+
+def error_message(error: BaseException) -> str:
+    """Return an error's message; empty where it has none.
+
+    attrs' validators put the attribute and the value behind the message: those are left out.
+    """
+    arguments = list(error.args)
+    try:
+        wordy = isinstance(error, TypeError | ValueError) and len(arguments) > 1
+        return str(arguments[0] if wordy else error)
+    except Exception:  # noqa: BLE001  # the error is a stranger's object
+        return ""

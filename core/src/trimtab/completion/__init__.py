@@ -1,1 +1,0 @@
-"""Checks before the agent may stop (seed 003)."""

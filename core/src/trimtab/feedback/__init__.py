@@ -1,1 +1,0 @@
-"""Periodic words after tool calls (seeds 001 and 002)."""

@@ -1,1 +1,0 @@
-"""Short, situational instructions at decision points (seed 000)."""

@@ -1,0 +1,13 @@
+"""For authors of hosts: run tools, convert their arguments, drive a run."""
+
+from trimtab._lazy import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "_hosting.adapter": "Adapter PromptResponse",
+        "_hosting.executor": "format_error is_cancelled RAISED ToolAnswer ToolExecutor",
+        "_types.schema": "from_json json_schema to_json",
+        "_types.text": "replace_surrogates",
+    },
+)

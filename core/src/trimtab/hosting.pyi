@@ -1,0 +1,21 @@
+"""For authors of hosts: run tools, convert their arguments, drive a run."""
+
+from trimtab._hosting.adapter import (
+    Adapter as Adapter,
+    PromptResponse as PromptResponse,
+)
+from trimtab._hosting.executor import (
+    RAISED as RAISED,
+    ToolAnswer as ToolAnswer,
+    ToolExecutor as ToolExecutor,
+    format_error as format_error,
+    is_cancelled as is_cancelled,
+)
+from trimtab._types.schema import (
+    from_json as from_json,
+    json_schema as json_schema,
+    to_json as to_json,
+)
+from trimtab._types.text import (
+    replace_surrogates as replace_surrogates,
+)

@@ -1,0 +1,20 @@
+"""For tools that list, resolve and load plugins, and for commands of `trimtab`."""
+
+from trimtab._lazy import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "_cli.output": "say say_json",
+        "_plugins.configuration": "HOME PromptSettings state_home",
+        "_plugins.discovery": "discover installed_version refresh",
+        "_plugins.hints": "did_you_mean pip_install quoted_list",
+        "_plugins.loading": "construct load",
+        "_plugins.registry": "normalise_full_name PluginInfo Problem Registry",
+        "_plugins.resolution": "admit Resolution resolve resolve_all",
+        "_plugins.selection": "matching select",
+        "_plugins.validation": "LoadedProvider",
+        "_table.compiling": "compile_table",
+        "_table.entries": "PromptTable",
+    },
+)

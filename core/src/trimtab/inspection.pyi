@@ -1,0 +1,50 @@
+"""For tools that list, resolve and load plugins, and for commands of `trimtab`."""
+
+from trimtab._cli.output import (
+    say as say,
+    say_json as say_json,
+)
+from trimtab._plugins.configuration import (
+    HOME as HOME,
+    PromptSettings as PromptSettings,
+    state_home as state_home,
+)
+from trimtab._plugins.discovery import (
+    discover as discover,
+    installed_version as installed_version,
+    refresh as refresh,
+)
+from trimtab._plugins.hints import (
+    did_you_mean as did_you_mean,
+    pip_install as pip_install,
+    quoted_list as quoted_list,
+)
+from trimtab._plugins.loading import (
+    construct as construct,
+    load as load,
+)
+from trimtab._plugins.registry import (
+    PluginInfo as PluginInfo,
+    Problem as Problem,
+    Registry as Registry,
+    normalise_full_name as normalise_full_name,
+)
+from trimtab._plugins.resolution import (
+    Resolution as Resolution,
+    admit as admit,
+    resolve as resolve,
+    resolve_all as resolve_all,
+)
+from trimtab._plugins.selection import (
+    matching as matching,
+    select as select,
+)
+from trimtab._plugins.validation import (
+    LoadedProvider as LoadedProvider,
+)
+from trimtab._table.compiling import (
+    compile_table as compile_table,
+)
+from trimtab._table.entries import (
+    PromptTable as PromptTable,
+)

@@ -1,1 +1,0 @@
-"""Providers as plugins: discovery, selection, loading, configuration, the prompt's runtime."""

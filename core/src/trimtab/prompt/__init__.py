@@ -1,1 +1,0 @@
-"""Prompts: what is declared, what is bound, what the model reads."""

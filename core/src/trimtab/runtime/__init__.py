@@ -1,1 +1,0 @@
-"""Small types that hosts and providers share: time, limits, tools, resources."""

@@ -1,0 +1,159 @@
+"""What is known about tools: declared per tool, guessed from the name where nobody says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import attrs
+
+from trimtab._types.patterns import LazyPattern
+from trimtab.trajectory._vocabulary import OPAQUE, PLANS, READING, SHELLS, WAITING, WRITING
+
+_NOTHING: frozenset[str] = frozenset()
+_WORD = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_KEPT = 512
+
+
+def _names(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _strings(value: Iterable[str]) -> frozenset[str]:
+    return frozenset(value)
+
+
+def _numbers(value: Iterable[int]) -> frozenset[int]:
+    return frozenset(value)
+
+
+def _pattern(value: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
+    return re.compile(value) if isinstance(value, str) else value
+
+
+@attrs.frozen(kw_only=True)
+class ToolProfile:
+    """Facts about one tool, or about several of one kind.
+
+    Args:
+        names: exact names, or patterns with ``*`` as in ``mcp__browser__*``.
+        read_only: calling it changes nothing; None where unknown.
+        writes: a successful call changes something; None where unknown.
+        independent: its calls never depend on one another's answers (read-only tools needn't say).
+        polling: calling it is waiting.
+        polling_params: a call with these arguments is waiting, e.g. ``{"chars": ""}``.
+        opaque: its answer doesn't show what the call changed, as with scrolling a page.
+        command_params: of a shell, the parameters that may hold a command line; the first that
+            is there counts.
+        volatile: argument fields that never make two calls differ.
+        progress: fields whose change alone is progress, e.g. the statuses of a plan; in the
+            arguments they stand for all others.
+        result_noise: what is cut from the first 1,000 characters of an answer before it is
+            looked at (a pattern).
+        error_pattern: an answer is a failure where this is found in it.
+        says_no: exit statuses that are an answer and no failure.
+    """
+
+    names: tuple[str, ...] = attrs.field(converter=_names)
+    read_only: bool | None = None
+    writes: bool | None = None
+    independent: bool | None = None
+    polling: bool = False
+    polling_params: Mapping[str, Any] | None = None
+    opaque: bool = False
+    command_params: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    volatile: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
+    progress: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
+    result_noise: re.Pattern[str] | None = attrs.field(default=None, converter=_pattern)
+    error_pattern: re.Pattern[str] | None = attrs.field(default=None, converter=_pattern)
+    says_no: frozenset[int] = attrs.field(default=frozenset(), converter=_numbers)
+
+    def polls(self, params: Any) -> bool:
+        """Tell whether a call with `params` is a declared wait."""
+        if self.polling:
+            return True
+        wanted = self.polling_params
+        if wanted is None or type(params) is not dict:
+            return False
+        return all(params.get(key, "") == value for key, value in wanted.items())
+
+    def command(self, params: Any) -> str | None:
+        """Return the command line that `params` hold, None where it is no shell."""
+        if not self.command_params or type(params) is not dict:
+            return None
+        for name in self.command_params:
+            value = params.get(name)
+            if type(value) is str:
+                return value
+            if isinstance(value, list | tuple):
+                return " ".join(str(word) for word in value)
+        return None
+
+
+_COMMAND_PARAMS = ("command", "cmd", "c", "script", "input")
+_PLAN_FIELDS = frozenset({"completed", "done", "s", "status"})
+_BOOKKEEPING = frozenset({"description", "timeout", "timeout_ms", "yield_time_ms"})
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a tool's name, lower case: ``mcp__getPage`` → mcp, get, page."""
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def guess(name: str) -> ToolProfile:
+    """Return what a tool's name tells about it: its first verb counts, but for "replace"."""
+    words = words_of(name)
+    held = set(words)
+    verb = next((word for word in words if word in READING or word in WRITING), "")
+    if "replace" in held:
+        verb = "replace"
+    if held & PLANS and verb not in READING:
+        return ToolProfile(names=name, progress=_PLAN_FIELDS)
+    if held & SHELLS:
+        return ToolProfile(names=name, command_params=_COMMAND_PARAMS, volatile=_BOOKKEEPING)
+    return ToolProfile(
+        names=name,
+        read_only=True if verb in READING else None,
+        writes=True if verb in WRITING else None,
+        polling=bool(held & WAITING),
+        opaque=not verb and bool(held & OPAQUE),
+    )
+
+
+class ToolProfiles:
+    """Looks profiles up by tool name: the first declared one that fits, else a guess.
+
+    Args:
+        declared: profiles, the more particular first. Hosts bring those of their own tools,
+            prompts may put theirs before.
+    """
+
+    def __init__(self, declared: Iterable[ToolProfile] = ()) -> None:
+        self._declared = tuple(declared)
+        self._known: dict[str, ToolProfile] = {}
+
+    @property
+    def declared(self) -> tuple[ToolProfile, ...]:
+        """The declared profiles, in order of precedence."""
+        return self._declared
+
+    def before(self, more: Iterable[ToolProfile]) -> ToolProfiles:
+        """Return profiles in which `more` take precedence over these."""
+        return ToolProfiles((*more, *self._declared))
+
+    def of(self, tool: str) -> ToolProfile:
+        """Return the profile of `tool`."""
+        profile = self._known.get(tool)
+        if profile is None:
+            profile = self._find(tool)
+            if len(self._known) < _KEPT:
+                self._known[tool] = profile
+        return profile
+
+    def _find(self, tool: str) -> ToolProfile:
+        for profile in self._declared:
+            if any(fnmatchcase(tool, name) for name in profile.names):
+                return profile
+        return guess(tool)

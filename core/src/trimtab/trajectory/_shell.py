@@ -1,0 +1,123 @@
+"""What a shell command does, as far as its words tell."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from trimtab._types.patterns import LazyPattern
+
+Words = tuple[str, ...]
+
+_SEPARATORS = LazyPattern(r"\|\||&&|[;|\n]")
+_QUOTED = LazyPattern(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_ASSIGNMENT = LazyPattern(r"[A-Za-z_]\w*=\S*$")
+_REDIRECT = LazyPattern(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
+_WAIT = LazyPattern(r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep|wait|watch|inotifywait)\b")
+_BACKGROUND = LazyPattern(r"(?<!&)&\s*(?:$|\n|echo\b|sleep\b)|\bnohup\b|\bsetsid\b")
+_WRAPPERS = frozenset({"sudo", "time", "nohup", "env", "exec", "command", "builtin", "nice"})
+_ASIDE = frozenset({"cd", "pushd", "popd", "export", "set", "source", ".", "unset", "ulimit"})
+_READERS = frozenset(
+    {
+        "ag", "awk", "basename", "cat", "cd", "cmp", "column", "comm", "command", "cut", "date",
+        "df", "diff", "dirname", "du", "echo", "egrep", "env", "export", "false", "fd", "fgrep",
+        "file", "find", "grep", "head", "hexdump", "hostname", "id", "jq", "ldd", "less", "ls",
+        "man", "md5sum", "more", "netstat", "nl", "nm", "objdump", "od", "pgrep", "popd",
+        "printenv", "printf", "ps", "pushd", "pwd", "readlink", "realpath", "rg", "sed", "set",
+        "sha1sum", "sha256sum", "sleep", "sort", "ss", "stat", "strings", "tac", "tail", "test",
+        "tr", "tree", "true", "type", "uname", "uniq", "uptime", "wait", "wc", "whereis",
+        "which", "whoami", "xxd", "yq", "[",
+    }
+)  # fmt: skip
+_READING = {
+    "git": frozenset(
+        {"blame", "branch", "describe", "diff", "grep", "log", "ls-files", "remote", "rev-parse",
+         "show", "status", "shortlog", "cat-file", "ls-tree", "rev-list"}
+    ),
+    "gh": frozenset({"api", "issue", "pr", "run", "search", "view"}),
+    "systemctl": frozenset({"is-active", "status", "is-enabled", "show", "list-units"}),
+    "docker": frozenset({"ps", "logs", "images", "inspect"}),
+    "kubectl": frozenset({"get", "describe", "logs"}),
+    "curl": frozenset({""}),  # what it stores is told by its options
+}  # fmt: skip
+_CHANGING_FLAGS = LazyPattern(r"\s-(?:i\b|-in-place|delete|exec|execdir|-?output|X|d\b|-data)")
+_STORES = LazyPattern(
+    r" (?:-[a-zA-Z]*[OTF]|-[a-zA-Z]*o(?! ?/dev/null)|--(?:remote-name|upload-file|form|request)\b)"
+)
+_NEGATIVE = frozenset(
+    {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
+)
+_LONGEST = 2_000
+
+
+def _bare(command: str) -> str:
+    """Return `command` with what is quoted taken out: a separator in quotes separates nothing."""
+    command = command[:_LONGEST]
+    return _QUOTED.sub("''", command) if "'" in command or '"' in command else command
+
+
+def segments(command: str) -> tuple[Words, ...]:
+    """Return the words of each simple command in `command`, wrappers and assignments dropped."""
+    return _segments(command[:_LONGEST])
+
+
+@lru_cache(maxsize=256)
+def _segments(command: str) -> tuple[Words, ...]:
+    found = []
+    for part in _SEPARATORS.split(_bare(command)):
+        words = part.strip(" \t(){}&").split()
+        while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
+            words = words[1:]
+        if words:
+            found.append(tuple(words))
+    return tuple(found)
+
+
+def _program(words: Words) -> str:
+    return words[0].rsplit("/", 1)[-1]
+
+
+def operation(command: str) -> str:
+    """Return what `command` is about: its first program that does something, with its verb."""
+    for words in segments(command):
+        if _program(words) in _ASIDE:
+            continue
+        verb = next((w for w in words[1:3] if w[0].isalpha() and w.isidentifier()), "")
+        return f"{_program(words)} {verb}".strip()
+    return ""
+
+
+def reads_only(command: str) -> bool:
+    """Tell whether `command` can't change anything: every program in it is known to read."""
+    bare = _bare(command)
+    if len(command) > _LONGEST or _REDIRECT.search(bare) or _CHANGING_FLAGS.search(bare):
+        return False
+    return all(_reads(words) for words in segments(command))
+
+
+def _reads(words: Words) -> bool:
+    program = _program(words)
+    if program in _READERS:
+        return True
+    if program == "curl" and _STORES.search(" ".join(words)):
+        return False
+    verbs = _READING.get(program)
+    return verbs is not None and ("" in verbs or any(w in verbs for w in words[1:4]))
+
+
+def waits(command: str) -> bool:
+    """Tell whether `command` waits by itself, as ``sleep 30 && check`` does."""
+    return _WAIT.search(_bare(command)) is not None
+
+
+def goes_on(command: str) -> bool:
+    """Tell whether `command` leaves a process running behind it."""
+    return _BACKGROUND.search(_bare(command)) is not None
+
+
+def says_no(command: str, code: int) -> bool:
+    """Tell whether exit status `code` means "no" here and not a failure, as grep's 1 does."""
+    if code != 1:
+        return False
+    parts = segments(command)
+    return bool(parts) and _program(parts[-1]) in _NEGATIVE
