@@ -37,7 +37,7 @@ def setup(app: Any) -> None:
 
 
 def _label_fields(_app: Any, _kind: str, name: str, *rest: Any) -> None:
-    if name.startswith("trimtab.hookspecs."):
+    if name.startswith("trimtab._contract.hookspecs."):
         lines = rest[-1]
         lines[:] = _fields(lines)
 

@@ -94,7 +94,7 @@ class Kit:
         return run.tool_finished(f"c{run.state.calls}", end.pop("result", "done"), **end)
 
 
-_OPENING = ("agent_id", "run_id", "host", "deadline", "budget", "limit")
+_OPENING = ("agent_id", "run_id", "host", "deadline", "budget", "timeout")
 
 
 @pytest.fixture

@@ -29,9 +29,7 @@ SCAN = TIMED.format(
     setup="from trimtab.inspection import discover; discover(['nothing.zip'])",
     call="discover()",
 )
-AGAIN = TIMED.format(
-    setup="from trimtab.inspection import discover; discover()", call="discover()"
-)
+AGAIN = TIMED.format(setup="from trimtab.inspection import discover; discover()", call="discover()")
 
 
 def install(site: Path) -> None:

@@ -85,7 +85,7 @@ def reminded(case: str, **trigger: Any) -> list[int]:
 def guided(case: str, *providers: Says, limit: float | None = None) -> tuple[Session, str]:
     session = Session(clock=ManualClock())
     run = session.open_run(Prompt("cases", case, guidance_providers=providers, config=None))
-    return session, "".join(run.guide(SELECT, limit=limit).text for _ in play(case, run))
+    return session, "".join(run.guide(SELECT, timeout=limit).text for _ in play(case, run))
 
 
 def test_remind_right_after_use() -> None:

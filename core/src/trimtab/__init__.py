@@ -13,9 +13,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_contract.composite": "CompositeChecker",
         "_contract.context": "FeedbackContext GuidanceContext RunContext TaskCompletionContext",
         "_contract.hookspecs": "hookimpl hookspec",
-        "_contract.host": "Host LOCAL_HOST RenderedPrompt",
+        "_contract.host": "Host LOCAL_HOST",
         "_contract.providers": "FeedbackProvider GuidanceProvider TaskCompletionChecker",
-        "_contract.tools": "Tool ToolContext ToolResult",
+        "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
         "_events.guidance": (
             "ClassificationResult format_guidance GuidanceDelivered GuidanceInjection "
             "GuidanceSuppressed NOT_RELEVANT Proposal"
@@ -32,7 +32,8 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_functions": "check_completion collect_feedback collect_guidance",
         "_hosting.adapter": "Adapter PromptResponse",
         "_hosting.executor": "ToolAnswer ToolExecutor",
-        "_plugins.configuration": "Configuration find_configuration load_configuration",
+        "_plugins.config_records": "Configuration",
+        "_plugins.configuration": "find_configuration load_configuration",
         "_policy.completion": "TaskCompletionResult",
         "_policy.guidance": "Episode",
         "_policy.settings": (

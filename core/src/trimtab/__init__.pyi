@@ -1,5 +1,3 @@
-"""trimtab keeps long-running LLM agents on course with small nudges."""
-
 from trimtab._contract.composite import (
     CompositeChecker as CompositeChecker,
 )
@@ -16,7 +14,6 @@ from trimtab._contract.hookspecs import (
 from trimtab._contract.host import (
     LOCAL_HOST as LOCAL_HOST,
     Host as Host,
-    RenderedPrompt as RenderedPrompt,
 )
 from trimtab._contract.providers import (
     FeedbackProvider as FeedbackProvider,
@@ -24,6 +21,7 @@ from trimtab._contract.providers import (
     TaskCompletionChecker as TaskCompletionChecker,
 )
 from trimtab._contract.tools import (
+    RenderedPrompt as RenderedPrompt,
     Tool as Tool,
     ToolContext as ToolContext,
     ToolResult as ToolResult,
@@ -85,8 +83,10 @@ from trimtab._hosting.executor import (
     ToolAnswer as ToolAnswer,
     ToolExecutor as ToolExecutor,
 )
-from trimtab._plugins.configuration import (
+from trimtab._plugins.config_records import (
     Configuration as Configuration,
+)
+from trimtab._plugins.configuration import (
     find_configuration as find_configuration,
     load_configuration as load_configuration,
 )
@@ -188,11 +188,10 @@ from trimtab._types.text import (
     sanitize as sanitize,
     shorten as shorten,
 )
+from trimtab._version import __version__ as __version__
 from trimtab.trajectory import (
     Projection as Projection,
     ToolProfile as ToolProfile,
     ToolProfiles as ToolProfiles,
     Trajectory as Trajectory,
 )
-
-__version__: str

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext
-from trimtab._contract.providers import TaskCompletionChecker
-from trimtab._events.guidance import GuidanceInjection
 from trimtab._events.provenance import DecisionPoint
-from trimtab._events.providers import CompletionChecked
-from trimtab._run.guidance import guide
+from trimtab._run.run import Run
 
 if TYPE_CHECKING:
+    from trimtab._contract.context import GuidanceContext
+    from trimtab._events.guidance import GuidanceInjection
+    from trimtab._events.providers import CompletionChecked
     from trimtab._prompt.template import Prompt
     from trimtab._run.session import Session
     from trimtab._types.limits import Deadline
@@ -23,21 +22,32 @@ if TYPE_CHECKING:
 def collect_guidance(
     context: GuidanceContext, *, decision_point: DecisionPoint
 ) -> tuple[GuidanceInjection, ...]:
-    """Return what the enabled providers say at `decision_point` (seed 000's entry point).
+    """Return the guidance of the enabled providers at a decision point, and record it.
+
+    Like `Run.guide`, PRE_TOOL_SELECTION closes the open turn.
 
     Args:
         context: a context of the run, e.g. ``run.guidance_context(point)``.
         decision_point: where; it overrules the context's.
+
+    Raises:
+        SessionError: `decision_point` is none.
     """
-    return guide(context.run, attrs.evolve(context, decision_point=decision_point), None).injections
+    run = context.run._run
+    assert isinstance(run, Run)
+    point = attrs.evolve(context, decision_point=decision_point)
+    return run.guide_with(point).injections
 
 
 def collect_feedback(
     *, prompt: Prompt[Any], session: Session, deadline: Deadline | None = None
 ) -> str | None:
-    """Return the feedback that is due, rendered, or None (seed 001's entry point).
+    """Return the feedback that is due, rendered, or None.
 
-    Works on the open run of `prompt` in `session`, or opens one.
+    Args:
+        prompt: its open run in `session` is asked; one is opened if there is none.
+        session: the session.
+        deadline: a new time limit for the run; None keeps its own.
     """
     return session.run_of(prompt, deadline=deadline).feedback()
 
@@ -47,7 +57,17 @@ def check_completion(
     prompt: Prompt[Any],
     session: Session,
     output: Any = None,
-    extra: Iterable[TaskCompletionChecker] = (),
+    extra: Iterable[Any] = (),
 ) -> CompletionChecked:
-    """Ask whether the work of `prompt` is done, on its open run in `session` or a new one."""
+    """Return whether the work of a prompt is done, and record the verdict.
+
+    Args:
+        prompt: its open run in `session` is asked; one is opened if there is none.
+        session: the session.
+        output: what the agent would end with, if anything.
+        extra: further checkers, as for `Run.check_completion`.
+
+    Raises:
+        ProviderError: one of `extra` is no completion checker.
+    """
     return session.run_of(prompt).check_completion(output=output, extra=extra)

@@ -1,5 +1,3 @@
-"""For authors of hosts: run tools, convert their arguments, drive a run."""
-
 from trimtab._hosting.adapter import (
     Adapter as Adapter,
     PromptResponse as PromptResponse,

@@ -6,7 +6,8 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_cli.output": "say say_json",
-        "_plugins.configuration": "HOME PromptSettings state_home",
+        "_plugins.config_records": "PromptSettings",
+        "_plugins.configuration": "HOME state_home",
         "_plugins.discovery": "discover installed_version refresh",
         "_plugins.hints": "did_you_mean pip_install quoted_list",
         "_plugins.loading": "construct load",

@@ -1,12 +1,12 @@
-"""For tools that list, resolve and load plugins, and for commands of `trimtab`."""
-
 from trimtab._cli.output import (
     say as say,
     say_json as say_json,
 )
+from trimtab._plugins.config_records import (
+    PromptSettings as PromptSettings,
+)
 from trimtab._plugins.configuration import (
     HOME as HOME,
-    PromptSettings as PromptSettings,
     state_home as state_home,
 )
 from trimtab._plugins.discovery import (

@@ -29,8 +29,7 @@ from trimtab import (
     format_guidance,
     hookimpl,
 )
-from trimtab._policy.guidance import Candidate, EpisodeBook
-from trimtab._policy.guidance import select
+from trimtab._policy.guidance import Candidate, EpisodeBook, select
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 
@@ -293,7 +292,8 @@ def test_what_the_context_tells(kit: Any) -> None:
     assert (first.pending_tool_calls, last.pending_tool_calls) == (pending, ())
     assert (last.turn_count, last.tool_call_count, last.last_call) == (1, 1, call)
     assert last.last_response == kit.session[ModelResponded].latest()
-    assert (last.host, last.tools, last.session) == (host, {"read"}, kit.session)
+    assert (last.host, last.tools) == (host, {"read"})
+    assert last.session[ModelResponded] is kit.session[ModelResponded]
     assert (last.prompt, last.deadline, last.budget) == (run.prompt, None, None)
     assert last.usage == run.usage
     assert last.recent_tool_calls(3) == (call,)

@@ -53,7 +53,7 @@ def test_the_others_speak_and_the_fault_is_named(kit: Any, kind: str, limit: flo
     verdict, error = MISBEHAVIOUR[kind]
     run = kit.run(guidance_providers=[kit.Speaker("bad", verdict=verdict), kit.Speaker("good")])
 
-    assert [i.source for i in run.guide(SELECT, limit=limit).injections] == ["good"]
+    assert [i.source for i in run.guide(SELECT, timeout=limit).injections] == ["good"]
     fault = kit.session[ProviderFaulted].latest()
     assert (fault.source.name, fault.hook, fault.error) == (
         "bad",
@@ -82,7 +82,7 @@ def test_on_a_thread_of_its_own_it_interrupts_nobody(kit: Any, error: BaseExcept
     bad = kit.Speaker("bad", verdict=raises(error))
     run = kit.run(guidance_providers=[bad, kit.Speaker("good")])
 
-    assert [i.source for i in run.guide(SELECT, limit=5.0).injections] == ["good"]
+    assert [i.source for i in run.guide(SELECT, timeout=5.0).injections] == ["good"]
     assert type(error).__name__ in kit.session[ProviderFaulted].latest().error
 
 
@@ -128,7 +128,7 @@ def test_an_overdue_provider_is_left_behind_and_the_others_are_asked(kit: Any) -
     sleeper = kit.Speaker("sleeper", verdict=lambda context: free.wait(20))
     run = kit.run(guidance_providers=[sleeper, kit.Speaker("good")])
     began = time.monotonic()
-    batch = run.guide(SELECT, limit=0.2)
+    batch = run.guide(SELECT, timeout=0.2)
     took = time.monotonic() - began
     free.set()
 
@@ -160,15 +160,15 @@ def test_ran_and_had_nothing_to_say_is_not_broken(kit: Any) -> None:
 @pytest.mark.parametrize("limit", [None, 5.0])
 def test_providers_that_ask_their_own_run_end_at_once(kit: Any, limit: float | None) -> None:
     def asks(context: Any) -> ClassificationResult:
-        context.run.guide(context.decision_point, limit=limit)
+        run.guide(context.decision_point, timeout=limit)
         return ClassificationResult(relevant=True)
 
     def stops(context: Any) -> TaskCompletionResult:
-        context.run.check_completion()
+        run.check_completion()
         return TaskCompletionResult.ok()
 
     def comments(context: Any) -> Feedback:
-        context.run.guide(SELECT, limit=limit)
+        run.guide(SELECT, timeout=limit)
         return Feedback(summary="asked")
 
     trigger = FeedbackTrigger(every_n_calls=1)
@@ -179,8 +179,8 @@ def test_providers_that_ask_their_own_run_end_at_once(kit: Any, limit: float | N
     )
     kit.call(run)
 
-    assert not run.guide(SELECT, limit=limit)
-    assert run.feedback(limit=limit) is None
+    assert not run.guide(SELECT, timeout=limit)
+    assert run.feedback(timeout=limit) is None
     assert run.check_completion().status is CompletionStatus.UNVERIFIED
     faults = kit.session[ProviderFaulted].all()
     assert [fault.source.name for fault in faults] == [
@@ -208,7 +208,7 @@ def test_a_closed_run_keeps_no_thread(kit: Any) -> None:
     before = threads()
     for number in range(50):
         run = kit.run(str(number), guidance_providers=[kit.Speaker()])
-        assert run.guide(SELECT, limit=5.0)
+        assert run.guide(SELECT, timeout=5.0)
         run.close()
     for thread in threads():
         if thread not in before:
@@ -223,8 +223,8 @@ def test_a_system_without_threads_to_give_is_a_fault_and_stops_nobody(
     run = kit.run(guidance_providers=[kit.Speaker("one"), kit.Speaker("two")])
     with monkeypatch.context() as scarce:
         scarce.setattr(threading.Thread, "start", raises(RuntimeError("can't start new thread")))
-        batch = run.guide(SELECT, limit=5.0)
+        batch = run.guide(SELECT, timeout=5.0)
 
     assert not batch
     assert [fault.source.name for fault in kit.session[ProviderFaulted].all()] == ["one", "two"]
-    assert len(run.guide(SELECT, limit=5.0).injections) == 1
+    assert len(run.guide(SELECT, timeout=5.0).injections) == 1

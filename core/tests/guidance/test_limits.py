@@ -24,7 +24,7 @@ def test_nobody_waits_behind_the_slow_provider_of_another_thread(kit: Any) -> No
     began = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
         calls = [ToolCall(name) for name in ("slow", "fast", "fast", "fast")]
-        list(pool.map(lambda call: run.guide(EXECUTE, pending=[call], limit=0.2), calls))
+        list(pool.map(lambda call: run.guide(EXECUTE, pending=[call], timeout=0.2), calls))
 
     assert len(kit.session[ProviderFaulted]) == 1
     assert time.monotonic() - began < 1
@@ -43,7 +43,7 @@ def test_those_behind_an_overdue_provider_are_asked_once(kit: Any) -> None:
 
     sleeper = kit.Speaker("sleepy", verdict=oversleep)
     run = kit.run(guidance_providers=[sleeper, kit.Speaker("next", verdict=note)])
-    run.guide(EXECUTE, limit=0.1)
+    run.guide(EXECUTE, timeout=0.1)
     time.sleep(0.4)
 
     assert asked == ["trimtab-provider"]

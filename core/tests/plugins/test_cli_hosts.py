@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from trimtab._cli.hosts import add_hosts
+from trimtab._cli.parsing import _add_offers
 from trimtab.inspection import Registry
 
 REGISTER = """
@@ -64,7 +64,7 @@ def test_status_without_a_host_asks_every_host(site, trimtab):
 
 def test_status_says_where_no_package_offers_it(capsys):
     parser = argparse.ArgumentParser()
-    add_hosts(parser, "status", [], Registry(), lambda entry: parser.error(entry.name))
+    _add_offers(parser, "status", [], Registry(), lambda arguments: parser.error("called"))
     options = parser.parse_args([])
 
     assert options.run(options) == 0

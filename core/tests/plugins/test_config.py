@@ -147,16 +147,16 @@ def test_every_setting_of_the_python_api_has_its_key():
         ('[prompts."a/b"]\nfeedback = [{use = "x", mode = "live"}]', "unknown key 'mode'."),
         (
             '[prompts."a/b"]\nguidance = [{use = "x", max_per_turn = 0}]',
-            "guidance[0]: x: 'max_per_turn' must be >= 1: 0.",
+            "guidance[0]: x: max_per_turn must be 1 or more, not 0.",
         ),
         (
             '[prompts."a/b"]\nguidance = [{use = "x", mode = "dead"}]',
-            "guidance[0]: x: 'mode' must be in ('live', 'shadow') (got 'dead').",
+            "guidance[0]: x: mode must be one of 'live', 'shadow', not 'dead'.",
         ),
         ('[prompts."a/b"]\nguidance = [{use = "x", refuse = 1}]', "refuse must be true or false"),
         (
             '[prompts."a/b"]\nfeedback = [{use = "x", every_n_calls = 0}]',
-            "feedback[0]: x: every_n_calls must be above 0, not 0; leave it out instead.",
+            "feedback[0]: x: every_n_calls must be 1 or more, not 0.",
         ),
         (
             '[prompts."a/b"]\nfeedback = [{use = "x", every_n_calls = 1.5}]',

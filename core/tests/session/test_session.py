@@ -192,7 +192,7 @@ def test_of_an_old_call_all_but_the_result_is_kept_whoever_looks_and_when(kit: A
     assert [call.result for call in told] == [f"text {number}" for number in range(6)]
     assert session[ToolInvoked].tail(3) == calls[-3:]
     assert session[ToolInvoked].where(lambda call: call.params["n"] == 1) == calls[1:2]
-    assert session[ToolInvoked].all()[0] is calls[0]
+    assert session[ToolInvoked].all()[0] == calls[0]
 
 
 def test_keep_none_keeps_all_and_keep_nothing_is_refused() -> None:
@@ -278,7 +278,7 @@ def test_strange_values_are_recorded_and_saved(kit: Any, value: Any) -> None:
     assert again.snapshot() == text
     assert text.encode("ascii")
     assert isinstance(again[ToolInvoked].all()[0].result, ResultDigest)
-    assert again.runs()[run.run_id].running["$$"].call_id == "$$"
+    assert again.runs()[run.run_id].running["$$"][0].call_id == "$$"
 
 
 @pytest.mark.parametrize("value", [{"$digest": 5, "$$": [{"$event": "X"}]}, {"a": "\ud800"}])

@@ -50,7 +50,7 @@ class Repeats:
 
     times: int = 3
     name: str = "repeats"
-    category: str = "loop"
+    category: str = "repeats"
     decision_points: tuple[DecisionPoint, ...] = (DecisionPoint.PRE_TOOL_SELECTION,)
 
     def classify(self, *, context: Any) -> ClassificationResult:

@@ -43,7 +43,7 @@ def test_json_has_the_documented_keys_in_their_order(run, write_cases):
             "turn": 2,
             "call": 2,
             "key": "again",
-            "category": None,
+            "category": "repeats",
             "severity": None,
             "confidence": 1.0,
             "level": 1,

@@ -13,7 +13,7 @@ from .conftest import call
 MODULE = """
 import os
 
-from trimtab.session.events import ModelResponded, ToolCall, ToolInvoked
+from trimtab import ModelResponded, ToolCall, ToolInvoked
 from trimtab_replay.recording import Entry, Recording
 
 

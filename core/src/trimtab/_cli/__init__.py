@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     _print_anything()
     try:
-        options = parse(sys.argv[1:] if arguments is None else arguments)
+        options = parse(sys.argv[1:] if arguments is None else arguments, main)
         status = options.run(options)
         sys.stdout.flush()
     except TrimtabError as error:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 
 from trimtab._cli.probe import probe
-from trimtab._plugins.configuration import Configuration, active_configuration, load_configuration
+from trimtab._plugins.config_records import Configuration
+from trimtab._plugins.configuration import active_configuration, load_configuration
 from trimtab._plugins.env import DISABLE, read_environment
 from trimtab._plugins.hints import WORDS
 from trimtab._plugins.registry import PluginInfo, Problem, Registry

@@ -10,12 +10,8 @@ import attrs
 
 from trimtab._cli.output import say, say_json, say_table
 from trimtab._events.provenance import ProviderKind, ProviderRef
-from trimtab._plugins.configuration import (
-    Configuration,
-    PromptSettings,
-    active_configuration,
-    load_configuration,
-)
+from trimtab._plugins.config_records import Configuration, PromptSettings
+from trimtab._plugins.configuration import active_configuration, load_configuration
 from trimtab._plugins.env import Environment, read_environment
 from trimtab._plugins.hints import did_you_mean, quoted_list
 from trimtab._plugins.registry import PluginInfo
@@ -78,7 +74,7 @@ def _settings(prompt: str, configuration: Configuration) -> PromptSettings:
         )
     if prompt not in configuration.prompts:
         raise ConfigurationError(
-            f"{configuration.path} has no table for the prompt {sanitize(prompt, 80)!r}, so what its "
+            f"{configuration.path} has no table for the prompt {sanitize(prompt, 80)!r}, so what "
             f"code declares holds.{did_you_mean(prompt, configuration.prompts)} "
             f"Prompts there: {quoted_list(configuration.prompts)}."
         )

@@ -2,18 +2,24 @@
 
 A verb of another package is a function ``register(parser) -> None`` that adds its arguments and
 sets the default ``run``, a function from the parsed arguments to an exit status. It is imported
-when that verb is called, not for a listing. For verbs about one host see `trimtab.cli.hosts`.
+when that verb is called, not for a listing.
+
+Commands about one host, ``trimtab install HOST`` and its kin, are offered by the host's package as
+commands named ``VERB-HOST`` (``install-acme``). Without a host, ``status`` is carried out for
+every host that offers it, which takes ``--all`` and ``--json`` then.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from trimtab._cli.hosts import HOST_VERBS, Registrar, add_hosts, is_about_host
-from trimtab._plugins.registry import PluginInfo
+from trimtab._plugins.registry import PluginInfo, Registry
 from trimtab._types.errors import ProviderInvalid
+
+Registrar = Callable[[argparse.ArgumentParser], None]
+Main = Callable[[Sequence[str]], int]
 
 
 def _plugins(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +40,15 @@ OWN_VERBS: dict[str, tuple[str, Registrar]] = {
 }
 
 
+HOST_VERBS = {
+    "install": "let a host's program call trimtab",
+    "uninstall": "take out what install has put in",
+    "status": "what was decided and said in the running sessions",
+    "doctor": "prove that a host hears trimtab",
+}
+_FOR_ALL = frozenset({"status"})
+
+
 class _Version(argparse.Action):
     """Print the version; looked up when it is asked for."""
 
@@ -44,8 +59,12 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line, importing what its verb needs and no more.
+def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
+    """Parse a command line, importing what its command needs and no more.
+
+    Args:
+        arguments: those after the program's name.
+        main: runs a command line, for commands that are carried out host by host.
 
     Raises:
         SystemExit: after help or version; with 2 where the arguments are wrong.
@@ -64,16 +83,18 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     for name, summary in HOST_VERBS.items():
         about_host = verbs.add_parser(name, help=summary, description=summary)
         if name == verb:
-            _add_hosts(about_host, verb, arguments)
+            _add_hosts(about_host, verb, arguments, main)
     if verb not in OWN_VERBS and verb not in HOST_VERBS:
         _add_installed(verbs, verb)
     return parser.parse_args(arguments)
 
 
-def _add_hosts(parser: argparse.ArgumentParser, verb: str, arguments: Sequence[str]) -> None:
+def _add_hosts(
+    parser: argparse.ArgumentParser, verb: str, arguments: Sequence[str], main: Main
+) -> None:
     from trimtab._plugins.discovery import discover
 
-    add_hosts(parser, verb, arguments, discover(), _registrar)
+    _add_offers(parser, verb, arguments, discover(), main)
 
 
 def _add_installed(verbs: argparse._SubParsersAction[argparse.ArgumentParser], verb: str) -> None:
@@ -108,3 +129,44 @@ def _registrar(entry: PluginInfo) -> Registrar:
             f"be a function register(parser)."
         )
     return register
+
+
+def is_about_host(name: str) -> bool:
+    """Tell whether a command's name is one of these verbs with a host's name behind it."""
+    return name.startswith(tuple(f"{verb}-" for verb in HOST_VERBS))
+
+
+def _add_offers(
+    parser: argparse.ArgumentParser,
+    verb: str,
+    arguments: Sequence[str],
+    inventory: Registry,
+    main: Main,
+) -> None:
+    """Add the hosts that offer `verb`; only the one that `arguments` name is imported.
+
+    Raises:
+        AmbiguousProvider: two packages offer the verb for that host.
+    """
+    from trimtab._plugins.selection import select
+
+    offers = [e for e in inventory.of("commands") if e.name.startswith(f"{verb}-")]
+    known = {entry.name.removeprefix(f"{verb}-"): entry for entry in offers}
+    hosts = parser.add_subparsers(required=verb not in _FOR_ALL, metavar="HOST", title="hosts")
+    for host, entry in known.items():
+        below = hosts.add_parser(host, help=f"from {entry.package}".replace("%", "%%"))
+        if host in arguments:
+            _registrar(select("commands", entry.name, inventory))(below)
+    if verb in _FOR_ALL:
+        parser.add_argument("--all", action="store_true", help="also what has ended")
+        parser.add_argument("--json", action="store_true", help="write JSON, an object per host")
+        parser.set_defaults(run=lambda options: _run_each(verb, tuple(known), options, main))
+
+
+def _run_each(verb: str, hosts: Sequence[str], options: argparse.Namespace, main: Main) -> int:
+    from trimtab._cli.output import say
+
+    if not hosts:
+        say(f"No installed package offers `trimtab {verb}`.")
+    flags = [f"--{flag}" for flag in ("all", "json") if getattr(options, flag)]
+    return max((main([verb, host, *flags]) for host in hosts), default=0)

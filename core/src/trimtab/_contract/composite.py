@@ -1,9 +1,10 @@
-"""Several checkers as one (seed 003)."""
+"""Several completion checkers as one."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Iterable
+from typing import Any
 
 import attrs
 
@@ -11,13 +12,23 @@ from trimtab._contract.context import TaskCompletionContext
 from trimtab._contract.providers import TaskCompletionChecker
 from trimtab._events.providers import CompletionStatus
 from trimtab._policy.completion import TaskCompletionResult
-from trimtab._types.options import as_tuple
 from trimtab._types.text import describe_error
 
 
-def _some(_: object, __: object, value: tuple[TaskCompletionChecker, ...]) -> None:
+def _checkers(value: Any) -> tuple[TaskCompletionChecker, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(f"checkers must be a list of completion checkers, not {value!r:.100}")
+    return tuple(value)
+
+
+def _check_all(_: object, __: object, value: tuple[Any, ...]) -> None:
     if not value:
         raise ValueError("a CompositeChecker needs at least one checker")
+    for checker in value:
+        if not callable(getattr(checker, "check", None)):
+            raise TypeError(
+                f"a CompositeChecker holds objects with a check method, not {checker!r:.100}"
+            )
 
 
 @attrs.frozen
@@ -31,40 +42,47 @@ class CompositeChecker:
         all_must_pass: True: the first incomplete decides; False: the first ok decides.
     """
 
-    checkers: tuple[TaskCompletionChecker, ...] = attrs.field(converter=as_tuple, validator=_some)
+    checkers: tuple[TaskCompletionChecker, ...] = attrs.field(
+        converter=_checkers, validator=_check_all
+    )
     all_must_pass: bool = True
 
     @property
     def name(self) -> str:
+        """The checker's name in events."""
         return "composite"
 
     def check(
         self, context: TaskCompletionContext
     ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
         """Return the joint verdict: incomplete beats unverified beats ok."""
-        if any(inspect.iscoroutinefunction(checker.check) for checker in self.checkers):
-            return self._check_async(context)
         results: list[TaskCompletionResult] = []
-        for checker in self.checkers:
-            try:
-                results.append(_verdict(checker.check(context)))
-            except Exception as error:
-                results.append(_failed(checker, error))
+        for number, checker in enumerate(self.checkers):
+            value = _call(checker, context)
+            if inspect.isawaitable(value):
+                return self._go_on(context, number, value, results)
+            results.append(_verdict(checker, value))
             if self._decides(results[-1]):
                 return results[-1]
         return self._join(results)
 
-    async def _check_async(self, context: TaskCompletionContext) -> TaskCompletionResult:
-        results: list[TaskCompletionResult] = []
-        for checker in self.checkers:
-            try:
-                value = checker.check(context)
-                results.append(_verdict(await value if inspect.isawaitable(value) else value))
-            except Exception as error:
-                results.append(_failed(checker, error))
+    async def _go_on(
+        self,
+        context: TaskCompletionContext,
+        number: int,
+        value: object,
+        results: list[TaskCompletionResult],
+    ) -> TaskCompletionResult:
+        """Finish a check from the checker that returned an awaitable on."""
+        while True:
+            checker = self.checkers[number]
+            results.append(_verdict(checker, await _awaited(value)))
+            number += 1
             if self._decides(results[-1]):
                 return results[-1]
-        return self._join(results)
+            if number == len(self.checkers):
+                return self._join(results)
+            value = _call(self.checkers[number], context)
 
     def _decides(self, result: TaskCompletionResult) -> bool:
         wanted = CompletionStatus.INCOMPLETE if self.all_must_pass else CompletionStatus.OK
@@ -83,12 +101,27 @@ class CompositeChecker:
         return TaskCompletionResult.ok(" ".join(texts) or "All checks passed.")
 
 
-def _verdict(value: object) -> TaskCompletionResult:
-    if not isinstance(value, TaskCompletionResult):
-        raise TypeError(f"check returned {type(value).__name__}")
-    return value
+def _call(checker: Any, context: TaskCompletionContext) -> object:
+    try:
+        return checker.check(context)
+    except Exception as error:
+        return error
 
 
-def _failed(checker: TaskCompletionChecker, error: Exception) -> TaskCompletionResult:
+async def _awaited(value: object) -> object:
+    try:
+        return await value if inspect.isawaitable(value) else value
+    except Exception as error:
+        return error
+
+
+def _verdict(checker: Any, value: object) -> TaskCompletionResult:
+    if isinstance(value, TaskCompletionResult):
+        return value
+    failure = (
+        describe_error(value)
+        if isinstance(value, Exception)
+        else f"check returned {type(value).__name__}"
+    )
     name = getattr(checker, "name", None) or type(checker).__name__
-    return TaskCompletionResult.unverified(f"the checker {name!r} failed: {describe_error(error)}")
+    return TaskCompletionResult.unverified(f"the checker {name!r} failed: {failure}")

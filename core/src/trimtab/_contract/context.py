@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab._contract.host import BoundPrompt
+from trimtab._contract.view import RunView, SessionView
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import ModelResponded, ToolCall, ToolInvoked
 from trimtab._types.resources import Filesystem
@@ -13,36 +15,40 @@ from trimtab._types.resources import Filesystem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trimtab._contract.host import Host, RenderedPrompt
+    from trimtab._contract.host import Host
+    from trimtab._contract.tools import RenderedPrompt
     from trimtab._events.guidance import ClassificationResult
     from trimtab._events.providers import Feedback
     from trimtab._policy.guidance import Episode
-    from trimtab._prompt.template import Prompt
-    from trimtab._run.run import Run
-    from trimtab._run.session import Session
     from trimtab._types.limits import Budget, Deadline, Usage
     from trimtab._types.resources import Resources
     from trimtab.trajectory import Trajectory
+
+
+def _as_view(run: Any) -> RunView:
+    return run if isinstance(run, RunView) else run.view
 
 
 @attrs.frozen(eq=False, repr=False)
 class RunContext:
     """What ``run_opened`` and ``run_closed`` get, and the base of all other contexts.
 
-    Attributes:
-        run: the run that asks; its face for hosts is of no use to providers.
+    Nothing that is reachable from a context records events, closes the run or changes a limit.
+
+    Args:
+        run: the run that asks; read-only.
     """
 
-    run: Run
+    run: RunView = attrs.field(converter=_as_view)
 
     @property
-    def session(self) -> Session:
-        """The session with the full history."""
+    def session(self) -> SessionView:
+        """The session with the full history; read-only."""
         return self.run.session
 
     @property
-    def prompt(self) -> Prompt[Any]:
-        """The prompt whose run asks."""
+    def prompt(self) -> BoundPrompt:
+        """The prompt of the run: its name and resources."""
         return self.run.prompt
 
     @property
@@ -57,22 +63,22 @@ class RunContext:
 
     @property
     def tools(self) -> frozenset[str] | None:
-        """Names of the agent's tools; None where unknown (then name none as present)."""
+        """Names of the agent's tools; or None if they are unknown: then name none as present."""
         return self.run.tools
 
     @property
     def deadline(self) -> Deadline | None:
-        """The run's limit in time, where it has one."""
+        """The run's time limit, or None."""
         return self.run.deadline
 
     @property
     def budget(self) -> Budget | None:
-        """The run's limits in tokens, money and active time, where it has some."""
+        """The run's limits in tokens, cost and active time, or None."""
         return self.run.budget
 
     @property
     def usage(self) -> Usage:
-        """What the run has used, summed over its responses."""
+        """Tokens and cost of all responses so far."""
         return self.run.state.usage
 
     @property
@@ -87,9 +93,7 @@ class RunContext:
 
     @property
     def filesystem(self) -> Filesystem | None:
-        """The filesystem resource, None where none is bound."""
-        from trimtab._types.resources import Filesystem
-
+        """The filesystem resource, or None if none is bound."""
         return self.resources.get_optional(Filesystem)
 
     @property
@@ -109,8 +113,6 @@ class GuidanceContext(RunContext):
     Attributes:
         decision_point: where in the agent's cycle.
         pending_tool_calls: calls about to execute (PRE_TOOL_EXECUTION), else empty.
-        last_response: most recent response of the model, None before the first.
-        last_call: most recent ended tool call, None before the first.
         classification: what `classify` found; None while it is being asked.
     """
 
@@ -120,15 +122,17 @@ class GuidanceContext(RunContext):
 
     @property
     def rendered_prompt(self) -> RenderedPrompt[Any] | None:
-        """The prompt as last rendered, None before the first time."""
+        """The prompt as last rendered, or None."""
         return self.run.rendered
 
     @property
     def last_response(self) -> ModelResponded | None:
+        """The most recent response of the model, or None."""
         return self.run.state.last_response
 
     @property
     def last_call(self) -> ToolInvoked | None:
+        """The most recent ended tool call, or None."""
         return self.run.state.last_call
 
     @property
@@ -138,21 +142,21 @@ class GuidanceContext(RunContext):
 
     @property
     def episodes(self) -> Mapping[str, tuple[Episode, ...]]:
-        """Open troubles by category, whichever provider speaks about them."""
-        return self.run.state.episodes.by_category()
+        """Open episodes by category, of all providers."""
+        return self.run.state.episodes
 
     def level_of(self, episode: str) -> int:
         """Return the level (1, 2 or 3) at which the next nudge about `episode` would speak."""
-        return self.run.state.episodes.next_level(episode)
+        return self.run.state.level_of(episode)
 
     def nudges_of(self, provider: str) -> int:
         """Return how often a guidance provider has spoken in this run, shadow mode included."""
-        return self.run.state.guidance.nudges_of(provider)
+        return self.run.state.nudges_of(provider)
 
 
 @attrs.frozen(eq=False, repr=False)
 class FeedbackContext(RunContext):
-    """What a feedback provider may look at (seeds 001 and 002)."""
+    """What a feedback provider may look at."""
 
     @property
     def last_feedback(self) -> Feedback | None:
@@ -166,21 +170,21 @@ class FeedbackContext(RunContext):
     def tool_calls_since_last_feedback(self) -> int:
         """Return the calls since the last feedback of any provider in this run."""
         last = self.last_feedback
-        return self.tool_call_count - (last.call_index if last else 0)
+        return self.tool_call_count - (last.call_index + 1 if last else 0)
 
     def tool_calls_since_last_feedback_for_provider(self, name: str) -> int:
         """Return the calls since the last feedback of that provider in this run."""
         last = self.last_feedback_for_provider(name)
-        return self.tool_call_count - (last.call_index if last else 0)
+        return self.tool_call_count - (last.call_index + 1 if last else 0)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class TaskCompletionContext(RunContext):
-    """What a checker may look at (seed 003).
+    """What a checker may look at.
 
     Attributes:
-        tentative_output: what the agent wants to end with, where there is something.
-        stop_reason: the host's word for why it stops.
+        tentative_output: what the agent wants to end with, if anything.
+        stop_reason: why it stops, in the host's words.
         attempt: how often this run was checked before, from 0.
         final: whether this is the verification after the end, when nothing can be sent back.
     """

@@ -1,16 +1,16 @@
-"""Host runtimes, as providers and policy see them."""
+"""Host runtimes and bound prompts, as contexts and tools see them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
 from trimtab._events.provenance import DecisionPoint, Delivery
 
 if TYPE_CHECKING:
-    from trimtab._contract.tools import Tool
+    from trimtab._types.resources import Resources
     from trimtab.trajectory import ToolProfile
 
 
@@ -43,19 +43,16 @@ class Host:
 
 LOCAL_HOST = Host()
 
-Output = TypeVar("Output")
 
+class BoundPrompt(Protocol):
+    """What contexts and tools need of a prompt."""
 
-@attrs.frozen
-class RenderedPrompt(Generic[Output]):
-    """A prompt with its parameters filled in.
+    @property
+    def name(self) -> str:
+        """The prompt's name, ``ns/key`` unless given."""
+        ...
 
-    Args:
-        text: all enabled sections, each under its ``## Title``.
-        tools: the tools of the template and of the enabled sections.
-        output_type: type of the structured output, None for free text.
-    """
-
-    text: str
-    tools: tuple[Tool[Any, Any], ...] = ()
-    output_type: type[Output] | None = None
+    @property
+    def resources(self) -> Resources:
+        """Resources bound to the prompt."""
+        ...

@@ -12,14 +12,15 @@ from trimtab._types.errors import ToolError
 from trimtab._types.resources import Filesystem
 
 if TYPE_CHECKING:
-    from trimtab._prompt.template import Prompt
-    from trimtab._run.session import Session
+    from trimtab._contract.host import BoundPrompt
+    from trimtab._session.record import Record
     from trimtab._types.heartbeat import Heartbeat
     from trimtab._types.limits import Deadline
     from trimtab._types.resources import Resources
 
 
 Params = TypeVar("Params")
+Output = TypeVar("Output")
 Value = TypeVar("Value")
 Params_contra = TypeVar("Params_contra", contravariant=True)
 
@@ -68,18 +69,22 @@ class ToolContext:
     """What the handler of a tool may use.
 
     Attributes:
-        session: the record of the run.
-        prompt: the prompt whose run called the tool.
-        deadline: how long the run may still take, where limited.
-        heartbeat: told by `beat()`, where the host listens.
-        guidance: what providers say about this call (PRE_TOOL_EXECUTION), often empty.
+        session: the session of the run.
+        prompt: the prompt of the run: its name and resources.
+        deadline: the run's time limit, or None.
+        heartbeat: receives `beat()`, or None.
+        guidance: guidance about this call (PRE_TOOL_EXECUTION); empty if there is none.
+        run_id: the run that the call belongs to; empty if unknown.
+        agent_id: the subagent of that run; None for the main agent.
     """
 
-    session: Session
-    prompt: Prompt[Any]
+    session: Record
+    prompt: BoundPrompt
     deadline: Deadline | None = None
     heartbeat: Heartbeat | None = None
     guidance: str = ""
+    run_id: str = ""
+    agent_id: str | None = None
 
     @property
     def resources(self) -> Resources:
@@ -154,6 +159,21 @@ class Tool(Generic[Params, Value]):
             ToolError: the arguments do not fit. What the handler raises passes through.
         """
         return self.handler(self.parse(arguments), context=context)
+
+
+@attrs.frozen
+class RenderedPrompt(Generic[Output]):
+    """A prompt with its parameters filled in.
+
+    Args:
+        text: all enabled sections, each under its ``## Title``.
+        tools: the tools of the template and of the enabled sections.
+        output_type: type of the structured output, None for free text.
+    """
+
+    text: str
+    tools: tuple[Tool[Any, Any], ...] = ()
+    output_type: type[Output] | None = None
 
 
 def _as_json(value: object) -> str:

@@ -38,6 +38,11 @@ class Provenance:
     version: str | None = None
 
     @property
+    def key(self) -> str:
+        """Kind and name: under what failures of the provider are counted."""
+        return f"{self.kind}:{self.name}"
+
+    @property
     def full_name(self) -> str:
         """The long form ``distribution:name``."""
         return f"{self.distribution}:{self.name}" if self.distribution else self.name

@@ -44,7 +44,8 @@ class Feedback(Event):
         observations: details.
         suggestions: recommendations.
         severity: ``"info"``, ``"caution"`` or ``"warning"``.
-        call_index: tool calls of the run when it was delivered; filled in by core.
+        call_index: 0-based index of the last ended call when it was delivered, -1 before the
+            first; filled in by core.
         source: where the provider comes from; filled in by core.
     """
 
@@ -55,7 +56,7 @@ class Feedback(Event):
     severity: Severity = attrs.field(
         default="info", validator=attrs.validators.in_(("info", "caution", "warning"))
     )
-    call_index: int = 0
+    call_index: int = -1
     source: Provenance | None = None
 
     @property
@@ -103,7 +104,7 @@ class CompletionChecked(Event):
         attempt: how often the run had been checked before.
         progress: the checker's mark of progress.
         final: asked after the end, when nothing could be sent back.
-        call_index: number of the run's last tool call, from 0; -1 before the first.
+        call_index: 0-based index of the run's last ended call; -1 before the first.
         turn: the run's turn, from 0.
     """
 

@@ -121,7 +121,8 @@ class ModelResponded(Event):
         text: what it said; empty for a response of calls only.
         reasoning: its visible thinking.
         tool_calls: all calls that it asked for.
-        usage: what this response used, where the host tells it.
+        usage: tokens and cost of this response; None if the host does not say.
+        stop_reason: why the service ended it, in the service's words; None if unknown.
     """
 
     turn: int | None = None
@@ -129,6 +130,7 @@ class ModelResponded(Event):
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+    stop_reason: str | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

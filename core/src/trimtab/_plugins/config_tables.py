@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from trimtab._events.provenance import ProviderRef
-from trimtab._plugins.configuration import Configuration, PromptSettings
+from trimtab._plugins.config_records import Configuration, PromptSettings
 from trimtab._plugins.hints import did_you_mean, quoted_list
 from trimtab._plugins.versions import parse_requirement
 from trimtab._policy.settings import (

@@ -46,7 +46,8 @@ def _import(entry: PluginInfo) -> ModuleType:
         except (Exception, SystemExit) as fresh:  # noqa: BLE001  # raised below, each time
             error = _failed[key] = fresh
     raise ProviderLoadError(
-        f"Can't load the {title(entry)}: importing {entry.module} failed with {describe_error(error)}. "
+        f"Can't load the {title(entry)}: importing {entry.module} failed with "
+        f"{describe_error(error)}. "
         f"{_repair(entry)}"
     ) from error
 

@@ -19,7 +19,7 @@ from trimtab._types.errors import ProviderError
 from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
-    from trimtab._plugins.configuration import Configuration
+    from trimtab._plugins.config_records import Configuration
     from trimtab._plugins.registry import PluginInfo
 
 

@@ -114,7 +114,8 @@ def validate(source: Provenance, config: ProviderConfig, instance: Any) -> Loade
     methods = _protocol_methods(source.kind, instance, who, optional=bool(own))
     if own and methods:
         raise ProviderInvalid(
-            f"The {who} has both {quoted_list(methods)} and the hooks {quoted_list(own)}: keep one way."
+            f"The {who} has both {quoted_list(methods)} and the hooks {quoted_list(own)}: "
+            "keep one way."
         )
     about_run = {name: hooks[name] for name in RUN_HOOKS if name in hooks}
     return LoadedProvider(

@@ -54,7 +54,7 @@ class FeedbackState:
         event = self._by_provider.get(provider)
         if event is None:
             return used
-        last = Mark(event.call_index, event.elapsed or 0.0)
+        last = Mark(event.call_index + 1, event.elapsed or 0.0)
         return last if used is None or used.calls < last.calls else used
 
     def used(self, tool: str, now: Mark) -> None:

@@ -119,12 +119,17 @@ EPISODE_SHARE = 2 / 3
 
 @attrs.frozen(eq=False, repr=False)
 class Candidate:
-    """One proposal with what policy needs to know of its provider."""
+    """One proposal with what policy needs to know of its provider.
+
+    Attributes:
+        held_back: why it must wait; empty if it need not.
+    """
 
     source: Provenance
     config: GuidanceProviderConfig
     order: int
     proposal: Proposal
+    held_back: str = ""
 
     @property
     def injection(self) -> GuidanceInjection:

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import attrs
 
 from trimtab._events.provenance import ProviderKind, ProviderRef
-
-if TYPE_CHECKING:
-    from trimtab._contract.providers import (
-        FeedbackProvider,
-        GuidanceProvider,
-        TaskCompletionChecker,
-    )
-
-
-def _positive(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise ValueError(f"{attribute.name} must be above 0, not {value}; leave it out instead")
+from trimtab._types.options import number, one_of, whole_number
 
 
 @attrs.frozen
 class FeedbackTrigger:
-    """When a feedback provider is asked; conditions are OR'd, each counted per provider.
+    """When a feedback provider is asked; any condition suffices, each counted per provider.
 
     Args:
-        every_n_calls: after so many tool calls since its last delivery.
-        every_n_seconds: after so many seconds since its last delivery; at once where there
-            was none.
-        on_file_created: once per run, when this path exists and did not when the run opened.
-        reset_by: a tool whose use counts like a delivery, so that nobody is reminded of what
-            they have just done.
-        backoff: after each delivery the two counts above grow by this factor (≥ 1).
+        every_n_calls: tool calls since its last delivery.
+        every_n_seconds: seconds since its last delivery; due at once before the first.
+        on_file_created: a path; due once per run, if the path exists and did not when the run
+            was opened.
+        reset_by: a tool whose use counts as a delivery, so that no one is reminded of what they
+            have just done.
+        backoff: factor (1 or more) by which the two counts grow after each delivery.
         max_per_run: deliveries per run; None for no limit.
+
+    Raises:
+        TypeError, ValueError: a value has the wrong type or is out of bounds.
     """
 
-    every_n_calls: int | None = attrs.field(default=None, validator=_positive)
-    every_n_seconds: float | None = attrs.field(default=None, validator=_positive)
-    on_file_created: str | None = None
+    every_n_calls: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
+    every_n_seconds: float | None = attrs.field(
+        default=None, validator=number(0, above=True, optional=True)
+    )
+    on_file_created: str | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.instance_of(str))
+    )
     reset_by: str | None = None
-    backoff: float = attrs.field(default=1.0, validator=attrs.validators.ge(1))
-    max_per_run: int | None = attrs.field(default=None, validator=_positive)
+    backoff: float = attrs.field(default=1.0, validator=number(1))
+    max_per_run: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
 
     @property
     def empty(self) -> bool:
@@ -50,54 +46,62 @@ class FeedbackTrigger:
         return conditions == (None, None, None)
 
 
-_fraction = attrs.validators.and_(attrs.validators.ge(0.0), attrs.validators.le(1.0))
-_count = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.ge(1))
-
-
 def _as_ref(value: Any) -> Any:
     return ProviderRef(value) if isinstance(value, str) else value
 
 
 @attrs.frozen
 class GuidanceProviderConfig:
-    """A guidance provider on a prompt, with its limits (seed 000, DESIGN 3).
+    """A guidance provider on a prompt, with its limits.
 
     Args:
         provider: an instance, an entry name, or ``enable(name, **options)``.
         max_per_turn: injections per turn.
-        min_confidence: threshold on the classification.
-        cooldown_turns: turns between two nudges of one episode.
-        max_per_run: injections per run.
-        refuse: may refuse a call where the host can only speak so.
+        min_confidence: threshold on the classification, 0.0 to 1.0.
+        cooldown_turns: turns between two nudges of one episode; from the third nudge on, each
+            pause is twice as long as the one before.
+        max_per_run: injections per run; one lasting episode gets two thirds of them.
+        refuse: whether it may refuse a call on hosts that can only speak so.
         mode: ``"live"``, or ``"shadow"``: decided and recorded, never delivered.
-        holdout: share of runs (0.0–1.0) in which it stays in shadow, to measure its effect.
+        holdout: share of runs (0.0 to 1.0) in which it stays in shadow, to measure its effect.
+
+    Raises:
+        TypeError, ValueError: a value has the wrong type or is out of bounds.
     """
 
-    provider: GuidanceProvider | ProviderRef | Any = attrs.field(converter=_as_ref)
-    max_per_turn: int = attrs.field(default=3, validator=_count)
-    min_confidence: float = attrs.field(default=0.5, validator=_fraction)
-    cooldown_turns: int = attrs.field(default=3, validator=attrs.validators.ge(0))
-    max_per_run: int = attrs.field(default=6, validator=_count)
+    provider: Any = attrs.field(converter=_as_ref)
+    max_per_turn: int = attrs.field(default=3, validator=whole_number(1))
+    min_confidence: float = attrs.field(default=0.5, validator=number(0, 1))
+    cooldown_turns: int = attrs.field(default=3, validator=whole_number(0))
+    max_per_run: int = attrs.field(default=6, validator=whole_number(1))
     refuse: bool = False
     mode: Literal["live", "shadow"] = attrs.field(
-        default="live", validator=attrs.validators.in_(("live", "shadow"))
+        default="live", validator=one_of("live", "shadow")
     )
-    holdout: float = attrs.field(default=0.0, validator=_fraction)
+    holdout: float = attrs.field(default=0.0, validator=number(0, 1))
 
     kind = ProviderKind.GUIDANCE
 
 
+def _check_trigger(_: object, __: object, value: Any) -> None:
+    if value is not None and not isinstance(value, FeedbackTrigger):
+        raise TypeError(f"trigger must be a FeedbackTrigger or None, not {value!r:.100}")
+
+
 @attrs.frozen
 class FeedbackProviderConfig:
-    """A feedback provider on a prompt, with its trigger (seed 001).
+    """A feedback provider on a prompt, with its trigger.
 
     Args:
         provider: an instance, an entry name, or ``enable(name, **options)``.
-        trigger: when it is asked; the provider's ``default_trigger`` where None.
+        trigger: when it is asked; the provider's ``default_trigger`` if None.
+
+    Raises:
+        TypeError: the trigger has the wrong type.
     """
 
-    provider: FeedbackProvider | ProviderRef | Any = attrs.field(converter=_as_ref)
-    trigger: FeedbackTrigger | None = None
+    provider: Any = attrs.field(converter=_as_ref)
+    trigger: FeedbackTrigger | None = attrs.field(default=None, validator=_check_trigger)
 
     kind = ProviderKind.FEEDBACK
 
@@ -108,11 +112,14 @@ class CompletionCheckerConfig:
 
     Args:
         provider: an instance, an entry name, or ``enable(name, **options)``.
-        timeout: seconds it may take.
+        timeout: seconds that it may take.
+
+    Raises:
+        TypeError, ValueError: the timeout is no finite number above 0.
     """
 
-    provider: TaskCompletionChecker | ProviderRef | Any = attrs.field(converter=_as_ref)
-    timeout: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
+    provider: Any = attrs.field(converter=_as_ref)
+    timeout: float = attrs.field(default=30.0, validator=number(0, above=True))
 
     kind = ProviderKind.COMPLETION
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import attrs
 
-from trimtab._contract.host import RenderedPrompt
+from trimtab._contract.tools import RenderedPrompt
 from trimtab._policy.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
@@ -30,7 +30,7 @@ from trimtab._types.resources import NO_RESOURCES, Resources
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import Tool
-    from trimtab._plugins.configuration import Configuration
+    from trimtab._plugins.config_records import Configuration
     from trimtab._table.entries import PromptTable
     from trimtab.trajectory import ToolProfile
 
@@ -273,7 +273,7 @@ class Prompt(Generic[Output]):
         Raises:
             PromptError: parameters are missing, of no section, or twice of one type.
         """
-        from trimtab._contract.host import RenderedPrompt
+        from trimtab._contract.tools import RenderedPrompt
         from trimtab._prompt.sections import join_sections
 
         values = {**self._params, **by_type(params, self.template.sections)}

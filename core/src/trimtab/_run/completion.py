@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab._contract.context import TaskCompletionContext
-from trimtab._contract.providers import TaskCompletionChecker
-from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._events.providers import CompletionChecked, CompletionStatus
 from trimtab._policy.completion import TaskCompletionResult
+from trimtab._policy.settings import CompletionCheckerConfig
 from trimtab._table.entries import CheckEntry, expect
 
 if TYPE_CHECKING:
-    from trimtab._run.run import Run
+    from trimtab._run.open_run import OpenRun
 
 
-DEFAULT_TIMEOUT = 30.0
 _RANK = {
     CompletionStatus.OK: 0,
     CompletionStatus.UNVERIFIED: 1,
@@ -29,15 +27,15 @@ _RANK = {
 
 @attrs.frozen(kw_only=True)
 class StopRequest:
-    """How and why an agent wants to stop, as the host knows it.
+    """How and why an agent wants to stop, as far as the host knows.
 
     Args:
-        output: what it would end with, where there is something.
-        reason: the host's word.
-        background_work: something it started still runs and will wake it.
-        awaiting_user: it has asked the user, or the user has paused it.
-        api_error: the turn ended because the model's service failed; its text.
-        final: the run has ended already; the verdict can only be reported.
+        output: what it would end with, if anything.
+        reason: why it stops, in the host's words.
+        background_work: whether something it started still runs and will wake it.
+        awaiting_user: whether it has asked the user, or the user has paused it.
+        api_error: the error's text, if the turn ended because the model's service failed.
+        final: whether the run has ended already, so that the verdict can only be reported.
     """
 
     output: Any = None
@@ -48,16 +46,24 @@ class StopRequest:
     final: bool = False
 
 
-def check(
-    run: Run, stop: StopRequest, extra: Iterable[TaskCompletionChecker] = ()
-) -> CompletionChecked:
-    """Ask the prompt's checkers, then the client's own, and record what came of it."""
-    entries = (*run.prompt.table.checks, *(_own(checker) for checker in extra))
+def check(run: OpenRun, stop: StopRequest, extra: Iterable[Any] = ()) -> CompletionChecked:
+    """Ask the prompt's checkers, then the client's own, and record the verdict.
+
+    Args:
+        run: the run that asks.
+        stop: how and why the agent wants to stop.
+        extra: the client's own checkers: objects, entry names, ``enable(…)`` or
+            `CompletionCheckerConfig`.
+
+    Raises:
+        ProviderError: one of `extra` can't be used; nothing is recorded.
+    """
+    entries = (*run.prompt.table.checks, *own_checks(extra))
     if not entries:
         return CompletionChecked(status=CompletionStatus.SKIPPED, reason="no completion checker")
     why = _skipped(run, stop)
     if why:
-        return _record(run, stop, entries, CompletionStatus.SKIPPED, reason=why)
+        return _record(run, stop, (), CompletionStatus.SKIPPED, reason=why)
     verdict, asked = _verdict(run, entries, stop)
     if verdict.status is CompletionStatus.UNVERIFIED:
         return _record(run, stop, asked, verdict.status, reason=verdict.feedback)
@@ -66,8 +72,34 @@ def check(
     return _block(run, stop, asked, verdict)
 
 
+def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
+    """Return a client's own checkers, resolved and validated like those of a prompt.
+
+    Args:
+        checkers: objects, entry names, ``enable(…)`` or `CompletionCheckerConfig`.
+
+    Raises:
+        ProviderError: one can't be used; the message names it and the remedy.
+    """
+    if not checkers:
+        return ()
+    from trimtab._plugins.config_records import Configuration
+    from trimtab._plugins.resolution import resolve
+    from trimtab._table.compiling import compile_check
+
+    entries = []
+    for checker in checkers:
+        if isinstance(checker, CheckEntry):
+            entries.append(checker)
+            continue
+        wrapped = isinstance(checker, CompletionCheckerConfig)
+        config = checker if wrapped else CompletionCheckerConfig(checker)
+        entries.append(compile_check(resolve(config, Configuration()), config))
+    return tuple(entries)
+
+
 def _block(
-    run: Run, stop: StopRequest, entries: tuple[CheckEntry, ...], verdict: TaskCompletionResult
+    run: OpenRun, stop: StopRequest, entries: tuple[CheckEntry, ...], verdict: TaskCompletionResult
 ) -> CompletionChecked:
     progress = verdict.progress or verdict.feedback
     why = None if stop.final else run.state.gate.exhausted(progress)
@@ -77,13 +109,13 @@ def _block(
     )
 
 
-def _skipped(run: Run, stop: StopRequest) -> str | None:
+def _skipped(run: OpenRun, stop: StopRequest) -> str | None:
     if stop.api_error:
         return f"the model's service failed: {stop.api_error}"
     if stop.background_work:
         return "background work is still running"
     if stop.awaiting_user:
-        return "the user has the word"
+        return "waiting for the user's reply"
     if run.deadline is not None and run.deadline.expired:
         return "the deadline has passed"
     limit = run.exhausted_budget()
@@ -91,10 +123,10 @@ def _skipped(run: Run, stop: StopRequest) -> str | None:
 
 
 def _verdict(
-    run: Run, entries: Iterable[CheckEntry], stop: StopRequest
+    run: OpenRun, entries: Iterable[CheckEntry], stop: StopRequest
 ) -> tuple[TaskCompletionResult, tuple[CheckEntry, ...]]:
     context = TaskCompletionContext(
-        run=run,
+        run=run.view,
         tentative_output=stop.output,
         stop_reason=stop.reason,
         attempt=run.state.gate.attempts,
@@ -113,17 +145,18 @@ def _verdict(
     return worst, tuple(asked)
 
 
-def _ask(run: Run, entry: CheckEntry, context: TaskCompletionContext) -> TaskCompletionResult:
-    value = run.caller.call(
+def _ask(run: OpenRun, entry: CheckEntry, context: TaskCompletionContext) -> TaskCompletionResult:
+    reply = run.invoker.call(
         entry.source,
         "check_completion",
         lambda c: run_check(entry.check, c),
         context,
         entry.timeout,
     )
-    if value is None:
-        return TaskCompletionResult.unverified(f"the checker {entry.source.name!r} failed")
-    return value
+    if reply.value is None:
+        failure = f"the checker {entry.source.name!r} failed: {reply.error}"
+        return TaskCompletionResult.unverified(failure)
+    return reply.value
 
 
 def run_check(check: Any, context: TaskCompletionContext) -> TaskCompletionResult:
@@ -141,15 +174,8 @@ async def _finish(value: Any) -> Any:
     return await value
 
 
-def _own(checker: TaskCompletionChecker) -> CheckEntry:
-    name = getattr(checker, "name", None) or type(checker).__name__
-    return CheckEntry(
-        Provenance(str(name), ProviderKind.COMPLETION), DEFAULT_TIMEOUT, checker.check
-    )
-
-
 def _record(
-    run: Run,
+    run: OpenRun,
     stop: StopRequest,
     entries: Iterable[CheckEntry],
     status: CompletionStatus,

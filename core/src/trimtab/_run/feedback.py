@@ -9,18 +9,21 @@ import attrs
 from trimtab._contract.context import FeedbackContext
 from trimtab._events.providers import Feedback, ProviderSkipped
 from trimtab._policy.feedback import Mark
-from trimtab._run.invoker import fault_key
 from trimtab._table.entries import FeedbackEntry
 
 if TYPE_CHECKING:
-    from trimtab._run.run import Run
+    from trimtab._run.open_run import OpenRun
 
 
-def feedback(run: Run, limit: float | None) -> tuple[Feedback, ...]:
-    """Ask those that are due; first match wins unless the prompt says all.
+def feedback(run: OpenRun, timeout: float | None) -> tuple[Feedback, ...]:
+    """Ask the providers that are due; the first that speaks wins unless the prompt wants all.
 
     A provider that is due is reserved under the lock, asked outside it, and counted when it
-    has spoken; so parallel calls never deliver one firing twice.
+    has spoken, so that parallel calls never deliver one firing twice.
+
+    Args:
+        run: the run that asks.
+        timeout: seconds per provider; None for no limit.
     """
     table = run.prompt.table
     limited = run.deadline is not None or run.budget is not None
@@ -28,7 +31,7 @@ def feedback(run: Run, limit: float | None) -> tuple[Feedback, ...]:
     for entry in table.feedback:
         if entry.limits_only and not limited:
             continue
-        spoken = _ask(run, entry, limit)
+        spoken = _ask(run, entry, timeout)
         if spoken is not None:
             said.append(spoken)
             if table.feedback_delivery == "first":
@@ -36,17 +39,17 @@ def feedback(run: Run, limit: float | None) -> tuple[Feedback, ...]:
     return tuple(said)
 
 
-def _ask(run: Run, entry: FeedbackEntry, limit: float | None) -> Feedback | None:
-    if run.state.quarantined and fault_key(entry.source) in run.state.quarantined:
+def _ask(run: OpenRun, entry: FeedbackEntry, timeout: float | None) -> Feedback | None:
+    if run.state.quarantined and entry.source.key in run.state.quarantined:
         return None
     name = entry.source.name
-    created = entry.trigger.on_file_created is not None and _created(run, entry)
+    created = _created(run, entry, timeout)
     with run.session.lock:
         if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
             return None
     try:
-        context = FeedbackContext(run)
-        value = run.caller.call(entry.source, "give_feedback", entry.ask, context, limit)
+        context = FeedbackContext(run.view)
+        value = run.invoker.call(entry.source, "give_feedback", entry.ask, context, timeout).value
         if value is None or run.state.closed:
             return None
         return _deliver(run, entry, value, created=created)
@@ -54,7 +57,7 @@ def _ask(run: Run, entry: FeedbackEntry, limit: float | None) -> Feedback | None
         run.state.feedback.release(name)
 
 
-def _due(run: Run, entry: FeedbackEntry, *, created: bool) -> bool:
+def _due(run: OpenRun, entry: FeedbackEntry, *, created: bool) -> bool:
     return run.state.feedback.due(
         entry.source.name,
         entry.trigger,
@@ -63,20 +66,29 @@ def _due(run: Run, entry: FeedbackEntry, *, created: bool) -> bool:
     )
 
 
-def _created(run: Run, entry: FeedbackEntry) -> bool:
+def _created(run: OpenRun, entry: FeedbackEntry, timeout: float | None) -> bool:
     path = entry.trigger.on_file_created
-    files = FeedbackContext(run).filesystem if path else None
-    return bool(path and files and files.exists(path))
+    return path is not None and _exists(run, entry, path, timeout) is True
 
 
-def _deliver(run: Run, entry: FeedbackEntry, value: Feedback, *, created: bool) -> Feedback:
+def _exists(run: OpenRun, entry: FeedbackEntry, path: str, timeout: float | None) -> bool | None:
+    """Whether a file exists; None without a filesystem, or if that fails (recorded)."""
+
+    def look(path: str) -> bool | None:
+        files = FeedbackContext(run.view).filesystem
+        return None if files is None else bool(files.exists(path))
+
+    return run.invoker.call(entry.source, "on_file_created", look, path, timeout).value
+
+
+def _deliver(run: OpenRun, entry: FeedbackEntry, value: Feedback, *, created: bool) -> Feedback:
     if created:
         run.state.feedback.file_created(entry.source.name)
     stamped = run.stamp(
         attrs.evolve(
             value,
             provider_name=entry.source.name,
-            call_index=run.state.calls,
+            call_index=run.state.calls - 1,
             source=entry.source,
         )
     )
@@ -84,17 +96,24 @@ def _deliver(run: Run, entry: FeedbackEntry, value: Feedback, *, created: bool) 
     return stamped
 
 
-def note_existing_files(run: Run) -> None:
-    """Look which files of ``on_file_created`` are there already: those will not be created."""
+def note_existing_files(run: OpenRun, timeout: float | None) -> None:
+    """Look which files of ``on_file_created`` exist already: those will not be created.
+
+    Args:
+        run: the run that is being opened.
+        timeout: seconds per look; None for no limit.
+    """
     for entry in run.prompt.table.feedback:
-        if entry.trigger.on_file_created is None:
+        path = entry.trigger.on_file_created
+        if path is None:
             continue
-        if FeedbackContext(run).filesystem is None:
+        there = _exists(run, entry, path, timeout)
+        if there:
+            run.state.feedback.file_created(entry.source.name)
+        elif there is None:
             run.dispatch(
                 ProviderSkipped,
                 source=entry.source,
                 hook="give_feedback",
-                reason="on_file_created needs a Filesystem among the prompt's resources",
+                reason="on_file_created needs a Filesystem that works among the prompt's resources",
             )
-        elif _created(run, entry):
-            run.state.feedback.file_created(entry.source.name)

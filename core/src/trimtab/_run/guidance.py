@@ -9,6 +9,7 @@ import attrs
 
 from trimtab._contract.context import GuidanceContext
 from trimtab._events.guidance import (
+    ClassificationResult,
     GuidanceDelivered,
     GuidanceInjection,
     GuidanceSuppressed,
@@ -17,11 +18,10 @@ from trimtab._events.guidance import (
 )
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._policy.guidance import Candidate, in_shadow, select
-from trimtab._run.invoker import fault_key
-from trimtab._table.entries import GuidanceEntry, ProviderResult, Withheld
+from trimtab._table.entries import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
-    from trimtab._run.run import Run
+    from trimtab._run.open_run import OpenRun
 
 
 @attrs.frozen
@@ -42,8 +42,14 @@ class GuidanceBatch:
 NOTHING = GuidanceBatch()
 
 
-def guide(run: Run, context: GuidanceContext, limit: float | None) -> GuidanceBatch:
-    """Ask everyone, choose, record; `limit` is seconds per provider, None for no limit."""
+def guide(run: OpenRun, context: GuidanceContext, timeout: float | None) -> GuidanceBatch:
+    """Ask all providers, choose, and record what is delivered.
+
+    Args:
+        run: the run that asks.
+        context: what the providers see; names the decision point.
+        timeout: seconds per provider; None for no limit.
+    """
     point = context.decision_point
     entries = run.prompt.table.guides.get(point, ())
     if not entries or run.host.delivers(point) is Delivery.NONE:
@@ -52,56 +58,108 @@ def guide(run: Run, context: GuidanceContext, limit: float | None) -> GuidanceBa
         with run.session.lock:
             run.state.episodes.sweep(run.state.turn)
     if run.state.quarantined:
-        entries = tuple(e for e in entries if fault_key(e.source) not in run.state.quarantined)
-    said = run.caller.guides(entries, context, limit)
-    return _heard(run, said, point) if said else NOTHING
-
-
-def _heard(
-    run: Run, said: Iterable[tuple[GuidanceEntry, ProviderResult]], point: DecisionPoint
-) -> GuidanceBatch:
-    candidates = []
-    for entry, value in said:
-        if isinstance(value, Proposal):
-            candidates.append(_candidate(entry, value))
-        elif isinstance(value, Withheld):
-            _withhold(run, entry, value, point)
-        elif value is not None:
-            with run.session.lock:
-                run.state.episodes.close(value.episode or "")
+        entries = tuple(e for e in entries if e.source.key not in run.state.quarantined)
+    results = run.invoker.ask_guides(entries, context, timeout)
+    if not results:
+        return NOTHING
+    candidates = _candidates(run, results, context, timeout)
     return _settle(run, candidates, point) if candidates else NOTHING
 
 
+def _candidates(
+    run: OpenRun,
+    results: Iterable[tuple[GuidanceEntry, ProviderResult]],
+    context: GuidanceContext,
+    timeout: float | None,
+) -> list[Candidate]:
+    found = []
+    for entry, result in results:
+        if isinstance(result, Proposal):
+            candidate = _candidate(entry, result)
+            reason = _held_back(run, entry, candidate.episode)
+            found.append(attrs.evolve(candidate, held_back=reason))
+        elif isinstance(result, ClassificationResult):
+            proposal = _provided(run, entry, result, context, timeout)
+            if proposal is not None:
+                found.append(proposal)
+    return found
+
+
+def _provided(
+    run: OpenRun,
+    entry: GuidanceEntry,
+    verdict: ClassificationResult,
+    context: GuidanceContext,
+    timeout: float | None,
+) -> Candidate | None:
+    """Return the text of a classification that names its episode and need not wait."""
+    episode = verdict.episode
+    if not verdict.relevant:
+        with run.session.lock:
+            run.state.episodes.close(episode or "")
+        return None
+    reason = "" if episode is None else _held_back(run, entry, episode)
+    if reason:
+        _withhold(run, entry, verdict, reason, context.decision_point)
+        return None
+    assert entry.provide is not None
+    known = attrs.evolve(context, classification=verdict)
+    injection = run.invoker.call(entry.source, "provide", entry.provide, known, timeout).value
+    if injection is None:
+        return None
+    candidate = _candidate(entry, Proposal(injection, verdict))
+    if episode is None:
+        reason = _held_back(run, entry, candidate.episode)
+    return attrs.evolve(candidate, held_back=reason)
+
+
 def _candidate(entry: GuidanceEntry, proposal: Proposal) -> Candidate:
-    injection = attrs.evolve(proposal.injection, source=entry.source.name)
+    injection = attrs.evolve(
+        proposal.injection,
+        source=entry.source.name,
+        category=proposal.injection.category or entry.category,
+    )
     named = attrs.evolve(proposal, injection=injection)
     return Candidate(entry.source, entry.config, entry.order, named)
 
 
-def _withhold(run: Run, entry: GuidanceEntry, held: Withheld, point: DecisionPoint) -> None:
-    episode = held.classification.episode or ""
+def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str) -> str:
     with run.session.lock:
         run.state.episodes.seen(episode, run.state.turn)
-        if not run.state.guidance.newly_withheld(episode, held.reason):
+        return run.state.guidance.held_back(
+            entry.source.name, episode, entry.config, run.state.turn
+        )
+
+
+def _withhold(
+    run: OpenRun,
+    entry: GuidanceEntry,
+    verdict: ClassificationResult,
+    reason: str,
+    point: DecisionPoint,
+) -> None:
+    episode = verdict.episode or ""
+    with run.session.lock:
+        if not run.state.guidance.newly_withheld(episode, reason):
             return
     run.dispatch(
         GuidanceSuppressed,
         provider_name=entry.source.name,
         decision_point=point,
-        classification=held.classification,
+        classification=verdict,
         source=entry.source,
         turn=run.state.turn,
         call_index=run.state.calls - 1,
         episode=episode,
-        reason=held.reason,
+        reason=reason,
     )
 
 
-def _settle(run: Run, candidates: list[Candidate], point: DecisionPoint) -> GuidanceBatch:
+def _settle(run: OpenRun, candidates: list[Candidate], point: DecisionPoint) -> GuidanceBatch:
     with run.session.lock:
         admitted = []
         for candidate in candidates:
-            reason = _bar(run, candidate, point)
+            reason = _obstacle(run, candidate, point)
             if reason:
                 _suppress(run, candidate, point, reason)
             else:
@@ -115,26 +173,23 @@ def _settle(run: Run, candidates: list[Candidate], point: DecisionPoint) -> Guid
     return GuidanceBatch(tuple(c.injection for c in live))
 
 
-def _bar(run: Run, candidate: Candidate, point: DecisionPoint) -> str:
-    guidance, turn = run.state.guidance, run.state.turn
-    guidance.episodes.seen(candidate.episode, turn)
+def _obstacle(run: OpenRun, candidate: Candidate, point: DecisionPoint) -> str:
     if run.state.closed:
         return "the run was closed before it spoke"
     delivery = run.host.delivers(point)
     if delivery is Delivery.REFUSAL and not candidate.config.refuse:
         return "the host could only speak by refusing the call"
-    reason = guidance.held_back(candidate.source.name, candidate.episode, candidate.config, turn)
-    if not reason and guidance.repeats_itself(candidate, delivery):
+    if not candidate.held_back and run.state.guidance.repeats_itself(candidate, delivery):
         return "same text as before"
-    return reason
+    return candidate.held_back
 
 
-def _suppress(run: Run, candidate: Candidate, point: DecisionPoint, reason: str) -> None:
+def _suppress(run: OpenRun, candidate: Candidate, point: DecisionPoint, reason: str) -> None:
     if run.state.guidance.newly_withheld(candidate.episode, reason):
         run.dispatch(GuidanceSuppressed, reason=reason, **_facts(run, candidate, point))
 
 
-def _deliver(run: Run, candidate: Candidate, point: DecisionPoint, *, live: bool) -> None:
+def _deliver(run: OpenRun, candidate: Candidate, point: DecisionPoint, *, live: bool) -> None:
     if not live:
         run.state.guidance.count(
             candidate.source.name, candidate.episode, candidate.injection, run.state.turn
@@ -150,7 +205,7 @@ def _deliver(run: Run, candidate: Candidate, point: DecisionPoint, *, live: bool
     )
 
 
-def _facts(run: Run, candidate: Candidate, point: DecisionPoint) -> dict[str, Any]:
+def _facts(run: OpenRun, candidate: Candidate, point: DecisionPoint) -> dict[str, Any]:
     return {
         "provider_name": candidate.source.name,
         "decision_point": point,

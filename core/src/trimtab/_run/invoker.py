@@ -1,122 +1,139 @@
-"""Calling a provider so that it can't hurt anybody else (DESIGN 3, "Isolation")."""
+"""Isolation of provider calls: a failure becomes one event, and nothing else happens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import attrs
 
 from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._events.providers import ProviderFaulted, ProviderQuarantined, ProviderSlow
-from trimtab._run.workers import Worker
 from trimtab._types.errors import SessionError
 from trimtab._types.text import describe_error
 
 if TYPE_CHECKING:
     from trimtab._contract.context import GuidanceContext
-    from trimtab._run.run import Run
-    from trimtab._run.workers import Done
+    from trimtab._run.workers import Done, Worker
+    from trimtab._session.recorder import Recorder
     from trimtab._table.entries import GuidanceEntry, ProviderResult
-
 
 T = TypeVar("T")
 SLOW_SECONDS = 0.05
-FAULTS_BEFORE_QUARANTINE = 3
+FAILURES_BEFORE_QUARANTINE = 3
 MAX_ERROR_TEXT = 500
 
 
-class _Turnstile:
-    """Lets each thread in once: a provider that asks its own run would be asked again, for ever."""
+@attrs.frozen(eq=False, repr=False)
+class Reply(Generic[T]):
+    """What a provider returned, or the error that it raised, as text."""
+
+    value: T | None = None
+    error: str | None = None
+
+
+class _ReentrancyGuard:
+    """Refuses a provider that queries the run that is asking it: that would never end."""
 
     def __init__(self) -> None:
         self.inside: set[int] = set()
 
     def check(self) -> int:
-        """Return this thread's number; raise `SessionError` where it is inside."""
+        """Return this thread's identifier.
+
+        Raises:
+            SessionError: the thread is inside a provider already.
+        """
         thread = get_ident()
         if thread in self.inside:
             raise SessionError("a provider must not ask the run that is asking it")
         return thread
 
-    def through(self, ask: Callable[..., T], *facts: Any) -> T:
-        """Return ``ask(*facts)``, called inside."""
+    def enter(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Return ``call(*arguments)``, with this thread marked as inside."""
         thread = self.check()
         self.inside.add(thread)
         try:
-            return ask(*facts)
+            return call(*arguments)
         finally:
             self.inside.discard(thread)
 
 
 class ProviderInvoker:
-    """Calls the providers of one run: a fault is one event, and nothing else happens."""
+    """Calls the providers of one run.
 
-    def __init__(self, run: Run) -> None:
+    Args:
+        run: where failures are recorded.
+    """
+
+    def __init__(self, run: Recorder) -> None:
         self._run = run
         self._monotonic = run.session.clock.monotonic
         self._idle: list[Worker] = []
-        self._turnstile = _Turnstile()
+        self._guard = _ReentrancyGuard()
 
-    def guides(
-        self, entries: Sequence[GuidanceEntry], context: GuidanceContext, limit: float | None
+    def ask_guides(
+        self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float | None
     ) -> list[tuple[GuidanceEntry, ProviderResult]]:
-        """Return what each has to say, without those that have nothing to say or failed.
+        """Return the results of those that have something to say.
 
         Args:
-            limit: seconds per provider, on a worker thread; None calls them right here.
+            entries: the providers, in the prompt's order.
+            context: what they see.
+            timeout: seconds per provider, on a worker thread; None calls them on this one.
 
         Raises:
             SessionError: one of them is asking.
         """
-        thread = self._turnstile.check()
-        if limit is not None:
-            return self._limited_guides(entries, context, limit)
-        inside = self._turnstile.inside  # as `through`, one call shorter: most of all calls go here
+        thread = self._guard.check()
+        if timeout is not None:
+            return self._ask_on_worker(entries, context, timeout)
+        inside = self._guard.inside  # inlined `enter`: this is the most frequent call of all
         inside.add(thread)
         try:
-            return self._direct_guides(entries, context)
+            return self._ask_here(entries, context)
         finally:
             inside.discard(thread)
 
-    def _direct_guides(
+    def _ask_here(
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext
     ) -> list[tuple[GuidanceEntry, ProviderResult]]:
-        said: list[tuple[GuidanceEntry, ProviderResult]] = []
-        monotonic, faults = self._monotonic, self._run.state.faults
+        results: list[tuple[GuidanceEntry, ProviderResult]] = []
+        monotonic, failures = self._monotonic, self._run.state.faults
         began = monotonic()
         for entry in entries:
             try:
-                value = entry.call(context)
-                answer = None if value is None else entry.read(value)
+                result = entry.ask(context)
             except (Exception, SystemExit) as error:
-                self.fault(entry.source, entry.hook, error)
+                self.failed(entry.source, entry.hook, error)
                 began = monotonic()
                 continue
             ended = monotonic()
-            if faults or ended - began > SLOW_SECONDS:
-                self._went_well(entry.source, entry.hook, ended - began)
+            if failures or ended - began > SLOW_SECONDS:
+                self._succeeded(entry.source, entry.hook, ended - began)
             began = ended
-            if answer is not None:
-                said.append((entry, answer))
-        return said
+            if result is not None:
+                results.append((entry, result))
+        return results
 
-    def _limited_guides(
-        self, entries: Sequence[GuidanceEntry], context: GuidanceContext, limit: float
+    def _ask_on_worker(
+        self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float
     ) -> list[tuple[GuidanceEntry, ProviderResult]]:
-        said: list[tuple[GuidanceEntry, ProviderResult]] = []
+        results: list[tuple[GuidanceEntry, ProviderResult]] = []
         jobs = [partial(entry.ask, context) for entry in entries]
-        for entry, done in zip(entries, self._on_a_thread(jobs, limit), strict=True):
+        for entry, done in zip(entries, self._on_worker(jobs, timeout), strict=True):
             try:
-                value = done.result()
+                result = done.result()
             except (Exception, SystemExit) as error:
-                self.fault(entry.source, entry.hook, error)
+                self.failed(entry.source, entry.hook, error)
                 continue
             if self._run.state.faults or done.seconds > SLOW_SECONDS:
-                self._went_well(entry.source, entry.hook, done.seconds)
-            if value is not None:
-                said.append((entry, value))
-        return said
+                self._succeeded(entry.source, entry.hook, done.seconds)
+            if result is not None:
+                results.append((entry, result))
+        return results
 
     def call(
         self,
@@ -124,48 +141,59 @@ class ProviderInvoker:
         hook: str,
         ask: Callable[[Any], T],
         context: Any,
-        limit: float | None,
-    ) -> T | None:
-        """Return what `ask(context)` returns, None where it failed; `limit` as for `guides`.
+        timeout: float | None,
+    ) -> Reply[T]:
+        """Return what ``ask(context)`` returns, or its error.
+
+        Args:
+            source: who is called.
+            hook: what is called, for events.
+            ask: the call.
+            context: its argument.
+            timeout: as for `ask_guides`.
 
         Raises:
             SessionError: a provider of this run is asking.
         """
-        self._turnstile.check()
+        self._guard.check()
         began = self._monotonic()
         try:
-            value = self._ask(ask, context, limit)
+            if timeout is None:
+                value = self._guard.enter(ask, context)
+            else:
+                value = self._on_worker([partial(ask, context)], timeout)[0].result()  # type: ignore[assignment]
         except (Exception, SystemExit) as error:
-            self.fault(source, hook, error)
-            return None
-        self._went_well(source, hook, self._monotonic() - began)
-        return value
+            self.failed(source, hook, error)
+            return Reply(None, describe_error(error, MAX_ERROR_TEXT))
+        self._succeeded(source, hook, self._monotonic() - began)
+        return Reply(value)
 
-    def _went_well(self, source: Provenance, hook: str, seconds: float) -> None:
+    def _succeeded(self, source: Provenance, hook: str, seconds: float) -> None:
         if seconds > SLOW_SECONDS:
             self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
         if self._run.state.faults:
-            self._run.state.faults.pop(fault_key(source), None)
+            self._run.state.faults.pop(source.key, None)
 
-    def _ask(self, ask: Callable[[Any], T], context: Any, limit: float | None) -> T | None:
-        if limit is None:
-            return self._turnstile.through(ask, context)
-        return self._on_a_thread([partial(ask, context)], limit)[0].result()
-
-    def _on_a_thread(self, jobs: Sequence[Callable[[], T]], limit: float) -> list[Done[T]]:
-        """Do `jobs` on a thread for this caller alone: nobody waits behind another's provider."""
+    def _on_worker(self, jobs: Sequence[Callable[[], T]], timeout: float) -> list[Done[T]]:
+        """Do `jobs` on a thread of this caller's own: no one waits behind another's provider."""
         try:
             worker = self._idle.pop()
         except IndexError:
             from trimtab._run.workers import Worker
 
-            worker = Worker(self._monotonic, self._turnstile.through)
-        done = worker.run(jobs, limit)
+            worker = Worker(self._monotonic, self._guard.enter)
+        done = worker.run(jobs, timeout)
         self._idle.append(worker)
         return done
 
-    def fault(self, source: Provenance, hook: str, error: BaseException) -> None:
-        """Record a fault; a soft provider leaves the table after three in a row."""
+    def failed(self, source: Provenance, hook: str, error: BaseException) -> None:
+        """Record a failure; a soft provider leaves the run after three in a row.
+
+        Args:
+            source: who failed.
+            hook: what was called.
+            error: what it raised.
+        """
         state = self._run.state
         self._run.dispatch(
             ProviderFaulted,
@@ -175,16 +203,11 @@ class ProviderInvoker:
             turn=state.turn,
             call_index=state.calls - 1,
         )
-        faults = state.faults[fault_key(source)]
-        if source.kind is not ProviderKind.COMPLETION and faults == FAULTS_BEFORE_QUARANTINE:
-            self._run.dispatch(ProviderQuarantined, source=source, hook=hook, faults=faults)
+        failures = state.faults[source.key]
+        if source.kind is not ProviderKind.COMPLETION and failures == FAILURES_BEFORE_QUARANTINE:
+            self._run.dispatch(ProviderQuarantined, source=source, hook=hook, faults=failures)
 
     def close(self) -> None:
-        """Let the workers' threads end."""
+        """Let the threads of the workers end."""
         for worker in self._idle:
             worker.retire()
-
-
-def fault_key(source: Provenance) -> str:
-    """Return under what a provider's faults are counted: its kind and name."""
-    return f"{source.kind}:{source.name}"

@@ -1,175 +1,35 @@
-"""A session: the typed, append-only record, and the runs that are kept in it."""
+"""A session: the record, and the runs that are opened on it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import attrs
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from trimtab._contract.host import LOCAL_HOST, Host
-from trimtab._events.providers import ObserverFaulted
-from trimtab._events.run import Event, RunOpened, ToolInvoked
+from trimtab._events.run import RunOpened, ToolInvoked
 from trimtab._run.run import Run
-from trimtab._session.lock import SessionLock
+from trimtab._session.record import Record, new_id
 from trimtab._session.slices import Reducer, Slice, ToolLog
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
-from trimtab._types.limits import SYSTEM_CLOCK, Clock
-from trimtab._types.text import describe_error
+from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
 
 if TYPE_CHECKING:
     from trimtab._prompt.template import Prompt
-    from trimtab._types.limits import Budget, Deadline
 
 
-T = TypeVar("T")
-Observer = tuple[type[Any], Callable[[Any], object]]
-
-
-class Session:
-    """What happened, by type, and what the runs have come to.
+class Session(Record):
+    """A typed, append-only record, and the runs that are opened on it.
 
     Args:
-        clock: where the time is read.
-        keep: tool results kept whole; older ones are reduced to length and digest. None
-            keeps all.
+        clock: the source of time.
+        keep: how many tool results are kept whole; older ones are reduced to length and
+            digest. None keeps all.
     """
 
     def __init__(self, *, clock: Clock = SYSTEM_CLOCK, keep: int | None = 200) -> None:
-        if keep is not None and keep < 1:
-            raise ValueError(f"keep must be 1 or more, or None for all, not {keep}")
-        self.clock = clock
-        self.lock = SessionLock(self._tell)
-        self._keep = keep
-        self._slices: dict[type[Any], Slice[Any]] = {ToolInvoked: ToolLog(keep)}
-        self._reducers: dict[type[Any], Reducer] = {}
-        self._observers: list[Observer] = []
-        self._listeners: dict[type[Any], tuple[Callable[[Any], object], ...]] = {}
-        self._states: dict[str, RunState] = {}
+        super().__init__(clock=clock, keep=keep)
         self._runs: dict[str, Run] = {}
-        self._current: dict[str, str] = {}
-
-    # The record.
-
-    def __getitem__(self, kind: type[T]) -> Slice[T]:
-        """Return the slice of `kind`: ``session[ToolInvoked].latest()``."""
-        found = self._slices.get(kind)
-        if found is None:
-            with self.lock:
-                found = self._slices.setdefault(kind, Slice())
-        return found
-
-    def register(self, kind: type[T], reducer: Reducer) -> None:
-        """Decide how records of `kind` are kept; all of them unless registered.
-
-        Raises:
-            SessionError: records of that type are there already.
-        """
-        with self.lock:
-            if len(self[kind]):
-                raise SessionError(
-                    f"register the reducer of {kind.__name__} before the first is dispatched"
-                )
-            self._reducers[kind] = reducer
-            if kind is ToolInvoked:
-                self._slices[kind] = Slice()
-
-    def observe(self, kind: type[T], callback: Callable[[T], object]) -> Callable[[], None]:
-        """Call `callback` with every record of `kind` (subclasses too), outside the lock.
-
-        Returns:
-            a function that ends the observation.
-        """
-        observer: Observer = (kind, callback)
-        with self.lock:
-            self._observers = [*self._observers, observer]
-            self._listeners.clear()
-        return lambda: self._forget(observer)
-
-    def _forget(self, observer: Observer) -> None:
-        with self.lock:
-            self._observers = [known for known in self._observers if known is not observer]
-            self._listeners.clear()
-
-    def _listeners_of(self, kind: type[Any]) -> tuple[Callable[[Any], object], ...]:
-        found = self._listeners.get(kind)
-        if found is None:
-            found = tuple(call for wanted, call in self._observers if issubclass(kind, wanted))
-            self._listeners[kind] = found
-        return found
-
-    def dispatch(self, event: object) -> None:
-        """Record one event, or any other record; the only verb by which a session changes.
-
-        The reducer runs under the lock: what it raises reaches the caller, and nothing is
-        recorded then. An event without a run goes to the open run of its prompt.
-        """
-        with self.lock:
-            if isinstance(event, Event):
-                event = self._placed(event)
-                self.record(event, self._states.get(event.run_id))
-            else:
-                self.record(event, None)
-
-    def record(self, event: object, state: RunState | None) -> None:
-        """Put one stamped record into its slice and its run; call it while holding the lock."""
-        kind = type(event)
-        records = self._slices.get(kind)
-        if records is None:
-            records = self[kind]
-        if kind in self._reducers:
-            records.apply(self._reducers[kind](records, event))
-        else:
-            records.append(event)
-        if state is not None:
-            state.apply(event)  # type: ignore[arg-type]
-        if self._observers and self._listeners_of(kind):
-            self.lock.later(event)
-
-    def _tell(self, event: object) -> None:
-        for callback in self._listeners_of(type(event)):
-            try:
-                callback(event)
-            except (Exception, SystemExit) as error:
-                self._observer_failed(callback, error, event)
-
-    def _observer_failed(self, callback: object, error: BaseException, event: object) -> None:
-        if not isinstance(event, ObserverFaulted):
-            name = getattr(callback, "__qualname__", repr(callback))
-            self.dispatch(ObserverFaulted(observer=name, error=describe_error(error)))
-
-    def _placed(self, event: Event) -> Event:
-        if event.run_id and event.at is not None:
-            return event
-        run_id = event.run_id or self._home_of(event)
-        state = self._states.get(run_id)
-        return attrs.evolve(
-            event,
-            run_id=run_id,
-            prompt_name=event.prompt_name or (state.prompt_name if state else ""),
-            at=event.at or self.clock.now(),
-        )
-
-    def _home_of(self, event: Event) -> str:
-        if event.prompt_name:
-            known = self._current.get(event.prompt_name)
-            return known or (self._implied(event) if isinstance(event, ToolInvoked) else "")
-        open_runs = [run_id for run_id, state in self._states.items() if not state.closed]
-        return open_runs[0] if len(open_runs) == 1 else ""
-
-    def _implied(self, event: Event) -> str:
-        """A call of a prompt that nobody has opened yet waits for it in a run of its own."""
-        state = RunState(_new_id(), event.prompt_name, event.agent_id, lock=self.lock)
-        self._adopt(state)
-        return state.run_id
-
-    def _adopt(self, state: RunState) -> None:
-        self._states[state.run_id] = state
-        self._current[state.prompt_name] = state.run_id
-
-    # Runs.
 
     def open_run(
         self,
@@ -180,22 +40,31 @@ class Session:
         host: Host = LOCAL_HOST,
         deadline: Deadline | None = None,
         budget: Budget | None = None,
-        limit: float | None = None,
+        timeout: float | None = None,
     ) -> Run:
-        """Open `prompt` for one agent; a known `run_id` resumes, else counters start at zero.
+        """Open a prompt for one agent.
 
         Args:
-            limit: seconds that each provider may take over the opening and the closing of the
-                run, on a worker thread; None calls them right here.
+            prompt: the prompt, bound.
+            agent_id: the subagent; None for the main agent.
+            run_id: a known one resumes that run; otherwise counters start at zero.
+            host: the runtime that the agent runs on.
+            deadline: the run's time limit, or None.
+            budget: the run's limits in tokens, cost and active time, or None.
+            timeout: seconds that each provider may take for the opening and the closing of the
+                run, on a worker thread; None calls them on this one.
 
         Raises:
-            SessionError: `run_id` is a run of another prompt.
+            SessionError: `run_id` is a run of another prompt, or an argument has the wrong type.
         """
+        _check_arguments(prompt, host, deadline, budget)
         with self.lock:
             state, resumed = self._state_for(prompt, agent_id, run_id)
             state.profile(_profiles(prompt, host))
             self._adopt(state)
-            run = Run(self, prompt, state, host=host, deadline=deadline, budget=budget, limit=limit)
+            run = Run(
+                self, prompt, state, host=host, deadline=deadline, budget=budget, timeout=timeout
+            )
             self._runs[run.run_id] = run
             run.dispatch(RunOpened, resumed=resumed)
         run.opened(resumed=resumed)
@@ -206,7 +75,7 @@ class Session:
     ) -> tuple[RunState, bool]:
         state = self._states.get(run_id) if run_id else None
         if state is None:
-            return RunState(run_id or _new_id(), prompt.name, agent_id, lock=self.lock), False
+            return RunState(run_id or new_id(), prompt.name, agent_id, lock=self.lock), False
         if state.prompt_name != prompt.name:
             raise SessionError(
                 f"run {run_id!r} belongs to prompt {state.prompt_name!r}, not {prompt.name!r}"
@@ -215,26 +84,22 @@ class Session:
         return state, True
 
     def run_of(self, prompt: Prompt[Any], *, deadline: Deadline | None = None) -> Run:
-        """Return the open run of `prompt`, or open one."""
+        """Return the open run of `prompt`, or open one.
+
+        The run goes on with the resources that are bound to `prompt` now.
+
+        Args:
+            prompt: the prompt, bound.
+            deadline: a new time limit; None keeps the run's own.
+        """
         run_id = self._current.get(prompt.name)
         run = self._runs.get(run_id) if run_id else None
         if run is None or run.state.closed:
             waiting = run_id if run is None else None
             return self.open_run(prompt, run_id=waiting, deadline=deadline)
         run.deadline = deadline or run.deadline
+        run.prompt = prompt
         return run
-
-    def runs(self) -> Mapping[str, RunState]:
-        """Return what the runs have come to, by run id, in the order of their opening."""
-        return dict(self._states)
-
-    def recent_calls(self, run_id: str, n: int) -> tuple[ToolInvoked, ...]:
-        """Return the last `n` ended calls of one run, oldest first."""
-        state = self._states[run_id]
-        with self.lock:
-            if n <= len(state.recent):
-                return tuple(state.recent)[-n:] if n > 0 else ()
-        return self[ToolInvoked].where(lambda call: call.run_id == run_id)[-n:]
 
     # Saving.
 
@@ -282,8 +147,17 @@ class Session:
         return session
 
 
-def _new_id() -> str:
-    return os.urandom(8).hex()
+def _check_arguments(prompt: object, host: object, deadline: object, budget: object) -> None:
+    from trimtab._prompt.template import Prompt
+
+    if not isinstance(prompt, Prompt):
+        raise SessionError(f"prompt must be a Prompt, not {prompt!r:.100}; write Prompt(template)")
+    if not isinstance(host, Host):
+        raise SessionError(f"host must be a Host, not {host!r:.100}")
+    if deadline is not None and not isinstance(deadline, Deadline):
+        raise SessionError(f"deadline must be Deadline(seconds) or None, not {deadline!r:.100}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise SessionError(f"budget must be Budget(…) or None, not {budget!r:.100}")
 
 
 def _profiles(prompt: Prompt[Any], host: Host) -> tuple[Any, ...]:

@@ -1,12 +1,14 @@
-"""Calls with a limit: an overdue provider is left behind, the next one gets a fresh thread.
+"""Calls with a timeout: an overdue provider is left behind, the next one gets a fresh thread.
 
-Threads hand work to each other by bare locks, and a whole batch at once: this stands on the way
-of every tool call, where a future for each provider costs more than the provider.
+A whole batch of calls is handed to a thread at once: on the path of every tool call, a future
+for each provider would cost more than the provider.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +19,7 @@ TICKS = 4
 
 
 class Overdue(TimeoutError):
-    """A provider took longer than its limit."""
+    """A provider took longer than its timeout."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -51,15 +53,16 @@ class Worker:
     ) -> None:
         self._monotonic = monotonic
         self._inside = inside
-        self._inbox: _Inbox | None = None
+        self._inbox: SimpleQueue[_Batch[Any] | None] | None = None
+        self._process = 0
 
-    def run(self, jobs: Sequence[Callable[[], T]], limit: float) -> list[Done[T]]:
+    def run(self, jobs: Sequence[Callable[[], T]], timeout: float) -> list[Done[T]]:
         """Do `jobs` in order; return what became of each, `Overdue` for those left behind.
 
         Where the system has no thread to give, that is what became of them.
 
         Args:
-            limit: seconds for each job; noticed at most a quarter later.
+            timeout: seconds for each job; noticed at most a quarter later.
         """
         done: list[Done[T]] = []
         while len(done) < len(jobs):
@@ -68,10 +71,10 @@ class Worker:
                 self._post(batch)
             except RuntimeError as error:
                 return done + [Done(None, error)] * (len(jobs) - len(done))
-            done += batch.wait(limit)
+            done += batch.wait(timeout)
             if len(done) < len(jobs):
                 self.retire()
-                done.append(Done(None, Overdue(f"no answer within {limit:g} s"), limit))
+                done.append(Done(None, Overdue(f"no answer within {timeout:g} s"), timeout))
         return done
 
     def retire(self) -> None:
@@ -81,13 +84,13 @@ class Worker:
             self._inbox = None
 
     def _post(self, batch: _Batch[T]) -> None:
-        if self._inbox is None:
-            inbox = _Inbox()
+        if self._inbox is None or self._process != os.getpid():  # threads don't survive a fork
+            inbox: SimpleQueue[_Batch[Any] | None] = SimpleQueue()
             thread = Thread(
                 target=_serve, args=(inbox, self._inside), name="trimtab-provider", daemon=True
             )
             thread.start()
-            self._inbox = inbox
+            self._inbox, self._process = inbox, os.getpid()
         self._inbox.put(batch)
 
 
@@ -116,10 +119,10 @@ class _Batch(Generic[T]):
                 self._done.append(done)
         self._finished.release()
 
-    def wait(self, limit: float) -> list[Done[T]]:
+    def wait(self, timeout: float) -> list[Done[T]]:
         """Return what the jobs came to; without the first that is overdue and those behind it."""
         ticks, seen = 0, 0
-        while not self._finished.acquire(timeout=limit / TICKS):
+        while not self._finished.acquire(timeout=timeout / TICKS):
             with self._mutex:
                 ticks, seen = (ticks + 1 if len(self._done) == seen else 1), len(self._done)
                 if ticks >= TICKS and seen < len(self._jobs):
@@ -137,23 +140,8 @@ def _outcome(job: Callable[[], T]) -> Done[T]:
         return Done(None, RuntimeError(f"raised {type(error).__name__}"))
 
 
-class _Inbox:
-    """Hands one batch at a time to a thread; None ends it."""
-
-    def __init__(self) -> None:
-        self._batch: _Batch[Any] | None = None
-        self._filled = Lock()
-        self._filled.acquire()
-
-    def put(self, batch: _Batch[Any] | None) -> None:
-        self._batch = batch
-        self._filled.release()
-
-    def get(self) -> _Batch[Any] | None:
-        self._filled.acquire()
-        return self._batch
-
-
-def _serve(inbox: _Inbox, inside: Callable[[Callable[[], None]], None]) -> None:
+def _serve(
+    inbox: SimpleQueue[_Batch[Any] | None], inside: Callable[[Callable[[], None]], None]
+) -> None:
     while (batch := inbox.get()) is not None:
         inside(batch.work)

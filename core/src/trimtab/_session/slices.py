@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -56,18 +56,22 @@ class Slice(Generic[T]):
         """Return the last `n` records; none for n ≤ 0."""
         return tuple(self._items[-n:]) if n > 0 else ()
 
-    def append(self, item: T) -> None:
+    def newest(self) -> Iterator[T]:
+        """Yield the records, newest first; take no longer than it takes to read some of them."""
+        yield from reversed(self._items)
+
+    def _append(self, item: T) -> None:
         """Put one record at the end."""
         self._items.append(item)
 
-    def apply(self, change: Append[T] | Replace[T]) -> None:
+    def _apply(self, change: Append[T] | Replace[T]) -> None:
         """Carry out what a reducer decided.
 
         Raises:
             SessionError: it decided nothing; the slice stays as it is.
         """
         if isinstance(change, Append):
-            self.append(change.item)
+            self._append(change.item)
         elif isinstance(change, Replace):
             self._items = list(change.items)
         else:
@@ -130,16 +134,17 @@ class ToolLog(Slice[ToolInvoked]):
         self._keep = keep
 
     def all(self) -> tuple[ToolInvoked, ...]:
-        for index, item in enumerate(self._items):
-            if type(item) is tuple:
-                self._items[index] = _call(item)
         return self.tail(len(self._items))
 
     def tail(self, n: int) -> tuple[ToolInvoked, ...]:
         found: tuple[Any, ...] = super().tail(n)
         return tuple([_call(item) if type(item) is tuple else item for item in found])
 
-    def append(self, item: ToolInvoked) -> None:
+    def newest(self) -> Iterator[ToolInvoked]:
+        for item in reversed(self._items):
+            yield _call(item) if type(item) is tuple else item
+
+    def _append(self, item: ToolInvoked) -> None:
         self._items.append(item)
         if self._keep is not None and len(self._items) > self._keep:
             index = len(self._items) - self._keep - 1

@@ -1,4 +1,4 @@
-"""What a run has come to: counters and signals, folded from its events, O(1) per event."""
+"""State of one run: counters and signals, updated by each event in constant time."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from trimtab._events.run import (
     Event,
     ModelResponded,
     RunClosed,
+    ToolCall,
     ToolInvoked,
     ToolStarted,
     UserMessage,
@@ -27,7 +28,6 @@ from trimtab._events.run import (
 from trimtab._policy.completion import GateState
 from trimtab._policy.feedback import FeedbackState, Mark
 from trimtab._policy.guidance import GuidanceState
-from trimtab._run.invoker import fault_key
 from trimtab._types.limits import Usage
 from trimtab.trajectory import ToolProfiles, Trajectory
 
@@ -66,7 +66,7 @@ class RunState:
         self.turns = 0
         self.open_turn: int | None = None
         self.calls = 0
-        self.running: dict[str, ToolStarted] = {}
+        self.running: dict[str, list[ToolStarted]] = {}
         self.recent: deque[ToolInvoked] = deque(maxlen=RECENT_CALLS)
         self.last_response: ModelResponded | None = None
         self.usage = Usage()
@@ -109,6 +109,16 @@ class RunState:
         """Index of the open or last turn; −1 before the first."""
         return self.turns - 1
 
+    def started(self, call_id: str) -> ToolStarted | None:
+        """Return the running call `call_id`; the one that started first if two share the id."""
+        running = self.running.get(call_id)
+        return running[0] if running else None
+
+    def asked_for(self, call_id: str) -> ToolCall | None:
+        """Return the call `call_id` of the last response, or None."""
+        calls = self.last_response.tool_calls if self.last_response else ()
+        return next((call for call in calls if call.call_id == call_id), None)
+
     def apply(self, event: Event) -> None:
         """Fold one event in."""
         if event.elapsed is not None and event.elapsed > self.active_seconds:
@@ -144,12 +154,12 @@ class RunState:
 
     def _started(self, event: ToolStarted) -> None:
         self._enter(event.turn)
-        self.running[event.call_id] = event
+        self.running.setdefault(event.call_id, []).append(event)
 
     def _invoked(self, event: ToolInvoked) -> None:
         if event.turn is None or event.turn >= self.turns:
             self._enter(event.turn)
-        self.running.pop(event.call_id, None)
+        self._ended_running(event.call_id)
         self.calls += 1
         self.recent.append(event)
         if event.tool in self.feedback.watched:
@@ -157,6 +167,13 @@ class RunState:
         self.trajectory.apply(event)
         if event.turn is None:
             self.close_turn()
+
+    def _ended_running(self, call_id: str) -> None:
+        running = self.running.get(call_id)
+        if running:
+            del running[0]
+            if not running:
+                del self.running[call_id]
 
     def _said(self, event: UserMessage) -> None:
         self.close_turn()
@@ -179,11 +196,11 @@ class RunState:
         self.gate.checked(event)
 
     def _faulted(self, event: ProviderFaulted) -> None:
-        key = fault_key(event.source)
+        key = event.source.key
         self.faults[key] = self.faults.get(key, 0) + 1
 
     def _quarantine(self, event: ProviderQuarantined) -> None:
-        self.quarantined.add(fault_key(event.source))
+        self.quarantined.add(event.source.key)
 
     def _ended(self, _: RunClosed) -> None:
         self.close_turn()
@@ -198,7 +215,7 @@ class RunState:
             "turns": self.turns,
             "open_turn": self.open_turn,
             "calls": self.calls,
-            "running": list(self.running.values()),
+            "running": [event for events in self.running.values() for event in events],
             "last_response": self.last_response,
             "usage": attrs.asdict(self.usage),
             "closed": self.closed,
@@ -218,7 +235,8 @@ class RunState:
         for name in ("turns", "open_turn", "calls", "last_response", "closed"):
             setattr(run, name, state[name])
         run.active_seconds = state["active_seconds"]
-        run.running = {event.call_id: event for event in state["running"]}
+        for event in state["running"]:
+            run.running.setdefault(event.call_id, []).append(event)
         run.usage = Usage(**state["usage"])
         run.trajectory.load_state(state["trajectory"])
         run.guidance = GuidanceState.from_state(state["guidance"])
@@ -229,23 +247,16 @@ class RunState:
         return run
 
 
-def _handlers() -> dict[type[Event], Callable[[RunState, Any], None]]:
-    from trimtab._events.guidance import GuidanceDelivered
-    from trimtab._events.providers import CompletionChecked
-
-    return {
-        ModelResponded: RunState._responded,
-        ToolStarted: RunState._started,
-        ToolInvoked: RunState._invoked,
-        UserMessage: RunState._said,
-        CompactionHappened: RunState._compacted,
-        GuidanceDelivered: RunState._guided,
-        Feedback: RunState._fed_back,
-        CompletionChecked: RunState._checked,
-        ProviderFaulted: RunState._faulted,
-        ProviderQuarantined: RunState._quarantine,
-        RunClosed: RunState._ended,
-    }
-
-
-_HANDLERS = _handlers()
+_HANDLERS: dict[type[Event], Callable[[RunState, Any], None]] = {
+    ModelResponded: RunState._responded,
+    ToolStarted: RunState._started,
+    ToolInvoked: RunState._invoked,
+    UserMessage: RunState._said,
+    CompactionHappened: RunState._compacted,
+    GuidanceDelivered: RunState._guided,
+    Feedback: RunState._fed_back,
+    CompletionChecked: RunState._checked,
+    ProviderFaulted: RunState._faulted,
+    ProviderQuarantined: RunState._quarantine,
+    RunClosed: RunState._ended,
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from trimtab._plugins.configuration import Configuration
+from trimtab._plugins.config_records import Configuration
 from trimtab._policy.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
@@ -37,11 +37,8 @@ def build_table(
         ProviderError: a provider can't be used; the message names it and the remedy.
         ConfigurationError: the configuration file is wrong.
     """
-    from trimtab._plugins.configuration import (
-        Configuration,
-        PromptSettings,
-        active_configuration,
-    )
+    from trimtab._plugins.config_records import Configuration, PromptSettings
+    from trimtab._plugins.configuration import active_configuration
 
     configuration = active_configuration() if config == "auto" else config or Configuration()
     if not isinstance(configuration, Configuration):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from trimtab._events.guidance import ClassificationResult, GuidanceInjection, Proposal
-from trimtab._events.provenance import DecisionPoint, Provenance
+from trimtab._events.provenance import DecisionPoint
 from trimtab._events.providers import Feedback
 from trimtab._policy.settings import CompletionCheckerConfig, GuidanceProviderConfig
 from trimtab._table.entries import (
@@ -16,7 +14,6 @@ from trimtab._table.entries import (
     FeedbackEntry,
     GuidanceEntry,
     PromptTable,
-    Withheld,
     expect,
     wrong_return,
 )
@@ -30,11 +27,8 @@ if TYPE_CHECKING:
     from trimtab._table.entries import FeedbackDelivery, ProviderResult, RunHook
 
 
-def _ask_by_methods(
-    source: Provenance,
-    config: GuidanceProviderConfig,
-    classify: Callable[..., Any],
-    provide: Callable[..., Any],
+def _ask_by_method(
+    classify: Callable[..., Any], threshold: float
 ) -> Callable[[GuidanceContext], ProviderResult]:
     def ask(context: GuidanceContext) -> ProviderResult:
         verdict = classify(context=context)
@@ -42,44 +36,37 @@ def _ask_by_methods(
             expect(verdict, ClassificationResult, "classify")
         if not verdict.relevant:
             return None if verdict.episode is None else verdict
-        if verdict.confidence < config.min_confidence:
-            return None
-        reason = _held_back(context, source, config, verdict.episode)
-        if reason:
-            return Withheld(verdict, reason)
-        injection = provide(context=attrs.evolve(context, classification=verdict))
-        expect(injection, GuidanceInjection, "provide")
-        return Proposal(injection, verdict)
+        return verdict if verdict.confidence >= threshold else None
 
     return ask
 
 
-def _held_back(
-    context: GuidanceContext,
-    source: Provenance,
-    config: GuidanceProviderConfig,
-    episode: str | None,
-) -> str:
-    if episode is None:
-        return ""
-    state = context.run.state
-    return state.guidance.held_back(source.name, episode, config, state.turn)
+def _provide_by_method(
+    provide: Callable[..., Any],
+) -> Callable[[GuidanceContext], GuidanceInjection]:
+    def make(context: GuidanceContext) -> GuidanceInjection:
+        injection = provide(context=context)
+        expect(injection, GuidanceInjection, "provide")
+        return injection  # type: ignore[no-any-return]
+
+    return make
 
 
-def _as_it_is(answer: ProviderResult) -> ProviderResult:
-    return answer
-
-
-def _read_by_hook(config: GuidanceProviderConfig, hook: str) -> Callable[[object], ProviderResult]:
-    def read(value: object) -> ProviderResult:
+def _ask_by_hook(
+    call: Callable[[GuidanceContext], object], threshold: float, hook: str
+) -> Callable[[GuidanceContext], ProviderResult]:
+    def ask(context: GuidanceContext) -> ProviderResult:
+        value = call(context)
+        if value is None:
+            return None
         proposal = Proposal(value) if isinstance(value, GuidanceInjection) else value
         if not isinstance(proposal, Proposal):
             raise wrong_return(value, hook)
         verdict = proposal.classification
-        passes = verdict.relevant and verdict.confidence >= config.min_confidence
+        passes = verdict.relevant and verdict.confidence >= threshold
         return proposal if passes else None
 
-    return read
+    return ask
 
 
 def _feedback_by_methods(
@@ -122,7 +109,9 @@ def compile_table(
         guides={point: _guides(loaded, point) for point in DecisionPoint},
         feedback=tuple(_feedback(p, p.trigger) for p in loaded if p.trigger is not None),
         checks=tuple(
-            _check(p, p.config) for p in loaded if isinstance(p.config, CompletionCheckerConfig)
+            compile_check(p, p.config)
+            for p in loaded
+            if isinstance(p.config, CompletionCheckerConfig)
         ),
         opened=_run_hooks(loaded, "run_opened"),
         closed=_run_hooks(loaded, "run_closed"),
@@ -156,10 +145,15 @@ def _guide(
     provider: LoadedProvider, config: GuidanceProviderConfig, order: int, hook: str
 ) -> GuidanceEntry:
     source, instance, own = provider.source, provider.instance, provider.hooks.get(hook)
+    category = getattr(instance, "category", "")
+    category = category if isinstance(category, str) else ""
+    threshold = config.min_confidence
     if own is not None:
-        return GuidanceEntry(source, config, order, hook, own, _read_by_hook(config, hook))
-    call = _ask_by_methods(source, config, instance.classify, instance.provide)
-    return GuidanceEntry(source, config, order, hook, call, _as_it_is)
+        ask = _ask_by_hook(own, threshold, hook)
+        return GuidanceEntry(source, config, order, hook, category, ask)
+    ask = _ask_by_method(instance.classify, threshold)
+    provide = _provide_by_method(instance.provide)
+    return GuidanceEntry(source, config, order, hook, category, ask, provide)
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
@@ -172,10 +166,16 @@ def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEnt
     return FeedbackEntry(provider.source, trigger, ask, limits_only)
 
 
-def _check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
+def compile_check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
+    """Compile one completion checker."""
     check = provider.hooks.get("check_completion") or provider.instance.check
     return CheckEntry(provider.source, config.timeout, check)
 
 
 def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ...]:
-    return tuple((p.source, p.hooks[hook]) for p in loaded if hook in p.hooks)
+    """Return the run hooks; an object that is enabled under several kinds is called once."""
+    found: dict[int, RunHook] = {}
+    for provider in loaded:
+        if hook in provider.hooks:
+            found.setdefault(id(provider.instance), (provider.source, provider.hooks[hook]))
+    return tuple(found.values())

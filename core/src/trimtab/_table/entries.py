@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from trimtab._events.guidance import ClassificationResult, Proposal
+from trimtab._events.guidance import ClassificationResult, GuidanceInjection, Proposal
 from trimtab._events.provenance import DecisionPoint, Provenance
 from trimtab._events.providers import Feedback
 from trimtab._policy.settings import GuidanceProviderConfig
@@ -26,27 +26,20 @@ class WrongReturn(TypeError):
     """A provider returned something that its hook doesn't take."""
 
 
-@attrs.frozen(eq=False, repr=False)
-class Withheld:
-    """Guidance that applies and must wait; `reason` says why."""
-
-    classification: ClassificationResult
-    reason: str
-
-
 def expect(value: object, kind: type, hook: str) -> None:
-    """Raise `WrongReturn` where `value` is not of `kind`; a stray coroutine is closed."""
+    """Raise `WrongReturn` if `value` is not of `kind`; a stray coroutine is closed."""
     if not isinstance(value, kind):
         raise wrong_return(value, hook)
 
 
 def wrong_return(value: object, hook: str) -> WrongReturn:
+    """Return the error for a value that a hook doesn't take."""
     if inspect.iscoroutine(value):
         value.close()
     return WrongReturn(f"{hook} returned {type(value).__name__}")
 
 
-ProviderResult = Proposal | Withheld | ClassificationResult | None
+ProviderResult = Proposal | ClassificationResult | None
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -54,23 +47,24 @@ class GuidanceEntry:
     """One guidance provider at one decision point.
 
     Attributes:
-        call: asks the provider; None is nothing to say, the common case.
-        read: makes an answer of what it said otherwise: a proposal; or what must wait; or a
-            classification that is not relevant and names an episode, which has ended thereby;
-            or None where the threshold is not reached.
+        source: who it is.
+        config: the prompt's settings for it.
+        order: its place in the prompt.
+        hook: the hook's name, for events.
+        category: of its injections that name none.
+        ask: asks the provider. Returns None if it has nothing to say or is not confident enough;
+            a proposal; or a classification: relevant, so that `provide` makes the text, or not
+            relevant but with an episode, which has ended.
+        provide: makes the text of a relevant classification; None if `ask` returns proposals.
     """
 
     source: Provenance
     config: GuidanceProviderConfig
     order: int
     hook: str
-    call: Callable[[GuidanceContext], object]
-    read: Callable[[Any], ProviderResult]
-
-    def ask(self, context: GuidanceContext) -> ProviderResult:
-        """Return what the provider has to say."""
-        value = self.call(context)
-        return None if value is None else self.read(value)
+    category: str
+    ask: Callable[[GuidanceContext], ProviderResult]
+    provide: Callable[[GuidanceContext], GuidanceInjection] | None = None
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -78,8 +72,10 @@ class FeedbackEntry:
     """One feedback provider and when it is asked.
 
     Attributes:
-        ask: asks the provider; None is nothing to say.
-        limits_only: it speaks of deadline and budget; a run without both never asks it.
+        source: who it is.
+        trigger: when it is asked.
+        ask: asks the provider; returns None if it has nothing to say.
+        limits_only: whether it is about deadline and budget: a run without both never asks it.
     """
 
     source: Provenance

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class TrimtabError(Exception):
-    """Base of all errors of trimtab; the message names the thing and the remedy."""
+    """Base of all errors of trimtab; the message says what is wrong, where, and what to do."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__ == __name__:
+            cls.__module__ = "trimtab"  # as users import it, and as tracebacks show it
+
+
+TrimtabError.__module__ = "trimtab"
 
 
 class ConfigurationError(TrimtabError):

@@ -3,14 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 from typing import Any
 
 from trimtab._types.text import CONTROL_CHARACTERS
+
+Validator = Callable[[Any, Any, Any], None]
 
 
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
     """Return `items` as a tuple: lists are taken wherever records keep tuples."""
     return tuple(items)
+
+
+def whole_number(minimum: int, *, optional: bool = False) -> Validator:
+    """Return a validator of whole numbers.
+
+    Args:
+        minimum: the least number that is accepted.
+        optional: whether None is accepted too.
+
+    Raises:
+        TypeError: from the validator, if the value is no whole number.
+        ValueError: from the validator, if it is too small.
+    """
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        if value is None and optional:
+            return
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{attribute.name} must be a whole number, not {value!r:.100}")
+        if value < minimum:
+            raise ValueError(f"{attribute.name} must be {minimum} or more, not {value}")
+
+    return check
+
+
+def number(
+    minimum: float, maximum: float | None = None, *, above: bool = False, optional: bool = False
+) -> Validator:
+    """Return a validator of finite numbers.
+
+    Args:
+        minimum: the least number that is accepted, or the bound that it must be above.
+        maximum: the greatest number that is accepted; None for no bound.
+        above: whether `minimum` itself is refused.
+        optional: whether None is accepted too.
+
+    Raises:
+        TypeError: from the validator, if the value is no number.
+        ValueError: from the validator, if it is not finite or out of bounds.
+    """
+    lower = f"above {minimum:g}" if above else f"{minimum:g} or more"
+    words = lower if maximum is None else f"from {minimum:g} to {maximum:g}"
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        if value is None and optional:
+            return
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{attribute.name} must be a number, not {value!r:.100}")
+        too_small = value <= minimum if above else value < minimum
+        too_large = maximum is not None and value > maximum
+        if not isfinite(value) or too_small or too_large:
+            raise ValueError(f"{attribute.name} must be {words}, not {value}")
+
+    return check
+
+
+def one_of(*known: str) -> Validator:
+    """Return a validator of one of some words.
+
+    Raises:
+        ValueError: from the validator; lists the words.
+    """
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        if value not in known:
+            words = ", ".join(map(repr, known))
+            raise ValueError(f"{attribute.name} must be one of {words}, not {value!r:.100}")
+
+    return check
 
 
 LEVELS = (1, 2, 3)

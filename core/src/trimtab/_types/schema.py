@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from datetime import date, datetime
 from enum import Enum
 from functools import cache
@@ -157,7 +157,7 @@ _GENERIC: Mapping[Any, Callable[[tuple[Any, ...], tuple[type[Any], ...]], Schema
     set: _array,
     frozenset: _array,
     Sequence: _array,
-    Set: _array,
+    AbstractSet: _array,
 }
 
 T = TypeVar("T")

@@ -2,8 +2,8 @@
 
 from trimtab.trajectory._canonical import canonical, digest
 from trimtab.trajectory._failures import error_signature
-from trimtab.trajectory._normalise import normalise_text
-from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
+from trimtab.trajectory._normalise import bounded, normalise_text, text_of
+from trimtab.trajectory._profiles import ToolProfile, ToolProfiles, words_of
 from trimtab.trajectory._projection import BaseProjection, Projection
 from trimtab.trajectory._records import (
     CallRecord,
@@ -15,7 +15,7 @@ from trimtab.trajectory._records import (
     turn_from,
     turn_state,
 )
-from trimtab.trajectory._shell import goes_on, operation, reads_only
+from trimtab.trajectory._shell import goes_on, operation, reads_only, waits
 from trimtab.trajectory._trajectory import Trajectory
 from trimtab.trajectory._waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
 
@@ -31,6 +31,7 @@ __all__ = [
     "ToolProfiles",
     "Trajectory",
     "TurnRecord",
+    "bounded",
     "call_from",
     "canonical",
     "digest",
@@ -43,7 +44,10 @@ __all__ = [
     "paused",
     "reads_only",
     "span_of",
+    "text_of",
     "too_long",
     "turn_from",
     "turn_state",
+    "waits",
+    "words_of",
 ]

@@ -95,7 +95,7 @@ class ClaudeAgentSDKAdapter:
         reason = "completed"
         try:
             rendered: RenderedPrompt[Output] = await asyncio.to_thread(
-                run.render, limit=config.provider_seconds
+                run.render, timeout=config.provider_seconds
             )
             options = self._options(guide, run, rendered, conversation_id, heartbeat)
 

@@ -140,7 +140,7 @@ class OpenAIAdapter:
     ) -> Iterator[Run]:
         host = self._host_for(prompt)
         limit = self._settings.limit
-        run = session.open_run(prompt, host=host, deadline=deadline, budget=budget, limit=limit)
+        run = session.open_run(prompt, host=host, deadline=deadline, budget=budget, timeout=limit)
         try:
             yield run
         except BaseException as error:

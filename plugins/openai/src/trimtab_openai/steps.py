@@ -177,7 +177,7 @@ class Steps:
         if last:
             return content
         self._ask(DecisionPoint.POST_TOOL_RESULT)
-        feedback = self.run.feedback(limit=self._settings.limit)
+        feedback = self.run.feedback(timeout=self._settings.limit)
         return content if feedback is None else self._wire.append(content, feedback)
 
     def may_stop(
@@ -262,7 +262,7 @@ class Steps:
     def _ask(self, point: DecisionPoint, pending: tuple[ToolCall, ...] = ()) -> str:
         if point is not DecisionPoint.PRE_TOOL_SELECTION and not self.asks(point):
             return ""
-        batch = self.run.guide(point, pending=pending, limit=self._settings.limit)
+        batch = self.run.guide(point, pending=pending, timeout=self._settings.limit)
         if not batch:
             return ""
         self._carried.append(batch.text)

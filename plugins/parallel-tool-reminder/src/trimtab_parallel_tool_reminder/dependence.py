@@ -9,10 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab import LazyPattern, ToolInvoked
-from trimtab.trajectory import CallRecord, reads_only
-from trimtab.trajectory._normalise import bounded, text_of
-from trimtab.trajectory._profiles import words_of
-from trimtab.trajectory._shell import waits
+from trimtab.trajectory import CallRecord, bounded, reads_only, text_of, waits, words_of
 
 MOST_VALUES = 32
 EDGE = 2_000

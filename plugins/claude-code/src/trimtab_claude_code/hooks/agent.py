@@ -138,11 +138,13 @@ class Agent:
 
     def guidance(self, point: DecisionPoint, *pending: Any) -> str:
         """Return what providers say at `point`."""
-        return "" if self._late else self.run.guide(point, pending=pending, limit=self._limit).text
+        return (
+            "" if self._late else self.run.guide(point, pending=pending, timeout=self._limit).text
+        )
 
     def feedback(self) -> str | None:
         """Return the feedback that is due."""
-        return None if self._late else self.run.feedback(limit=self._limit)
+        return None if self._late else self.run.feedback(timeout=self._limit)
 
     @property
     def _late(self) -> bool:

@@ -108,7 +108,7 @@ class ClaudeCodeHooks:
     def release(self) -> None:
         """Let the threads of providers end; the runs stay open, and start them anew."""
         for agent in tuple(self._agents.values()):
-            agent.run.caller.close()
+            agent.run.invoker.close()
 
     def failed(self, payload: object, error: BaseException) -> None:
         """Record that an event could not be handled, e.g. because the host's time was up."""
@@ -166,7 +166,7 @@ class ClaudeCodeHooks:
             host=self._host,
             deadline=self._deadline,
             budget=None if agent_id else self._budget,
-            limit=self._seconds,
+            timeout=self._seconds,
         )
         if agent_id is None:
             return Agent(run, self._seconds, checkers=self._checkers)

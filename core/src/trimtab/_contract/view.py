@@ -1,0 +1,192 @@
+"""Read-only views of a run, its state and its session: what providers see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from trimtab._session.recorder import Recorder
+
+if TYPE_CHECKING:
+    from trimtab._contract.host import BoundPrompt, Host
+    from trimtab._contract.tools import RenderedPrompt
+    from trimtab._events.providers import Feedback
+    from trimtab._events.run import ModelResponded, ToolInvoked
+    from trimtab._policy.guidance import Episode
+    from trimtab._session.record import Record
+    from trimtab._session.slices import Slice
+    from trimtab._session.state import RunState
+    from trimtab._types.limits import Budget, Clock, Deadline, Usage
+    from trimtab.trajectory import Trajectory
+
+T = TypeVar("T")
+
+
+class BoundRun(Recorder):
+    """A recorder with the prompt and host of its run: what contexts read.
+
+    Attributes:
+        prompt: the prompt that was opened.
+        host: the runtime that the agent runs on.
+        tools: names of the agent's tools, or None if they are unknown.
+        rendered: the prompt as last rendered, or None.
+    """
+
+    prompt: BoundPrompt
+    host: Host
+    tools: frozenset[str] | None
+    rendered: RenderedPrompt[Any] | None
+
+
+class SessionView:
+    """A session, read-only."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Record) -> None:
+        self._session = session
+
+    def __getitem__(self, kind: type[T]) -> Slice[T]:
+        """Return the slice of `kind`: ``session[ToolInvoked].latest()``."""
+        return self._session[kind]
+
+    @property
+    def clock(self) -> Clock:
+        """The session's source of time."""
+        return self._session.clock
+
+
+class StateView:
+    """The counters of a run, read-only."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    @property
+    def turns(self) -> int:
+        """Turns opened so far."""
+        return self._state.turns
+
+    @property
+    def turn(self) -> int:
+        """Index of the open or last turn; -1 before the first."""
+        return self._state.turn
+
+    @property
+    def calls(self) -> int:
+        """Ended tool calls so far."""
+        return self._state.calls
+
+    @property
+    def last_call(self) -> ToolInvoked | None:
+        """The most recent ended call, or None."""
+        return self._state.last_call
+
+    @property
+    def last_response(self) -> ModelResponded | None:
+        """The most recent response of the model, or None."""
+        return self._state.last_response
+
+    @property
+    def last_feedback(self) -> Feedback | None:
+        """The most recent feedback of any provider, or None."""
+        return self._state.last_feedback
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost so far."""
+        return self._state.usage
+
+    @property
+    def closed(self) -> bool:
+        """Whether the run has ended."""
+        return self._state.closed
+
+    @property
+    def episodes(self) -> Mapping[str, tuple[Episode, ...]]:
+        """Open episodes by category."""
+        return self._state.episodes.by_category()
+
+    def level_of(self, episode: str) -> int:
+        """Return the level (1, 2 or 3) of the next nudge about `episode`."""
+        return self._state.episodes.next_level(episode)
+
+    def nudges_of(self, provider: str) -> int:
+        """Return how often a guidance provider has spoken, shadow mode included."""
+        return self._state.guidance.nudges_of(provider)
+
+    def feedback_of(self, provider: str) -> Feedback | None:
+        """Return the last feedback of one provider, or None."""
+        return self._state.feedback_of(provider)
+
+
+class RunView:
+    """A run, read-only: nothing here records, closes or changes a limit."""
+
+    __slots__ = ("_run", "session", "state")
+
+    def __init__(self, run: BoundRun) -> None:
+        self._run = run
+        self.state = StateView(run.state)
+        self.session = SessionView(run.session)
+
+    @property
+    def run_id(self) -> str:
+        """The run's identifier."""
+        return self._run.state.run_id
+
+    @property
+    def agent_id(self) -> str | None:
+        """The subagent that the run belongs to; None for the main agent."""
+        return self._run.state.agent_id
+
+    @property
+    def prompt(self) -> BoundPrompt:
+        """The prompt of the run."""
+        return self._run.prompt
+
+    @property
+    def host(self) -> Host:
+        """The runtime that the agent runs on."""
+        return self._run.host
+
+    @property
+    def tools(self) -> frozenset[str] | None:
+        """Names of the agent's tools, or None if they are unknown."""
+        return self._run.tools
+
+    @property
+    def rendered(self) -> RenderedPrompt[Any] | None:
+        """The prompt as last rendered, or None."""
+        return self._run.rendered
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Signals over the tool calls of the run."""
+        return self._run.state.trajectory
+
+    @property
+    def deadline(self) -> Deadline | None:
+        """The run's time limit, or None."""
+        return self._run.deadline
+
+    @property
+    def budget(self) -> Budget | None:
+        """The run's limits in tokens, cost and active time, or None."""
+        return self._run.budget
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost so far."""
+        return self._run.state.usage
+
+    @property
+    def active_seconds(self) -> float:
+        """Monotonic seconds since the run was opened."""
+        return self._run.active_seconds
+
+    def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
+        """Return the last `n` ended calls of the run, oldest first."""
+        return self._run.recent_tool_calls(n)

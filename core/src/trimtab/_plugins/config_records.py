@@ -1,0 +1,45 @@
+"""Configuration, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from trimtab._policy.settings import (
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    GuidanceProviderConfig,
+)
+
+
+@attrs.frozen(kw_only=True)
+class PromptSettings:
+    """One table ``prompts."ns/key"``; None where the table says nothing, so that code decides."""
+
+    guidance: tuple[GuidanceProviderConfig, ...] | None = None
+    feedback: tuple[FeedbackProviderConfig, ...] | None = None
+    completion: tuple[CompletionCheckerConfig, ...] | None = None
+    guidance_limit: int | None = None
+    feedback_delivery: Literal["first", "all"] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Configuration:
+    """A configuration file, read and checked.
+
+    Attributes:
+        path: the file; None where there is none.
+        prompts: settings by the prompt's name.
+        hosts: the tables ``hosts.NAME`` as they stand, for the hosts' packages.
+        allow: patterns of distributions that may be loaded; None allows all.
+        require: distributions that must be installed, e.g. ``"acme-nudges>=0.1"``.
+    """
+
+    path: Path | None = None
+    prompts: Mapping[str, PromptSettings] = attrs.field(factory=dict)
+    hosts: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    allow: tuple[str, ...] | None = None
+    require: tuple[str, ...] = ()

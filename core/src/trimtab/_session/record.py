@@ -1,0 +1,179 @@
+"""The record of a session: what happened, by type, and the state of each run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, TypeVar
+
+import attrs
+
+from trimtab._events.providers import ObserverFaulted
+from trimtab._events.run import Event, ToolInvoked
+from trimtab._session.lock import SessionLock
+from trimtab._session.slices import Reducer, Slice, ToolLog
+from trimtab._session.state import RunState
+from trimtab._types.errors import SessionError
+from trimtab._types.limits import SYSTEM_CLOCK, Clock
+from trimtab._types.text import describe_error
+
+T = TypeVar("T")
+Observer = tuple[type[Any], Callable[[Any], object]]
+
+
+class Record:
+    """A typed, append-only record of events; the base of `Session`.
+
+    Args:
+        clock: where the time is read.
+        keep: tool results kept whole; older ones are reduced to length and digest. None
+            keeps all.
+    """
+
+    def __init__(self, *, clock: Clock = SYSTEM_CLOCK, keep: int | None = 200) -> None:
+        if keep is not None and keep < 1:
+            raise ValueError(f"keep must be 1 or more, or None for all, not {keep}")
+        self.clock = clock
+        self.lock = SessionLock(self._tell)
+        self._keep = keep
+        self._slices: dict[type[Any], Slice[Any]] = {ToolInvoked: ToolLog(keep)}
+        self._reducers: dict[type[Any], Reducer] = {}
+        self._observers: list[Observer] = []
+        self._listeners: dict[type[Any], tuple[Callable[[Any], object], ...]] = {}
+        self._states: dict[str, RunState] = {}
+        self._current: dict[str, str] = {}
+
+    def __getitem__(self, kind: type[T]) -> Slice[T]:
+        """Return the slice of `kind`: ``session[ToolInvoked].latest()``."""
+        found = self._slices.get(kind)
+        if found is None:
+            with self.lock:
+                found = self._slices.setdefault(kind, Slice())
+        return found
+
+    def register(self, kind: type[T], reducer: Reducer) -> None:
+        """Decide how records of `kind` are kept; all of them unless registered.
+
+        Raises:
+            SessionError: records of that type are there already.
+        """
+        with self.lock:
+            if len(self[kind]):
+                raise SessionError(
+                    f"register the reducer of {kind.__name__} before the first is dispatched"
+                )
+            self._reducers[kind] = reducer
+            if kind is ToolInvoked:
+                self._slices[kind] = Slice()
+
+    def observe(self, kind: type[T], callback: Callable[[T], object]) -> Callable[[], None]:
+        """Call `callback` with every record of `kind` (subclasses too), outside the lock.
+
+        Returns:
+            a function that ends the observation.
+        """
+        observer: Observer = (kind, callback)
+        with self.lock:
+            self._observers = [*self._observers, observer]
+            self._listeners.clear()
+        return lambda: self._forget(observer)
+
+    def _forget(self, observer: Observer) -> None:
+        with self.lock:
+            self._observers = [known for known in self._observers if known is not observer]
+            self._listeners.clear()
+
+    def _listeners_of(self, kind: type[Any]) -> tuple[Callable[[Any], object], ...]:
+        found = self._listeners.get(kind)
+        if found is None:
+            found = tuple(call for wanted, call in self._observers if issubclass(kind, wanted))
+            self._listeners[kind] = found
+        return found
+
+    def dispatch(self, event: object) -> None:
+        """Record one event, or any other record; the only verb by which a session changes.
+
+        The reducer runs under the lock: what it raises reaches the caller, and nothing is
+        recorded then. An event without a run goes to the open run of its prompt.
+        """
+        with self.lock:
+            if isinstance(event, Event):
+                event = self._placed(event)
+                self._record(event, self._states.get(event.run_id))
+            else:
+                self._record(event, None)
+
+    def _record(self, event: object, state: RunState | None) -> None:
+        """Put one stamped record into its slice and its run; call it while holding the lock."""
+        kind = type(event)
+        records = self._slices.get(kind)
+        if records is None:
+            records = self[kind]
+        if kind in self._reducers:
+            records._apply(self._reducers[kind](records, event))
+        else:
+            records._append(event)
+        if state is not None:
+            state.apply(event)  # type: ignore[arg-type]
+        if self._observers and self._listeners_of(kind):
+            self.lock.later(event)
+
+    def _tell(self, event: object) -> None:
+        for callback in self._listeners_of(type(event)):
+            try:
+                callback(event)
+            except (Exception, SystemExit) as error:
+                self._observer_failed(callback, error, event)
+
+    def _observer_failed(self, callback: object, error: BaseException, event: object) -> None:
+        if not isinstance(event, ObserverFaulted):
+            name = getattr(callback, "__qualname__", repr(callback))
+            self.dispatch(ObserverFaulted(observer=name, error=describe_error(error)))
+
+    def _placed(self, event: Event) -> Event:
+        if event.run_id and event.at is not None:
+            return event
+        run_id = event.run_id or self._home_of(event)
+        state = self._states.get(run_id)
+        return attrs.evolve(
+            event,
+            run_id=run_id,
+            prompt_name=event.prompt_name or (state.prompt_name if state else ""),
+            at=event.at or self.clock.now(),
+        )
+
+    def _home_of(self, event: Event) -> str:
+        if event.prompt_name:
+            known = self._current.get(event.prompt_name)
+            return known or (self._implied(event) if isinstance(event, ToolInvoked) else "")
+        open_runs = [run_id for run_id, state in self._states.items() if not state.closed]
+        return open_runs[0] if len(open_runs) == 1 else ""
+
+    def _implied(self, event: Event) -> str:
+        """A call of a prompt that nobody has opened yet waits for it in a run of its own."""
+        state = RunState(new_id(), event.prompt_name, event.agent_id, lock=self.lock)
+        self._adopt(state)
+        return state.run_id
+
+    def _adopt(self, state: RunState) -> None:
+        self._states[state.run_id] = state
+        self._current[state.prompt_name] = state.run_id
+
+    def runs(self) -> Mapping[str, RunState]:
+        """Return what the runs have come to, by run id, in the order of their opening."""
+        return dict(self._states)
+
+    def recent_calls(self, run_id: str, n: int) -> tuple[ToolInvoked, ...]:
+        """Return the last `n` ended calls of one run, oldest first."""
+        state = self._states[run_id]
+        with self.lock:
+            if n <= len(state.recent):
+                return tuple(state.recent)[-n:] if n > 0 else ()
+            calls = (call for call in self[ToolInvoked].newest() if call.run_id == run_id)
+            return tuple(islice(calls, n))[::-1]
+
+
+def new_id() -> str:
+    """Return a fresh identifier."""
+    return os.urandom(8).hex()

@@ -1,0 +1,312 @@
+"""Recording what happens in a run: the half of `Run` that hosts report to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from trimtab._events.run import (
+    CallOrigin,
+    CompactionHappened,
+    Event,
+    Evidence,
+    ModelResponded,
+    Outcome,
+    ToolCall,
+    ToolInvoked,
+    ToolStarted,
+    UserMessage,
+)
+from trimtab._session.arguments import as_calls, as_member, as_params, as_seconds, as_text, as_time
+from trimtab._types.errors import SessionError
+from trimtab._types.limits import Budget, Deadline, Usage
+
+if TYPE_CHECKING:
+    from trimtab._session.record import Record
+    from trimtab._session.state import RunState
+    from trimtab.trajectory import Trajectory
+
+E = TypeVar("E", bound=Event)
+
+
+class Recorder:
+    """Records the events of one run. All methods may be called from several threads.
+
+    Arguments are checked before anything is recorded: a call that raises leaves no trace.
+
+    Attributes:
+        session: the record that the events go to.
+        state: counters and signals of the run; read it, don't write it.
+        deadline: the run's time limit, or None.
+        budget: the run's limits in tokens, cost and active time, or None.
+    """
+
+    def __init__(
+        self,
+        session: Record,
+        state: RunState,
+        *,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.session = session
+        self.state = state
+        self.deadline = deadline
+        self.budget = budget
+        self._opened = session.clock.monotonic() - state.active_seconds
+
+    @property
+    def run_id(self) -> str:
+        """The run's identifier; `Session.open_run` resumes by it."""
+        return self.state.run_id
+
+    @property
+    def agent_id(self) -> str | None:
+        """The subagent that the run belongs to; None for the main agent."""
+        return self.state.agent_id
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Signals over the tool calls of this run."""
+        return self.state.trajectory
+
+    @property
+    def active_seconds(self) -> float:
+        """Monotonic seconds since the run was opened, summed over its resumptions."""
+        return self.session.clock.monotonic() - self._opened
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost of all responses so far."""
+        return self.state.usage
+
+    def exhausted_budget(self) -> str | None:
+        """Return the name of the budget's limit that is used up, or None."""
+        if self.budget is None:
+            return None
+        return self.budget.exhausted(self.state.usage, self.active_seconds)
+
+    def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
+        """Return the last `n` ended calls of this run, oldest first."""
+        return self.session.recent_calls(self.run_id, n)
+
+    def user_message(
+        self, text: str, *, notification: bool = False, at: datetime | None = None
+    ) -> None:
+        """Record a message of the user.
+
+        Args:
+            text: the message.
+            notification: whether the harness sent it on the user's channel.
+            at: when it arrived, aware UTC; now if None.
+
+        Raises:
+            SessionError: an argument has the wrong type.
+        """
+        self.dispatch(UserMessage, text=as_text("text", text), notification=notification, at=at)
+
+    def model_responded(
+        self,
+        *,
+        text: str = "",
+        reasoning: str = "",
+        tool_calls: Iterable[ToolCall] = (),
+        usage: Usage | None = None,
+        stop_reason: str | None = None,
+        at: datetime | None = None,
+    ) -> int:
+        """Record a response of the model: it opens a turn.
+
+        Args:
+            text: what it says to the user.
+            reasoning: its visible thinking.
+            tool_calls: all calls that it asks for.
+            usage: tokens and cost of this response.
+            stop_reason: why the service ended the response, in the service's words.
+            at: when it arrived, aware UTC; now if None.
+
+        Returns:
+            the index of the turn, from 0.
+
+        Raises:
+            SessionError: an argument has the wrong type.
+        """
+        calls = as_calls(tool_calls)
+        if usage is not None and not isinstance(usage, Usage):
+            raise SessionError(f"usage must be a Usage or None, not {usage!r:.100}")
+        with self.session.lock:
+            turn = self.state.turns
+            response = ModelResponded(
+                turn=turn,
+                text=as_text("text", text),
+                reasoning=as_text("reasoning", reasoning),
+                tool_calls=calls,
+                usage=usage,
+                stop_reason=stop_reason,
+                **self._stamp(at),
+            )
+            self.session._record(response, self.state)
+        return turn
+
+    def tool_started(
+        self,
+        tool: str,
+        params: Any,
+        call_id: str,
+        *,
+        caller: CallOrigin = CallOrigin.MODEL,
+        at: datetime | None = None,
+    ) -> None:
+        """Record that a tool call is about to run; opens a turn if none is open.
+
+        Args:
+            tool: the tool's name.
+            params: its arguments, JSON-like.
+            call_id: the host's identifier of the call.
+            caller: who asked for the call.
+            at: when it starts, aware UTC; now if None.
+
+        Raises:
+            SessionError: an argument has the wrong type.
+        """
+        name, origin = as_text("tool", tool, needed=True), as_member("caller", CallOrigin, caller)
+        identifier, arguments = as_text("call_id", call_id), as_params(params)
+        with self.session.lock:
+            started = ToolStarted(
+                tool=name,
+                params=arguments,
+                call_id=identifier,
+                turn=self.state.next_turn(),
+                caller=origin,
+                **self._stamp(at),
+            )
+            self.session._record(started, self.state)
+
+    def tool_finished(
+        self,
+        call_id: str,
+        result: Any = None,
+        *,
+        outcome: Outcome = Outcome.OK,
+        evidence: Evidence = Evidence.FLAG,
+        error: str | None = None,
+        duration: float | None = None,
+        poll: bool | None = None,
+        tool: str | None = None,
+        params: Any = None,
+        caller: CallOrigin = CallOrigin.MODEL,
+        at: datetime | None = None,
+    ) -> ToolInvoked:
+        """Record that a tool call ended, with any outcome.
+
+        A call that never started (denied, invalid, unknown tool) takes its tool and arguments
+        from the last response of the model, if that asked for `call_id`.
+
+        Args:
+            call_id: the host's identifier of the call.
+            result: what the tool returned, JSON-like or text.
+            outcome: how the call ended.
+            evidence: how the outcome is known.
+            error: the error's text, if it failed.
+            duration: seconds; measured from `tool_started` if None.
+            poll: whether the host declares the call a poll; None if it does not say.
+            tool: the tool's name, for a call that no response asked for and that never started.
+            params: the arguments of such a call.
+            caller: who asked for such a call.
+            at: when it ended, aware UTC; now if None.
+
+        Raises:
+            SessionError: the call is unknown, or an argument has the wrong type.
+        """
+        facts: dict[str, Any] = {
+            "call_id": as_text("call_id", call_id),
+            "outcome": as_member("outcome", Outcome, outcome),
+            "evidence": as_member("evidence", Evidence, evidence),
+            "error": None if error is None else as_text("error", error),
+        }
+        seconds = as_seconds("duration", duration)
+        origin = as_member("caller", CallOrigin, caller)
+        if tool is not None:
+            tool = as_text("tool", tool, needed=True)
+        with self.session.lock:
+            started = self.state.started(call_id)
+            call = self._call_facts(call_id, started, tool, params, origin)
+            stamp = self._stamp(at)
+            if seconds is None and started is not None and started.elapsed is not None:
+                seconds = stamp["elapsed"] - started.elapsed
+            event = ToolInvoked(
+                result=result, duration=seconds, poll=poll, **facts, **call, **stamp
+            )
+            self.session._record(event, self.state)
+        return event
+
+    def _call_facts(
+        self,
+        call_id: str,
+        started: ToolStarted | None,
+        tool: str | None,
+        params: Any,
+        caller: CallOrigin,
+    ) -> dict[str, Any]:
+        if started is not None:
+            return {
+                "tool": started.tool,
+                "params": started.params,
+                "turn": started.turn,
+                "caller": started.caller,
+                "started": started.at,
+            }
+        if tool is None:
+            asked = self.state.asked_for(call_id)
+            if asked is None:
+                raise SessionError(
+                    f"no tool call {call_id!r} is running in run {self.run_id!r}: it has ended, or "
+                    "never started; call tool_started first, or give tool= and params="
+                )
+            tool, params = asked.tool, asked.params
+        return {
+            "tool": tool,
+            "params": {} if params is None else as_params(params),
+            "turn": self.state.next_turn(),
+            "caller": caller,
+        }
+
+    def compacted(self, summary: str = "", *, at: datetime | None = None) -> None:
+        """Record that the host shortened the model's history.
+
+        Args:
+            summary: the text that replaces the history, if the host knows it.
+            at: when, aware UTC; now if None.
+        """
+        self.dispatch(CompactionHappened, summary=as_text("summary", summary), at=at)
+
+    def dispatch(self, kind: type[E], *, at: datetime | None = None, **fields: Any) -> E:
+        """Record one event of this run.
+
+        Args:
+            kind: the event's class.
+            at: when it happened, aware UTC; now if None.
+            fields: the event's own fields.
+        """
+        with self.session.lock:
+            event = kind(**fields, **self._stamp(at))
+            self.session._record(event, self.state)
+        return event
+
+    def stamp(self, event: E) -> E:
+        """Return `event` with the identity of this run and the current time."""
+        return attrs.evolve(event, **self._stamp())
+
+    def _stamp(self, at: datetime | None = None) -> dict[str, Any]:
+        """Return the common fields of an event; call it under the lock, to keep the order."""
+        clock, state = self.session.clock, self.state
+        return {
+            "prompt_name": state.prompt_name,
+            "run_id": state.run_id,
+            "agent_id": state.agent_id,
+            "at": clock.now() if at is None else as_time(at),
+            "elapsed": clock.monotonic() - self._opened,
+        }
