@@ -74,6 +74,11 @@ class ProviderInvoker:
         self._idle: list[Worker] = []
         self._guard = _ReentrancyGuard()
 
+    @property
+    def busy(self) -> bool:
+        """Whether this thread is inside a provider of the run."""
+        return get_ident() in self._guard.inside
+
     def ask_guides(
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float | None
     ) -> list[tuple[GuidanceEntry, ProviderResult]]:

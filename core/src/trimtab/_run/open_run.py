@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trimtab._contract.view import BoundRun, RunView
+from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._run.invoker import ProviderInvoker
 
 if TYPE_CHECKING:
@@ -44,6 +46,23 @@ class OpenRun(BoundRun):
         self.rendered: RenderedPrompt[Any] | None = None
         self.invoker = ProviderInvoker(self)
         self.view = RunView(self)
+        self._timeout: float | None = None
+
+    def save_projections(self) -> None:
+        """Bring the providers' projections up to date and keep their states for a snapshot."""
+        for name in self.trajectory.attached:
+            self._call_projection(name, self.trajectory.save)
+
+    def _recorded(self) -> None:
+        if self.invoker.busy:
+            return
+        for name in self.trajectory.behind:
+            self._call_projection(name, self.trajectory.projection)
+
+    def _call_projection(self, name: str, call: Callable[[str], object]) -> None:
+        known = (source for source in self.prompt.table.sources if source.name == name)
+        source = next(known, Provenance(name, ProviderKind.GUIDANCE))
+        self.invoker.call(source, "projection", call, name, self._timeout)
 
 
 def _tool_names(prompt: Prompt[Any], host: Host) -> frozenset[str] | None:

@@ -58,9 +58,11 @@ class Session(Record):
             SessionError: `run_id` is a run of another prompt, or an argument has the wrong type.
         """
         _check_arguments(prompt, host, deadline, budget)
+        if run_id in self._runs:
+            self._runs[run_id].save_projections()
         with self.lock:
             state, resumed = self._state_for(prompt, agent_id, run_id)
-            state.profile(_profiles(prompt, host))
+            state.use_profiles(_profiles(prompt, host))
             self._adopt(state)
             run = Run(
                 self, prompt, state, host=host, deadline=deadline, budget=budget, timeout=timeout
@@ -75,7 +77,9 @@ class Session(Record):
     ) -> tuple[RunState, bool]:
         state = self._states.get(run_id) if run_id else None
         if state is None:
-            return RunState(run_id or new_id(), prompt.name, agent_id, lock=self.lock), False
+            return RunState(
+                run_id or new_id(), prompt.name, agent_id, lock=self.lock, history=self.events_of
+            ), False
         if state.prompt_name != prompt.name:
             raise SessionError(
                 f"run {run_id!r} belongs to prompt {state.prompt_name!r}, not {prompt.name!r}"
@@ -107,6 +111,8 @@ class Session(Record):
         """Return the session as JSON text, to be read back by `restore`."""
         from trimtab._run.snapshot import dump
 
+        for run in tuple(self._runs.values()):
+            run.save_projections()
         with self.lock:
             return dump(self._keep, self._slices, self._states, self._current)
 
@@ -138,7 +144,10 @@ class Session(Record):
             digests = kind is ToolInvoked and kind not in session._reducers
             session._slices[kind] = ToolLog(saved.keep, items) if digests else Slice(items)
         session._states = {
-            state["run_id"]: RunState.from_state(state, lock=session.lock) for state in saved.states
+            state["run_id"]: RunState.from_state(
+                state, lock=session.lock, history=session.events_of
+            )
+            for state in saved.states
         }
         session._current = dict(saved.current)
         for call in session[ToolInvoked].all():

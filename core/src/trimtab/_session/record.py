@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import attrs
 
 from trimtab._events.providers import ObserverFaulted
-from trimtab._events.run import Event, ToolInvoked
+from trimtab._events.run import (
+    CompactionHappened,
+    Event,
+    ModelResponded,
+    ToolInvoked,
+    UserMessage,
+)
 from trimtab._session.lock import SessionLock
 from trimtab._session.slices import Reducer, Slice, ToolLog
 from trimtab._session.state import RunState
@@ -152,7 +159,9 @@ class Record:
 
     def _implied(self, event: Event) -> str:
         """A call of a prompt that nobody has opened yet waits for it in a run of its own."""
-        state = RunState(new_id(), event.prompt_name, event.agent_id, lock=self.lock)
+        state = RunState(
+            new_id(), event.prompt_name, event.agent_id, lock=self.lock, history=self.events_of
+        )
         self._adopt(state)
         return state.run_id
 
@@ -164,6 +173,22 @@ class Record:
         """Return what the runs have come to, by run id, in the order of their opening."""
         return dict(self._states)
 
+    def events_of(self, run_id: str) -> Iterator[Event]:
+        """Return what happened in one run, in order: messages, responses, calls, compactions.
+
+        Args:
+            run_id: the run.
+        """
+        kinds = (UserMessage, CompactionHappened, ModelResponded, ToolInvoked)
+        found: list[tuple[tuple[float, int, int], Event]] = [
+            (_position(event, rank), event)
+            for rank, kind in enumerate(kinds)
+            for event in self[kind].all()
+            if event.run_id == run_id
+        ]
+        found.sort(key=itemgetter(0))
+        return iter([event for _, event in found])
+
     def recent_calls(self, run_id: str, n: int) -> tuple[ToolInvoked, ...]:
         """Return the last `n` ended calls of one run, oldest first."""
         state = self._states[run_id]
@@ -172,6 +197,13 @@ class Record:
                 return tuple(state.recent)[-n:] if n > 0 else ()
             calls = (call for call in self[ToolInvoked].newest() if call.run_id == run_id)
             return tuple(islice(calls, n))[::-1]
+
+
+def _position(event: Any, rank: int) -> tuple[float, int, int]:
+    """Return where an event stands in its run; turns decide where the clock stood still."""
+    at = event.at.timestamp() if event.at else 0.0
+    turn = getattr(event, "turn", None)
+    return at, -1 if turn is None else turn, rank
 
 
 def new_id() -> str:

@@ -149,6 +149,7 @@ class Recorder:
                 **self._stamp(at),
             )
             self.session._record(response, self.state)
+        self._recorded()
         return turn
 
     def tool_started(
@@ -241,7 +242,11 @@ class Recorder:
                 result=result, duration=seconds, poll=poll, **facts, **call, **stamp
             )
             self.session._record(event, self.state)
+        self._recorded()
         return event
+
+    def _recorded(self) -> None:
+        """Called outside the lock after each response and each ended call."""
 
     def _call_facts(
         self,

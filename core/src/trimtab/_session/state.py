@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from trimtab.trajectory import ToolProfile
 
 
+History = Callable[[str], Iterable[Event]]
 RECENT_CALLS = 64
 
 
@@ -59,6 +61,7 @@ class RunState:
         agent_id: str | None = None,
         *,
         lock: SessionLock | None = None,
+        history: History | None = None,
     ) -> None:
         self.run_id = run_id
         self.prompt_name = prompt_name
@@ -72,20 +75,18 @@ class RunState:
         self.usage = Usage()
         self.closed = False
         self.active_seconds = 0.0
-        self._lock = lock
-        self.trajectory = Trajectory(lock=lock)
+        self.trajectory = Trajectory(
+            lock=lock, history=None if history is None else partial(history, run_id)
+        )
         self.guidance = GuidanceState()
         self.feedback = FeedbackState()
         self.gate = GateState()
         self.faults: dict[str, int] = {}
         self.quarantined: set[str] = set()
 
-    def profile(self, profiles: Iterable[ToolProfile]) -> None:
+    def use_profiles(self, profiles: Iterable[ToolProfile]) -> None:
         """Let the trajectory know how the tools of this run behave."""
-        known = ToolProfiles(profiles)
-        fresh = Trajectory(profiles=known, lock=self._lock)
-        fresh.load_state(self.trajectory.state())
-        self.trajectory = fresh
+        self.trajectory.use_profiles(ToolProfiles(profiles))
 
     @property
     def last_call(self) -> ToolInvoked | None:
@@ -229,9 +230,17 @@ class RunState:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], *, lock: SessionLock | None = None) -> RunState:
+    def from_state(
+        cls,
+        state: Mapping[str, Any],
+        *,
+        lock: SessionLock | None = None,
+        history: History | None = None,
+    ) -> RunState:
         """Return the run that `state` describes."""
-        run = cls(state["run_id"], state["prompt_name"], state["agent_id"], lock=lock)
+        run = cls(
+            state["run_id"], state["prompt_name"], state["agent_id"], lock=lock, history=history
+        )
         for name in ("turns", "open_turn", "calls", "last_response", "closed"):
             setattr(run, name, state[name])
         run.active_seconds = state["active_seconds"]

@@ -12,9 +12,9 @@ from trimtab.trajectory._records import CallRecord, MessageRecord, TextRecord, T
 class Projection(Protocol):
     """Derives from `BaseProjection`, or has these methods.
 
-    They are called under the session's lock as events come in, so each must be quick, do no I/O
-    and not dispatch; one that raises is dropped and noted in ``trajectory.faults``. What a
-    decision needs is best computed here, so that ``classify`` reads it in constant time. Keep
+    They are called when the provider asks for the projection (``context.trajectory.projection``),
+    in order, with everything that has happened since; so their time and failures are the
+    provider's own. If much waits, a run hands it over unasked, isolated in the same way. Keep
     no event or record for ever: a run may have 100,000 calls.
     """
 

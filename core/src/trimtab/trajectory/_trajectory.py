@@ -1,12 +1,15 @@
-"""What the tool calls of one run look like so far: signals, kept incrementally (DESIGN 4)."""
+"""Signals over the tool calls of one run, updated with each event in constant time."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
+
+import attrs
 
 from trimtab._events.run import (
     CallOrigin,
@@ -16,9 +19,10 @@ from trimtab._events.run import (
     ToolInvoked,
     UserMessage,
 )
-from trimtab._types.text import describe_error
+from trimtab._types.text import as_text
+from trimtab.trajectory._feed import BACKLOG, Feed
 from trimtab.trajectory._profiles import ToolProfiles
-from trimtab.trajectory._projection import BaseProjection, Projection
+from trimtab.trajectory._projection import Projection
 from trimtab.trajectory._records import (
     CallRecord,
     MessageRecord,
@@ -32,7 +36,6 @@ from trimtab.trajectory._records import (
 KEPT = 64
 """How many calls, and how many turns, are kept; older ones leave, their counts stay."""
 
-_HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
 _TOOLS_KEPT = 256
 _BATCH_KEPT_WHOLE = 8
 _COUNTERS = (
@@ -52,6 +55,7 @@ class Trajectory:
     Args:
         profiles: what is known about the tools.
         lock: the session's; held while events come in, and taken where signals iterate.
+        history: returns the events of the run so far, in order; called under the lock.
     """
 
     def __init__(
@@ -59,13 +63,12 @@ class Trajectory:
         *,
         profiles: ToolProfiles | None = None,
         lock: AbstractContextManager[Any] | None = None,
+        history: Callable[[], Iterable[Event]] | None = None,
     ) -> None:
+        self.history = history
         self.profiles = profiles or ToolProfiles()
-        self.faults: dict[str, str] = {}
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
-        self._projections: dict[str, Projection] = {}
-        self._hearers: dict[str, tuple[tuple[str, Callable[..., None]], ...]] = {}
-        self._listen()
+        self._feeds: dict[str, Feed] = {}
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
         self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
@@ -78,6 +81,7 @@ class Trajectory:
         self._repeats = 0
         self._single_call_turns = 0
         self._unchanged_answers = 0
+        self._began = False
 
     # Signals -----------------------------------------------------------------------------------
 
@@ -154,48 +158,79 @@ class Trajectory:
     # Projections -------------------------------------------------------------------------------
 
     def attach(self, name: str, projection: Projection) -> Projection:
-        """Feed `projection` from now on, and return what is fed under `name`.
+        """Feed a projection from now on, and return what is fed under `name`.
 
         A provider calls it in its hook ``run_opened``, marked with `trimtab.hookimpl`:
         ``context.trajectory.attach(self.name, MyProjection())``. In a restored session the
-        projection first gets its saved state. A name that is taken keeps what it has.
+        projection first gets its saved state; if it has none, or joins a run late, it is rebuilt
+        from the record of the run. A name that is taken keeps what it has.
+
+        Args:
+            name: the provider's name.
+            projection: what is fed.
         """
         with self._lock:
-            if name not in self._projections:
+            feed = self._feeds.get(name)
+            if feed is None:
+                rebuild = None
                 if name in self._waiting:
                     projection.load_state(self._waiting.pop(name))
-                self._projections[name] = projection
-                self._listen()
-            return self._projections[name]
+                elif self._began and self.history is not None:
+                    rebuild = partial(self._rebuild, name)
+                feed = self._feeds[name] = Feed(projection, rebuild)
+            return feed.projection
 
     def projection(self, name: str) -> Projection | None:
-        """Return what is fed under `name`, None where nothing is."""
-        return self._projections.get(name)
+        """Return what is fed under `name`, up to date, or None.
 
-    def _listen(self) -> None:
-        """Work out who hears what: a method that a projection inherits does nothing."""
-        self._hearers = {
-            hook: tuple(
-                (name, getattr(projection, hook))
-                for name, projection in self._projections.items()
-                if getattr(type(projection), hook, None) is not getattr(BaseProjection, hook)
-            )
-            for hook in _HOOKS
-        }
+        What the projection raises passes through: in a provider's call, it counts as the
+        provider's failure.
+        """
+        feed = self._feeds.get(name)
+        if feed is None:
+            return None
+        feed.catch_up()
+        return feed.projection
+
+    def save(self, name: str) -> None:
+        """Bring a projection up to date and keep its state for the next `state()`."""
+        feed = self._feeds.get(name)
+        if feed is not None:
+            feed.save()
+
+    @property
+    def attached(self) -> tuple[str, ...]:
+        """Names under which projections are fed."""
+        return tuple(self._feeds)
+
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """Names of the projections for which much is waiting."""
+        if not self._feeds:
+            return ()
+        return tuple(name for name, feed in self._feeds.items() if feed.waiting > BACKLOG)
+
+    def _rebuild(self, name: str, projection: Projection) -> None:
+        """Feed everything that happened in the run to a projection that joins late."""
+        assert self.history is not None
+        with self._lock:
+            self._feeds[name].forget()
+            events = tuple(self.history())
+        past = Trajectory(profiles=self.profiles)
+        past.attach(name, projection)
+        for event in events:
+            past.apply(event)
+            past.projection(name)
 
     def _feed(self, hook: str, *facts: Any) -> None:
-        for name, hear in self._hearers[hook]:
-            try:
-                hear(*facts)
-            except Exception as error:  # noqa: BLE001  a provider's fault must not stop the run
-                self.faults[name] = describe_error(error)
-                self._projections.pop(name, None)
-                self._listen()
+        for feed in self._feeds.values():
+            feed.put(hook, facts)
 
     # Events ------------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
         """Take `event` in; called under the session's lock, in constant time."""
+        self._began = True
         if isinstance(event, ToolInvoked):
             self._ended(event)
         elif isinstance(event, ModelResponded):
@@ -210,12 +245,20 @@ class Trajectory:
             return
         if self._open and _begins_turn(event.turn, self._open[0].turn):
             self.close_turn()
-        call = record_of(event, self.profiles.of(event.tool))
+        call = self._record(event)
         self._calls += 1
         self._count(call.tool)
         if len(self._open) < KEPT:
             self._open.append(call)
         self._feed("call_ended", call, event)
+
+    def _record(self, event: ToolInvoked) -> CallRecord:
+        profile = self.profiles.of(event.tool)
+        try:
+            return record_of(event, profile)
+        except Exception:  # noqa: BLE001  parameters or results whose own methods raise
+            safe = attrs.evolve(event, params=as_text(event.params), result=as_text(event.result))
+            return record_of(safe, profile)
 
     def _count(self, tool: str) -> None:
         frequency = self._frequency
@@ -272,15 +315,38 @@ class Trajectory:
 
     # State -------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """Return everything, JSON-like, the attached projections' states too."""
+    def use_profiles(self, profiles: ToolProfiles) -> None:
+        """Apply what is known about the tools, to the calls that are kept too.
+
+        Projections are detached: the next one of each name gets the state that was saved.
+        """
         with self._lock:
-            projections = {name: p.state() for name, p in self._projections.items()}
+            self.profiles = profiles
+            for turn in (self._open, *(turn.calls for turn in self._closed)):
+                for call in turn:
+                    call.profile = profiles.of(call.tool)
+            self._waiting.update(self._saved())
+            self._feeds.clear()
+
+    def _saved(self) -> dict[str, dict[str, Any]]:
+        return {
+            name: feed.saved
+            for name, feed in self._feeds.items()
+            if feed.is_saved and feed.saved is not None
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return everything, JSON-like, with the states of projections that are saved.
+
+        A projection that is not saved is rebuilt from the record later.
+        """
+        with self._lock:
             return {
                 "open": [call.state() for call in self._open],
                 "closed": [turn_state(turn) for turn in self._closed],
                 "frequency": dict(self._frequency),
-                "projections": {**self._waiting, **projections},
+                "projections": {**self._waiting, **self._saved()},
+                "began": self._began,
                 **{name: getattr(self, f"_{name}") for name in _COUNTERS},
             }
 
@@ -296,9 +362,8 @@ class Trajectory:
             self._frequency = dict(state["frequency"])
             for name in _COUNTERS:
                 setattr(self, f"_{name}", state[name])
+            self._began = state["began"]
             self._waiting = dict(state["projections"])
-            for name in self._projections.keys() & self._waiting.keys():
-                self._projections[name].load_state(self._waiting.pop(name))
 
 
 def _begins_turn(turn: int | None, open_turn: int | None) -> bool:

@@ -1,0 +1,199 @@
+"""Projections are provider code: isolated, timed, recorded, and complete."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from trimtab import (
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceInjection,
+    Prompt,
+    PromptTemplate,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSlow,
+    Session,
+    ToolInvoked,
+    hookimpl,
+)
+from trimtab.trajectory import BaseProjection
+
+SELECT = DecisionPoint.PRE_TOOL_SELECTION
+
+
+class Counting(BaseProjection):
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def call_ended(self, call: Any, event: Any) -> None:
+        self.calls += 1
+
+    def state(self) -> dict[str, Any]:
+        return {"calls": self.calls}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.calls = state["calls"]
+
+
+class Follower:
+    """A guidance provider that works in a projection, and says how many calls it has seen."""
+
+    category = "count"
+
+    def __init__(self, projection: Any = Counting, name: str = "follower") -> None:
+        self.name = name
+        self.projection = projection
+
+    @hookimpl
+    def run_opened(self, context: Any) -> None:
+        context.trajectory.attach(self.name, self.projection())
+
+    def classify(self, *, context: Any) -> ClassificationResult:
+        context.trajectory.projection(self.name)
+        return ClassificationResult(relevant=True, episode=f"call-{context.tool_call_count}")
+
+    def provide(self, *, context: Any) -> GuidanceInjection:
+        seen = context.trajectory.projection(self.name)
+        return GuidanceInjection("seen", f"saw {seen.calls} of {context.tool_call_count}")
+
+
+class Raising(Counting):
+    def turn_closed(self, turn: Any) -> None:
+        raise ValueError("projection broke")
+
+
+class Sleeping(Counting):
+    def turn_closed(self, turn: Any) -> None:
+        time.sleep(1.0)
+
+
+class Slow(Counting):
+    def turn_closed(self, turn: Any) -> None:
+        time.sleep(0.06)
+
+
+class Unsaveable(Counting):
+    def state(self) -> dict[str, Any]:
+        raise OSError("no state")
+
+
+def play(kit: Any, run: Any, times: int = 1, **options: Any) -> Iterator[str]:
+    for _ in range(times):
+        kit.call(run)
+        yield run.guide(SELECT, **options).text
+
+
+def test_a_projection_that_raises_is_a_failure_of_its_provider(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Follower(Raising), kit.Speaker("other")])
+    list(play(kit, run, 4))
+
+    failures = kit.session[ProviderFaulted].all()
+    assert [failure.source.name for failure in failures] == ["follower"] * 3
+    assert "projection broke" in failures[0].error
+    (gone,) = kit.session[ProviderQuarantined].all()
+    assert gone.source.name == "follower"
+
+
+def test_a_timeout_reaches_a_projection_that_sleeps(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Follower(Sleeping), kit.Speaker("other", category="x")])
+    began = time.monotonic()
+    (text,) = play(kit, run, timeout=0.1)
+
+    assert time.monotonic() - began < 0.7
+    assert "other" in text
+    assert "no answer within 0.1 s" in kit.session[ProviderFaulted].latest().error
+
+
+def test_a_slow_projection_is_recorded(kit: Any) -> None:
+    kit = type(kit)(kit.clock, Session())
+    run = kit.run(guidance_providers=[Follower(Slow)])
+    list(play(kit, run))
+
+    assert kit.session[ProviderSlow].latest().source.name == "follower"
+
+
+def test_recording_never_runs_a_projection_under_the_lock(kit: Any) -> None:
+    inside: list[bool] = []
+
+    class Watching(Counting):
+        def call_ended(self, call: Any, event: Any) -> None:
+            inside.append(kit.session.lock._depth > 0)
+
+    run = kit.run(guidance_providers=[Follower(Watching)])
+    for _ in range(300):
+        kit.call(run)
+    run.guide(SELECT)
+    kit.session.snapshot()
+
+    assert len(inside) == 300
+    assert not any(inside)
+
+
+def test_calls_before_the_run_was_opened_reach_the_projection(kit: Any) -> None:
+    prompt = Prompt(PromptTemplate("a", "b", guidance_providers=[Follower()]), config=None)
+    for number in range(70):
+        kit.session.dispatch(ToolInvoked(prompt_name="a/b", tool="read", params={"n": number}))
+    run = kit.session.run_of(prompt)
+
+    assert "saw 70 of 70" in run.guide(SELECT).text
+
+
+def test_a_provider_that_joins_on_resume_sees_the_whole_run(kit: Any) -> None:
+    run = kit.run(guidance_providers=[kit.Speaker()])
+    for _ in range(5):
+        kit.call(run)
+    again = Session.restore(kit.session.snapshot(), clock=kit.clock)
+    template = PromptTemplate("agent", "main", guidance_providers=[Follower()])
+    resumed = again.open_run(Prompt(template, config=None), run_id=run.run_id)
+    kit.call(resumed)
+
+    assert "saw 6 of 6" in resumed.guide(SELECT).text
+
+
+@pytest.mark.parametrize("projection", [Counting, Unsaveable])
+def test_a_snapshot_can_always_be_taken_and_loses_nothing(kit: Any, projection: Any) -> None:
+    run = kit.run(guidance_providers=[Follower(projection)])
+    list(play(kit, run, 3))
+    kit.call(run)
+    again = Session.restore(kit.session.snapshot(), clock=kit.clock)
+    template = PromptTemplate("agent", "main", guidance_providers=[Follower(projection)])
+    resumed = again.open_run(Prompt(template, config=None), run_id=run.run_id)
+
+    assert "saw 4 of 4" in resumed.guide(SELECT).text
+    failed = {failure.hook for failure in kit.session[ProviderFaulted].all()}
+    assert failed == ({"projection"} if projection is Unsaveable else set())
+
+
+@pytest.mark.parametrize("name", ["close", "dispatch", "guide", "model_responded", "deadline"])
+def test_a_provider_cannot_change_its_run(kit: Any, name: str) -> None:
+    def meddle(context: Any) -> ClassificationResult:
+        if name == "deadline":
+            context.run.deadline = None
+        getattr(context.run, name)()
+        return ClassificationResult(relevant=True)
+
+    run = kit.run(guidance_providers=[kit.Speaker(verdict=meddle)])
+    list(play(kit, run))
+
+    assert not run.state.closed
+    assert "AttributeError" in kit.session[ProviderFaulted].latest().error
+
+
+def test_many_recent_calls_are_as_quick_as_few(kit: Any) -> None:
+    session = Session()
+    run = session.open_run(kit.run().prompt)
+    for number in range(20_000):
+        run.tool_finished(f"c{number}", "text", tool="read", params={"n": number})
+
+    def seconds(n: int) -> float:
+        began = time.perf_counter()
+        assert len(run.recent_tool_calls(n)) == n
+        return time.perf_counter() - began
+
+    few, many = min(seconds(64) for _ in range(5)), min(seconds(65) for _ in range(5))
+    assert many < 20 * few + 0.001
