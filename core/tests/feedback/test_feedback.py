@@ -317,7 +317,7 @@ def test_a_block_holds_everything() -> None:
     )
 
 
-@given(st.text(), st.text(), st.text(), st.text())
+@given(st.text(), st.text(min_size=1).filter(str.strip), st.text(), st.text())
 def test_any_text_gives_one_well_formed_block(name: str, summary: str, what: str, do: str) -> None:
     feedback = Feedback(
         provider_name=name,

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 Params = TypeVar("Params")
-Output = TypeVar("Output")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    Output = DefaultTypeVar("Output", default=Any)
+else:
+    Output = TypeVar("Output")
 Value = TypeVar("Value")
 Params_contra = TypeVar("Params_contra", contravariant=True)
 

@@ -10,14 +10,15 @@ import attrs
 
 from trimtab._events.provenance import DecisionPoint, Delivery, Provenance
 from trimtab._events.run import Event
+from trimtab._types.options import number, text
 from trimtab._types.text import CONTROL_CHARACTERS, render_block
 
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 MAX_CONTENT = 500
 
 
-def _key(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if not KEY.fullmatch(value):
+def _key(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
+    if not isinstance(value, str) or not KEY.fullmatch(value):
         raise ValueError(f"{attribute.name} {value!r} does not match {KEY.pattern}")
 
 
@@ -28,11 +29,6 @@ def _content(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
         raise ValueError(f"{attribute.name} holds control characters; escape them first")
 
 
-def _share(_: object, attribute: attrs.Attribute[float], value: float) -> None:
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{attribute.name} must lie between 0.0 and 1.0, not {value}")
-
-
 @attrs.frozen
 class GuidanceInjection:
     """One piece of guidance.
@@ -41,18 +37,19 @@ class GuidanceInjection:
         key: identifier, ``^[a-z0-9][a-z0-9._-]{0,63}$``.
         content: what the agent reads, 1–500 characters, no control characters.
         priority: lower speaks first.
-        category: grouping, e.g. ``"diagnostic"``; one injection per category and decision.
+        category: grouping, e.g. ``"diagnostic"``; one injection per category and decision. The
+            provider's own category if empty.
         source: the provider's name; core fills it in.
 
     Raises:
-        ValueError: a field is out of its bounds.
+        TypeError, ValueError: a field has the wrong type or is out of bounds.
     """
 
     key: str = attrs.field(validator=_key)
     content: str = attrs.field(validator=_content)
-    priority: int = 100
-    category: str = ""
-    source: str = ""
+    priority: int = attrs.field(default=100, validator=attrs.validators.instance_of(int))
+    category: str = attrs.field(default="", validator=text())
+    source: str = attrs.field(default="", validator=text())
 
 
 @attrs.frozen
@@ -63,14 +60,17 @@ class ClassificationResult:
         relevant: whether to inject.
         confidence: 0.0–1.0.
         reason: why, in a few words; goes to the record, not to the agent.
-        episode: names the one trouble that is meant, e.g. the fingerprint of a loop, so that
-            core can tell a second trouble from the first; the injection's key where None.
+        episode: names the one problem that is meant, e.g. the fingerprint of a loop, so that
+            core can tell a second problem from the first; the injection's key if None.
+
+    Raises:
+        TypeError, ValueError: a field has the wrong type or is out of bounds.
     """
 
     relevant: bool
-    confidence: float = attrs.field(default=1.0, validator=_share)
-    reason: str | None = None
-    episode: str | None = None
+    confidence: float = attrs.field(default=1.0, validator=number(0, 1))
+    reason: str | None = attrs.field(default=None, validator=text(optional=True))
+    episode: str | None = attrs.field(default=None, validator=text(optional=True))
 
 
 NOT_RELEVANT = ClassificationResult(relevant=False, confidence=0.0)

@@ -9,13 +9,15 @@ import attrs
 
 from trimtab._events.provenance import Provenance
 from trimtab._events.run import Event
-from trimtab._types.options import as_tuple
-from trimtab._types.text import render_block
+from trimtab._types.options import as_tuple, one_of, text, tuple_of
+from trimtab._types.text import render_block, shorten
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
+MAX_FEEDBACK = 4_000
+"""Characters of one block of feedback."""
 Severity = Literal["info", "caution", "warning"]
 
 
@@ -26,12 +28,15 @@ class Observation:
     Args:
         category: what kind of detail it is.
         description: what was observed.
-        evidence: what shows it, where anything does.
+        evidence: what shows it, if anything.
+
+    Raises:
+        TypeError: a field is no text.
     """
 
-    category: str
-    description: str
-    evidence: str | None = None
+    category: str = attrs.field(validator=text())
+    description: str = attrs.field(validator=text())
+    evidence: str | None = attrs.field(default=None, validator=text(optional=True))
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -47,15 +52,20 @@ class Feedback(Event):
         call_index: 0-based index of the last ended call when it was delivered, -1 before the
             first; filled in by core.
         source: where the provider comes from; filled in by core.
+
+    Raises:
+        TypeError, ValueError: a field has the wrong type or is out of bounds.
     """
 
     provider_name: str = ""
-    summary: str
-    observations: tuple[Observation, ...] = attrs.field(default=(), converter=as_tuple)
-    suggestions: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
-    severity: Severity = attrs.field(
-        default="info", validator=attrs.validators.in_(("info", "caution", "warning"))
+    summary: str = attrs.field(validator=text(needed=True))
+    observations: tuple[Observation, ...] = attrs.field(
+        default=(), converter=as_tuple, validator=tuple_of(Observation)
     )
+    suggestions: tuple[str, ...] = attrs.field(
+        default=(), converter=as_tuple, validator=tuple_of(str)
+    )
+    severity: Severity = attrs.field(default="info", validator=one_of("info", "caution", "warning"))
     call_index: int = -1
     source: Provenance | None = None
 
@@ -65,22 +75,14 @@ class Feedback(Event):
         return self.at
 
     def render(self) -> str:
-        """Return the block that the agent reads, tagged and escaped."""
-        from trimtab._events.providers import render_feedback
-
-        return render_feedback(self)
-
-
-def render_feedback(feedback: Feedback) -> str:
-    """Return the tagged, escaped render_block: summary, observations, suggestions."""
-    lines = [feedback.summary]
-    if feedback.observations:
-        lines += ["", *(f"• {o.category}: {o.description}" for o in feedback.observations)]
-    if feedback.suggestions:
-        lines += ["", *(f"→ {suggestion}" for suggestion in feedback.suggestions)]
-    return render_block(
-        "feedback", "\n".join(lines), source=feedback.provider_name, severity=feedback.severity
-    )
+        """Return the block that the agent reads: tagged, escaped, at most 4,000 characters."""
+        lines = [self.summary]
+        if self.observations:
+            lines += ["", *(f"• {o.category}: {o.description}" for o in self.observations)]
+        if self.suggestions:
+            lines += ["", *(f"→ {suggestion}" for suggestion in self.suggestions)]
+        content = shorten("\n".join(lines), MAX_FEEDBACK)
+        return render_block("feedback", content, source=self.provider_name, severity=self.severity)
 
 
 class CompletionStatus(StrEnum):
@@ -108,7 +110,7 @@ class CompletionChecked(Event):
         turn: the run's turn, from 0.
     """
 
-    status: CompletionStatus
+    status: CompletionStatus = attrs.field(converter=CompletionStatus)
     feedback: str | None = None
     reason: str | None = None
     sources: tuple[Provenance, ...] = ()

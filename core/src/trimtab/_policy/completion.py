@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
-from trimtab._events.providers import CompletionChecked, CompletionStatus
+from trimtab._events.providers import MAX_FEEDBACK, CompletionChecked, CompletionStatus
+from trimtab._types.options import text
+from trimtab._types.text import shorten
+
+
+def _bounded(value: Any) -> Any:
+    return shorten(value, MAX_FEEDBACK) if isinstance(value, str) else value
+
+
+def _feedback(result: TaskCompletionResult, attribute: attrs.Attribute[Any], value: Any) -> None:
+    text(optional=True)(result, attribute, value)
+    if result.status is CompletionStatus.INCOMPLETE and not (value or "").strip():
+        raise ValueError("incomplete work needs feedback that tells the agent what is left")
 
 
 @attrs.frozen
@@ -12,15 +26,18 @@ class TaskCompletionResult:
     """The verdict of one checker; make it with `ok`, `incomplete` or `unverified`.
 
     Args:
-        status: `CompletionStatus.OK`, `INCOMPLETE` or `UNVERIFIED`.
-        feedback: for the agent where incomplete, for the record otherwise.
+        status: `CompletionStatus.OK`, `INCOMPLETE` or `UNVERIFIED`; its plain string is accepted.
+        feedback: for the agent if incomplete, for the record otherwise; cut to 4,000 characters.
         progress: any text that changes when work is done (e.g. ``"3/5"``); the gate's count of
-            blocks starts anew when it changes. The feedback serves where it is None.
+            blocks starts anew when it changes. The feedback serves if it is None.
+
+    Raises:
+        TypeError, ValueError: a field has the wrong type, or incomplete work has no feedback.
     """
 
-    status: CompletionStatus
-    feedback: str | None = None
-    progress: str | None = None
+    status: CompletionStatus = attrs.field(converter=CompletionStatus)
+    feedback: str | None = attrs.field(default=None, converter=_bounded, validator=_feedback)
+    progress: str | None = attrs.field(default=None, validator=text(optional=True))
 
     @classmethod
     def ok(cls, feedback: str | None = None) -> TaskCompletionResult:
@@ -39,6 +56,7 @@ class TaskCompletionResult:
 
     @property
     def complete(self) -> bool:
+        """Whether all required work is done."""
         return self.status is CompletionStatus.OK
 
 

@@ -51,7 +51,12 @@ def type_argument(instance: object) -> Any:
     return None if not arguments or isinstance(arguments[0], TypeVar) else arguments[0]
 
 
-Params = TypeVar("Params")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    Params = DefaultTypeVar("Params", default=Any)
+else:
+    Params = TypeVar("Params")
 
 
 def field_names(params_type: type[Any]) -> frozenset[str]:

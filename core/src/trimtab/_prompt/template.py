@@ -35,7 +35,12 @@ if TYPE_CHECKING:
     from trimtab.trajectory import ToolProfile
 
 
-Output = TypeVar("Output")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    Output = DefaultTypeVar("Output", default=Any)
+else:
+    Output = TypeVar("Output")
 FeedbackDelivery = Literal["first", "all"]
 
 
@@ -280,4 +285,4 @@ class Prompt(Generic[Output]):
         enabled = tuple(enabled_sections(self.template.sections, values))
         text = join_sections(tuple(section.render(given) for section, given in enabled))
         tools = [*self.template.tools, *(tool for section, _ in enabled for tool in section.tools)]
-        return RenderedPrompt(text, tuple(tools), self.template.output)
+        return RenderedPrompt(text, tuple(tools), self.template.output or type_argument(self))

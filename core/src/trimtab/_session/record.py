@@ -173,6 +173,9 @@ class Record:
         """Return what the runs have come to, by run id, in the order of their opening."""
         return dict(self._states)
 
+    def _slice_of(self, kind: type[Any]) -> Slice[Any]:
+        return self[kind]
+
     def events_of(self, run_id: str) -> Iterator[Event]:
         """Return what happened in one run, in order: messages, responses, calls, compactions.
 
@@ -183,7 +186,7 @@ class Record:
         found: list[tuple[tuple[float, int, int], Event]] = [
             (_position(event, rank), event)
             for rank, kind in enumerate(kinds)
-            for event in self[kind].all()
+            for event in self._slice_of(kind).all()
             if event.run_id == run_id
         ]
         found.sort(key=itemgetter(0))

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import attrs
 
+from trimtab._types.options import number, whole_number
+
 
 class Clock(Protocol):
     """Tells the time in both senses."""
@@ -66,7 +68,9 @@ class ManualClock:
         self.wall = wall
 
 
-def _finite(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+def _finite(_: object, attribute: attrs.Attribute[float], value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{attribute.name} must be a number of seconds, not {value!r:.100}")
     if not math.isfinite(value):
         raise ValueError(f"{attribute.name} must be seconds, not {value}; without limit: None")
 
@@ -77,18 +81,20 @@ class Deadline:
 
     Args:
         total: seconds allowed in all, from `started`.
+        clock: the source of time.
         started: monotonic seconds at which the work began; the clock's reading now if None.
-        clock: where the time is read.
 
     Raises:
-        ValueError: `total` is no finite number.
+        TypeError, ValueError: `total` is no finite number.
     """
 
     total: float = attrs.field(validator=_finite)
     clock: Clock = attrs.field(default=SYSTEM_CLOCK, eq=False, repr=False)
-    started: float = attrs.field(
-        default=attrs.Factory(lambda self: self.clock.monotonic(), takes_self=True)
-    )
+    started: float = None  # type: ignore[assignment]  # set right below
+
+    def __attrs_post_init__(self) -> None:
+        if self.started is None:
+            object.__setattr__(self, "started", self.clock.monotonic())
 
     @classmethod
     def at(cls, when: datetime, *, clock: Clock = SYSTEM_CLOCK) -> Deadline:
@@ -131,6 +137,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
+        """Tokens read and written."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -141,26 +148,28 @@ class Usage:
         )
 
 
-def _positive_limit(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise ValueError(f"{attribute.name} must be above 0 (or None for no limit), not {value}")
+_tokens = whole_number(1, optional=True)
+_amount = number(0, above=True, optional=True)
 
 
 @attrs.frozen
 class Budget:
-    """Limits on a run; None means no limit; exhausted at ≥ (DESIGN 4).
+    """Limits on a run; None means no limit. A limit is used up when usage reaches it.
 
     Args:
         max_total_tokens, max_input_tokens, max_output_tokens: tokens.
         max_cost: money, in the unit that `Usage.cost` uses.
         max_active_seconds: monotonic seconds since the run was opened.
+
+    Raises:
+        TypeError, ValueError: a limit is no number above 0.
     """
 
-    max_total_tokens: int | None = attrs.field(default=None, validator=_positive_limit)
-    max_input_tokens: int | None = attrs.field(default=None, validator=_positive_limit)
-    max_output_tokens: int | None = attrs.field(default=None, validator=_positive_limit)
-    max_cost: float | None = attrs.field(default=None, validator=_positive_limit)
-    max_active_seconds: float | None = attrs.field(default=None, validator=_positive_limit)
+    max_total_tokens: int | None = attrs.field(default=None, validator=_tokens)
+    max_input_tokens: int | None = attrs.field(default=None, validator=_tokens)
+    max_output_tokens: int | None = attrs.field(default=None, validator=_tokens)
+    max_cost: float | None = attrs.field(default=None, validator=_amount)
+    max_active_seconds: float | None = attrs.field(default=None, validator=_amount)
 
     def shares(self, usage: Usage, active_seconds: float) -> dict[str, float]:
         """Return, for each limit that is set, the share used: 0.0 is none, 1.0 is all."""

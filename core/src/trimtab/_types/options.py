@@ -12,7 +12,13 @@ Validator = Callable[[Any, Any, Any], None]
 
 
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
-    """Return `items` as a tuple: lists are taken wherever records keep tuples."""
+    """Return `items` as a tuple: lists are taken wherever records keep tuples.
+
+    Raises:
+        TypeError: it is text, or cannot be iterated.
+    """
+    if isinstance(items, str | bytes):
+        raise TypeError(f"must be a list or tuple, not {type(items).__name__}")
     return tuple(items)
 
 
@@ -66,6 +72,45 @@ def number(
         too_large = maximum is not None and value > maximum
         if not isfinite(value) or too_small or too_large:
             raise ValueError(f"{attribute.name} must be {words}, not {value}")
+
+    return check
+
+
+def text(*, needed: bool = False, optional: bool = False) -> Validator:
+    """Return a validator of text.
+
+    Args:
+        needed: whether empty text is refused.
+        optional: whether None is accepted too.
+
+    Raises:
+        TypeError: from the validator, if the value is no text.
+        ValueError: from the validator, if it is empty and needed.
+    """
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        if value is None and optional:
+            return
+        if not isinstance(value, str):
+            raise TypeError(f"{attribute.name} must be text, not {type(value).__name__}")
+        if needed and not value.strip():
+            raise ValueError(f"{attribute.name} must not be empty")
+
+    return check
+
+
+def tuple_of(kind: type[Any]) -> Validator:
+    """Return a validator of tuples whose items are all of one type.
+
+    Raises:
+        TypeError: from the validator; names the first item of another type.
+    """
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        for item in value:
+            if not isinstance(item, kind):
+                shown = type(item).__name__
+                raise TypeError(f"{attribute.name} must hold {kind.__name__}, not {shown}")
 
     return check
 
