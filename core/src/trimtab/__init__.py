@@ -22,8 +22,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         ),
         "_events.provenance": ("DecisionPoint Delivery enable Provenance ProviderKind ProviderRef"),
         "_events.providers": (
-            "CompletionChecked CompletionStatus Feedback Observation ObserverFaulted "
-            "ProviderEvent ProviderFaulted ProviderQuarantined ProviderSkipped ProviderSlow"
+            "CompletionChecked CompletionStatus Feedback FeedbackSuppressed Observation "
+            "ObserverFaulted ProviderEvent ProviderFaulted ProviderQuarantined ProviderSkipped "
+            "ProviderSlow"
         ),
         "_events.run": (
             "CallOrigin CompactionHappened Event Evidence ModelResponded Outcome ResultDigest "

@@ -47,6 +47,7 @@ from trimtab._events.providers import (
     CompletionChecked as CompletionChecked,
     CompletionStatus as CompletionStatus,
     Feedback as Feedback,
+    FeedbackSuppressed as FeedbackSuppressed,
     Observation as Observation,
     ObserverFaulted as ObserverFaulted,
     ProviderEvent as ProviderEvent,

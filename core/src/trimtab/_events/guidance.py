@@ -108,7 +108,14 @@ class GuidanceDelivered(Event):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class GuidanceSuppressed(Event):
-    """Guidance was proposed and held back by policy; `reason` says which rule."""
+    """Guidance was proposed and not delivered.
+
+    Args:
+        reason: which rule held it back; ``"in shadow"`` or ``"replayed"`` if it counts like a
+            delivery.
+        counted: the injection, if it counts.
+        in_history: whether a counted text stands in the model's history.
+    """
 
     provider_name: str
     decision_point: DecisionPoint
@@ -118,6 +125,8 @@ class GuidanceSuppressed(Event):
     call_index: int
     episode: str
     reason: str
+    counted: GuidanceInjection | None = None
+    in_history: bool = False
 
 
 def format_guidance(injections: Iterable[GuidanceInjection]) -> str:

@@ -85,6 +85,19 @@ class Feedback(Event):
         return render_block("feedback", content, source=self.provider_name, severity=self.severity)
 
 
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class FeedbackSuppressed(Event):
+    """Feedback was due and not delivered; it counts like a delivery.
+
+    Args:
+        feedback: what the provider said.
+        reason: why the agent does not read it: ``"replayed"``.
+    """
+
+    feedback: Feedback
+    reason: str
+
+
 class CompletionStatus(StrEnum):
     """What a check found, or why it was not made."""
 

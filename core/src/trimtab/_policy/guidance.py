@@ -11,7 +11,12 @@ import attrs
 from trimtab._events.provenance import Delivery
 
 if TYPE_CHECKING:
-    from trimtab._events.guidance import GuidanceDelivered, GuidanceInjection, Proposal
+    from trimtab._events.guidance import (
+        GuidanceDelivered,
+        GuidanceInjection,
+        GuidanceSuppressed,
+        Proposal,
+    )
     from trimtab._events.provenance import Provenance
     from trimtab._policy.settings import GuidanceProviderConfig
 
@@ -195,16 +200,27 @@ class GuidanceState:
 
     def delivered(self, event: GuidanceDelivered) -> None:
         """Count one delivery."""
-        self.count(event.provider_name, event.episode, event.injection, event.turn)
-        if event.delivery is Delivery.PERSISTED:
-            self.persisted.add(_digest(event.injection.content))
+        self._count(event, event.injection, kept=event.delivery is Delivery.PERSISTED)
 
-    def count(self, provider: str, episode: str, injection: GuidanceInjection, turn: int) -> None:
-        """Count one nudge, whether it was delivered or kept in the shadow."""
+    def suppressed(self, event: GuidanceSuppressed) -> None:
+        """Count a nudge that the agent did not read, if it counts: in shadow, or replayed."""
+        if event.counted is not None:
+            self._count(event, event.counted, kept=event.in_history)
+
+    def _count(
+        self,
+        event: GuidanceDelivered | GuidanceSuppressed,
+        injection: GuidanceInjection,
+        *,
+        kept: bool,
+    ) -> None:
+        provider = event.provider_name
         before = self.spoken.get(provider, SILENT)
-        self.spoken[provider] = before.plus(turn, injection.content)
-        self.episodes.nudged(episode, injection.category, provider, turn)
-        self.withheld.pop(episode, None)
+        self.spoken[provider] = before.plus(event.turn, injection.content)
+        self.episodes.nudged(event.episode, injection.category, provider, event.turn)
+        self.withheld.pop(event.episode, None)
+        if kept:
+            self.persisted.add(_digest(injection.content))
 
     def newly_withheld(self, episode: str, reason: str) -> bool:
         """Whether this reason is news: one event per stretch, not one per turn."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from trimtab._contract.context import FeedbackContext
-from trimtab._events.providers import Feedback, ProviderSkipped
+from trimtab._events.providers import Feedback, FeedbackSuppressed, ProviderSkipped
 from trimtab._policy.feedback import Mark
 from trimtab._table.entries import FeedbackEntry
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from trimtab._run.open_run import OpenRun
 
 
-def feedback(run: OpenRun, timeout: float | None) -> tuple[Feedback, ...]:
+def feedback(
+    run: OpenRun, timeout: float | None, *, replayed: bool = False
+) -> tuple[Feedback, ...]:
     """Ask the providers that are due; the first that speaks wins unless the prompt wants all.
 
     A provider that is due is reserved under the lock, asked outside it, and counted when it
@@ -24,6 +26,7 @@ def feedback(run: OpenRun, timeout: float | None) -> tuple[Feedback, ...]:
     Args:
         run: the run that asks.
         timeout: seconds per provider; None for no limit.
+        replayed: count what would be delivered, and return nothing.
     """
     table = run.prompt.table
     limited = run.deadline is not None or run.budget is not None
@@ -31,15 +34,17 @@ def feedback(run: OpenRun, timeout: float | None) -> tuple[Feedback, ...]:
     for entry in table.feedback:
         if entry.limits_only and not limited:
             continue
-        spoken = _ask(run, entry, timeout)
+        spoken = _ask(run, entry, timeout, replayed)
         if spoken is not None:
             said.append(spoken)
             if table.feedback_delivery == "first":
                 break
-    return tuple(said)
+    return () if replayed else tuple(said)
 
 
-def _ask(run: OpenRun, entry: FeedbackEntry, timeout: float | None) -> Feedback | None:
+def _ask(
+    run: OpenRun, entry: FeedbackEntry, timeout: float | None, replayed: bool
+) -> Feedback | None:
     if run.state.quarantined and entry.source.key in run.state.quarantined:
         return None
     name = entry.source.name
@@ -52,7 +57,7 @@ def _ask(run: OpenRun, entry: FeedbackEntry, timeout: float | None) -> Feedback 
         value = run.invoker.call(entry.source, "give_feedback", entry.ask, context, timeout).value
         if value is None or run.state.closed:
             return None
-        return _deliver(run, entry, value, created=created)
+        return _deliver(run, entry, value, created=created, replayed=replayed)
     finally:
         run.state.feedback.release(name)
 
@@ -81,7 +86,9 @@ def _exists(run: OpenRun, entry: FeedbackEntry, path: str, timeout: float | None
     return run.invoker.call(entry.source, "on_file_created", look, path, timeout).value
 
 
-def _deliver(run: OpenRun, entry: FeedbackEntry, value: Feedback, *, created: bool) -> Feedback:
+def _deliver(
+    run: OpenRun, entry: FeedbackEntry, value: Feedback, *, created: bool, replayed: bool
+) -> Feedback:
     if created:
         run.state.feedback.file_created(entry.source.name)
     stamped = run.stamp(
@@ -92,7 +99,10 @@ def _deliver(run: OpenRun, entry: FeedbackEntry, value: Feedback, *, created: bo
             source=entry.source,
         )
     )
-    run.session.dispatch(stamped)
+    if replayed:
+        run.dispatch(FeedbackSuppressed, feedback=stamped, reason="replayed")
+    else:
+        run.session.dispatch(stamped)
     return stamped
 
 

@@ -42,17 +42,42 @@ class GuidanceBatch:
 NOTHING = GuidanceBatch()
 
 
-def guide(run: OpenRun, context: GuidanceContext, timeout: float | None) -> GuidanceBatch:
+@attrs.frozen
+class Decision:
+    """Where and how guidance would be placed.
+
+    Args:
+        point: the decision point.
+        delivery: how the host places text there, this time.
+        replayed: whether the decision was made before and is only counted again.
+    """
+
+    point: DecisionPoint
+    delivery: Delivery
+    replayed: bool = False
+
+
+def guide(
+    run: OpenRun,
+    context: GuidanceContext,
+    timeout: float | None,
+    *,
+    delivery: Delivery | None = None,
+    replayed: bool = False,
+) -> GuidanceBatch:
     """Ask all providers, choose, and record what is delivered.
 
     Args:
         run: the run that asks.
         context: what the providers see; names the decision point.
         timeout: seconds per provider; None for no limit.
+        delivery: how the text is placed this time; as the host declares if None.
+        replayed: count what would be delivered, and return nothing.
     """
     point = context.decision_point
     entries = run.prompt.table.guides.get(point, ())
-    if not entries or run.host.delivers(point) is Delivery.NONE:
+    decision = Decision(point, delivery or run.host.delivers(point), replayed)
+    if not entries or decision.delivery is Delivery.NONE:
         return NOTHING
     if run.state.episodes:
         with run.session.lock:
@@ -63,7 +88,7 @@ def guide(run: OpenRun, context: GuidanceContext, timeout: float | None) -> Guid
     if not results:
         return NOTHING
     candidates = _candidates(run, results, context, timeout)
-    return _settle(run, candidates, point) if candidates else NOTHING
+    return _settle(run, candidates, decision) if candidates else NOTHING
 
 
 def _candidates(
@@ -155,28 +180,25 @@ def _withhold(
     )
 
 
-def _settle(run: OpenRun, candidates: list[Candidate], point: DecisionPoint) -> GuidanceBatch:
+def _settle(run: OpenRun, candidates: list[Candidate], decision: Decision) -> GuidanceBatch:
     with run.session.lock:
         admitted = []
         for candidate in candidates:
-            reason = _obstacle(run, candidate, point)
+            reason = _obstacle(run, candidate, decision.delivery)
             if reason:
-                _suppress(run, candidate, point, reason)
+                _suppress(run, candidate, decision.point, reason)
             else:
                 admitted.append(candidate)
         chosen, dropped = select(admitted, limit=run.prompt.table.guidance_limit)
         for candidate, reason in dropped:
-            _suppress(run, candidate, point, reason)
-        live = [c for c in chosen if not in_shadow(c.config, c.source, run.run_id)]
-        for candidate in chosen:
-            _deliver(run, candidate, point, live=candidate in live)
-    return GuidanceBatch(tuple(c.injection for c in live))
+            _suppress(run, candidate, decision.point, reason)
+        live = [candidate for candidate in chosen if _deliver(run, candidate, decision)]
+    return GuidanceBatch(tuple(candidate.injection for candidate in live))
 
 
-def _obstacle(run: OpenRun, candidate: Candidate, point: DecisionPoint) -> str:
+def _obstacle(run: OpenRun, candidate: Candidate, delivery: Delivery) -> str:
     if run.state.closed:
         return "the run was closed before it spoke"
-    delivery = run.host.delivers(point)
     if delivery is Delivery.REFUSAL and not candidate.config.refuse:
         return "the host could only speak by refusing the call"
     if not candidate.held_back and run.state.guidance.repeats_itself(candidate, delivery):
@@ -189,20 +211,28 @@ def _suppress(run: OpenRun, candidate: Candidate, point: DecisionPoint, reason: 
         run.dispatch(GuidanceSuppressed, reason=reason, **_facts(run, candidate, point))
 
 
-def _deliver(run: OpenRun, candidate: Candidate, point: DecisionPoint, *, live: bool) -> None:
-    if not live:
-        run.state.guidance.count(
-            candidate.source.name, candidate.episode, candidate.injection, run.state.turn
+def _deliver(run: OpenRun, candidate: Candidate, decision: Decision) -> bool:
+    """Record what was chosen; return whether the agent reads it."""
+    facts = _facts(run, candidate, decision.point)
+    shadow = in_shadow(candidate.config, candidate.source, run.run_id)
+    if shadow or decision.replayed:
+        kept = decision.delivery is Delivery.PERSISTED and not shadow
+        run.dispatch(
+            GuidanceSuppressed,
+            reason="in shadow" if shadow else "replayed",
+            counted=candidate.injection,
+            in_history=kept,
+            **facts,
         )
-        run.dispatch(GuidanceSuppressed, reason="in shadow", **_facts(run, candidate, point))
-        return
+        return False
     run.dispatch(
         GuidanceDelivered,
         injection=candidate.injection,
-        delivery=run.host.delivers(point),
+        delivery=decision.delivery,
         level=run.state.episodes.next_level(candidate.episode),
-        **_facts(run, candidate, point),
+        **facts,
     )
+    return True
 
 
 def _facts(run: OpenRun, candidate: Candidate, point: DecisionPoint) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trimtab._contract.context import GuidanceContext, RunContext
-from trimtab._events.provenance import DecisionPoint
+from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import RunClosed, ToolCall
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
 from trimtab._run.open_run import OpenRun
+from trimtab._session.arguments import as_member
 from trimtab._types.errors import SessionError
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Run(OpenRun):
         *,
         pending: Iterable[ToolCall] = (),
         timeout: float | None = None,
+        delivery: Delivery | None = None,
+        replayed: bool = False,
     ) -> GuidanceBatch:
         """Ask the guidance providers at `point`, and record what is delivered.
 
@@ -85,6 +88,10 @@ class Run(OpenRun):
             point: the decision point; its plain string is accepted too.
             pending: calls about to run (PRE_TOOL_EXECUTION).
             timeout: seconds per provider, on a worker thread; None calls them on this one.
+            delivery: how the text is placed this time; as the host declares if None. Nobody is
+                asked for `Delivery.NONE`.
+            replayed: the decision was made before, by a run that is no longer known: what would
+                be delivered is counted and recorded as `GuidanceSuppressed`, nothing returned.
 
         Raises:
             SessionError: an argument has the wrong type, or a provider of this run is asking.
@@ -95,7 +102,10 @@ class Run(OpenRun):
             _checked(timeout)
         if not self._begins(point):
             return NOTHING
-        return guide(self, self.guidance_context(point, pending), timeout)
+        if delivery is not None and delivery.__class__ is not Delivery:
+            delivery = as_member("delivery", Delivery, delivery)
+        context = self.guidance_context(point, pending)
+        return guide(self, context, timeout, delivery=delivery, replayed=replayed)
 
     def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
         """As `guide`, with a context of the caller's."""
@@ -116,38 +126,48 @@ class Run(OpenRun):
         *,
         pending: Iterable[ToolCall] = (),
         timeout: float | None = None,
+        delivery: Delivery | None = None,
+        replayed: bool = False,
     ) -> GuidanceBatch:
         """As `guide`, off the event loop."""
+        how: dict[str, Any] = {"timeout": timeout, "delivery": delivery, "replayed": replayed}
         if not self.prompt.table.guides.get(point):
-            return self.guide(point, pending=pending)
-        return await _off_loop(self.guide, point, pending=tuple(pending), timeout=timeout)
+            return self.guide(point, pending=pending, **how)
+        return await _off_loop(self.guide, point, pending=tuple(pending), **how)
 
-    def feedback(self, *, timeout: float | None = None) -> str | None:
+    def feedback(self, *, timeout: float | None = None, replayed: bool = False) -> str | None:
         """Return the feedback that is due now, rendered, or None.
 
         Args:
             timeout: as for `guide`.
+            replayed: as for `guide`; recorded as `FeedbackSuppressed`.
         """
-        return "\n\n".join(item.render() for item in self.due_feedback(timeout=timeout)) or None
+        due = self.due_feedback(timeout=timeout, replayed=replayed)
+        return "\n\n".join(item.render() for item in due) or None
 
-    def due_feedback(self, *, timeout: float | None = None) -> tuple[Feedback, ...]:
+    def due_feedback(
+        self, *, timeout: float | None = None, replayed: bool = False
+    ) -> tuple[Feedback, ...]:
         """Return the feedback that is due now, as records.
 
         Args:
             timeout: as for `guide`.
+            replayed: as for `feedback`.
         """
         _checked(timeout)
         if self.state.closed or not self.prompt.table.feedback:
             return ()
         from trimtab._run.feedback import feedback
 
-        return feedback(self, timeout)
+        return feedback(self, timeout, replayed=replayed)
 
-    async def afeedback(self, *, timeout: float | None = None) -> str | None:
+    async def afeedback(
+        self, *, timeout: float | None = None, replayed: bool = False
+    ) -> str | None:
         """As `feedback`, off the event loop."""
         if not self.prompt.table.feedback:
             return None
-        return await _off_loop(self.feedback, timeout=timeout)
+        return await _off_loop(self.feedback, timeout=timeout, replayed=replayed)
 
     def check_completion(
         self,

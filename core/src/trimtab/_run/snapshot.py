@@ -14,6 +14,7 @@ from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
 from trimtab._events.providers import (
     CompletionChecked,
     Feedback,
+    FeedbackSuppressed,
     ObserverFaulted,
     ProviderFaulted,
     ProviderQuarantined,
@@ -119,6 +120,7 @@ RECORDS: tuple[type[Any], ...] = (
     CompactionHappened,
     GuidanceDelivered,
     GuidanceSuppressed,
+    FeedbackSuppressed,
     Feedback,
     CompletionChecked,
     ProviderSkipped,

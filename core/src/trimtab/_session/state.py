@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._events.guidance import GuidanceDelivered
+from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
 from trimtab._events.providers import (
     CompletionChecked,
     Feedback,
+    FeedbackSuppressed,
     ProviderFaulted,
     ProviderQuarantined,
 )
@@ -190,8 +191,14 @@ class RunState:
     def _guided(self, event: GuidanceDelivered) -> None:
         self.guidance.delivered(event)
 
+    def _withheld(self, event: GuidanceSuppressed) -> None:
+        self.guidance.suppressed(event)
+
     def _fed_back(self, event: Feedback) -> None:
         self.feedback.delivered(event)
+
+    def _counted_feedback(self, event: FeedbackSuppressed) -> None:
+        self.feedback.delivered(event.feedback)
 
     def _checked(self, event: CompletionChecked) -> None:
         self.gate.checked(event)
@@ -263,7 +270,9 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], None]] = {
     UserMessage: RunState._said,
     CompactionHappened: RunState._compacted,
     GuidanceDelivered: RunState._guided,
+    GuidanceSuppressed: RunState._withheld,
     Feedback: RunState._fed_back,
+    FeedbackSuppressed: RunState._counted_feedback,
     CompletionChecked: RunState._checked,
     ProviderFaulted: RunState._faulted,
     ProviderQuarantined: RunState._quarantine,

@@ -1,0 +1,145 @@
+"""Asking for text at a decision point, and keeping it until it can be placed."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from trimtab._events.provenance import DecisionPoint, Delivery
+from trimtab._types.errors import SessionError
+
+if TYPE_CHECKING:
+    from trimtab._events.run import ToolCall
+    from trimtab._run.run import Run
+
+REQUEST, TOOLS, RESULT = (
+    DecisionPoint.PRE_TOOL_SELECTION,
+    DecisionPoint.PRE_TOOL_EXECUTION,
+    DecisionPoint.POST_TOOL_RESULT,
+)
+
+
+class Placement:
+    """What was said and has not been placed yet.
+
+    Args:
+        run: the run that is asked.
+        timeout: seconds per provider, on a worker thread; None asks on the caller's.
+
+    Raises:
+        SessionError: the host declares that requests keep their text, and that other text of the
+            next request is ephemeral.
+    """
+
+    def __init__(self, run: Run, timeout: float | None) -> None:
+        _check(run)
+        self._run = run
+        self._timeout = timeout
+        self._lock = Lock()
+        self._carried: list[str] = []
+        self._behind: list[str] = []
+        self._request: str | None = None
+        self._refusal = ""
+
+    def way(self, point: DecisionPoint) -> Delivery:
+        """Return how the host places text at `point`."""
+        return self._run.host.delivers(point)
+
+    def something_happened(self) -> None:
+        """Note that the next request is no retry of the last one."""
+        self._request = None
+
+    def ask(
+        self,
+        point: DecisionPoint,
+        delivery: Delivery | None = None,
+        *,
+        pending: tuple[ToolCall, ...] = (),
+        replayed: bool = False,
+    ) -> str:
+        """Return guidance at `point`; ephemeral guidance is kept for the next request too."""
+        way = delivery or self.way(point)
+        batch = self._run.guide(
+            point, pending=pending, timeout=self._timeout, delivery=way, replayed=replayed
+        )
+        if batch and way is Delivery.EPHEMERAL:
+            with self._lock:
+                self._carried.append(batch.text)
+        return batch.text
+
+    def request(self, delivery: Delivery | None, *, replayed: bool) -> str:
+        """Return the text of the next request; again until something happens."""
+        if self._request is not None:
+            return self._request
+        way = delivery or self.way(REQUEST)
+        kept = self.ask(REQUEST, way, replayed=replayed)
+        with self._lock:
+            said, self._carried = self._carried, []
+        said += [kept] if kept and way is not Delivery.EPHEMERAL else []
+        text = "\n".join(said)
+        self._request = "" if way is Delivery.PERSISTED else text
+        return text
+
+    def before_tools(
+        self, pending: tuple[ToolCall, ...], delivery: Delivery | None, *, replayed: bool
+    ) -> str:
+        """Return guidance about `pending` that the tools may read."""
+        way = delivery or self.way(TOOLS)
+        text = self.ask(TOOLS, way, pending=pending, replayed=replayed)
+        with self._lock:
+            if way is Delivery.REFUSAL:
+                self._refusal = text
+                return ""
+            if text and way is Delivery.PERSISTED:
+                self._behind.append(text)
+        return text
+
+    def refusal(self) -> str:
+        """Return the text by which the next call is refused, once; empty if it may run."""
+        with self._lock:
+            text, self._refusal = self._refusal, ""
+        return text
+
+    def forget_calls(self) -> None:
+        """Drop what waits for calls that no longer run."""
+        with self._lock:
+            self._behind, self._refusal = [], ""
+
+    def behind_result(self, delivery: Delivery | None, *, replayed: bool) -> str:
+        """Return what stands behind the result of a call."""
+        way = delivery or self.way(RESULT)
+        text = self.ask(RESULT, way, replayed=replayed)
+        feedback = self._feedback(way, delivery, replayed=replayed)
+        with self._lock:
+            behind, self._behind = self._behind, []
+        behind += [text] if text and way is not Delivery.EPHEMERAL else []
+        return "\n\n".join((*behind, *feedback))
+
+    def _feedback(
+        self, way: Delivery, delivery: Delivery | None, *, replayed: bool
+    ) -> tuple[str, ...]:
+        """Return the feedback that is due; it goes with the next request if results are fixed."""
+        fixed = way is Delivery.NONE
+        if fixed and (delivery is way or self.way(REQUEST) is way):
+            return ()
+        text = self._run.feedback(timeout=self._timeout, replayed=replayed)
+        if text is None:
+            return ()
+        if not fixed:
+            return (text,)
+        with self._lock:
+            self._carried.append(text)
+        return ()
+
+
+def _check(run: Run) -> None:
+    """Refuse a host whose next request would both keep and drop text."""
+    host = run.host
+    if host.delivers(REQUEST) is not Delivery.PERSISTED:
+        return
+    mixed = [p.name for p in DecisionPoint if host.delivers(p) is Delivery.EPHEMERAL]
+    if mixed:
+        raise SessionError(
+            f"host {host.name!r} declares PRE_TOOL_SELECTION persisted and {', '.join(mixed)} "
+            "ephemeral, but both are placed in the next request: declare one delivery for all"
+        )
