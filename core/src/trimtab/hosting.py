@@ -6,8 +6,9 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_hosting.adapter": "Adapter PromptResponse",
+        "_hosting.blocking": "append_text Verdict",
         "_hosting.calls": "RunningCall",
-        "_hosting.driver": "append_text Driver Verdict",
+        "_hosting.driver": "Driver",
         "_hosting.executor": "format_error is_cancelled RAISED ToolAnswer ToolExecutor",
         "_types.schema": "from_json json_schema to_json",
         "_types.text": "replace_surrogates",

@@ -2,13 +2,15 @@ from trimtab._hosting.adapter import (
     Adapter as Adapter,
     PromptResponse as PromptResponse,
 )
+from trimtab._hosting.blocking import (
+    Verdict as Verdict,
+    append_text as append_text,
+)
 from trimtab._hosting.calls import (
     RunningCall as RunningCall,
 )
 from trimtab._hosting.driver import (
     Driver as Driver,
-    Verdict as Verdict,
-    append_text as append_text,
 )
 from trimtab._hosting.executor import (
     RAISED as RAISED,
