@@ -88,9 +88,17 @@ class Event:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class RunOpened(Event):
-    """A prompt was opened on the session by one agent."""
+    """A prompt was opened on the session by one agent.
+
+    Args:
+        resumed: whether the run was known already.
+        forked_from: the run that this one branched off; empty if it did not.
+        forked_at: ended calls that both have in common.
+    """
 
     resumed: bool = False
+    forked_from: str = ""
+    forked_at: int = 0
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

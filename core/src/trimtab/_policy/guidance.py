@@ -66,12 +66,16 @@ class EpisodeBook:
         """Return the open episode `key`."""
         return self._open.get(key)
 
+    def all(self) -> tuple[Episode, ...]:
+        """Return the open episodes, oldest first."""
+        return tuple(self._open.values())
+
     def by_category(self) -> Mapping[str, tuple[Episode, ...]]:
         """Return the open episodes, grouped."""
         if not self._open:
             return _NO_EPISODES
         groups: dict[str, list[Episode]] = {}
-        for episode in tuple(self._open.values()):
+        for episode in self.all():
             groups.setdefault(episode.category, []).append(episode)
         return {category: tuple(episodes) for category, episodes in groups.items()}
 
@@ -203,8 +207,10 @@ class GuidanceState:
         self._count(event, event.injection, kept=event.delivery is Delivery.PERSISTED)
 
     def suppressed(self, event: GuidanceSuppressed) -> None:
-        """Count a nudge that the agent did not read, if it counts: in shadow, or replayed."""
-        if event.counted is not None:
+        """Note what was held back; it counts if it was chosen: in shadow, or replayed."""
+        if event.counted is None:
+            self.withheld[event.episode] = event.reason
+        else:
             self._count(event, event.counted, kept=event.in_history)
 
     def _count(

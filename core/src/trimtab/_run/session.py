@@ -72,6 +72,47 @@ class Session(Record):
         run.opened(resumed=resumed)
         return run
 
+    def fork_run(
+        self,
+        run: Run,
+        *,
+        calls: int | None = None,
+        run_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> Run:
+        """Open a run that starts as `run` was after some of its calls; `run` stays as it is.
+
+        Counters, signals, episodes and limits are those of that moment. What was reduced to a
+        digest since (see `keep`) stays a digest. Calls that were still running are not taken
+        over. The new run has the prompt, host, deadline and budget of `run`.
+
+        Args:
+            run: the run to branch off; it may be closed.
+            calls: how many of its ended calls the new run has seen; all if None.
+            run_id: the new run's identifier; made up if None.
+            agent_id: the subagent that the new run belongs to; None for the main agent.
+
+        Raises:
+            SessionError: `run_id` is known already, or `run` has not that many calls.
+        """
+        from trimtab._run.forking import fork
+
+        if run_id in self._states:
+            raise SessionError(
+                f"run {run_id!r:.100} is known already: give the fork another run_id"
+            )
+        run.save_projections()
+        with self.lock:
+            state = fork(self, run.state, calls, run_id or new_id(), agent_id)
+            self._adopt(state)
+            made = Run(
+                self, run.prompt, state, host=run.host, deadline=run.deadline, budget=run.budget
+            )
+            self._runs[made.run_id] = made
+            made.dispatch(RunOpened, forked_from=run.run_id, forked_at=state.calls)
+        made.opened(resumed=True)
+        return made
+
     def _state_for(
         self, prompt: Prompt[Any], agent_id: str | None, run_id: str | None
     ) -> tuple[RunState, bool]:

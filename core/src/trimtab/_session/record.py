@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -184,13 +184,20 @@ class Record:
         """
         kinds = (UserMessage, CompactionHappened, ModelResponded, ToolInvoked)
         found: list[tuple[tuple[float, int, int], Event]] = [
-            (_position(event, rank), event)
+            (position(event, rank), event)
             for rank, kind in enumerate(kinds)
             for event in self._slice_of(kind).all()
             if event.run_id == run_id
         ]
         found.sort(key=itemgetter(0))
-        return iter([event for _, event in found])
+        return chain(self._inherited(run_id), [event for _, event in found])
+
+    def _inherited(self, run_id: str) -> Iterator[Event]:
+        """Return what a forked run has in common with the run that it was forked from."""
+        state = self._states.get(run_id)
+        if state is None or state.origin is None:
+            return iter(())
+        return islice(self.events_of(state.origin.run_id), state.origin.events)
 
     def recent_calls(self, run_id: str, n: int) -> tuple[ToolInvoked, ...]:
         """Return the last `n` ended calls of one run, oldest first."""
@@ -198,11 +205,14 @@ class Record:
         with self.lock:
             if n <= len(state.recent):
                 return tuple(state.recent)[-n:] if n > 0 else ()
+            if state.origin is not None:
+                every = [call for call in self.events_of(run_id) if isinstance(call, ToolInvoked)]
+                return tuple(every[-n:])
             calls = (call for call in self[ToolInvoked].newest() if call.run_id == run_id)
             return tuple(islice(calls, n))[::-1]
 
 
-def _position(event: Any, rank: int) -> tuple[float, int, int]:
+def position(event: Any, rank: int) -> tuple[float, int, int]:
     """Return where an event stands in its run; turns decide where the clock stood still."""
     at = event.at.timestamp() if event.at else 0.0
     turn = getattr(event, "turn", None)

@@ -43,6 +43,21 @@ History = Callable[[str], Iterable[Event]]
 RECENT_CALLS = 64
 
 
+@attrs.frozen
+class Origin:
+    """Where a forked run branched off.
+
+    Args:
+        run_id: the run that it was forked from.
+        calls: ended calls that both have in common.
+        events: messages, responses, calls and compactions that both have in common.
+    """
+
+    run_id: str
+    calls: int
+    events: int
+
+
 class RunState:
     """Everything that the decisions of one run depend on.
 
@@ -53,6 +68,7 @@ class RunState:
         running: calls that have started and not ended, by id.
         usage: tokens and cost so far.
         closed: whether the run has ended.
+        origin: where it branched off another run; None if it did not.
     """
 
     def __init__(
@@ -75,6 +91,7 @@ class RunState:
         self.last_response: ModelResponded | None = None
         self.usage = Usage()
         self.closed = False
+        self.origin: Origin | None = None
         self.active_seconds = 0.0
         self.trajectory = Trajectory(
             lock=lock, history=None if history is None else partial(history, run_id)
@@ -227,6 +244,7 @@ class RunState:
             "last_response": self.last_response,
             "usage": attrs.asdict(self.usage),
             "closed": self.closed,
+            "origin": None if self.origin is None else attrs.asdict(self.origin),
             "active_seconds": self.active_seconds,
             "trajectory": self.trajectory.state(),
             "guidance": self.guidance.state(),
@@ -250,6 +268,7 @@ class RunState:
         )
         for name in ("turns", "open_turn", "calls", "last_response", "closed"):
             setattr(run, name, state[name])
+        run.origin = Origin(**state["origin"]) if state["origin"] else None
         run.active_seconds = state["active_seconds"]
         for event in state["running"]:
             run.running.setdefault(event.call_id, []).append(event)
