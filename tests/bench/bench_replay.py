@@ -18,10 +18,10 @@ from pathlib import Path
 import attrs
 from measure import row, yardstick
 
-from trimtab_replay.driver import replay
-from trimtab_replay.pool import Account, Job, replay_all
-from trimtab_replay.recording import Recording
-from trimtab_replay.selection import Prompts, everything
+from trimtab_replay._driver import replay
+from trimtab_replay._pool import Job, ReadStats, replay_all
+from trimtab_replay._recording import Recording
+from trimtab_replay._selection import Prompts, everything
 
 RUNS, TURNS = 20, 150
 CALL = {"command": "pytest -q tests/test_prices.py", "description": "x" * 120}
@@ -66,14 +66,14 @@ def from_events(recordings: list[Recording], prompts: Prompts) -> float:
 def from_files(folder: Path, job: Job) -> float:
     """Calls a second from files."""
     began = time.process_time()
-    calls = sum(replayed.calls for replayed in replay_all([str(folder)], job, Account()))
+    calls = sum(replayed.calls for replayed in replay_all([str(folder)], job, ReadStats()))
     return calls / (time.process_time() - began)
 
 
 def peak(folder: Path, job: Job) -> float:
     """Megabytes of Python objects at the worst moment of a replay from files."""
     tracemalloc.start()
-    for _ in replay_all([str(folder)], job, Account()):
+    for _ in replay_all([str(folder)], job, ReadStats()):
         pass
     highest = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

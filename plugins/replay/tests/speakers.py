@@ -20,10 +20,10 @@ from trimtab import (
     Plan,
     TaskCompletionResult,
 )
-from trimtab_replay.driver import replay
-from trimtab_replay.recording import Entry, Item, Recording
-from trimtab_replay.results import Replayed
-from trimtab_replay.selection import Prompts, Selection
+from trimtab_replay._driver import replay
+from trimtab_replay._recording import Item, RecordedItem, Recording
+from trimtab_replay._results import Replayed
+from trimtab_replay._selection import Prompts, Selection
 
 
 @attrs.define
@@ -117,22 +117,25 @@ def asking(*providers: object) -> Selection:
 
 
 def replayed(
-    items: Iterable[Entry | Item], *providers: object, deadline: float | None = None, **facts: Any
+    items: Iterable[RecordedItem | Item],
+    *providers: object,
+    deadline: float | None = None,
+    **facts: Any,
 ) -> Replayed:
     """Replay items, numbered by their calls unless they are entries."""
     fields = {"id": "run", "path": "run.jsonl", "reader": "by-hand", **facts}
     recording = Recording(entries=list(numbered(items)), **fields)
-    return replay(recording, Prompts(asking(*providers)), deadline=deadline, keep_steps=True)
+    return replay(recording, Prompts(asking(*providers)), deadline=deadline, keep_calls=True)
 
 
-def numbered(items: Iterable[Entry | Item]) -> Iterable[Entry]:
+def numbered(items: Iterable[RecordedItem | Item]) -> Iterable[RecordedItem]:
     call = -1
     for item in items:
-        if isinstance(item, Entry):
+        if isinstance(item, RecordedItem):
             yield item
             continue
         call += type(item).__name__ == "ToolInvoked"
-        yield Entry(item, call)
+        yield RecordedItem(item, call)
 
 
 ENTRIES = """\

@@ -14,18 +14,18 @@ from trimtab import (
     ToolInvoked,
     UserMessage,
 )
-from trimtab_replay.recording import (
+from trimtab_replay._recording import (
     READER_GROUP,
-    Entry,
     Idle,
+    RecordedItem,
     RunBoundary,
     RunEnd,
     Skipped,
-    Stop,
+    StopRequest,
     TranscriptReader,
     Unknown,
 )
-from trimtab_replay.source import Source
+from trimtab_replay._transcript import Transcript
 
 DATA = Path(__file__).parent / "data" / "readers"
 
@@ -39,7 +39,7 @@ def all_readers() -> dict[str, TranscriptReader]:
 def told(path: Path, reader: TranscriptReader) -> dict[str, list[str]]:
     """Read `path` and tell each recording's entries; nothing may be skipped."""
     skipped: list[Skipped] = []
-    source = Source(path, path.name, skipped.append)
+    source = Transcript(path, path.name, skipped.append)
     recordings = {
         (f"{each.id} {each.agent_id}" if each.agent_id else each.id): [
             told_entry(entry) for entry in each.entries
@@ -50,7 +50,7 @@ def told(path: Path, reader: TranscriptReader) -> dict[str, list[str]]:
     return recordings
 
 
-def told_entry(entry: Entry) -> str:
+def told_entry(entry: RecordedItem) -> str:
     return f"{entry.call} {_told(entry.item)}"
 
 
@@ -67,7 +67,7 @@ def _told(item: object) -> str:
             return f"{'notice' if item.notification else 'user'} {item.text!r}"
         case CompactionHappened():
             return f"compacted {item.summary!r}"
-        case Stop() | RunEnd() | RunBoundary() | Idle() | Unknown():
+        case StopRequest() | RunEnd() | RunBoundary() | Idle() | Unknown():
             return " ".join([type(item).__name__, *_set_fields(item)])
     raise AssertionError(item)
 

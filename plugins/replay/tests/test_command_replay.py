@@ -8,9 +8,9 @@ import json
 import pytest
 
 from trimtab.inspection import refresh
-from trimtab_replay.results import Decision, Note, Replayed
-from trimtab_replay.terminal import Screen, cells, fit, wrap
-from trimtab_replay.timeline import show
+from trimtab_replay._results import Decision, Note, Replayed
+from trimtab_replay._terminal import Screen, cells, fit, wrap
+from trimtab_replay._timeline import show
 
 from .conftest import call
 from .telling import DATA

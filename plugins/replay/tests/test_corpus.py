@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from trimtab import CallOrigin, ToolInvoked
-from trimtab_replay.walk import Corpus
+from trimtab_replay._corpus import Corpus
 
 from .telling import all_readers
 

@@ -17,7 +17,7 @@ from trimtab import (
     ToolInvoked,
     UserMessage,
 )
-from trimtab_replay.recording import Entry, Idle, RunBoundary, RunEnd, Stop, Unknown
+from trimtab_replay._recording import Idle, RecordedItem, RunBoundary, RunEnd, StopRequest, Unknown
 
 from .speakers import Broken, Planned, Points, Repeats, Watch, replayed
 
@@ -101,13 +101,17 @@ def test_a_boundary_starts_counting_anew():
 
 
 def test_the_numbers_are_those_of_the_recording():
-    items = [Entry(response("a"), 3), Entry(Unknown(kind="mark"), 7), Entry(ended("a"), 8)]
+    items = [
+        RecordedItem(response("a"), 3),
+        RecordedItem(Unknown(kind="mark"), 7),
+        RecordedItem(ended("a"), 8),
+    ]
 
     assert {decision.call for decision in replayed(items, Points()).decisions} == {-1, 3, 8}
 
 
 def test_open_steps_send_back_at_a_stop_and_not_twice():
-    result = replayed([Stop(plan=OPEN)], Planned())
+    result = replayed([StopRequest(plan=OPEN)], Planned())
 
     assert [(d.provider, d.kind, d.text) for d in result.decisions] == [
         ("planned", "completion", "1 steps are open")
@@ -115,7 +119,7 @@ def test_open_steps_send_back_at_a_stop_and_not_twice():
 
 
 def test_the_checker_that_sent_back_is_named():
-    result = replayed([Stop(plan=OPEN)], Planned("first"), Planned("second"))
+    result = replayed([StopRequest(plan=OPEN)], Planned("first"), Planned("second"))
 
     assert [decision.provider for decision in result.decisions] == ["first"]
 
@@ -123,10 +127,10 @@ def test_the_checker_that_sent_back_is_named():
 @pytest.mark.parametrize(
     "stop",
     [
-        Stop(plan=OPEN, api_error="overloaded"),
-        Stop(plan=OPEN, background_tasks=({"id": 1},)),
-        Stop(plan=OPEN, awaiting_user=True),
-        Stop(plan=OPEN, deadline_remaining=0.0),
+        StopRequest(plan=OPEN, api_error="overloaded"),
+        StopRequest(plan=OPEN, background_tasks=({"id": 1},)),
+        StopRequest(plan=OPEN, awaiting_user=True),
+        StopRequest(plan=OPEN, deadline_remaining=0.0),
     ],
 )
 def test_a_stop_that_must_not_be_checked_is_skipped_on_record(stop):
@@ -136,27 +140,35 @@ def test_a_stop_that_must_not_be_checked_is_skipped_on_record(stop):
 
 
 def test_a_checker_that_dies_leaves_the_stop_unverified():
-    result = replayed([Stop(checker_error="no module yaml")], Planned())
+    result = replayed([StopRequest(checker_error="no module yaml")], Planned())
 
     assert result.decisions == ()
     assert [note.what for note in result.notes] == ["fault", "unverified"]
     assert "no module yaml" in result.notes[0].reason
 
 
-def test_without_a_stop_the_end_is_verified():
-    result = replayed([Stop(plan=OPEN), response("a"), ended("a")], Planned())
+def test_a_recording_that_breaks_off_is_not_verified():
+    result = replayed([StopRequest(plan=OPEN), response("a"), ended("a")], Planned())
+
+    assert [decision.reason for decision in result.decisions] == [None]
+
+
+def test_without_a_stop_the_end_of_the_run_is_verified():
+    items = [StopRequest(plan=OPEN), response("a"), ended("a"), RunEnd(reason="done")]
+
+    result = replayed(items, Planned())
 
     assert [decision.reason for decision in result.decisions] == [None, "final verification"]
 
 
 def test_a_hook_that_was_never_seen_is_made_up_for():
-    result = replayed([Stop(plan=()), RunEnd(plan=OPEN, stop_seen=False)], Planned())
+    result = replayed([StopRequest(plan=()), RunEnd(plan=OPEN, stop_seen=False)], Planned())
 
     assert [decision.reason for decision in result.decisions] == ["final verification"]
 
 
 def test_no_checker_means_no_note():
-    assert replayed([Stop(plan=OPEN, checker_error="x")], Points()).notes == ()
+    assert replayed([StopRequest(plan=OPEN, checker_error="x")], Points()).notes == ()
 
 
 def seen(result):
@@ -210,7 +222,7 @@ def test_a_case_s_own_deadline_goes_before_the_given_one():
 
 
 def test_a_case_s_budget_ends_the_gate():
-    items = [Idle(seconds=61), Stop(plan=OPEN)]
+    items = [Idle(seconds=61), StopRequest(plan=OPEN)]
 
     assert replayed(items, Planned(), meta={"budget_s": 60}).decisions == ()
 
@@ -239,7 +251,7 @@ ITEMS = st.lists(
         ),
         st.sampled_from(["a", "b", "z"]).map(ended),
         st.sampled_from(["x", None]).map(lambda agent: ended("q", agent_id=agent)),
-        st.builds(Stop, awaiting_user=st.booleans()),
+        st.builds(StopRequest, awaiting_user=st.booleans()),
         st.just(UserMessage(text="go on")),
         st.just(CompactionHappened()),
         st.just(RunBoundary()),

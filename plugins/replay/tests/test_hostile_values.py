@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from trimtab_replay.recording import Item, TranscriptReader
-from trimtab_replay.source import Source
+from trimtab_replay._recording import Item, TranscriptReader
+from trimtab_replay._transcript import Transcript
 
 from .telling import DATA, all_readers
 
@@ -64,7 +64,7 @@ def read(reader: TranscriptReader, rows: list[Any]) -> list[Item]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        source = Source(path, "run.jsonl", lambda skipped: None)
+        source = Transcript(path, "run.jsonl", lambda skipped: None)
         assert reader.sniff(source) >= 0
         return [entry.item for each in reader.read(source) for entry in each.entries]
 

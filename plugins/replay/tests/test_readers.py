@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from trimtab import ToolInvoked
-from trimtab_replay.recording import Entry, Skipped, TranscriptReader
-from trimtab_replay.source import Source
-from trimtab_replay.walk import Corpus, Found
+from trimtab_replay._corpus import Corpus, Found
+from trimtab_replay._recording import RecordedItem, Skipped, TranscriptReader
+from trimtab_replay._transcript import Transcript
 
 from .telling import DATA, all_readers, told
 
@@ -18,7 +18,7 @@ TOLD = json.loads((DATA.parent / "told.json").read_text())
 READERS = all_readers()
 
 
-def entries_of(name: str) -> list[Entry]:
+def entries_of(name: str) -> list[RecordedItem]:
     corpus = Corpus(list(READERS.values()))
     found = Found(DATA / name, name, named=True)
     return [entry for recording in corpus.read(found) for entry in recording.entries]
@@ -38,7 +38,7 @@ def test_reader_tells_what_happened(name):
 @pytest.mark.parametrize("name", sorted(TOLD))
 def test_the_surest_reader_is_the_right_one(name):
     skipped: list[Skipped] = []
-    source = Source(DATA / name, name, skipped.append)
+    source = Transcript(DATA / name, name, skipped.append)
     scores = {reader.name: reader.sniff(source) for reader in READERS.values()}
     surest, second = sorted(scores, key=lambda each: scores[each])[:-3:-1]
     assert surest == TOLD[name]["reader"]

@@ -8,8 +8,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab_replay.report.data import visible
-from trimtab_replay.report.page import embedded
+from trimtab_replay._report.data import visible
+from trimtab_replay._report.page import embedded
 
 from .conftest import call
 

@@ -14,7 +14,7 @@ MODULE = """
 import os
 
 from trimtab import ModelResponded, ToolCall, ToolInvoked
-from trimtab_replay.recording import Entry, Recording
+from trimtab_replay import RecordedItem, Recording
 
 
 class Acme:
@@ -31,8 +31,8 @@ class Acme:
 def entries(commands):
     for turn, command in enumerate(commands):
         call = ToolCall("run", {"command": command}, f"c{turn}")
-        yield Entry(ModelResponded(turn=turn, tool_calls=(call,)), turn - 1)
-        yield Entry(
+        yield RecordedItem(ModelResponded(turn=turn, tool_calls=(call,)), turn - 1)
+        yield RecordedItem(
             ToolInvoked(tool="run", params=call.params, call_id=call.call_id, turn=turn), turn
         )
 
@@ -41,14 +41,22 @@ def made(source, **facts):
     return Recording(**{"id": "x", "path": source.path, "reader": "junk", "entries": [], **facts})
 
 
+def responded(call):
+    return RecordedItem(ModelResponded(tool_calls=(call,)), 0)
+
+
+def invoked(tool):
+    return RecordedItem(ToolInvoked(tool=tool, params=[]), None)
+
+
 MADE = {
     b"no recording": lambda source: 5,
     b"id": lambda source: made(source, id=5),
     b"entries": lambda source: made(source, entries=5),
     b"entry": lambda source: made(source, entries=[5]),
-    b"item": lambda source: made(source, entries=[Entry("x", 0)]),
-    b"call": lambda source: made(source, entries=[Entry(ModelResponded(tool_calls=("x",)), 0)]),
-    b"tool": lambda source: made(source, entries=[Entry(ToolInvoked(tool=5, params=[]), None)]),
+    b"item": lambda source: made(source, entries=[RecordedItem("x", 0)]),
+    b"call": lambda source: made(source, entries=[responded("x")]),
+    b"tool": lambda source: made(source, entries=[invoked(5)]),
     b"tools": lambda source: made(source, tools=5),
     b"meta": lambda source: made(source, meta=5),
     b"exit": lambda source: exit(9),
@@ -66,8 +74,8 @@ class Junk:
         yield MADE[source.head.removeprefix(b"JUNK ")](source)
 
 
-class Leaves:
-    name = "leaves"
+class Abandons:
+    name = "abandons"
 
     def sniff(self, source):
         exit(9)
@@ -135,9 +143,9 @@ def test_one_that_ends_its_process_is_a_message(acme, run, write_cases, tmp_path
 
 
 def test_one_that_leaves_while_it_looks_does_not_take_the_others_along(acme, run, write_cases):
-    acme("Leaves")
+    acme("Abandons")
     path = write_cases({"id": "good", "calls": [call(turn=0)]})
     status, printed, said = run("replay", path, "--enable", "repeats", "--json")
 
     assert (status, json.loads(printed)["id"]) == (1, "good")
-    assert "reader leaves failed to look at it: SystemExit: 9" in said
+    assert "reader abandons failed to look at it: SystemExit: 9" in said

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from trimtab import ModelResponded, ToolInvoked, UserMessage
-from trimtab_replay.recording import Entry, Recording, ReplayError
-from trimtab_replay.source import Source
-from trimtab_replay.walk import Corpus, chosen, find
+from trimtab_replay._corpus import Corpus, chosen, find
+from trimtab_replay._recording import RecordedItem, Recording, ReplayError
+from trimtab_replay._transcript import Transcript
 
 from .telling import DATA, all_readers
 
@@ -160,7 +160,7 @@ def test_a_line_beyond_the_limit_is_passed_over_in_little_memory(tmp_path):
         stream.write(b'{"type": "user", "message": "' + b"x" * 5000 + b'"}\n')
         stream.write(CLAUDE.splitlines(keepends=True)[1])
     skipped = []
-    source = Source(path, "run", skipped.append, max_line=4096)
+    source = Transcript(path, "run", skipped.append, max_line=4096)
     assert sum(1 for _ in source.rows()) == len(CLAUDE.splitlines()) + 1
     assert [each.what for each in skipped] == ["longer than 4096 bytes"]
 
@@ -168,7 +168,7 @@ def test_a_line_beyond_the_limit_is_passed_over_in_little_memory(tmp_path):
 def test_a_document_beyond_the_limit_is_named(tmp_path):
     path = written(tmp_path, (DATA / "tau2.json").read_bytes(), "tau2.json")
     skipped = []
-    source = Source(path, "tau2", skipped.append, max_document=1000)
+    source = Transcript(path, "tau2", skipped.append, max_document=1000)
     list(all_readers()["tau2"].read(source))
     assert skipped[0].what.startswith("document larger than 1000 bytes")
 
@@ -211,7 +211,7 @@ def test_a_reader_can_be_forced(tmp_path):
 
 
 def test_an_unknown_reader_is_an_error_that_names_the_others():
-    with pytest.raises(ReplayError, match=r"no reader 'nope'; there are atif, cases, "):
+    with pytest.raises(ReplayError, match=r"no reader 'nope'; there are agentbench, ai-sdk, "):
         chosen(READERS, "nope")
 
 
@@ -220,12 +220,12 @@ class Diary:
 
     name = "diary"
 
-    def sniff(self, source: Source) -> float:
+    def sniff(self, source: Transcript) -> float:
         return float(source.head.startswith(b"DIARY"))
 
-    def read(self, source: Source) -> Iterator[Recording]:
+    def read(self, source: Transcript) -> Iterator[Recording]:
         lines = source.head.decode().splitlines()[1:]
-        entries = [Entry(UserMessage(text=line), -1) for line in lines]
+        entries = [RecordedItem(UserMessage(text=line), -1) for line in lines]
         yield Recording(id="diary", path=source.path, reader=self.name, entries=entries)
 
 
@@ -237,18 +237,18 @@ class Faulty(Diary):
     def __init__(self, where: str) -> None:
         self.where = where
 
-    def sniff(self, source: Source) -> float:
+    def sniff(self, source: Transcript) -> float:
         if self.where == "sniff":
             raise KeyError("sniff")
         return 2.0
 
-    def read(self, source: Source) -> Iterator[Recording]:
+    def read(self, source: Transcript) -> Iterator[Recording]:
         if self.where == "read":
             raise KeyError("read")
         yield Recording(id="f", path=source.path, reader=self.name, entries=self.entries())
 
-    def entries(self) -> Iterator[Entry]:
-        yield Entry(UserMessage(text="first"), -1)
+    def entries(self) -> Iterator[RecordedItem]:
+        yield RecordedItem(UserMessage(text="first"), -1)
         raise KeyError("entries")
 
 

@@ -16,11 +16,11 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from trimtab_replay.backtest.scores import Scores, score
-from trimtab_replay.backtest.verdicts import Judged, Verdict, judge_case
-from trimtab_replay.pool import Account, Job, replay_all
-from trimtab_replay.results import Decision, Replayed
-from trimtab_replay.selection import everything
+from trimtab_replay._backtest.scores import Scores, score
+from trimtab_replay._backtest.verdicts import Judged, Verdict, judge_case
+from trimtab_replay._pool import Job, ReadStats, replay_all
+from trimtab_replay._results import Decision, Replayed
+from trimtab_replay._selection import everything
 
 HERE = Path(__file__).parent
 CASES = HERE.parents[1] / "data" / "cases.jsonl"
@@ -86,7 +86,7 @@ def main() -> None:
     job = Job(selection=everything(), reader="cases")
     cases = [
         case
-        for case in replay_all([str(CASES)], job, Account())
+        for case in replay_all([str(CASES)], job, ReadStats())
         if case.meta.get("concerns") in ABOUT
     ]
     with tempfile.TemporaryDirectory() as made:

@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from distributed import Client, LocalCluster, as_completed
 
-from trimtab_replay.pool import Job, replay_file
-from trimtab_replay.results import Replayed
-from trimtab_replay.selection import everything
-from trimtab_replay.walk import Found, find
+from trimtab_replay._corpus import Found, find
+from trimtab_replay._pool import Job, replay_file
+from trimtab_replay._results import Replayed
+from trimtab_replay._selection import everything
 
 FILES_PER_TASK = 20
 RUNS = pa.schema(
@@ -82,10 +82,10 @@ def replay_batch(number: int, files: list[Found], job: Job, out: str) -> list[st
     """Replay a batch of files and write its part of both tables; return what was not read."""
     runs, nudges, skipped = [], [], []
     for found in files:
-        replayed, account = replay_file(found, job)
+        replayed, stats = replay_file(found, job)
         runs += map(run_row, replayed)
         nudges += (row for run in replayed for row in nudge_rows(run))
-        skipped += [f"{one.path}: {one.what}" for one in account.skipped]
+        skipped += [f"{one.path}: {one.what}" for one in stats.skipped]
     for table, schema, rows in (("nudges", NUDGES, nudges), ("runs", RUNS, runs)):
         target = Path(out, table, f"part-{number:06}.parquet")
         draft = target.with_suffix(".writing")

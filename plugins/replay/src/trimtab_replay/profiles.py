@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trimtab.trajectory import ToolProfile
+from trimtab import ToolProfile
 
 _PLAN = frozenset({"status"})
 _SHELL_NOTES = frozenset({"description", "timeout", "run_in_background"})

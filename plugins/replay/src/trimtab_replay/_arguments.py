@@ -1,0 +1,142 @@
+"""Arguments that several verbs share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trimtab import SYSTEM_CLOCK, find_configuration
+from trimtab_replay._selection import Selection, SelectionError, configured, enabled, everything
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say whom to ask."""
+    group = parser.add_argument_group("providers")
+    group.add_argument("--enable", metavar="NAME", action="append", help="ask this provider")
+    group.add_argument("--all", action="store_true", help="ask every installed provider")
+    group.add_argument("--config", metavar="FILE", help="ask the providers of a configured prompt")
+    group.add_argument("--prompt", metavar="NAME", help="the prompt in the configuration")
+    group.add_argument(
+        "--set",
+        metavar="NAME.OPTION=VALUE",
+        action="append",
+        default=[],
+        dest="options",
+        help="an option of a provider, as a TOML value",
+    )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say what to read and how."""
+    group = parser.add_argument_group("reading")
+    group.add_argument("--reader", metavar="NAME", default="", help="read every file with this")
+    group.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="limit of each run")
+    add_jobs(group)
+    group.add_argument("--limit", metavar="N", type=_count, help="recordings at most")
+    group.add_argument(
+        "--since", metavar="TIME", type=_moment, help="only what began then or later, e.g. 7d"
+    )
+
+
+def add_jobs(group: argparse._ActionsContainer) -> None:
+    """Add the argument that says in how many processes."""
+    group.add_argument("--jobs", metavar="N", type=_count, default=1, help="processes")
+
+
+def selection_of(options: argparse.Namespace, *, default_all: bool = False) -> Selection:
+    """Return whom the arguments select.
+
+    Args:
+        default_all: every installed provider where they say nothing.
+
+    Raises:
+        SelectionError: nothing is selected, or too much, or an option is set wrongly.
+        ConfigurationError: the configuration is wrong.
+    """
+    chosen = _chosen(options, default_all=default_all)
+    for text in options.options:
+        provider, option, value = assignment(text)
+        chosen = chosen.with_option(provider, option, value)
+    return chosen
+
+
+def _chosen(options: argparse.Namespace, *, default_all: bool) -> Selection:
+    ways = [bool(options.enable), options.all, bool(options.config or options.prompt)]
+    if sum(ways) > 1:
+        raise SelectionError("choose one: --enable NAME, --all, or --config FILE --prompt NAME")
+    if options.enable:
+        return enabled(options.enable)
+    if options.config or options.prompt:
+        return configured(options.config or _nearest(), options.prompt or "")
+    if options.all or default_all:
+        return everything()
+    raise SelectionError(
+        "say whom to ask: --all, --enable NAME (see `trimtab plugins list`), or "
+        "--config FILE --prompt NAME"
+    )
+
+
+def _nearest() -> str:
+    found = find_configuration()
+    if found is None:
+        raise SelectionError("there is no configuration here or above; name one with --config")
+    return str(found)
+
+
+def assignment(text: str) -> tuple[str, str, Any]:
+    """Read ``NAME.OPTION=VALUE``.
+
+    Raises:
+        SelectionError: it has another form, or the value is no TOML.
+    """
+    target, equals, value = text.partition("=")
+    provider, dot, option = target.strip().rpartition(".")
+    if not (equals and dot and provider and option):
+        raise SelectionError(f"{text!r} is not of the form NAME.OPTION=VALUE")
+    return provider, option, toml_value(value)
+
+
+def toml_value(text: str) -> Any:
+    """Read one TOML value.
+
+    Raises:
+        SelectionError: it is none.
+    """
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise SelectionError(f"{text!r} is no TOML value (text needs quotes): {error}") from error
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def _moment(text: str) -> datetime:
+    """Read a date, a time, or how long ago: ``2026-01-31``, ``7d``."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        if unit in _UNITS and number.isdecimal():
+            return SYSTEM_CLOCK.now() - timedelta(**{_UNITS[unit]: int(number)})
+        moment = datetime.fromisoformat(text)
+    except (OverflowError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: write e.g. 2026-01-31, 2026-01-31T12:00 or 7d"
+        ) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,148 @@
+"""``trimtab backtest``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trimtab_replay._arguments import add_jobs, add_selection, selection_of
+from trimtab_replay._backtest.document import Part, as_document, merged, read_part, scores_json
+from trimtab_replay._backtest.gate import Gate, failures
+from trimtab_replay._backtest.scoring import Exam, sit
+from trimtab_replay._backtest.sweep import Sweep
+from trimtab_replay._backtest.tables import changes, show_comparison, show_part, show_sweep
+from trimtab_replay._pool import ReadStats
+from trimtab_replay._reporting import complain, report_stats
+from trimtab_replay._selection import Selection, SelectionError, configured
+from trimtab_replay._terminal import Progress, Screen
+
+MERGE = "merge"
+_ABOUT = """Score providers on labelled runs: a file of cases with verdicts of their own, or a
+file of labels (JSON lines with path, id, loop, evident_at, confidence). `trimtab backtest merge
+PART...` puts the results of several shards together."""
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab backtest``."""
+    parser.description = _ABOUT
+    parser.add_argument("paths", metavar="FILE", nargs="+", help="cases, or labels")
+    add_selection(parser)
+    _add_ways(parser)
+    parser.add_argument("--runs", metavar="FOLDER", default="", help="where the labelled runs are")
+    parser.add_argument(
+        "--provider", metavar="NAME", default="doom-loop", help="whom the labels are about"
+    )
+    add_jobs(parser)
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.set_defaults(run=run_backtest)
+
+
+def _add_ways(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--shard", metavar="I/N", type=_shard, default=(0, 1), help="one part of n")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--compare", metavar=("A", "B"), nargs=2, help="two configurations, side by side"
+    )
+    group.add_argument("--sweep", metavar="NAME.OPTION=2..5", help="try values of one option")
+    group.add_argument(
+        "--fail-under",
+        metavar="RATE=LIMIT",
+        action="append",
+        default=[],
+        help="exit with 1 where e.g. balanced_accuracy is below a limit",
+    )
+
+
+def _shard(text: str) -> tuple[int, int]:
+    place, _, of = text.partition("/")
+    if not (place.isdecimal() and of.isdecimal() and 1 <= int(place) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part such as 1/4")
+    return int(place) - 1, int(of)
+
+
+def run_backtest(options: argparse.Namespace) -> int:
+    """Score what the arguments name; 1 where something was not read or a gate failed."""
+    gates = [Gate.parse(text) for text in options.fail_under]
+    if options.paths[0] == MERGE:
+        part = merged({path: read_part(path) for path in options.paths[1:]})
+        return _finish(part, gates, ReadStats(runs=1), as_json=options.json)
+    exam = Exam(
+        paths=tuple(options.paths),
+        runs=options.runs,
+        provider=options.provider,
+        shard=options.shard,
+        jobs=options.jobs,
+    )
+    stats = ReadStats()
+    taken = _taker(exam, stats)
+    if options.compare:
+        return _compare(options, taken, stats)
+    if options.sweep:
+        return _sweep(options, taken, stats)
+    part = taken(selection_of(options, default_all=True))
+    return _finish(part, gates, stats, as_json=options.json)
+
+
+Scorer = Callable[[Selection], Part]
+
+
+def _taker(exam: Exam, stats: ReadStats) -> Scorer:
+    progress = Progress()
+
+    def taken(selection: Selection) -> Part:
+        outcome = sit(exam, selection, stats, after_file=progress.files, warn=complain)
+        progress.clear()
+        return Part.of(outcome)
+
+    return taken
+
+
+def _finish(part: Part, gates: Sequence[Gate], stats: ReadStats, *, as_json: bool) -> int:
+    if as_json:
+        _write(as_document(part))
+    else:
+        show_part(part, Screen.of(sys.stdout))
+    wrong = failures(gates, part.scores)
+    for line in wrong:
+        complain(line)
+    return report_stats(stats) or int(bool(wrong))
+
+
+def _compare(options: argparse.Namespace, taken: Scorer, stats: ReadStats) -> int:
+    if options.enable or options.all or options.config or options.options:
+        raise SelectionError(
+            "--compare names the configurations; leave out --enable, --all, --config, --set"
+        )
+    parts = [(path, taken(configured(path, options.prompt or ""))) for path in options.compare]
+    if options.json:
+        changed = [
+            {"id": new.id, "path": new.path, "about": new.about, "before": old.verdict.value,
+             "after": new.verdict.value, "first_before": old.first, "first_after": new.first}
+            for old, new in changes(parts[0][1], parts[1][1])
+        ]  # fmt: skip
+        documents = [{"config": path, **as_document(part)} for path, part in parts]
+        _write({"compare": documents, "changed": changed})
+    else:
+        show_comparison(parts, Screen.of(sys.stdout))
+    return report_stats(stats)
+
+
+def _sweep(options: argparse.Namespace, taken: Scorer, stats: ReadStats) -> int:
+    sweep = Sweep.parse(options.sweep)
+    base = selection_of(options, default_all=True)
+    tried = [(value, taken(selection)) for value, selection in sweep.selections(base)]
+    name = f"{sweep.provider}.{sweep.option}"
+    if options.json:
+        results = [{"value": value, "scores": scores_json(part.scores)} for value, part in tried]
+        _write({"sweep": name, "results": results})
+    else:
+        show_sweep(name, tried, Screen.of(sys.stdout))
+    return report_stats(stats)
+
+
+def _write(document: dict[str, Any]) -> None:
+    json.dump(document, sys.stdout, indent=1, default=str)
+    sys.stdout.write("\n")

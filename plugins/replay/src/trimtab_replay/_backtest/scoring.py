@@ -1,0 +1,163 @@
+"""Replays what is labelled and judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab.inspection import did_you_mean, quoted_list
+from trimtab_replay._backtest.labels import holds_labels, read_labels
+from trimtab_replay._backtest.scores import TOGETHER
+from trimtab_replay._backtest.verdicts import Judged, Label, judge_case, judge_label
+from trimtab_replay._pool import Job, ReadStats, names_of, replay_all
+from trimtab_replay._recording import ReplayError, Skipped
+from trimtab_replay._results import Replayed
+from trimtab_replay._selection import Selection, SelectionError, provider_names
+
+CASES, LABELS = "cases", "labels"
+
+
+@attrs.frozen(kw_only=True)
+class Exam:
+    """What is scored.
+
+    Args:
+        paths: files of cases, or files of labels.
+        runs: folder of the labelled runs; that of the file of labels where empty.
+        provider: whose first nudge the labels are about.
+        shard: this part of how many, ``(i, n)`` with i from 0.
+        jobs: processes.
+    """
+
+    paths: tuple[str, ...]
+    runs: str = ""
+    provider: str = "doom-loop"
+    shard: tuple[int, int] = (0, 1)
+    jobs: int = 1
+
+    @property
+    def kind(self) -> str:
+        """``"labels"`` or ``"cases"``.
+
+        Raises:
+            ReplayError: the files are of both kinds.
+        """
+        kinds = {LABELS if holds_labels(path) else CASES for path in self.paths}
+        if len(kinds) > 1:
+            raise ReplayError("give files of cases or files of labels, not both at once")
+        return kinds.pop()
+
+
+@attrs.frozen
+class Outcome:
+    """What came of an exam.
+
+    Args:
+        kind: ``"cases"`` or ``"labels"``.
+        judged: sorted by path and id.
+        unscored: runs or cases that none of the selected providers is about.
+    """
+
+    kind: str
+    selection: Selection
+    judged: tuple[Judged, ...]
+    unscored: int = 0
+    shard: tuple[int, int] = (0, 1)
+
+
+Replays = Callable[[Sequence[str], Job], Iterable[Replayed]]
+
+
+def sit(
+    exam: Exam,
+    selection: Selection,
+    stats: ReadStats,
+    *,
+    after_file: Callable[[int, int], None] = lambda _done, _all: None,
+    warn: Callable[[str], None] = lambda _message: None,
+) -> Outcome:
+    """Let the providers of `selection` sit `exam`.
+
+    Args:
+        account: what was read is added; a label whose run is not there counts as skipped.
+        after_file, warn: as for `replay_all`.
+
+    Raises:
+        ProviderError: a provider can't be used.
+        ReplayError: the files are of both kinds, or a label is none.
+    """
+
+    def replays(paths: Sequence[str], job: Job) -> Iterable[Replayed]:
+        return replay_all(paths, job, stats, jobs=exam.jobs, after_file=after_file, warn=warn)
+
+    kind = exam.kind
+    if kind == CASES:
+        judged = list(_cases(exam, selection, replays))
+    else:
+        judged = list(_labels(exam, selection, stats, replays))
+    scored = sorted((row for row in judged if row is not None), key=lambda row: (row.path, row.id))
+    return Outcome(kind, selection, tuple(scored), len(judged) - len(scored), exam.shard)
+
+
+def _cases(exam: Exam, selection: Selection, replays: Replays) -> Iterator[Judged | None]:
+    for replayed in replays(exam.paths, Job(selection=selection, reader="cases", pick=exam.shard)):
+        concerned = provider_names(str(replayed.meta.get("concerns")))
+        about = next((name for name in concerned if name in selection.names), None)
+        yield judge_case(replayed, about, _speakers(about)) if about else None
+
+
+def _speakers(about: str) -> frozenset[str]:
+    return frozenset({about}.union(*(group for group in TOGETHER if about in group)))
+
+
+def _labels(
+    exam: Exam, selection: Selection, stats: ReadStats, replays: Replays
+) -> Iterator[Judged]:
+    if exam.provider not in selection.names:
+        raise SelectionError(
+            f"the labels are about {exam.provider!r}, which is not selected: name another with "
+            f"--provider.{did_you_mean(exam.provider, selection.names)} "
+            f"Selected: {quoted_list(selection.names)}."
+        )
+    place, of = exam.shard
+    for path in exam.paths:
+        labels = read_labels(path)
+        root = Path(exam.runs) if exam.runs else Path(path).parent
+        files = sorted({label.path for label in labels})[place::of]
+        here = frozenset(files)
+        wanted = {(str(root / one.path), one.id): one for one in labels if one.path in here}
+        job = Job(selection=selection, only=frozenset(identity for _, identity in wanted))
+        for replayed in replays([str(root / file) for file in files], job):
+            for name in names_of(replayed):
+                label = wanted.pop((replayed.path, name), None)
+                if label is not None:
+                    yield judge_label(replayed, label, exam.provider)
+        stats.skipped += map(_missing, wanted.values())
+
+
+def _missing(label: Label) -> Skipped:
+    return Skipped(label.path, None, f"labelled, but there is no run {label.id!r} in it")
+
+
+def selection_facts(selection: Selection) -> list[dict[str, Any]]:
+    """Return whom a selection asks and how, JSON-like: equal for equal selections."""
+    return [_facts(config) for config in selection.configs]
+
+
+def _facts(config: Any) -> dict[str, Any]:
+    reference = config.provider
+    settings = {
+        field.name: getattr(config, field.name)
+        for field in attrs.fields(type(config))
+        if field.name != "provider" and getattr(config, field.name) != field.default
+    }
+    trigger = settings.pop("trigger", None)
+    return {
+        "kind": config.kind.value,
+        "use": getattr(reference, "name", type(reference).__name__),
+        "options": dict(getattr(reference, "options", {})),
+        "settings": settings | (attrs.asdict(trigger) if trigger else {}),
+    }

@@ -1,0 +1,178 @@
+"""What is expected of one run, and what came of it. Pure: no replay, no printing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from trimtab import shorten
+from trimtab_replay._results import Decision, Replayed
+
+EARLIEST, LATEST = -2, 3
+"""Where, in calls from the one with which a loop is evident, a first nudge is a hit."""
+_REASON_TEXT = 100
+
+
+class Verdict(StrEnum):
+    """How one run came out."""
+
+    HIT = "hit"
+    LATE = "late"
+    EARLY = "early"
+    MISSED = "missed"
+    QUIET = "quiet"
+    FALSE_ALARM = "false alarm"
+
+    @property
+    def right(self) -> bool:
+        """Whether it is what was wanted."""
+        return self in (Verdict.HIT, Verdict.QUIET)
+
+
+@attrs.frozen(kw_only=True)
+class Judged:
+    """One scored run.
+
+    Args:
+        about: the provider that it is scored for.
+        expected: whether it must speak.
+        due: the call (cases: the item) by which, or (labels) with which; None for any time.
+        first: the call after which it first spoke; None where it never did.
+        reason: why it is not right; empty where it is.
+    """
+
+    id: str
+    path: str
+    about: str
+    expected: bool
+    verdict: Verdict
+    due: int | None = None
+    first: int | None = None
+    reason: str = ""
+
+    @property
+    def delay(self) -> int | None:
+        """Calls from when it was due to when it spoke; None where one is unknown."""
+        return None if self.due is None or self.first is None else self.first - self.due
+
+
+@attrs.frozen(kw_only=True)
+class Label:
+    """What a careful reader said of one recorded run.
+
+    Args:
+        path: the file, below the folder of the runs.
+        id: the run in it.
+        loop: whether it holds a loop.
+        evident_at: 0-based index of the call with which the loop is evident.
+        confidence: ``"borderline"`` is left out of the scores.
+    """
+
+    path: str
+    id: str
+    loop: bool
+    evident_at: int | None = None
+    confidence: str = ""
+
+
+def judge_case(replayed: Replayed, about: str, speakers: Collection[str]) -> Judged:
+    """Hold a replayed case against the verdict in its `meta`.
+
+    Args:
+        about: the provider that it concerns.
+        speakers: those of whom one must speak, or all must be silent.
+    """
+    case = replayed.meta
+    spoken = [decision for decision in replayed.decisions if decision.provider in speakers]
+    expected = case.get("expected") == "fire"
+    due = _index(case.get("at"))
+    verdict, reason = _case_verdict(case, spoken, due) if expected else _silence(spoken)
+    return Judged(
+        id=replayed.id,
+        path=replayed.path,
+        about=about,
+        expected=expected,
+        verdict=verdict,
+        due=due if expected else None,
+        first=spoken[0].call if spoken else None,
+        reason=reason,
+    )
+
+
+def _silence(spoken: Sequence[Decision]) -> tuple[Verdict, str]:
+    if not spoken:
+        return Verdict.QUIET, ""
+    return Verdict.FALSE_ALARM, f"spoke {_told(spoken)}"
+
+
+def _case_verdict(
+    case: Mapping[str, Any], spoken: Sequence[Decision], due: int | None
+) -> tuple[Verdict, str]:
+    if not spoken:
+        return Verdict.MISSED, "never spoke" + ("" if due is None else f", due by item {due}")
+    if due is not None and spoken[0].call > due:
+        return Verdict.LATE, f"due by item {due}, spoke {_told(spoken)}"
+    for number, limit in enumerate(_repeats(case), 2):
+        if sum(decision.call <= limit for decision in spoken) < number:
+            return Verdict.LATE, f"due again by item {limit}, spoke {_told(spoken)}"
+    return _counted(case, spoken)
+
+
+def _repeats(case: Mapping[str, Any]) -> Iterator[int]:
+    again = case.get("also_fire_by")
+    wanted = [case.get("refire_by"), *(again if isinstance(again, list) else [again])]
+    yield from sorted(limit for value in wanted if (limit := _index(value)) is not None)
+
+
+def _counted(case: Mapping[str, Any], spoken: Sequence[Decision]) -> tuple[Verdict, str]:
+    exact = _index(case.get("expect_count"))
+    limits = [_index(case.get(key)) for key in ("expect_count", "max_fires", "max_blocks")]
+    most = min((limit for limit in limits if limit is not None), default=len(spoken))
+    if len(spoken) > most:
+        return Verdict.FALSE_ALARM, f"spoke {len(spoken)} times, allowed are {most}"
+    if exact is not None and len(spoken) < exact:
+        return Verdict.MISSED, f"spoke {len(spoken)} times, wanted are {exact}"
+    return Verdict.HIT, ""
+
+
+def judge_label(replayed: Replayed, label: Label, about: str) -> Judged:
+    """Hold a replayed run against its label; the first nudge of `about` counts."""
+    spoken = [decision for decision in replayed.decisions if decision.provider == about]
+    verdict, reason = _label_verdict(label, spoken) if label.loop else _silence(spoken)
+    return Judged(
+        id=label.id,
+        path=label.path,
+        about=about,
+        expected=label.loop,
+        verdict=verdict,
+        due=label.evident_at if label.loop else None,
+        first=spoken[0].call if spoken else None,
+        reason=reason,
+    )
+
+
+def _label_verdict(label: Label, spoken: Sequence[Decision]) -> tuple[Verdict, str]:
+    evident = label.evident_at
+    if not spoken:
+        return Verdict.MISSED, f"never spoke, evident at call {evident}"
+    if evident is None:
+        return Verdict.HIT, ""
+    off = spoken[0].call - evident
+    if EARLIEST <= off <= LATEST:
+        return Verdict.HIT, ""
+    verdict = Verdict.EARLY if off < EARLIEST else Verdict.LATE
+    return verdict, f"evident at call {evident}, spoke {_told(spoken)}"
+
+
+def _told(spoken: Sequence[Decision]) -> str:
+    first = spoken[0]
+    why = shorten(first.reason or first.text, _REASON_TEXT)
+    calls = ", ".join(str(decision.call) for decision in spoken[:4])
+    return f"after {calls}{', …' if len(spoken) > 4 else ''} ({first.provider}: {why})"
+
+
+def _index(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

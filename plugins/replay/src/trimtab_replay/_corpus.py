@@ -1,0 +1,247 @@
+"""From paths to recordings: folders, sniffing, and an account of what was not read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab import ModelResponded, ToolInvoked, describe_error
+from trimtab_replay._recording import (
+    RecordedItem,
+    Recording,
+    ReplayError,
+    Skipped,
+    TranscriptReader,
+)
+from trimtab_replay._transcript import Transcript
+
+READER_FAILURES = (Exception, SystemExit)
+"""What a reader may raise: it is a plugin, so its faults stay its own."""
+
+
+_FEW = 20
+_SPEAKERS = ("role", "from", "speaker", "author", "sender", "source")
+_AGENTS = {"assistant", "ai", "agent", "model", "gpt", "bot", "claude", "tool"}
+_CONTENTS = ("content", "value", "text", "parts", "message", "body", "tool_calls")
+
+
+@attrs.frozen
+class Found:
+    """A file to read.
+
+    Args:
+        file: where it lies.
+        path: how it is named in what is shown, as walked from the argument.
+        named: the user named it, so that it must be a transcript; else it lay in a folder.
+    """
+
+    file: Path
+    path: str
+    named: bool
+
+
+def find(arguments: Iterable[str | os.PathLike[str]]) -> Iterator[Found]:
+    """Yield the files that the arguments name, folders walked by name; links may form loops."""
+    for argument in arguments:
+        path = Path(argument)
+        if stat.S_ISDIR(_mode(path)):
+            yield from _walked(path, set())
+        else:
+            yield Found(path, str(path), named=True)
+
+
+def _walked(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Found]:
+    stack = [folder]
+    while stack:
+        path = stack.pop()
+        if not stat.S_ISDIR(_mode(path)):
+            yield Found(path, str(path), named=False)
+        elif _is_new(path, seen):
+            stack += sorted(_listed(path), reverse=True)
+
+
+def _mode(path: Path) -> int:
+    """Return what `path` is, as `os.stat` tells it; 0 where it can't be told."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:
+    status = folder.stat()
+    identity = (status.st_dev, status.st_ino)
+    is_new = identity not in seen
+    seen.add(identity)
+    return is_new
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return [folder / "?"]
+
+
+def chosen(readers: Iterable[TranscriptReader], name: str) -> TranscriptReader:
+    """Return the reader of that name.
+
+    Raises:
+        ReplayError: there is none.
+    """
+    by_name = {reader.name: reader for reader in readers}
+    if name not in by_name:
+        raise ReplayError(f"no reader {name!r}; there are {', '.join(sorted(by_name))}")
+    return by_name[name]
+
+
+def holds_messages(value: Any) -> bool:
+    """Whether a JSON value looks like the messages or events of an agent, whatever the format."""
+    if isinstance(value, dict):
+        inner = [each for each in value.values() if isinstance(each, list)]
+        return _is_message(value) or any(holds_messages(each) for each in inner[:_FEW])
+    return isinstance(value, list) and any(map(_is_message, value[:_FEW]))
+
+
+def _is_message(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    speaker = next((value[key] for key in _SPEAKERS if isinstance(value.get(key), str)), "")
+    return speaker.lower() in _AGENTS and any(key in value for key in _CONTENTS)
+
+
+@attrs.define
+class Corpus:
+    """Reads files one after the other and keeps the account.
+
+    Args:
+        readers: what may be in the files; the surest wins, among equals the first.
+        forced: reads every file, unasked.
+    """
+
+    readers: Sequence[TranscriptReader]
+    forced: TranscriptReader | None = None
+    files: int = 0
+    other_files: int = 0
+    without_calls: int = 0
+    skipped: list[Skipped] = attrs.field(factory=list)
+
+    def recordings(self, arguments: Iterable[str | os.PathLike[str]]) -> Iterator[Recording]:
+        """Yield every recording under `arguments`, in a stable order."""
+        for found in find(arguments):
+            yield from self.read(found)
+
+    def read(self, found: Found) -> Iterator[Recording]:
+        """Yield the recordings of one file. What an earlier one left unread is read first."""
+        if not stat.S_ISREG(_mode(found.file)) or not os.access(found.file, os.R_OK):
+            self._refuse(found)
+            return
+        source = Transcript(found.file, found.path, self.skipped.append)
+        certainty, reader = (0.0, self.forced) if self.forced else self._surest(source)
+        if reader is None:
+            self._pass_over(found, source)
+        else:
+            self.files += 1
+            yield from self._read(source, reader, certainty)
+        source.finish()
+
+    def _refuse(self, found: Found) -> None:
+        mode = _mode(found.file)
+        is_other = mode != 0 and not stat.S_ISREG(mode)
+        if is_other and not found.named:
+            self.other_files += 1
+            return
+        what = "no regular file" if is_other else "no such file, or no access"
+        self.skipped.append(Skipped(found.path, None, what))
+
+    def _pass_over(self, found: Found, source: Transcript) -> None:
+        if source.damage:
+            source.skip(source.damage)
+        elif source.has_skipped:
+            pass
+        elif holds_messages(source.sample):
+            source.skip(f"it holds messages in a format that no reader knows; {self._remedy()}")
+        elif not found.named:
+            self.other_files += 1
+        elif not source.head:
+            source.skip("it is empty")
+        else:
+            source.skip(f"no reader knows this format; {self._remedy()}")
+
+    def _remedy(self) -> str:
+        names = ", ".join(sorted(reader.name for reader in self.readers))
+        return f"if it is a recording, try --reader NAME, or install a reader for it. NAME: {names}"
+
+    def _surest(self, source: Transcript) -> tuple[float, TranscriptReader | None]:
+        """Return the reader that is surest of the file, the first among equals."""
+        best: tuple[float, TranscriptReader | None] = (0.0, None)
+        for reader in self.readers:
+            score = self._score(reader, source)
+            if score > best[0]:
+                best = (score, reader)
+            if score >= 1:
+                break
+        return best
+
+    def _score(self, reader: TranscriptReader, source: Transcript) -> float:
+        try:
+            return float(reader.sniff(source))
+        except READER_FAILURES as error:
+            source.skip(f"reader {reader.name} failed to look at it: {describe_error(error)}")
+            return 0.0
+
+    def _read(
+        self, source: Transcript, reader: TranscriptReader, certainty: float
+    ) -> Iterator[Recording]:
+        guard = _Guard(source)
+        try:
+            for recording in reader.read(source):
+                entries = guard.over(recording.entries)
+                yield attrs.evolve(recording, entries=entries)
+                for _ in entries:
+                    pass
+        except READER_FAILURES as error:
+            source.skip(f"reader {reader.name} failed: {describe_error(error)}")
+        if self.forced and not guard.entries and not source.has_skipped:
+            what = f"reader {reader.name} finds nothing in it that it knows"
+            source.skip(source.damage or (what if source.head else "it is empty"))
+        elif guard.responses and not guard.calls and not source.has_skipped:
+            self._doubt(source, reader, certainty, guard.responses)
+
+    def _doubt(
+        self, source: Transcript, reader: TranscriptReader, certainty: float, responses: int
+    ) -> None:
+        """A file without a single call is a chat, or its calls were not understood."""
+        if certainty >= 1:
+            self.without_calls += 1
+            return
+        source.skip(
+            f"no tool call found in {responses} responses, read as {reader.name}: its calls may be "
+            f"in a form that this reader does not know"
+        )
+
+
+@attrs.define
+class _Guard:
+    """Hands on and counts what a reader yields, and keeps its faults from spreading."""
+
+    source: Transcript
+    entries: int = 0
+    responses: int = 0
+    calls: int = 0
+
+    def over(self, entries: Iterable[RecordedItem]) -> Iterator[RecordedItem]:
+        try:
+            for entry in entries:
+                self.entries += 1
+                kind = type(getattr(entry, "item", None))
+                self.responses += kind is ModelResponded
+                self.calls += kind is ToolInvoked
+                yield entry
+        except READER_FAILURES as error:
+            self.source.skip(f"read up to here, then: {describe_error(error)}")

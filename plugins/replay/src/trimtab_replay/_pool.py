@@ -1,0 +1,244 @@
+"""Replays many recordings, in this process or in several, in one stable order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import PurePath
+from typing import Any
+
+import attrs
+
+from trimtab import ConfigurationError, ProviderError, describe_error
+from trimtab_replay._corpus import Corpus, Found, chosen, find
+from trimtab_replay._driver import replay
+from trimtab_replay._installed import installed_readers
+from trimtab_replay._recording import Recording, ReplayError, Skipped
+from trimtab_replay._results import Replayed
+from trimtab_replay._selection import Prompts, Selection
+
+_AHEAD = 3
+
+
+@attrs.frozen(kw_only=True)
+class Job:
+    """What is to be done with each recording; goes to the processes as it is.
+
+    Args:
+        selection: whom to ask.
+        reader: reads every file, unasked; the surest one where empty.
+        deadline: seconds that each run has.
+        since: aware; recordings that began earlier, or don't tell when, are left out.
+        keep_steps: whether to keep the calls, to show them.
+        pick: which recordings to replay, by their place in their file from 0, as ``(i, n)``:
+            those whose place is `i` modulo `n`.
+        only: ids of the recordings to replay, or stems of their files; None for all.
+    """
+
+    selection: Selection
+    reader: str = ""
+    deadline: float | None = None
+    since: datetime | None = None
+    keep_calls: bool = False
+    pick: tuple[int, int] = (0, 1)
+    only: frozenset[str] | None = None
+
+    def wants(self, place: int, recording: Recording) -> bool:
+        """Tell whether to replay the recording at this place in the order of its file."""
+        if place % self.pick[1] != self.pick[0]:
+            return False
+        return self.only is None or not self.only.isdisjoint(names_of(recording))
+
+    def corpus(self, warn: Callable[[str], None]) -> Corpus:
+        """Return a corpus with the installed readers."""
+        readers = installed_readers(warn)
+        return Corpus(readers, chosen(readers, self.reader) if self.reader else None)
+
+
+@attrs.define
+class ReadStats:
+    """What was read, and what was not."""
+
+    files: int = 0
+    other_files: int = 0
+    without_calls: int = 0
+    left_out: int = 0
+    runs: int = 0
+    calls: int = 0
+    skipped: list[Skipped] = attrs.field(factory=list)
+
+    def add(self, part: ReadStats) -> None:
+        """Add the account of one file."""
+        self.files += part.files
+        self.other_files += part.other_files
+        self.without_calls += part.without_calls
+        self.left_out += part.left_out
+        self.skipped += part.skipped
+
+    def count(self, replayed: Replayed) -> None:
+        """Count a run that is handed on."""
+        self.runs += 1
+        self.calls += replayed.calls
+
+
+def names_of(run: Recording | Replayed) -> tuple[str, str]:
+    """Return by which names people may call a run: its id, and the stem of its file."""
+    return run.id, PurePath(PurePath(run.path).name.removesuffix(".gz")).stem
+
+
+Part = tuple[list[Replayed], ReadStats]
+
+
+def replay_all(
+    arguments: Iterable[str],
+    job: Job,
+    stats: ReadStats,
+    *,
+    jobs: int = 1,
+    limit: int | None = None,
+    after_file: Callable[[int, int], None] = lambda _done, _all: None,
+    warn: Callable[[str], None] = lambda _message: None,
+) -> Iterator[Replayed]:
+    """Yield every recording under `arguments`, replayed; the same for any number of jobs.
+
+    Args:
+        account: is kept up to date.
+        jobs: processes.
+        limit: recordings at most.
+        after_file: is told how many files are done, and of how many.
+        warn: is told of readers that can't be had.
+
+    Raises:
+        ProviderError: a provider can't be used.
+        ReplayError: there is no reader of the name that is forced.
+    """
+    files = list(find(arguments))
+    job.corpus(warn)
+    jobs = min(jobs, len(files)) or 1
+    runs = (
+        _run_serial(files, job, stats, after_file)
+        if jobs == 1
+        else _run_parallel(files, job, stats, after_file, jobs)
+    )
+    for replayed in islice(runs, None if limit is None else min(limit, sys.maxsize)):
+        stats.count(replayed)
+        yield replayed
+
+
+def _run_serial(
+    files: list[Found], job: Job, stats: ReadStats, after_file: Callable[[int, int], None]
+) -> Iterator[Replayed]:
+    corpus = job.corpus(lambda _: None)
+    for number, found in enumerate(files, 1):
+        part = ReadStats()
+        yield from _of_file(corpus, found, job, part)
+        stats.add(_settled(corpus, part))
+        after_file(number, len(files))
+
+
+def _run_parallel(
+    files: list[Found],
+    job: Job,
+    stats: ReadStats,
+    after_file: Callable[[int, int], None],
+    jobs: int,
+) -> Iterator[Replayed]:
+    # Not forked: a copy of a process with threads is not safe.
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(job,))
+    waiting = iter(files)
+    running: deque[Future[Part]] = deque()
+    try:
+        running += [executor.submit(_in_process, f) for f in islice(waiting, jobs * _AHEAD)]
+        for number in range(1, len(files) + 1):
+            replayed, part = running.popleft().result()
+            running += [executor.submit(_in_process, found) for found in islice(waiting, 1)]
+            yield from replayed
+            stats.add(part)
+            after_file(number, len(files))
+    except BrokenProcessPool as error:
+        raise ReplayError("a process died, for want of memory perhaps: try fewer --jobs") from error
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def replay_file(found: Found, job: Job) -> Part:
+    """Replay the recordings of one file: what to map over files on an engine of your own.
+
+    Args:
+        found: the file, as `find` yields it.
+
+    Returns:
+        the runs, and the account of what was read; both can be pickled.
+
+    Raises:
+        ProviderError: a provider can't be used.
+    """
+    corpus, part = job.corpus(lambda _: None), ReadStats()
+    replayed = list(_of_file(corpus, found, job, part))
+    return replayed, _settled(corpus, part)
+
+
+_process: dict[str, Any] = {}
+
+
+def _begin(job: Job) -> None:
+    _process.update(job=job, corpus=job.corpus(lambda _: None))
+
+
+def _in_process(found: Found) -> Part:
+    corpus, part = _process["corpus"], ReadStats()
+    replayed = list(_of_file(corpus, found, _process["job"], part))
+    return replayed, _settled(corpus, part)
+
+
+def _settled(corpus: Corpus, part: ReadStats) -> ReadStats:
+    """Take over what the corpus counted for one file."""
+    part.files, part.other_files, part.skipped = corpus.files, corpus.other_files, corpus.skipped
+    part.without_calls = corpus.without_calls
+    corpus.files, corpus.other_files, corpus.without_calls, corpus.skipped = 0, 0, 0, []
+    return part
+
+
+def _of_file(corpus: Corpus, found: Found, job: Job, part: ReadStats) -> Iterator[Replayed]:
+    # Shared within a file only, so that results don't depend on the number of processes.
+    prompts = Prompts(job.selection)
+    for place, recording in enumerate(corpus.read(found)):
+        if not job.wants(place, recording):
+            continue
+        wanted = _if_recent(recording, job.since)
+        if wanted is None:
+            part.left_out += 1
+            continue
+        replayed = _contained(wanted, prompts, job, corpus)
+        if replayed is not None:
+            yield replayed
+
+
+def _contained(recording: Recording, prompts: Prompts, job: Job, corpus: Corpus) -> Replayed | None:
+    """Replay one recording; what its reader made up is not to end the work on all the others."""
+    try:
+        return replay(recording, prompts, deadline=job.deadline, keep_calls=job.keep_calls)
+    except (ConfigurationError, ProviderError, ReplayError):
+        raise
+    except Exception as error:  # noqa: BLE001 - a reader is a plugin: its faults stay its own
+        what = f"run {recording.id!r} can't be replayed: {describe_error(error)}"
+        corpus.skipped.append(Skipped(recording.path, None, what))
+        return None
+
+
+def _if_recent(recording: Recording, since: datetime | None) -> Recording | None:
+    if since is None:
+        return recording
+    entries = iter(recording.entries)
+    first = next(entries, None)
+    at = getattr(first.item, "at", None) if first is not None else None
+    if first is None or at is None or at < since:
+        return None
+    return attrs.evolve(recording, entries=chain([first], entries))

@@ -1,0 +1,283 @@
+"""Session files of Claude Code: JSON lines, one row per content block.
+
+Rows of one response share ``message.id``; a row of a subagent carries ``isSidechain``, in the
+session's own file (older versions) or in ``SESSION/subagents/agent-ID.jsonl``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import attrs
+
+from trimtab import Outcome, Usage
+from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.text_calls import between_tags
+from trimtab_replay._recording import RecordedItem, Recording, StopRequest
+from trimtab_replay._transcript import Row, Transcript
+from trimtab_replay._values import (
+    as_dict,
+    as_float,
+    as_int,
+    as_text,
+    as_time,
+    dicts,
+    flattened,
+    joined,
+    named,
+    said,
+)
+
+_REFUSED = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+    "Permission to use ",
+)
+_CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call")
+_INVALID = ("InputValidationError", "No such tool available")
+_HARNESS = ("<local-command-", "<command-name>", "<task-notification>", "[Request interrupted")
+_LAUNCHED = {
+    "Async agent launched": "agentId:",
+    "Command running in background with ID:": "with ID:",
+    "Command was manually backgrounded": "with ID:",
+}
+_ENDED = ("<status>completed", "<status>failed", "<status>killed", "<status>stopped")
+_TASK_TAGS = ("task-id", "task_id")
+_TASK_NOTE = 200
+_FINAL = {"", "end_turn", "stop_sequence"}
+_CONTENT_ROWS = {"user", "assistant"}
+
+
+@attrs.define
+class _Chain:
+    """The rows of one agent in a file."""
+
+    agent: str | None
+    assembler: Assembler = attrs.field(factory=Assembler)
+    entries: list[RecordedItem] = attrs.field(factory=list)
+    boundary: dict[str, Any] | None = None
+
+
+class ClaudeCode:
+    """Reads Claude Code's session files."""
+
+    name: ClassVar[str] = "claude-code"
+
+    def sniff(self, source: Transcript) -> float:
+        """Look for rows with the session's id and an Anthropic message."""
+        return float(any(_is_ours(row) for row in source.first_rows))
+
+    def read(self, source: Transcript) -> Iterator[Recording]:
+        """Yield the session as it streams, then its sidechains, which wait in memory."""
+        return _File(source, self.name).recordings()
+
+
+def _is_ours(row: dict[str, Any]) -> bool:
+    if "sessionId" not in row or "type" not in row:
+        return False
+    return "message" in row or "isSidechain" in row or "uuid" in row or "operation" in row
+
+
+@attrs.define
+class _File:
+    source: Transcript
+    reader: str
+    session: str = ""
+    chains: dict[str, _Chain] = attrs.field(factory=dict)
+    roots: dict[str, str] = attrs.field(factory=dict)
+
+    def recordings(self) -> Iterator[Recording]:
+        rows = self._content_rows()
+        first = next(rows, None)
+        if first is None:
+            return
+        main, row = first
+        yield self._recording(main, self.session, self._streamed(main, row, rows))
+        for chain in list(self.chains.values()):
+            if chain is not main:
+                yield self._recording(chain, f"{self.session}/{chain.agent}", chain.entries)
+
+    def _recording(self, chain: _Chain, name: str, entries: Any) -> Recording:
+        return Recording(
+            id=name or self.source.stem,
+            path=self.source.path,
+            reader=self.reader,
+            entries=entries,
+            agent_id=chain.agent,
+            profile="claude-code",
+            parallel_calls=True,
+        )
+
+    def _streamed(
+        self, main: _Chain, first: dict[str, Any], rows: Iterator[tuple[_Chain, dict[str, Any]]]
+    ) -> Iterator[RecordedItem]:
+        _read_row(main, first)
+        for chain, row in rows:
+            _read_row(chain, row)
+            if chain is main:
+                yield from chain.assembler.take()
+            else:
+                chain.entries += chain.assembler.take()
+        for chain in self.chains.values():
+            _end_compaction(chain, "")
+            chain.entries += chain.assembler.finish()
+        yield from main.entries
+
+    def _content_rows(self) -> Iterator[tuple[_Chain, dict[str, Any]]]:
+        for numbered in self.source.rows():
+            row = self._checked(numbered)
+            if row is not None:
+                yield self._chain(row), row
+
+    def _checked(self, numbered: Row) -> dict[str, Any] | None:
+        row = numbered.value
+        if not isinstance(row, dict) or not isinstance(row.get("type"), str):
+            self.source.skip("no row of a Claude Code session: no type", numbered.line)
+            return None
+        if row["type"] == "system":
+            return row
+        if row["type"] in _CONTENT_ROWS and _has_content(row.get("message")):
+            return row
+        if row["type"] in _CONTENT_ROWS or ("message" in row and not _is_dump(row["type"])):
+            self.source.skip(f"row of type {row['type']!r} in an unknown shape", numbered.line)
+        return None
+
+    def _chain(self, row: dict[str, Any]) -> _Chain:
+        self.session = self.session or named(row.get("sessionId"))
+        agent = self._agent(row)
+        return self.chains.setdefault(agent or "", _Chain(agent))
+
+    def _agent(self, row: dict[str, Any]) -> str | None:
+        """Return the row's agent; older rows of sidechains are told apart by their first row."""
+        if row.get("isSidechain") is not True:
+            return None
+        if named(row.get("agentId")):
+            return named(row["agentId"])
+        own = named(row.get("uuid"))
+        root = self.roots.get(named(row.get("parentUuid")), own)
+        self.roots[own] = root
+        return root or "sidechain"
+
+
+def _is_dump(kind: str) -> bool:
+    """Newer versions keep whole requests between the rows."""
+    return kind.startswith("api-request")
+
+
+def _has_content(message: Any) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("content"), (str, list))
+
+
+def _read_row(chain: _Chain, row: dict[str, Any]) -> None:
+    if row.get("subtype") == "compact_boundary" or row.get("isCompactSummary") is True:
+        _read_compaction(chain, row)
+        return
+    _end_compaction(chain, "")
+    if row["type"] == "assistant":
+        read_response(chain.assembler, row)
+    elif row["type"] == "user":
+        read_user(chain.assembler, row)
+
+
+def _read_compaction(chain: _Chain, row: dict[str, Any]) -> None:
+    """A boundary, then a row with the summary; older versions write only the second."""
+    chain.boundary = chain.boundary or row
+    if row["type"] == "user":
+        _end_compaction(chain, said(row["message"]["content"]))
+
+
+def _end_compaction(chain: _Chain, summary: str) -> None:
+    boundary, chain.boundary = chain.boundary, None
+    if boundary is not None:
+        chain.assembler.compacted(summary, as_time(boundary.get("timestamp")))
+
+
+def read_response(assembler: Assembler, row: dict[str, Any]) -> None:
+    """Give a row with a message of the model to `assembler`."""
+    message = row["message"]
+    if row.get("isApiErrorMessage") is True:
+        assembler.add(StopRequest(api_error=said(message["content"])))
+        return
+    blocks, reason = dicts(message["content"]), as_text(message.get("stop_reason"))
+    assembler.respond(
+        key=named(message.get("id")) or None,
+        text=said(message["content"]),
+        reasoning=joined(block.get("thinking") for block in blocks),
+        usage=_usage(as_dict(message.get("usage"))),
+        at=as_time(row.get("timestamp")),
+        stop=StopRequest() if reason in _FINAL else None,
+        presumed=not reason,
+    )
+    for block in blocks:
+        if block.get("type") == "tool_use":
+            assembler.call(named(block.get("name")), block.get("input", {}), named(block.get("id")))
+
+
+def _usage(usage: dict[str, Any]) -> Usage | None:
+    if not usage:
+        return None
+    read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return Usage(sum(as_int(usage.get(key)) for key in read), as_int(usage.get("output_tokens")))
+
+
+def read_user(assembler: Assembler, row: dict[str, Any]) -> None:
+    """Give a row with results, or a user's message, to `assembler`."""
+    content = row["message"]["content"]
+    results = [block for block in dicts(content) if block.get("type") == "tool_result"]
+    for block in results:
+        answer = _answer(block, row)
+        assembler.answer(named(block.get("tool_use_id")), answer)
+        if isinstance(answer.result, str):
+            _follow_background(assembler, answer.result)
+    text = said(content)
+    if text and not results and row.get("isMeta") is not True:
+        notification = text.startswith(_HARNESS)
+        assembler.user(text, as_time(row.get("timestamp")), notification=notification)
+    if text and not results:
+        _follow_background(assembler, text)
+
+
+def _follow_background(assembler: Assembler, text: str) -> None:
+    """Note work that starts in the background, and its end as a notification or a poll says it."""
+    for mark, label in _LAUNCHED.items():
+        if text.startswith(mark):
+            task = _word_after(text, label)
+            if task:
+                assembler.background[task] = text[:_TASK_NOTE]
+    if assembler.background and any(mark in text for mark in _ENDED):
+        for tag in _TASK_TAGS:
+            for task in between_tags(text, tag):
+                assembler.background.pop(task, None)
+
+
+def _word_after(text: str, label: str) -> str:
+    words = text.partition(label)[2][:_TASK_NOTE].split(maxsplit=1)
+    return words[0].rstrip(".,") if words else ""
+
+
+def _answer(block: dict[str, Any], row: dict[str, Any]) -> CallResult:
+    result = flattened(block.get("content"))
+    details = as_dict(row.get("toolUseResult"))
+    milliseconds = as_float(details.get("durationMs", details.get("totalDurationMs")))
+    return CallResult(
+        result=result,
+        outcome=_outcome(block, row, result if isinstance(result, str) else ""),
+        at=as_time(row.get("timestamp")),
+        duration=None if milliseconds is None else milliseconds / 1000,
+    )
+
+
+def _outcome(block: dict[str, Any], row: dict[str, Any], text: str) -> Outcome:
+    if as_dict(row.get("toolUseResult")).get("interrupted") is True:
+        return Outcome.INTERRUPTED
+    if block.get("is_error") is not True:
+        return Outcome.OK
+    if "toolDenialKind" in row or text.startswith(_REFUSED):
+        return Outcome.DENIED
+    said_by_host = text[:200]
+    if any(mark in said_by_host for mark in _CANCELLED):
+        return Outcome.INTERRUPTED
+    if text.startswith("<tool_use_error>") and any(mark in said_by_host for mark in _INVALID):
+        return Outcome.INVALID
+    return Outcome.ERROR

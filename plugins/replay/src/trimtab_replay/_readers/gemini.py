@@ -1,0 +1,183 @@
+"""Gemini: contents as the API takes them, and chats that the Gemini CLI keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from trimtab import Evidence, Outcome, Usage
+from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._recording import RecordedItem, Recording, StopRequest
+from trimtab_replay._transcript import Transcript
+from trimtab_replay._values import (
+    as_dict,
+    as_int,
+    as_list,
+    as_text,
+    as_time,
+    dicts,
+    flattened,
+    joined,
+    named,
+    said,
+)
+
+_DENIED = "[Operation Cancelled]"
+_STATUS = {"success": Outcome.OK, "error": Outcome.ERROR, "cancelled": Outcome.DENIED}
+
+
+class Gemini:
+    """Reads Gemini contents and Gemini CLI chats."""
+
+    name: ClassVar[str] = "gemini"
+
+    def sniff(self, source: Transcript) -> float:
+        """Look for contents with parts, or for a chat of the CLI."""
+        return float(_is_ours(source.sample))
+
+    def read(self, source: Transcript) -> Iterator[Recording]:
+        """Yield one recording a document."""
+        for row in source.documents_with("messages or contents", _is_ours):
+            head = as_dict(row.value)
+            if _is_chat(row.value):
+                entries = _chat_entries(as_list(head.get("messages")), source)
+            else:
+                entries = _content_entries(_contents(row.value), source)
+            default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
+            yield Recording(
+                id=named(head.get("sessionId")) or default,
+                path=source.path,
+                reader=self.name,
+                entries=entries,
+                profile="gemini-cli",
+                parallel_calls=True,
+            )
+
+
+def _is_ours(value: Any) -> bool:
+    return _is_chat(value) or bool(_contents(value))
+
+
+def _is_chat(value: Any) -> bool:
+    head = as_dict(value)
+    return "sessionId" in head and any(
+        as_text(message.get("type")) in {"user", "gemini"}
+        for message in dicts(head.get("messages"))
+    )
+
+
+def _contents(value: Any) -> list[Any]:
+    head = as_dict(value)
+    for contents in (value, head.get("history"), head.get("contents"), head.get("messages")):
+        if any(map(_is_content, dicts(contents))):
+            return as_list(contents)
+    return []
+
+
+def _is_content(content: dict[str, Any]) -> bool:
+    """Whether it is a content of the API, whose parts have no type."""
+    parts = content.get("parts")
+    return "role" in content and parts is not None and not any("type" in p for p in dicts(parts))
+
+
+def _content_entries(contents: list[Any], source: Transcript) -> Iterator[RecordedItem]:
+    assembler = Assembler()
+    for number, content in enumerate(contents):
+        role, parts = named(as_dict(content).get("role")), dicts(as_dict(content).get("parts"))
+        if role == "model":
+            _respond(assembler, parts)
+        elif role in {"user", "function"}:
+            _listen(assembler, parts)
+        elif role != "system":
+            source.skip(f"content {number} has no known role")
+        yield from assembler.take()
+    yield from assembler.finish()
+
+
+def _respond(assembler: Assembler, parts: list[dict[str, Any]]) -> None:
+    assembler.respond(
+        text=said([part for part in parts if not part.get("thought")]),
+        reasoning=said([part for part in parts if part.get("thought")]),
+        stop=StopRequest(),
+        presumed=True,
+    )
+    for part in parts:
+        if "functionCall" in part:
+            call = as_dict(part["functionCall"])
+            assembler.call(named(call.get("name")), call.get("args", {}), named(call.get("id")))
+
+
+def _listen(assembler: Assembler, parts: list[dict[str, Any]]) -> None:
+    for part in parts:
+        if "functionResponse" in part:
+            answer = as_dict(part["functionResponse"])
+            call_id = named(answer.get("id"))
+            if not assembler.waits(call_id):
+                call_id = assembler.oldest(named(answer.get("name")))
+            assembler.answer(call_id, _answer(answer.get("response")))
+    text = said(parts)
+    if text:
+        assembler.user(text)
+
+
+def _answer(response: Any) -> CallResult:
+    error = as_dict(response).get("error")
+    if error is None:
+        result = as_dict(response).get("output", response)
+        return CallResult(result=result, evidence=Evidence.DERIVED)
+    outcome = Outcome.DENIED if as_text(error).startswith(_DENIED) else Outcome.ERROR
+    return CallResult(result=error, outcome=outcome, evidence=Evidence.DERIVED)
+
+
+def _chat_entries(messages: list[Any], source: Transcript) -> Iterator[RecordedItem]:
+    assembler = Assembler()
+    for number, message in enumerate(messages):
+        kind = named(as_dict(message).get("type"))
+        if kind == "user":
+            assembler.user(_chat_text(message), as_time(message.get("timestamp")))
+        elif kind == "gemini":
+            _chat_response(assembler, message)
+        elif kind not in {"info", "error", "warning"}:
+            source.skip(f"message {number} has no known type")
+        yield from assembler.take()
+    yield from assembler.finish()
+
+
+def _chat_text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    return content if isinstance(content, str) else said(content)
+
+
+def _chat_response(assembler: Assembler, message: dict[str, Any]) -> None:
+    thoughts = dicts(message.get("thoughts"))
+    assembler.respond(
+        text=_chat_text(message),
+        reasoning=joined(thought.get("description") for thought in thoughts),
+        usage=_usage(as_dict(message.get("tokens"))),
+        at=as_time(message.get("timestamp")),
+        stop=StopRequest(),
+        presumed=True,
+    )
+    for call in dicts(message.get("toolCalls")):
+        name, params = named(call.get("name")), call.get("args", {})
+        assembler.answer(assembler.call(name, params, named(call.get("id"))), _chat_answer(call))
+
+
+def _chat_answer(call: dict[str, Any]) -> CallResult:
+    result = call.get("result")
+    for part in dicts(result):
+        response = as_dict(as_dict(part.get("functionResponse")).get("response"))
+        result = response.get("output", response.get("error", result))
+    status = as_text(call.get("status"))
+    return CallResult(
+        result=flattened(result),
+        outcome=_STATUS.get(status, Outcome.OK),
+        evidence=Evidence.FLAG if status in _STATUS else Evidence.UNKNOWN,
+        at=as_time(call.get("timestamp")),
+    )
+
+
+def _usage(tokens: dict[str, Any]) -> Usage | None:
+    if not tokens:
+        return None
+    return Usage(as_int(tokens.get("input")), as_int(tokens.get("output")))

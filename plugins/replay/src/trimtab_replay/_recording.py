@@ -1,0 +1,177 @@
+"""A recorded run as the replay reads it: the engine's events, in order, with their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import attrs
+
+from trimtab import CompactionHappened, ModelResponded, ToolInvoked, TrimtabError, UserMessage
+
+if TYPE_CHECKING:
+    from trimtab_replay._transcript import Transcript
+
+READER_GROUP = "trimtab.transcripts"
+
+
+class ReplayError(TrimtabError):
+    """A recording can't be read or replayed; the message names the file and the remedy."""
+
+
+@attrs.frozen(kw_only=True)
+class StopRequest:
+    """The agent wants to stop.
+
+    Args:
+        plan: the plan as recorded, steps in their own shape; None where none is recorded.
+        background_tasks: work in flight, as the host told it.
+        awaiting_user: the agent asked the user and waits for the answer.
+        checker_error: what the host's own checker died of.
+        deadline_remaining: seconds left; None where unknown.
+        stop_hook_active: the host's flag, recorded and not trusted.
+        api_error: the turn ended in a failure of the model's API.
+    """
+
+    plan: tuple[Any, ...] | None = None
+    background_tasks: tuple[Any, ...] = ()
+    awaiting_user: bool = False
+    checker_error: str | None = None
+    deadline_remaining: float | None = None
+    stop_hook_active: bool | None = None
+    api_error: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RunEnd:
+    """The run ended, and the format says so.
+
+    Args:
+        reason: the format's own word, e.g. ``"submitted"`` or ``"max_steps"``.
+        plan: the plan as recorded; None where none is recorded.
+        stop_seen: whether a stop came before it; None where unknown.
+    """
+
+    reason: str = ""
+    plan: tuple[Any, ...] | None = None
+    stop_seen: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RunBoundary:
+    """The run closes here and another opens on the same session.
+
+    Args:
+        prompt: name of the next run's prompt; empty for the same prompt.
+    """
+
+    prompt: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Idle:
+    """Nothing happened for `seconds`."""
+
+    seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class Unknown:
+    """An item that the reader passes through without a meaning for the replay.
+
+    Args:
+        kind: the format's own word.
+        data: the item as recorded.
+    """
+
+    kind: str
+    data: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+Item = (
+    UserMessage
+    | ModelResponded
+    | ToolInvoked
+    | CompactionHappened
+    | StopRequest
+    | RunEnd
+    | RunBoundary
+    | Idle
+    | Unknown
+)
+
+
+@attrs.frozen
+class RecordedItem:
+    """One item and where in the recording it stands.
+
+    Every call is announced by a `ModelResponded` that holds it, except a call whose `caller` is
+    not the model.
+
+    Args:
+        item: what happened.
+        call: 0-based index of the last recorded tool call once the item has happened, −1 before
+            the first. In the cases format: index of the item, as its verdicts count.
+    """
+
+    item: Item
+    call: int
+
+
+@attrs.frozen(kw_only=True)
+class Recording:
+    """One recorded run of one agent.
+
+    Args:
+        id: the session's id, else the document's own, else the file's stem; a sidechain that
+            shares a file with its session adds ``/AGENT``.
+        path: the file, as walked from the argument.
+        reader: name of the reader.
+        entries: what happened, in order. Read once, before the next recording is asked for.
+        agent_id: the subagent; None for the main agent.
+        profile: which host's tools these are, a key for tool profiles, e.g. ``"claude-code"``.
+        parallel_calls: whether one response could hold several calls; None where unknown.
+        tools: names of the tools that the agent had; None where unknown.
+        meta: facts of the document's own: of a case everything but its items, of other formats
+            what they tell of model and result.
+    """
+
+    id: str = attrs.field(validator=attrs.validators.instance_of(str))
+    path: str = attrs.field(validator=attrs.validators.instance_of(str))
+    reader: str = attrs.field(validator=attrs.validators.instance_of(str))
+    entries: Iterable[RecordedItem]
+    agent_id: str | None = None
+    profile: str = ""
+    parallel_calls: bool | None = None
+    tools: frozenset[str] | None = None
+    meta: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Skipped:
+    """A part of the input that was not read, or not as it stands.
+
+    Args:
+        path: the file, as walked from the argument.
+        line: 1-based line; None where the format has none.
+        what: what is wrong, in one line.
+    """
+
+    path: str
+    line: int | None
+    what: str
+
+
+@runtime_checkable
+class TranscriptReader(Protocol):
+    """What an entry point of group ``trimtab.transcripts`` must name (an object or a class)."""
+
+    name: str
+
+    def sniff(self, source: Transcript) -> float:
+        """Return how sure it is that `source` is in its format: 0.0 not at all, 1.0 certain."""
+        ...
+
+    def read(self, source: Transcript) -> Iterator[Recording]:
+        """Yield the recordings in `source`; what can't be read goes to ``source.skip``."""
+        ...

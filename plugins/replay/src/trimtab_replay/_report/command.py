@@ -1,0 +1,48 @@
+"""``trimtab report``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from trimtab import sanitize
+from trimtab_replay._arguments import add_reading, add_selection
+from trimtab_replay._commands import job_of, replayed_runs
+from trimtab_replay._pool import ReadStats
+from trimtab_replay._recording import ReplayError
+from trimtab_replay._report.data import ReportData
+from trimtab_replay._report.page import page
+from trimtab_replay._reporting import report_stats
+from trimtab_replay._summary import Summary
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab report``."""
+    parser.description = "Replay recorded runs, and write one HTML file that shows them."
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a transcript, or a folder")
+    add_selection(parser)
+    add_reading(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, default=Path("report.html"), help="the file"
+    )
+    parser.add_argument("--title", default="Nudges on recorded runs", help="the page's title")
+    parser.set_defaults(run=run_report)
+
+
+def run_report(options: argparse.Namespace) -> int:
+    """Write the report; 1 where something was not read."""
+    job = job_of(options, keep_calls=True, default_all=True)
+    folder = options.output.parent
+    if not folder.is_dir() or options.output.is_dir():
+        raise ReplayError(f"can't write {options.output}: name a file in a folder that is there")
+    stats = ReadStats()
+    data = ReportData(Summary(job.selection.names))
+    for one in replayed_runs(options, job, stats):
+        data.add(one)
+    text = page(data.as_dict(options.title, stats))
+    size = options.output.write_text(text, encoding="utf-8")
+    sys.stdout.write(
+        f"{sanitize(str(options.output))}: {stats.runs:,} runs, {size / 1e3:,.0f} kB\n"
+    )
+    return report_stats(stats)

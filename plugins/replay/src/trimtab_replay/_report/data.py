@@ -1,0 +1,135 @@
+"""What a report holds, compact and JSON-like; all text in it is untrusted and stays text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from trimtab import shorten
+from trimtab_replay._pool import ReadStats
+from trimtab_replay._results import CallView, Decision, Note, Replayed
+from trimtab_replay._strip import states
+from trimtab_replay._summary import Summary
+
+AROUND = 4
+"""Calls before and after a nudge that are held with their arguments and answer."""
+_FAR_PARAMS = 80
+_LONGEST_REASON = 300
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with every character that can't be seen, or turns text round, as ``\xNN``."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+@attrs.define
+class ReportData:
+    """Collects runs for a report.
+
+    Args:
+        summary: of the same runs.
+    """
+
+    summary: Summary
+    _runs: list[dict[str, Any]] = attrs.field(factory=list)
+    _tools: dict[str, int] = attrs.field(factory=dict)
+
+    def add(self, replayed: Replayed) -> None:
+        """Add one run, replayed with its steps."""
+        self.summary.add(replayed)
+        near = _near(replayed)
+        self._runs.append(
+            {
+                "id": visible(replayed.id),
+                "path": visible(replayed.path),
+                "reader": visible(replayed.reader),
+                "calls": replayed.calls,
+                "started": replayed.started.isoformat() if replayed.started else None,
+                "strip": "".join(state.value for state in states(replayed)),
+                "nudges": [_nudge(decision) for decision in replayed.decisions],
+                "notes": _notes(replayed.notes),
+                "steps": [self._step(step, whole=step.call in near) for step in replayed.steps],
+            }
+        )
+
+    def _step(self, step: CallView, *, whole: bool) -> list[Any]:
+        tool = self._tools.setdefault(visible(step.tool), len(self._tools))
+        outcome = "error" if step.failed and step.outcome == "ok" else step.outcome.value
+        params = visible(step.params if whole else shorten(step.params, _FAR_PARAMS))
+        row = [step.call, step.turn, tool, outcome, params]
+        if whole:
+            row.append(visible(step.result))
+        return row
+
+    def as_dict(self, title: str, stats: ReadStats) -> dict[str, Any]:
+        """Return the whole."""
+        return {
+            "title": visible(title),
+            "runs": self._runs,
+            "tools": list(self._tools),
+            "calls": self.summary.calls,
+            "providers": [
+                {
+                    "name": visible(one.name),
+                    "runs": one.runs,
+                    "nudges": one.nudges,
+                    "first": one.typical_first_call,
+                    "tokens": one.tokens,
+                }
+                for one in self.summary.providers
+            ],
+            "skipped": [visible(_place(one.path, one.line, one.what)) for one in stats.skipped],
+            "otherFiles": stats.other_files,
+        }
+
+
+def _near(replayed: Replayed) -> set[int]:
+    """Return the calls that are held whole: those around what someone said."""
+    places = [step.call for step in replayed.steps]
+    near: set[int] = set()
+    for call in {decision.call for decision in replayed.decisions}:
+        at = _position(places, call)
+        near.update(places[max(0, at - AROUND) : at + AROUND + 1])
+    return near
+
+
+def _position(places: Iterable[int], call: int) -> int:
+    return sum(place <= call for place in places) - 1
+
+
+def _nudge(decision: Decision) -> dict[str, Any]:
+    return {
+        "provider": visible(decision.provider),
+        "kind": decision.kind,
+        "point": decision.point,
+        "turn": decision.turn,
+        "call": decision.call,
+        "level": decision.level,
+        "severity": decision.severity,
+        "confidence": decision.confidence,
+        "reason": visible(decision.reason or ""),
+        "text": visible(decision.text),
+        "tokens": decision.tokens,
+    }
+
+
+def _notes(notes: Iterable[Note]) -> list[list[Any]]:
+    """Return what was noted, each thing once: what, who, why, after which call first, how often."""
+    first: dict[tuple[str, str, str], int] = {}
+    times: Counter[tuple[str, str, str]] = Counter()
+    for note in notes:
+        key = (note.what, visible(note.provider), visible(shorten(note.reason, _LONGEST_REASON)))
+        first.setdefault(key, note.call)
+        times[key] += 1
+    return [[*key, call, times[key]] for key, call in first.items()]
+
+
+def _place(path: str, line: int | None, what: str) -> str:
+    return f"{path}: {what}" if line is None else f"{path}:{line}: {what}"

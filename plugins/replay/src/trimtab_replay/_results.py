@@ -1,0 +1,103 @@
+"""What a replay found out about one recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from trimtab import CallOrigin, Outcome
+
+
+@attrs.frozen(kw_only=True)
+class Decision:
+    """Words that would have reached the agent; the fields of one decision in the JSON.
+
+    Args:
+        provider: entry name.
+        kind: ``"guidance"``, ``"feedback"`` or ``"completion"``.
+        point: the decision point, for guidance.
+        turn: index of the turn it was decided in, −1 before the first.
+        call: index of the last recorded call, −1 before the first (cases: of the item).
+        text: what the agent would have read.
+        tokens: what that text costs, tags included; an estimate, four characters to a token.
+    """
+
+    provider: str
+    kind: str
+    point: str | None = None
+    turn: int
+    call: int
+    key: str | None = None
+    category: str | None = None
+    severity: str | None = None
+    confidence: float | None = None
+    level: int | None = None
+    reason: str | None = None
+    text: str
+    tokens: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Note:
+    """What did not reach the agent, and why.
+
+    Args:
+        what: ``"suppressed"``, ``"skipped"``, ``"unverified"``, ``"fault"`` or
+            ``"quarantined"``.
+    """
+
+    what: str
+    provider: str
+    kind: str
+    point: str | None = None
+    turn: int
+    call: int
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class CallView:
+    """One recorded call, bounded for showing.
+
+    Args:
+        call: index as in `Decision`.
+        params, result: as text, cut.
+        polling: whether the call was a wait, as its tool's profile or the host tells it.
+        failed: whether it failed, as the outcome or its tool's profile tells it.
+    """
+
+    turn: int
+    call: int
+    tool: str
+    params: str
+    result: str
+    outcome: Outcome
+    caller: CallOrigin
+    agent: str | None
+    polling: bool
+    failed: bool
+
+
+@attrs.frozen(kw_only=True)
+class Replayed:
+    """One recorded run after its replay.
+
+    Args:
+        started: when the recording began, where it tells.
+        steps: its calls; only where they were asked for.
+        meta: facts of the recording's own; of a case its verdict.
+    """
+
+    id: str
+    path: str
+    reader: str
+    calls: int
+    turns: int
+    decisions: tuple[Decision, ...] = ()
+    notes: tuple[Note, ...] = ()
+    started: datetime | None = None
+    steps: tuple[CallView, ...] = ()
+    meta: Mapping[str, Any] = attrs.field(factory=dict)

@@ -1,0 +1,271 @@
+"""One file of transcripts: opened, unpacked and parsed for the readers."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab_replay._lenient_json import parse, repair
+from trimtab_replay._recording import Skipped
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+MAX_LINE = 32 * 2**20
+MAX_DOCUMENT = 128 * 2**20
+MAX_UNPACKED = 8 * 2**30
+MAX_RATIO = 300
+SMALL = 256 * 2**20
+"""Up to this size a file may be packed as densely as it likes."""
+HEAD = 64 * 2**10
+_BUFFER = 2**17
+FIRST_ROWS = 20
+MAX_NAMED = 20
+_DAMAGE = (EOFError, OSError, zlib.error)
+_BLANK = b"\xef\xbb\xbf\0 \t\r\n"
+_PRETTY = re.compile(rb"\s*[\[{]{1,2}\s*\n")
+_TELLTALE = re.compile(
+    rb'"(?:role|messages|trajectory|tool_calls|parts|steps|history|turn_history|samples'
+    rb'|simulations|traj|action|type)"'
+)
+
+
+class TooLarge(OSError):
+    """A file is larger than what is read of one."""
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip file to read through a buffer: hands out what precedes damage before it raises."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self._packed = file.stat().st_size
+        self._handed_out = 0
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read1(len(view))
+        view[: len(data)] = data
+        self._handed_out += len(data)
+        if self._handed_out > max(SMALL, MAX_RATIO * self._packed):
+            raise TooLarge(f"it unpacks to more than {MAX_RATIO} times its size")
+        return len(data)
+
+
+@attrs.frozen
+class Row:
+    """One line of a line format: its 1-based number and its value."""
+
+    line: int
+    value: Any
+
+
+@attrs.define(eq=False, slots=False)
+class Transcript:
+    """One file, gzip or not; line formats are streamed, documents are read whole.
+
+    Args:
+        file: where it lies.
+        path: how it is named in what is shown, as walked from the argument.
+        report: is told each part that was not read.
+        max_line: longest line that is read, bytes.
+        max_document: largest document that is read, bytes unpacked.
+        max_unpacked: how much of a file of lines is read, bytes unpacked.
+    """
+
+    file: Path
+    path: str
+    report: Callable[[Skipped], None]
+    max_line: int = MAX_LINE
+    max_document: int = MAX_DOCUMENT
+    max_unpacked: int = MAX_UNPACKED
+    _skipped: int = attrs.field(default=0, init=False)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without ``.gz`` and without its last suffix."""
+        return PurePath(self.file.name.removesuffix(".gz")).stem
+
+    @property
+    def head(self) -> bytes:
+        """The first 64 KiB, unpacked; what there is of them where the file is damaged."""
+        return self._beginning[0]
+
+    @property
+    def damage(self) -> str | None:
+        """What keeps the first 64 KiB from being read; None where they are whole."""
+        return self._beginning[1]
+
+    @cached_property
+    def _beginning(self) -> tuple[bytes, str | None]:
+        head = bytearray()
+        try:
+            with self.open() as stream:
+                while data := stream.read1(HEAD - len(head)):
+                    head += data
+        except _DAMAGE as error:
+            return bytes(head), _reason(error)
+        return bytes(head), None
+
+    @cached_property
+    def first_rows(self) -> tuple[dict[str, Any], ...]:
+        """The objects in the first lines, where it is a line format; to sniff at."""
+        if not self._looks_like_json or _PRETTY.match(self.head):
+            return ()
+        lines = islice(self._lines(lambda _what, _line: None), FIRST_ROWS)
+        rows = map(_quietly_parsed, lines)
+        return tuple(row.value for row in rows if row is not None and isinstance(row.value, dict))
+
+    @cached_property
+    def document(self) -> Any:
+        """The file as one JSON value; None where it is none. Damage is reported."""
+        if not self._looks_like_json or len(self.first_rows) > 1:
+            return None
+        data = self._whole()
+        return None if data is None else self._parsed(data)
+
+    @property
+    def _looks_like_json(self) -> bool:
+        return self.head.lstrip(_BLANK)[:1] in {b"{", b"["}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the lines that are JSON; the others are reported."""
+        for line, data in self._lines(self.skip):
+            try:
+                parsed = parse(data)
+            except ValueError as error:
+                self.skip(f"not JSON: {error}", line)
+                continue
+            if parsed.change:
+                self.skip(parsed.change, line)
+            yield Row(line, parsed.value)
+
+    @property
+    def sample(self) -> Any:
+        """The first line's value of a line format, else the document; to sniff at."""
+        return self.first_rows[0] if self.first_rows else self.document
+
+    def documents(self) -> Iterator[Row]:
+        """Yield every document: each line of a line format, else the one that the file is."""
+        if len(self.first_rows) > 1:
+            yield from self.rows()
+        elif self.document is not None:
+            yield Row(1, self.document)
+
+    def documents_with(self, what: str, is_one: Callable[[Any], bool]) -> Iterator[Row]:
+        """Yield every document that is one of the reader's; the others are reported.
+
+        Args:
+            what: what a document must hold to be one, in words.
+            is_one: tells it of a document's value.
+        """
+        for row in self.documents():
+            if is_one(row.value):
+                yield row
+            else:
+                line = row.line if len(self.first_rows) > 1 else None
+                self.skip(f"a document without {what}", line)
+
+    def skip(self, what: str, line: int | None = None) -> None:
+        """Report a part that is not read; after the first 20 of a file only their number."""
+        self._skipped += 1
+        if self._skipped <= MAX_NAMED:
+            self.report(Skipped(self.path, line, what))
+
+    @property
+    def has_skipped(self) -> bool:
+        """Whether a part has been reported as not read."""
+        return self._skipped > 0
+
+    def finish(self) -> None:
+        """Report how many parts were skipped without being named; called once, at the end."""
+        if self._skipped > MAX_NAMED:
+            self.report(Skipped(self.path, None, f"and {self._skipped - MAX_NAMED} places more"))
+
+    def open(self) -> io.BufferedReader:
+        """Return the file's bytes, unpacked where it is gzip."""
+        stream = self.file.open("rb")
+        if stream.peek(2)[:2] != b"\x1f\x8b":
+            return stream
+        stream.close()
+        return io.BufferedReader(_Unpacked(self.file), _BUFFER)
+
+    def _lines(self, skip: Callable[[str, int | None], None]) -> Iterator[tuple[int, bytes]]:
+        number = size = 0
+        try:
+            with self.open() as stream:
+                while data := stream.readline(self.max_line):
+                    number += 1
+                    size += len(data)
+                    if size > self.max_unpacked:
+                        raise TooLarge(f"larger than {self.max_unpacked} bytes: split it")
+                    if len(data) == self.max_line and not data.endswith(b"\n"):
+                        skip(f"longer than {self.max_line} bytes", number)
+                        size += _skip_line(stream, self.max_line, self.max_unpacked - size)
+                    elif not data.isspace():
+                        yield number, data
+        except _DAMAGE as error:
+            skip(_reason(error), number + 1)
+
+    def _whole(self) -> bytes | None:
+        whole = bytearray()
+        try:
+            with self.open() as stream:
+                while len(whole) <= self.max_document and (data := stream.read1(2**20)):
+                    whole += data
+        except _DAMAGE as error:
+            self.skip(_reason(error))
+        if len(whole) > self.max_document:
+            self.skip(f"document larger than {self.max_document} bytes; keep one run a line")
+            return None
+        return bytes(whole)
+
+    def _parsed(self, data: bytes) -> Any:
+        try:
+            parsed = parse(data)
+        except ValueError as error:
+            return self._salvaged(data, error)
+        if parsed.change:
+            self.skip(parsed.change)
+        return parsed.value
+
+    def _salvaged(self, data: bytes, error: ValueError) -> Any:
+        whole = repair(data)
+        if whole is None or not _TELLTALE.search(data):
+            return None
+        self.skip(f"not JSON: {error}; read up to the last whole part")
+        try:
+            return parse(whole).value
+        except ValueError:
+            return None
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, TooLarge) else f"damaged or cut off: {error}"
+
+
+def _quietly_parsed(numbered: tuple[int, bytes]) -> Row | None:
+    line, data = numbered
+    try:
+        return Row(line, parse(data).value)
+    except ValueError:
+        return None
+
+
+def _skip_line(stream: io.BufferedReader, step: int, most: int) -> int:
+    """Read up to the end of the line, or a little more than `most` bytes; return how many."""
+    skipped = 0
+    while (data := stream.readline(step)) and skipped <= most:
+        skipped += len(data)
+        if data.endswith(b"\n"):
+            break
+    return skipped
