@@ -1,0 +1,159 @@
+"""OpenAI Chat Completions: ``POST /v1/chat/completions``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+import attrs
+
+from trimtab import ToolCall, Usage
+from trimtab_proxy._items import (
+    Answer,
+    Item,
+    Json,
+    Kind,
+    Result,
+    count,
+    joined,
+    objects,
+    string,
+    text_items,
+    user_items,
+)
+from trimtab_proxy._json import Place
+from trimtab_proxy._outcomes import result_of
+
+
+class ChatCompletions:
+    """The Chat Completions API, of whichever service."""
+
+    name: ClassVar[str] = "openai-chat"
+    lists: ClassVar[tuple[str, ...]] = ("messages",)
+    unique_ids: ClassVar[bool] = False  # some services count them: call_0, call_1
+
+    def items(self, body: Json) -> list[Item]:
+        items: list[Item] = []
+        for message in objects(body.get("messages")):
+            role = message.get("role")
+            if role == "user":
+                items += user_items(string(joined(message.get("content"))))
+            elif role == "assistant":
+                items += text_items(joined(message.get("content")))
+                items += [
+                    Item(Kind.CALL, f"c{call.get('id')}", call)
+                    for call in objects(message.get("tool_calls"))
+                ]
+            elif role == "tool":
+                items.append(Item(Kind.RESULT, f"r{message.get('tool_call_id')}", message))
+        return items
+
+    def call(self, item: Item) -> ToolCall:
+        return _call(item.raw)
+
+    def result(self, item: Item) -> tuple[str, Result]:
+        return string(item.raw.get("tool_call_id")), result_of(joined(item.raw.get("content")))
+
+    def tools(self, body: Json) -> tuple[str, ...]:
+        return tuple(_named(tool) for tool in objects(body.get("tools")))
+
+    def place(self, last: Json) -> Place | None:
+        return Place(("content",), _text_part) if last.get("role") == "tool" else None
+
+    def is_side(self, body: Json) -> bool:
+        return body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1
+
+    def stored(self, body: Json) -> str | None:
+        return None
+
+    def answer(self, body: Json) -> Answer | None:
+        choices = objects(body.get("choices"))
+        message = choices[0].get("message") if choices else None
+        if not isinstance(message, dict):
+            return None
+        return Answer(
+            text=string(joined(message.get("content"))),
+            calls=tuple(_call(call) for call in objects(message.get("tool_calls"))),
+            usage=_usage(body.get("usage")),
+            stop_reason=choices[0].get("finish_reason"),
+        )
+
+    def events(self) -> ChatEvents:
+        return ChatEvents()
+
+
+@attrs.define(eq=False)
+class ChatEvents:
+    """The chunks of a streamed completion."""
+
+    _texts: list[str] = attrs.field(factory=list)
+    _calls: dict[int, dict[str, Any]] = attrs.field(factory=dict)
+    _usage: Any = None
+    _stop_reason: str | None = None
+
+    def add(self, event: Json) -> None:
+        self._usage = event.get("usage") or self._usage
+        choices = objects(event.get("choices"))
+        if not choices or choices[0].get("index", 0) != 0:
+            return
+        self._stop_reason = choices[0].get("finish_reason") or self._stop_reason
+        delta = choices[0].get("delta")
+        if isinstance(delta, dict):
+            self._texts.append(string(delta.get("content")))
+            for call in objects(delta.get("tool_calls")):
+                self._grow(call)
+
+    def answer(self) -> Answer | None:
+        if self._stop_reason is None:
+            return None
+        return Answer(
+            text="".join(self._texts),
+            calls=tuple(
+                ToolCall(call["name"], _params("".join(call["grown"])), call["id"])
+                for call in self._calls.values()
+            ),
+            usage=_usage(self._usage),
+            stop_reason=self._stop_reason,
+        )
+
+    def _grow(self, told: Json) -> None:
+        index = told.get("index")
+        where = index if isinstance(index, int) else len(self._calls)
+        call = self._calls.setdefault(where, {"id": "", "name": "", "grown": []})
+        function = told.get("function")
+        call["id"] = call["id"] or string(told.get("id"))
+        if isinstance(function, dict):
+            call["name"] = call["name"] or string(function.get("name"))
+            call["grown"].append(string(function.get("arguments")))
+
+
+def _named(call: Json) -> str:
+    function = call.get("function") or call.get("custom")
+    return string(function.get("name")) if isinstance(function, dict) else ""
+
+
+def _call(call: Json) -> ToolCall:
+    function = call.get("function") or call.get("custom")
+    given = function if isinstance(function, dict) else {}
+    params = given.get("arguments", given.get("input"))
+    return ToolCall(_named(call), _params(params), string(call.get("id")))
+
+
+def _params(given: Any) -> Any:
+    if not isinstance(given, str):
+        return {} if given is None else given
+    try:
+        value = json.loads(given or "{}")
+    except (ValueError, RecursionError):
+        return given
+    return value if isinstance(value, dict) else given
+
+
+def _usage(usage: Any) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")))
+
+
+def _text_part(text: str) -> Json:
+    return {"type": "text", "text": text}

@@ -1,0 +1,184 @@
+"""``trimtab proxy``: runs a program behind the proxy, or the proxy alone."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from trimtab import (
+    Configuration,
+    ConfigurationError,
+    Prompt,
+    TrimtabError,
+    find_configuration,
+    load_configuration,
+)
+
+_USAGE = "trimtab proxy [OPTION…] -- PROGRAM [ARG…]\n       trimtab proxy [OPTION…] --serve"
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab proxy``."""
+    parser.usage = _USAGE
+    parser.description = (
+        "Run a program whose requests to its model pass through a proxy on this machine, which adds "
+        "the words of trimtab's providers to single requests. No file of the program is changed."
+    )
+    parser.add_argument("--config", type=Path, help="configuration file to use")
+    parser.add_argument(
+        "--guidance",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="enable a guidance provider, without a configuration file; may be repeated",
+    )
+    parser.add_argument(
+        "--upstream",
+        action="append",
+        default=[],
+        metavar="[NAME=]URL",
+        help="where requests go on to; NAME is anthropic, openai, gemini, chatgpt or one of yours",
+    )
+    parser.add_argument("--serve", action="store_true", help="run no program, serve until stopped")
+    parser.add_argument("--port", type=_port, default=0, help="port to listen on (any free one)")
+    parser.add_argument("--token", help="secret in the path, 16 characters or more (a new one)")
+    parser.add_argument("--quiet", action="store_true", help="print no summary")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; return the program's exit status.
+
+    Raises:
+        TrimtabError: the configuration, an upstream or the program can't be used.
+    """
+    command = [word for index, word in enumerate(options.command) if index or word != "--"]
+    if bool(command) == options.serve:
+        raise ProxyUsage(f"name a program behind --, or give --serve:\n       {_USAGE}")
+    server = _server(options)
+    if options.serve:
+        return _serve(server, options)
+    return _run_program(server, command, options)
+
+
+class ProxyUsage(TrimtabError):
+    """The command line is wrong."""
+
+
+def _server(options: argparse.Namespace) -> Any:
+    from trimtab_proxy._guide import Guide
+    from trimtab_proxy._server import ProxyServer
+    from trimtab_proxy._settings import read_settings
+    from trimtab_proxy._upstreams import Upstream, read_upstreams
+
+    configuration = _configuration(options.config)
+    settings = read_settings(configuration)
+    main, subagents = _prompts(options.guidance, configuration)
+    if main is None and subagents is None:
+        raise ConfigurationError(_nobody_speaks(configuration))
+    if options.token is not None and not _is_token(options.token):
+        raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
+    named = _named(options.upstream)
+    upstreams = (
+        {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
+    )
+    guide = Guide(main, subagents, timeout=settings.timeout)
+    return ProxyServer(guide, upstreams, port=options.port, token=options.token)
+
+
+def _configuration(given: Path | None) -> Configuration:
+    path = given or find_configuration()
+    return load_configuration(path) if path else Configuration()
+
+
+def _prompts(
+    guidance: Sequence[str], configuration: Configuration
+) -> tuple[Prompt[Any] | None, Prompt[Any] | None]:
+    """Return the prompts of main agents and of subagents."""
+    from trimtab_proxy._settings import build_prompt, read_settings
+
+    if guidance:
+        prompt: Prompt[Any] = Prompt("proxy", "main", guidance_providers=guidance, config=None)
+        return prompt, prompt
+    settings, folder = read_settings(configuration), Path.cwd()
+    main = build_prompt(settings.prompt, configuration, folder)
+    if settings.subagents == settings.prompt:
+        return main, main
+    return main, build_prompt(settings.subagents, configuration, folder)
+
+
+def _nobody_speaks(configuration: Configuration) -> str:
+    where = configuration.path or "a trimtab.toml in this folder or above"
+    return (
+        f"no prompt is named for the proxy, so nothing would ever be said. In {where}, write\n"
+        '  [hosts.proxy]\n  prompt = "agent/main"\n  [prompts."agent/main"]\n'
+        '  guidance = ["doom-loop"]\n'
+        "or try it without a file: trimtab proxy --guidance doom-loop -- PROGRAM"
+    )
+
+
+def _named(given: Sequence[str]) -> Mapping[str, str]:
+    """Return upstreams by name; a URL alone is the only one."""
+    named = {}
+    for text in given:
+        name, equals, url = text.partition("=")
+        if equals and "/" not in name:
+            named[name] = url
+        else:
+            named[""] = text
+    if "" in named and len(named) > 1:
+        raise ProxyUsage("--upstream URL stands alone; with several, name each: NAME=URL")
+    return named
+
+
+def _run_program(server: Any, command: Sequence[str], options: argparse.Namespace) -> int:
+    from trimtab_proxy._launching import launch
+    from trimtab_proxy._running import run as run_program
+    from trimtab_proxy._summary import summary
+
+    if any("=" not in text for text in options.upstream):
+        raise ProxyUsage("with a program, name the upstream: --upstream anthropic=URL")
+    start = launch(command, os.environ, server.base_url)
+    server.start()
+    try:
+        status = run_program(start)
+    finally:
+        server.close()
+    if not options.quiet:
+        sys.stderr.write(f"trimtab: {summary(server.guide.counts)}\n")
+    return status
+
+
+def _serve(server: Any, options: argparse.Namespace) -> int:
+    import signal
+
+    from trimtab_proxy._summary import summary
+
+    stopped = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    with server:
+        sys.stdout.write(f"{server.base_url}\n")
+        sys.stdout.flush()
+        stopped.wait()
+    if not options.quiet:
+        sys.stderr.write(f"trimtab: {summary(server.guide.counts)}\n")
+    return 0
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65_535:
+        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
+    return port
+
+
+def _is_token(text: str) -> bool:
+    plain = text.isascii() and all(letter.isalnum() or letter in "-_" for letter in text)
+    return plain and 16 <= len(text) <= 128

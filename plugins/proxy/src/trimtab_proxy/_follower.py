@@ -1,0 +1,219 @@
+"""Tells one run what the items of a request say, and asks it what to say: all that drives `Run`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab import Clock, DecisionPoint, Evidence, Outcome, ToolCall
+from trimtab_proxy._items import NOTIFICATIONS, Answer, Item, Kind, Wire
+
+if TYPE_CHECKING:
+    from trimtab import Run
+
+NO_WORDS = ""
+
+
+@attrs.frozen
+class Heard:
+    """An answer of the model that no request has confirmed yet.
+
+    Args:
+        answer: what it was.
+        at: monotonic seconds at its end.
+        asked: what the user had said at the end of the request.
+    """
+
+    answer: Answer
+    at: float
+    asked: tuple[str, ...] = ()
+
+
+class Follower:
+    """Follows one conversation in a run of its own.
+
+    Nothing is told before a later request confirms it: programs ask the model questions of their
+    own about a conversation, and take them back.
+
+    Args:
+        open_run: opens the run, once there is something to tell.
+        timeout: seconds that each provider may take.
+        clock: tells how long calls took.
+        spoken: counts what is said, by provider.
+    """
+
+    def __init__(
+        self, open_run: Callable[[], Run], timeout: float, clock: Clock, spoken: Counter[str]
+    ) -> None:
+        self._open_run = open_run
+        self._run: Run | None = None
+        self._timeout = timeout
+        self._monotonic = clock.monotonic
+        self._spoken = spoken
+        self._heard: Heard | None = None
+        self._open: dict[str, ToolCall] = {}
+        self._summary_follows = False
+
+    @property
+    def run(self) -> Run:
+        """The run; opened where it is not yet."""
+        if self._run is None:
+            self._run = self._open_run()
+        return self._run
+
+    def heard(self, answer: Answer, asked: Iterable[str]) -> None:
+        """Keep an answer until a request confirms it."""
+        self._heard = Heard(answer, self._monotonic(), tuple(asked))
+
+    def compacted(self, *, summary_follows: bool) -> None:
+        """The program shortened the conversation.
+
+        Args:
+            summary_follows: the next words of the user are the summary.
+        """
+        self._interrupt()
+        self._summary_follows = summary_follows
+        self.run.compacted()
+
+    def tell(self, wire: Wire, items: Sequence[Item], known: int, *, live: bool) -> str:
+        """Tell the run all items from `known` on; return what is said at the end of them.
+
+        Args:
+            wire: reads the items.
+            items: those of the request that are settled.
+            known: how many the run knows.
+            live: whether words can be placed now. What would have been said at earlier requests
+                is counted and not said.
+        """
+        words, seconds = NO_WORDS, self._seconds()
+        for group in _groups(items, known):
+            last = group[-1] is items[-1]
+            if group[0].kind is Kind.RESULT:
+                self._answered(wire, items, group, seconds)
+                words = self._ask(replayed=not (live and last))
+            elif group[0].kind is Kind.USER:
+                self._user_spoke(group)
+            else:
+                self._responded(wire, group)
+        return words if live else NO_WORDS
+
+    def close(self, reason: str) -> None:
+        """End the run; an answer that nothing followed was its last."""
+        if self._run is None:
+            return
+        if self._heard is not None and not self.run.state.closed:
+            for words in self._heard.asked:
+                self.run.user_message(words)
+            answer = self._heard.answer
+            self.run.model_responded(
+                text=answer.text, tool_calls=answer.calls, usage=answer.usage
+            )
+        self.run.close(reason)
+
+    def _seconds(self) -> float | None:
+        return None if self._heard is None else self._monotonic() - self._heard.at
+
+    def _user_spoke(self, group: Sequence[Item]) -> None:
+        self._interrupt()
+        for item in group:
+            notification = self._summary_follows or item.raw.lstrip().startswith(NOTIFICATIONS)
+            self._summary_follows = False
+            self.run.user_message(item.raw, notification=notification)
+
+    def _responded(self, wire: Wire, group: Sequence[Item]) -> None:
+        self._interrupt()
+        calls = [wire.call(item) for item in group if item.kind is Kind.CALL]
+        texts = [item.raw for item in group if item.kind is Kind.TEXT]
+        self._open = {call.call_id: call for call in calls}
+        self.run.model_responded(
+            text="\n".join(texts), tool_calls=calls, usage=self._usage(calls)
+        )
+
+    def _usage(self, calls: Sequence[ToolCall]) -> Any:
+        """Return what the response used, where it is the one that was heard."""
+        if self._heard is None:
+            return None
+        answer = self._heard.answer
+        if [call.call_id for call in answer.calls if call.call_id] != _ids(answer, calls):
+            return None
+        return answer.usage
+
+    def _answered(
+        self, wire: Wire, items: Sequence[Item], group: Sequence[Item], seconds: float | None
+    ) -> None:
+        timed = seconds if self._heard is not None else None
+        for item in group:
+            call_id, result = wire.result(item)
+            call = self._open.pop(call_id, None) or _asked_before(wire, items, item, call_id)
+            self.run.tool_finished(
+                call_id,
+                result.content,
+                outcome=result.outcome,
+                evidence=result.evidence,
+                error=result.error,
+                duration=timed,
+                tool=call.tool,
+                params=call.params,
+            )
+        self._heard = None
+
+    def _interrupt(self) -> None:
+        """Record the calls that got no answer before the conversation went on."""
+        for call in self._open.values():
+            self.run.tool_finished(
+                call.call_id,
+                outcome=Outcome.INTERRUPTED,
+                evidence=Evidence.DERIVED,
+                error="interrupted",
+                tool=call.tool,
+                params=call.params,
+            )
+        self._open = {}
+
+    def _ask(self, *, replayed: bool) -> str:
+        """Return what is said after tools have answered; nothing of what is only replayed."""
+        guided = self.run.guide(DecisionPoint.POST_TOOL_RESULT, limit=self._timeout)
+        feedback = self.run.feedback(limit=self._timeout)
+        next_step = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION, limit=self._timeout)
+        if replayed:
+            return NO_WORDS
+        self._spoken.update(
+            injection.source for injection in (*guided.injections, *next_step.injections)
+        )
+        self._spoken["feedback"] += bool(feedback)
+        said = (guided.text, feedback or "", next_step.text)
+        return "\n".join(text for text in said if text)
+
+
+def _ids(answer: Answer, calls: Sequence[ToolCall]) -> list[str]:
+    """Return the ids of confirmed calls in a form that compares with those of an answer."""
+    if answer.calls and not any(call.call_id for call in answer.calls):
+        return [] if len(answer.calls) == len(calls) else ["?"]
+    return [call.call_id for call in calls]
+
+
+def _groups(items: Sequence[Item], known: int) -> Iterable[Sequence[Item]]:
+    """Yield runs of items of one speaker, from `known` on."""
+    start = known
+    for index in range(known + 1, len(items) + 1):
+        if index == len(items) or _speaker(items[index]) is not _speaker(items[start]):
+            yield items[start:index]
+            start = index
+
+
+def _speaker(item: Item) -> Kind:
+    return Kind.TEXT if item.kind is Kind.CALL else item.kind
+
+
+def _asked_before(wire: Wire, items: Sequence[Item], result: Item, call_id: str) -> ToolCall:
+    """Return the call that a result answers, from what the request holds before it."""
+    before = items[: next(i for i, item in enumerate(items) if item is result)]
+    for item in reversed(before):
+        if item.kind is Kind.CALL:
+            call = wire.call(item)
+            if call.call_id == call_id:
+                return call
+    return ToolCall("unknown", {}, call_id)

@@ -1,0 +1,162 @@
+"""Gemini: ``POST …/models/NAME:generateContent`` and ``:streamGenerateContent``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from trimtab import Evidence, Outcome, ToolCall, Usage
+from trimtab_proxy._items import (
+    Answer,
+    Item,
+    Json,
+    Kind,
+    Result,
+    count,
+    objects,
+    string,
+    text_items,
+    user_items,
+)
+from trimtab_proxy._json import Place
+from trimtab_proxy._outcomes import result_of
+
+
+class GenerateContent:
+    """The generateContent API; where its calls have no id, name and number stand for it."""
+
+    name: ClassVar[str] = "gemini"
+    lists: ClassVar[tuple[str, ...]] = ("contents",)
+    unique_ids: ClassVar[bool] = False
+
+    def items(self, body: Json) -> list[Item]:
+        items: list[Item] = []
+        asked: Counter[str] = Counter()
+        answered: Counter[str] = Counter()
+        for content in objects(body.get("contents")):
+            by_model = content.get("role") == "model"
+            for part in objects(content.get("parts")):
+                if isinstance(part.get("functionCall"), dict):
+                    items.append(_numbered(Kind.CALL, part["functionCall"], asked))
+                elif isinstance(part.get("functionResponse"), dict):
+                    items.append(_numbered(Kind.RESULT, part["functionResponse"], answered))
+                elif not part.get("thought"):
+                    words = string(part.get("text"))
+                    items += text_items(words) if by_model else user_items(words)
+        return items
+
+    def call(self, item: Item) -> ToolCall:
+        call, call_id = item.raw
+        return ToolCall(string(call.get("name")), call.get("args") or {}, call_id)
+
+    def result(self, item: Item) -> tuple[str, Result]:
+        given, call_id = item.raw
+        response = given.get("response")
+        if not isinstance(response, Mapping):
+            return call_id, result_of(response)
+        error = response.get("error")
+        if error is None:
+            return call_id, result_of(response.get("output", response))
+        result = result_of(error)
+        if result.outcome is Outcome.OK:
+            result = Result(error, Outcome.ERROR, Evidence.DERIVED)
+        return call_id, result
+
+    def tools(self, body: Json) -> tuple[str, ...]:
+        return tuple(
+            string(declared.get("name"))
+            for tool in objects(body.get("tools"))
+            for declared in objects(tool.get("functionDeclarations"))
+        )
+
+    def place(self, last: Json) -> Place | None:
+        parts = last.get("parts")
+        if last.get("role") == "model" or not isinstance(parts, list):
+            return None
+        return _in_response(parts) or Place(("parts",), _text_part)
+
+    def is_side(self, body: Json) -> bool:
+        config = body.get("generationConfig")
+        return isinstance(config, dict) and config.get("maxOutputTokens") == 1
+
+    def stored(self, body: Json) -> str | None:
+        return None
+
+    def answer(self, body: Json) -> Answer | None:
+        events = self.events()
+        events.add(body)
+        return events.answer()
+
+    def events(self) -> GeminiEvents:
+        return GeminiEvents()
+
+
+@attrs.define(eq=False)
+class GeminiEvents:
+    """The pieces of a streamed answer, each of the same form as a whole one."""
+
+    _texts: list[str] = attrs.field(factory=list)
+    _calls: list[ToolCall] = attrs.field(factory=list)
+    _usage: Any = None
+    _stop_reason: str | None = None
+
+    def add(self, event: Json) -> None:
+        self._usage = event.get("usageMetadata") or self._usage
+        for candidate in objects(event.get("candidates"))[:1]:
+            self._stop_reason = candidate.get("finishReason") or self._stop_reason
+            content = candidate.get("content")
+            for part in objects(content.get("parts") if isinstance(content, dict) else None):
+                self._take(part)
+
+    def answer(self) -> Answer | None:
+        if self._stop_reason is None:
+            return None
+        return Answer(
+            text="".join(self._texts),
+            calls=tuple(self._calls),
+            usage=_usage(self._usage),
+            stop_reason=self._stop_reason,
+        )
+
+    def _take(self, part: Json) -> None:
+        call = part.get("functionCall")
+        if isinstance(call, dict):
+            params = call.get("args") or {}
+            self._calls.append(ToolCall(string(call.get("name")), params, string(call.get("id"))))
+        elif not part.get("thought"):
+            self._texts.append(string(part.get("text")))
+
+
+def _numbered(kind: Kind, block: Json, seen: Counter[str]) -> Item:
+    name = string(block.get("name"))
+    seen[name] += 1
+    call_id = string(block.get("id")) or f"{name}#{seen[name]}"
+    return Item(kind, f"{'c' if kind is Kind.CALL else 'r'}{call_id}", (block, call_id))
+
+
+def _in_response(parts: list[Any]) -> Place | None:
+    """Return the text of the last answer of a tool, so that no part is added beside it."""
+    last = parts[-1] if parts else None
+    given = last.get("functionResponse") if isinstance(last, dict) else None
+    response = given.get("response") if isinstance(given, dict) else None
+    if not isinstance(response, dict):
+        return None
+    for key in ("output", "error", "content", "result"):
+        if isinstance(response.get(key), str):
+            path = ("parts", len(parts) - 1, "functionResponse", "response", key)
+            return Place(path, _text_part)
+    return None
+
+
+def _usage(usage: Any) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    written = count(usage.get("candidatesTokenCount")) + count(usage.get("thoughtsTokenCount"))
+    return Usage(count(usage.get("promptTokenCount")), written)
+
+
+def _text_part(text: str) -> Json:
+    return {"text": text}

@@ -1,0 +1,242 @@
+"""From a request to the words that go into it: identity, runs and providers, without any I/O.
+
+Everything here may take the time that providers take: call it off the event loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakValueDictionary
+
+import attrs
+
+from trimtab import SYSTEM_CLOCK, Clock, Host, Prompt, Run, Session
+from trimtab_proxy._follower import Follower
+from trimtab_proxy._host import host_for
+from trimtab_proxy._identity import History, Relation, history
+from trimtab_proxy._items import Answer, Item, Kind, Wire, string
+from trimtab_proxy._programs import Headers, Name, Program, name_of, program_of
+from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Thread, Threads
+
+PROVIDER_SECONDS = 1.0
+_SIDE_WORDS = (
+    "CRITICAL: Respond with TEXT ONLY",
+    "Your task is to create a detailed summary of the conversation",
+)
+
+
+@attrs.frozen(eq=False)
+class Decision:
+    """What becomes of one request.
+
+    Args:
+        relation: how it stands to its conversation.
+        words: what is put in; empty for nothing.
+        thread: its conversation; None where it has none.
+        number: of the request within the conversation.
+        now: its history.
+    """
+
+    relation: Relation
+    words: str = ""
+    thread: Thread | None = None
+    number: int = 0
+    now: History = history(())
+
+
+@attrs.define
+class Counts:
+    """What happened, for a line at the end."""
+
+    requests: int = 0
+    guided: int = 0
+    runs: int = 0
+    relations: Counter[Relation] = attrs.field(factory=Counter)
+    spoken: Counter[str] = attrs.field(factory=Counter)
+    failures: Counter[str] = attrs.field(factory=Counter)
+
+
+@attrs.define(eq=False, slots=True, weakref_slot=True)
+class _Talk:
+    """The agents of one conversation with the user; they share a session."""
+
+    session: Session
+    opened: Counter[str] = attrs.field(factory=Counter)
+
+    def run_id(self, prompt_name: str, name: Name) -> str:
+        """Return an id for one more run, by the names that the program gives."""
+        run_id = "/".join(filter(None, (prompt_name, name.session, name.agent)))
+        self.opened[run_id] += 1
+        again = self.opened[run_id]
+        return f"{run_id}~{again}" if again > 1 else run_id
+
+
+class Guide:
+    """Follows all conversations that pass, and says what to put into their requests.
+
+    Args:
+        prompt: guides main agents; None leaves them alone.
+        subagents: guides subagents; None leaves them alone.
+        timeout: seconds that each provider may take.
+        clock: tells time and ages.
+        most: conversations that are kept.
+        age_seconds: for how long one is kept without a request.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt[Any] | None,
+        subagents: Prompt[Any] | None = None,
+        *,
+        timeout: float = PROVIDER_SECONDS,
+        clock: Clock = SYSTEM_CLOCK,
+        most: int = MOST_THREADS,
+        age_seconds: float = AGE_SECONDS,
+    ) -> None:
+        self.counts = Counts()
+        self.threads = Threads(clock, most=most, age_seconds=age_seconds)
+        self._prompt = prompt
+        self._subagents = subagents
+        self._timeout = timeout
+        self._clock = clock
+        self._talks: WeakValueDictionary[str, _Talk] = WeakValueDictionary()
+        self._stored: dict[str, Thread] = {}
+
+    def request(self, wire: Wire, headers: Headers, body: Mapping[str, Any]) -> Decision:
+        """Return what becomes of a request.
+
+        Args:
+            wire: the API that it is made for.
+            headers: names in lower case.
+            body: the decoded body.
+        """
+        now = history(wire.items(body))
+        decision = self._decide(wire, headers, body, now)
+        self.counts.requests += 1
+        self.counts.relations[decision.relation] += 1
+        return decision
+
+    def answered(self, decision: Decision, answer: Answer) -> None:
+        """Take the model's answer to a request."""
+        thread = decision.thread
+        if thread is None:
+            return
+        with thread.lock:
+            if thread.closed or thread.number != decision.number:
+                return
+            items = decision.now.items[decision.now.told :]
+            thread.follower.heard(answer, (item.raw for item in items))
+        with self.threads.lock:
+            self.threads.answered(thread, decision.now, answer)
+
+    def close(self, reason: str = "the proxy ends") -> None:
+        """End all runs."""
+        for thread in self.threads:
+            self._end(thread, reason)
+
+    def _decide(
+        self, wire: Wire, headers: Headers, body: Mapping[str, Any], now: History
+    ) -> Decision:
+        if wire.stored(body) is not None:
+            return Decision(Relation.STORED)
+        if _is_side(wire, body, now):
+            return Decision(Relation.SIDE)
+        name = name_of(headers, body)
+        prompt = self._subagents if _is_subagent(headers, name) else self._prompt
+        if prompt is None:
+            return Decision(Relation.SIDE)
+        tools = wire.tools(body)
+        program = program_of(headers)
+        with self.threads.lock:
+            found = self.threads.find(now, name, hash(tools))
+            if found.relation is Relation.REWIND and now.told <= found.link.shared:
+                return Decision(Relation.REWIND)  # until the model has answered it, a mere question
+            thread = self._thread_for(found, name, prompt, host_for(program, tools), hash(tools))
+            self.threads.use(thread)
+        decision = self._follow(wire, found, thread, now)
+        with self.threads.lock:
+            if not thread.closed:
+                self.threads.settled(thread, now)
+        self._tidy()
+        return decision
+
+    def _thread_for(
+        self, found: Found, name: Name | None, prompt: Prompt[Any], host: Host, lane: int
+    ) -> Thread:
+        """Return the conversation that goes on, or a new one that begins with what is shared."""
+        known = found.thread
+        goes_on = {Relation.NEXT, Relation.RETRY, Relation.COMPACTED, Relation.TRIMMED}
+        if known is not None and found.relation in goes_on:
+            return known
+        if known is not None and found.relation is Relation.REWIND and known.name == name and name:
+            self._end(known, "the user went back")
+        thread = Thread(self._follower(name, prompt, host), name, lane)
+        self.threads.add(thread)
+        return thread
+
+    def _follower(self, name: Name | None, prompt: Prompt[Any], host: Host) -> Follower:
+        talk = self._talks.get(name.session) if name else None
+        if talk is None:
+            talk = _Talk(Session(clock=self._clock))
+            if name:
+                self._talks[name.session] = talk
+
+        def open_run() -> Run:
+            self.counts.runs += 1
+            run_id = talk.run_id(prompt.name, name) if name else None
+            agent_id = name.agent if name else None
+            return talk.session.open_run(prompt, agent_id, run_id, host=host, limit=self._timeout)
+
+        return Follower(open_run, self._timeout, self._clock, self.counts.spoken)
+
+    def _follow(self, wire: Wire, found: Found, thread: Thread, now: History) -> Decision:
+        with thread.lock:
+            thread.number += 1
+            thread.seen = list(now.keys)
+            same = found.relation is Relation.RETRY and now.ends_with_result
+            words = thread.words if same else ""
+            fresh = found.thread is not thread
+            known = 0 if fresh else found.link.known
+            if now.told > known and not thread.closed:
+                if found.relation in {Relation.COMPACTED, Relation.TRIMMED}:
+                    summary = found.relation is Relation.COMPACTED and known == 0
+                    thread.follower.compacted(summary_follows=summary)
+                settled = now.items[: now.told]
+                live = now.ends_with_result
+                words = thread.follower.tell(wire, settled, known, live=live)
+                thread.told = list(now.keys[: now.told])
+                thread.words = words
+            return Decision(found.relation, words, thread, thread.number, now)
+
+    def _tidy(self) -> None:
+        with self.threads.lock:
+            due = self.threads.overdue()
+        for thread in due:
+            self._end(thread, "nothing was heard for long")
+
+    def _end(self, thread: Thread, reason: str) -> None:
+        with self.threads.lock:
+            self.threads.drop(thread)
+        with thread.lock:
+            thread.follower.close(reason)
+
+
+def _is_subagent(headers: Headers, name: Name | None) -> bool:
+    return bool(name and name.agent) or bool(headers.get("x-openai-subagent"))
+
+
+def _is_side(wire: Wire, body: Mapping[str, Any], now: History) -> bool:
+    """Tell whether a request asks something besides the conversation: a title, a summary."""
+    if now.ends_with_result:
+        return False
+    if wire.is_side(body) or not wire.tools(body):
+        return True
+    return bool(now.items) and _asks_for_summary(now.items[-1])
+
+
+def _asks_for_summary(item: Item) -> bool:
+    return item.kind is Kind.USER and string(item.raw).lstrip().startswith(_SIDE_WORDS)
+
+

@@ -1,0 +1,33 @@
+"""What a proxy can do with the words of a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from trimtab import DecisionPoint, Delivery, Host
+from trimtab_proxy._programs import Program
+
+PROXY = Host(
+    name="proxy",
+    delivery={
+        DecisionPoint.PRE_RENDER: Delivery.NONE,
+        DecisionPoint.PRE_TOOL_SELECTION: Delivery.EPHEMERAL,
+        DecisionPoint.PRE_TOOL_EXECUTION: Delivery.NONE,
+        DecisionPoint.POST_TOOL_RESULT: Delivery.EPHEMERAL,
+        DecisionPoint.PRE_RESPONSE: Delivery.NONE,
+    },
+)
+"""The proxy, described: words stand in one request and in no later one."""
+
+
+def host_for(program: Program, tools: Iterable[str]) -> Host:
+    """Return the proxy as the host of an agent of `program`, with these tools."""
+    names = frozenset(tool for tool in tools if tool)
+    return attrs.evolve(
+        PROXY,
+        tools=names or None,
+        parallel_calls=program.parallel_calls,
+        tool_profiles=program.tool_profiles,
+    )

@@ -1,0 +1,136 @@
+"""Which conversation a request goes on with, and how: pure policy over the keys of its items.
+
+A request carries its whole history. Its keys are compared with those that its conversation had at
+the last request; ids of calls tell most, words the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import attrs
+
+from trimtab_proxy._items import Item, Kind
+
+
+class Relation(StrEnum):
+    """How a request stands to what is known of its conversation."""
+
+    NEW = "new"
+    NEXT = "next"
+    RETRY = "retry"
+    FORK = "fork"
+    REWIND = "rewind"
+    COMPACTED = "compacted"
+    TRIMMED = "trimmed"
+    SIDE = "side"
+    STORED = "stored"
+
+
+@attrs.frozen
+class Link:
+    """How the items of a request stand to those told before.
+
+    Args:
+        relation: as above.
+        known: how many items at the beginning of the request need not be told any more.
+        shared: how many at the beginning are the same.
+    """
+
+    relation: Relation
+    known: int
+    shared: int
+
+
+@attrs.frozen
+class History:
+    """The items of a request that count for its identity.
+
+    Args:
+        items: all of them.
+        told: how many are settled: all but the words of the user at the end, which a program may
+            take back, as it does after a question of its own about the conversation.
+    """
+
+    items: Sequence[Item]
+    keys: Sequence[str]
+    told: int
+
+    @property
+    def ends_with_result(self) -> bool:
+        """Whether the last item is a tool's answer."""
+        return bool(self.items) and self.items[-1].kind is Kind.RESULT
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the model has spoken in it."""
+        return any(item.kind in _BY_MODEL for item in self.items[: self.told])
+
+
+_BY_MODEL = frozenset({Kind.TEXT, Kind.CALL})
+
+
+def history(items: Sequence[Item]) -> History:
+    """Return the history that `items` make."""
+    told = len(items)
+    while told and items[told - 1].kind is Kind.USER:
+        told -= 1
+    return History(items, [item.key for item in items], told)
+
+
+def shared_prefix(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return how many keys are the same at the beginning of both."""
+    most = min(len(first), len(second))
+    if first[:most] == second[:most]:
+        return most
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def link(now: History, told: Sequence[str]) -> Link | None:
+    """Return how a request stands to a conversation; None where they have nothing in common.
+
+    Args:
+        now: the request.
+        told: keys of the conversation's settled items at its last request.
+    """
+    shared = shared_prefix(now.keys, told)
+    if shared == len(told):
+        return Link(Relation.RETRY if now.told == shared else Relation.NEXT, shared, shared)
+    kept = _kept(now, told, shared)
+    if kept:
+        opens_new = now.items[shared].kind is Kind.USER and now.keys[shared] not in set(told)
+        return Link(Relation.COMPACTED if opens_new else Relation.TRIMMED, kept, shared)
+    if shared == 0:
+        return None
+    return Link(Relation.REWIND, shared, shared)
+
+
+def _kept(now: History, told: Sequence[str], shared: int) -> int:
+    """Return where the known part ends in a request from whose middle something was left out."""
+    later = {key for key in told[shared:] if key[0] in "cr"}
+    for index in range(now.told - 1, shared - 1, -1):
+        if now.keys[index] in later:
+            return index + 1
+    return 0
+
+
+def only_repeats_the_user(now: History, told: Sequence[str]) -> bool:
+    """Tell whether nothing but words of the user is left: some programs compact that way."""
+    return not now.has_answers and any(key[0] in "ct" for key in told)
+
+
+def chain(keys: Sequence[str]) -> list[int]:
+    """Return for each key a hash of all keys up to it."""
+    hashes, last = [], 0
+    for key in keys:
+        last = hash((last, key))
+        hashes.append(last)
+    return hashes

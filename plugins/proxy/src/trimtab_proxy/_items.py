@@ -1,0 +1,190 @@
+"""What the messages of a request come to, told one way for all APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Protocol
+
+import attrs
+
+from trimtab import Evidence, Outcome, ToolCall, Usage
+from trimtab_proxy._json import Place
+
+Json = Mapping[str, Any]
+
+
+class Kind(Enum):
+    """What an item of a conversation is."""
+
+    USER = "user"
+    TEXT = "text"
+    CALL = "call"
+    RESULT = "result"
+
+
+@attrs.frozen(eq=False)
+class Item:
+    """One thing said or done; what programs change, move or leave out later is no item.
+
+    Args:
+        kind: who said or did what.
+        key: equal for the same item in a later request: an id, or a hash of the words.
+        raw: the block or message that it was read from; of a text, its words.
+    """
+
+    kind: Kind
+    key: str
+    raw: Any
+
+
+@attrs.frozen
+class Result:
+    """What a tool answered.
+
+    Args:
+        content: text, or the blocks where they are no text.
+        outcome: how the call ended, as far as flag and words tell.
+        evidence: how that is known.
+    """
+
+    content: Any
+    outcome: Outcome = Outcome.OK
+    evidence: Evidence = Evidence.UNKNOWN
+
+    @property
+    def error(self) -> str | None:
+        """The error's text; None where the call went well."""
+        return None if self.outcome is Outcome.OK else str(self.content)
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What the model answered.
+
+    Args:
+        text: its words.
+        calls: the tool calls that it asks for.
+        usage: tokens, where the service tells them.
+        stop_reason: the service's word for why it stopped.
+        stored_as: the id by which the service keeps the answer.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    stored_as: str | None = None
+
+
+class Events(Protocol):
+    """Collects the events of a streamed answer."""
+
+    def add(self, event: Json) -> None:
+        """Take one decoded event."""
+
+    def answer(self) -> Answer | None:
+        """Return the answer; None where the stream broke off."""
+
+
+class Wire(Protocol):
+    """Reads requests and answers of one API.
+
+    Attributes:
+        name: e.g. ``"anthropic-messages"``.
+        lists: keys of the list that holds the messages.
+        unique_ids: whether no two conversations share the id of a call.
+    """
+
+    name: str
+    lists: tuple[str, ...]
+    unique_ids: bool
+
+    def items(self, body: Json) -> list[Item]:
+        """Return the conversation in a request."""
+
+    def call(self, item: Item) -> ToolCall:
+        """Return the call that an item holds."""
+
+    def result(self, item: Item) -> tuple[str, Result]:
+        """Return the id of a call and what its tool answered."""
+
+    def tools(self, body: Json) -> tuple[str, ...]:
+        """Return the names of the tools that the model is offered."""
+
+    def place(self, last: Json) -> Place | None:
+        """Return where a text goes in the last message; None where there is no such place."""
+
+    def is_side(self, body: Json) -> bool:
+        """Tell whether a setting shows that the request is no part of a conversation."""
+
+    def stored(self, body: Json) -> str | None:
+        """Return the id of the history that the service keeps, None where all is in the request."""
+
+    def answer(self, body: Json) -> Answer | None:
+        """Return what an answer in one piece says."""
+
+    def events(self) -> Events:
+        """Return a collector for a streamed answer."""
+
+
+def text_key(text: str) -> str:
+    """Return the key of words; white space at the ends does not count."""
+    return f"t{hash(text.strip()):x}"
+
+
+def user_items(words: str) -> list[Item]:
+    """Return what the user said; nothing where the program reminds the model of something."""
+    if not words.strip() or words.lstrip().startswith(REMINDERS):
+        return []
+    return [Item(Kind.USER, "u" + text_key(words), words)]
+
+
+def text_items(words: Any) -> list[Item]:
+    """Return what the model said, as an item where it said anything."""
+    if not isinstance(words, str) or not words.strip():
+        return []
+    return [Item(Kind.TEXT, text_key(words), words)]
+
+
+REMINDERS = (
+    "<system-reminder>",
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<session_context>",
+)
+"""How programs begin what they say in the user's name, and later change, move or leave out."""
+
+NOTIFICATIONS = ("<task-notification", "<local-command-", "<command-", "<bash-", "[Request inter")
+"""How programs begin a message of the user that is no request of hers."""
+
+
+def objects(value: Any) -> Sequence[Json]:
+    """Return the objects of a list; whatever else is there is left out."""
+    if not isinstance(value, list | tuple):
+        return ()
+    return [item for item in value if isinstance(item, dict)]
+
+
+def joined(value: Any) -> Any:
+    """Return the texts of content blocks as one text; the value where it is none."""
+    if isinstance(value, str) or value is None:
+        return value or ""
+    if not isinstance(value, list | tuple):
+        return value
+    texts = [block.get("text") for block in objects(value)]
+    known = [text for text in texts if isinstance(text, str)]
+    return "\n".join(known) if len(known) == len(value) else list(value)
+
+
+def string(value: Any) -> str:
+    """Return a text; empty where the value is none."""
+    return value if isinstance(value, str) else ""
+
+
+def count(value: Any) -> int:
+    """Return a count of tokens; 0 where the value is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+

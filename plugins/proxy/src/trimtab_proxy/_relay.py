@@ -1,0 +1,261 @@
+"""The ASGI application: takes a request, lets words be put in, passes everything else on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab_proxy._checks import (
+    MOST_BODY_BYTES,
+    Door,
+    RawHeaders,
+    Refusal,
+    Route,
+    declared_size,
+    too_large,
+)
+from trimtab_proxy._guide import Decision, Guide
+from trimtab_proxy._items import Wire
+from trimtab_proxy._json import Unreadable, read
+from trimtab_proxy._listening import Listener
+from trimtab_proxy._wires import wire_of
+
+if TYPE_CHECKING:
+    import httpx
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+DECISION_SECONDS = 10.0
+"""How long a request waits for words at most; then it goes on without them."""
+
+_OF_THE_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_MADE_ANEW = _OF_THE_HOP | {b"host", b"content-length", b"accept-encoding", b"expect"}
+
+
+class _Gone(Exception):
+    """The client hung up."""
+
+
+@attrs.frozen(eq=False)
+class Incoming:
+    """One accepted request.
+
+    Args:
+        method: e.g. ``"POST"``.
+        route: where it goes.
+        query: of its target, as it came.
+        headers: as they came, names in lower case.
+        body: whole.
+    """
+
+    method: str
+    route: Route
+    query: bytes
+    headers: RawHeaders
+    body: bytes
+
+    @property
+    def wire(self) -> Wire | None:
+        """The API that its body is read by; None where it is passed on unread."""
+        if self.method != "POST" or any(name == b"content-encoding" for name, _ in self.headers):
+            return None
+        return wire_of(self.route.rest.decode("ascii"))
+
+
+class Relay:
+    """Passes requests on; the ASGI application of the proxy.
+
+    Args:
+        guide: says what to put in.
+        door: says who may come in, and where to.
+        client: sends requests on.
+        pool: where providers are asked, off the event loop.
+    """
+
+    def __init__(
+        self, guide: Guide, door: Door, client: httpx.AsyncClient, pool: Executor
+    ) -> None:
+        self._guide = guide
+        self._door = door
+        self._client = client
+        self._pool = pool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        try:
+            incoming = await self._accept(scope, receive)
+        except Refusal as refusal:
+            await _refuse(send, refusal)
+        except _Gone:
+            return
+        else:
+            await self._until_hung_up(self._exchange(incoming, send), receive)
+
+    async def _accept(self, scope: Scope, receive: Receive) -> Incoming:
+        headers: RawHeaders = scope["headers"]
+        route = self._door.route(scope["raw_path"], headers)
+        declared_size(headers)
+        body = await _whole_body(receive)
+        return Incoming(scope["method"], route, scope["query_string"], headers, body)
+
+    async def _until_hung_up(self, exchange: Awaitable[None], receive: Receive) -> None:
+        """Do the exchange; end it, the upstream's part too, as soon as the client is gone."""
+        working = asyncio.ensure_future(exchange)
+        watching = asyncio.ensure_future(receive())
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            if not working.done():
+                working.cancel()
+            await asyncio.gather(working, watching, return_exceptions=True)
+        if not working.cancelled():
+            working.result()
+
+    async def _exchange(self, incoming: Incoming, send: Send) -> None:
+        import httpx
+
+        wire = incoming.wire
+        decision, body = await self._guided(wire, incoming) if wire else (None, incoming.body)
+        try:
+            response = await self._client.send(self._outgoing(incoming, body), stream=True)
+        except httpx.HTTPError as error:
+            await _refuse(send, Refusal(502, f"no answer from upstream: {type(error).__name__}"))
+            return
+        try:
+            heard = _listener(wire, response) if decision and decision.thread else None
+            await self._pass_back(response, heard, decision, send)
+        finally:
+            await response.aclose()
+
+    async def _guided(self, wire: Wire, incoming: Incoming) -> tuple[Decision | None, bytes]:
+        """Return the decision about a request and its body, guided; unchanged where that fails."""
+        loop = asyncio.get_running_loop()
+        deciding = loop.run_in_executor(self._pool, _guided_body, self._guide, wire, incoming)
+        try:
+            return await asyncio.wait_for(deciding, DECISION_SECONDS)
+        except Unreadable:
+            return None, incoming.body
+        except Exception as error:  # noqa: BLE001 - whatever it is, the agent's request goes on
+            self._guide.counts.failures[type(error).__name__] += 1
+            return None, incoming.body
+
+    def _outgoing(self, incoming: Incoming, body: bytes) -> httpx.Request:
+        import httpx
+
+        upstream = incoming.route.upstream
+        url = httpx.URL(upstream.base)
+        target = upstream.target(incoming.route.rest, incoming.query)
+        kept = [pair for pair in incoming.headers if pair[0] not in _MADE_ANEW]
+        return httpx.Request(
+            incoming.method,
+            url.copy_with(raw_path=target),
+            headers=[*kept, (b"accept-encoding", b"identity")],
+            content=body or None,
+            extensions={"target": target, "timeout": self._client.timeout.as_dict()},
+        )
+
+    async def _pass_back(
+        self,
+        response: httpx.Response,
+        heard: Listener | None,
+        decision: Decision | None,
+        send: Send,
+    ) -> None:
+        headers = [
+            (name.lower(), value)
+            for name, value in response.headers.raw
+            if name.lower() not in _OF_THE_HOP
+        ]
+        start = {"type": "http.response.start", "status": response.status_code}
+        await send({**start, "headers": headers})
+        async for chunk in response.aiter_raw():
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            if heard is not None:
+                heard.add(chunk)
+        if heard is not None and decision is not None:
+            await self._note(heard, decision)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _note(self, heard: Listener, decision: Decision) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._pool, _note_answer, self._guide, heard, decision)
+        except Exception as error:  # noqa: BLE001 - the client has its answer
+            self._guide.counts.failures[type(error).__name__] += 1
+
+
+def _guided_body(guide: Guide, wire: Wire, incoming: Incoming) -> tuple[Decision, bytes]:
+    document = read(incoming.body, wire.lists)
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in incoming.headers}
+    decision = guide.request(wire, headers, document.value)
+    if not decision.words:
+        return decision, incoming.body
+    last = document.parts[-1].value if document.parts else None
+    place = wire.place(last) if isinstance(last, dict) else None
+    if place is None:
+        return decision, incoming.body
+    guide.counts.guided += 1
+    return decision, document.with_text(place, decision.words)
+
+
+def _note_answer(guide: Guide, heard: Listener, decision: Decision) -> None:
+    answer = heard.answer()
+    if answer is not None:
+        guide.answered(decision, answer)
+
+
+def _listener(wire: Wire | None, response: httpx.Response) -> Listener | None:
+    """Return what reads the answer; None where it is no answer of the model, or compressed."""
+    encoding = response.headers.get("content-encoding", "identity")
+    if wire is None or response.status_code != 200 or encoding != "identity":
+        return None
+    return Listener(wire, streamed="event-stream" in response.headers.get("content-type", ""))
+
+
+async def _whole_body(receive: Receive) -> bytes:
+    chunks, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > MOST_BODY_BYTES:
+            raise too_large()
+        chunks.append(chunk)
+        if not message.get("more_body"):
+            return b"".join(chunks)
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
+    error = {"type": "trimtab_proxy", "message": f"trimtab proxy: {refusal.reason}"}
+    body = json.dumps({"type": "error", "error": error}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,78 @@
+"""Runs a program to its end: signals reach it, its exit status comes back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from trimtab_proxy._launching import Launch, LaunchFailed
+
+_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT")
+
+
+def run(start: Launch) -> int:
+    """Start a program with this process's terminal and wait for its end.
+
+    The terminal sends an interrupt to the program itself, so it is only ignored here; what is sent
+    to this process alone is passed on.
+
+    Returns:
+        Its exit status; 128 and the signal's number where a signal ended it, as shells have it.
+
+    Raises:
+        LaunchFailed: it can't be started.
+    """
+    with _signals_kept():
+        try:
+            child = subprocess.Popen(start.command, env=dict(start.environment))
+        except OSError as error:
+            raise LaunchFailed(
+                f"{start.command[0]!r} can't be started: {error.strerror or error}"
+            ) from None
+        with _passed_on(child):
+            status = _wait(child)
+    return status if status >= 0 else 128 - status
+
+
+def _wait(child: subprocess.Popen[bytes]) -> int:
+    """Wait for the end; where the program stops itself, stop too, and go on together."""
+    while True:
+        try:
+            _, status = os.waitpid(child.pid, os.WUNTRACED)
+        except ChildProcessError:
+            return child.wait()
+        if os.WIFSTOPPED(status):
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.kill(child.pid, signal.SIGCONT)
+            continue
+        child.returncode = os.waitstatus_to_exitcode(status)
+        return child.returncode
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ignore the interrupt that a terminal sends to all; the program decides about it."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    def pass_on(number: int, _: FrameType | None) -> None:
+        if child.returncode is None:
+            os.kill(child.pid, number)
+
+    known = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
+    before = {number: signal.signal(number, pass_on) for number in known}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

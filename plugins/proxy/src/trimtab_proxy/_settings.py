@@ -1,0 +1,96 @@
+"""Which prompts guide which agents: the table ``[hosts.proxy]`` of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab import Configuration, ConfigurationError, Prompt, Resources, RootedFilesystem
+from trimtab_proxy._guide import PROVIDER_SECONDS
+
+HOST = "proxy"
+_KEYS = ("gate", "prompt", "subagents", "timeout")
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """The table, read and checked.
+
+    Args:
+        prompt: name of the prompt that guides main agents; None leaves them alone.
+        subagents: the same for subagents.
+        gate: whether completion checkers and refusals may change the model's answer.
+        timeout: seconds that each provider may take at one decision.
+    """
+
+    prompt: str | None = None
+    subagents: str | None = None
+    gate: bool = False
+    timeout: float = PROVIDER_SECONDS
+
+
+def read_settings(configuration: Configuration) -> Settings:
+    """Read the table; nobody is guided where there is none.
+
+    Raises:
+        ConfigurationError: a key or value is wrong, or names a prompt that has no table.
+    """
+    table = configuration.hosts.get(HOST, {})
+    unknown = next((key for key in table if key not in _KEYS), None)
+    if unknown is not None:
+        raise _wrong(configuration, f"unknown key {unknown!r}; known are {', '.join(_KEYS)}.")
+    prompt = _prompt(table, "prompt", None, configuration)
+    gate, timeout = table.get("gate", False), table.get("timeout", PROVIDER_SECONDS)
+    if not isinstance(gate, bool):
+        raise _wrong(configuration, "gate must be true or false.")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
+        raise _wrong(configuration, "timeout must be a number of seconds above 0.")
+    return Settings(
+        prompt=prompt,
+        subagents=_prompt(table, "subagents", prompt, configuration),
+        gate=gate,
+        timeout=float(timeout),
+    )
+
+
+def build_prompt(name: str | None, configuration: Configuration, folder: Path) -> Prompt[Any] | None:
+    """Return the prompt of a name, without sections: the words of the agent are its program's.
+
+    Args:
+        name: of the prompt; None for none.
+        configuration: where its providers are declared.
+        folder: where the program works, whose files completion checkers may look at.
+
+    Raises:
+        TrimtabError: a provider can't be used.
+    """
+    if name is None:
+        return None
+    namespace, _, key = name.partition("/")
+    prompt: Prompt[Any] = Prompt(namespace, key or name, name=name, config=configuration)
+    return prompt.bind(resources=Resources.of(RootedFilesystem(folder)))
+
+
+def _prompt(
+    table: Mapping[str, Any], key: str, default: str | None, configuration: Configuration
+) -> str | None:
+    value = table.get(key, default)
+    if value is None or value is False:
+        return None
+    if not isinstance(value, str):
+        raise _wrong(configuration, f"{key} must be a prompt's name, or false.")
+    if value not in configuration.prompts:
+        known = ", ".join(sorted(configuration.prompts)) or "none"
+        raise _wrong(
+            configuration,
+            f'{key} names {value!r}, and there is no table [prompts."{value}"]. '
+            f"Prompts there: {known}.",
+        )
+    return value
+
+
+def _wrong(configuration: Configuration, problem: str) -> ConfigurationError:
+    return ConfigurationError(f"{configuration.path}, [hosts.{HOST}]: {problem}")
