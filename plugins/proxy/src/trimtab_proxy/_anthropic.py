@@ -32,6 +32,7 @@ class AnthropicMessages:
 
     name: ClassVar[str] = "anthropic-messages"
     lists: ClassVar[tuple[str, ...]] = ("messages",)
+    stored_keys: ClassVar[tuple[str, ...]] = ()
     unique_ids: ClassVar[bool] = True
 
     def items(self, body: Json) -> list[Item]:
@@ -61,9 +62,6 @@ class AnthropicMessages:
 
     def is_side(self, body: Json) -> bool:
         return body.get("max_tokens") == 1
-
-    def stored(self, body: Json) -> str | None:
-        return None
 
     def answer(self, body: Json) -> Answer | None:
         if body.get("type") != "message":

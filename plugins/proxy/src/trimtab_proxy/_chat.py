@@ -30,6 +30,7 @@ class ChatCompletions:
 
     name: ClassVar[str] = "openai-chat"
     lists: ClassVar[tuple[str, ...]] = ("messages",)
+    stored_keys: ClassVar[tuple[str, ...]] = ()
     unique_ids: ClassVar[bool] = False  # some services count them: call_0, call_1
 
     def items(self, body: Json) -> list[Item]:
@@ -62,9 +63,6 @@ class ChatCompletions:
 
     def is_side(self, body: Json) -> bool:
         return body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1
-
-    def stored(self, body: Json) -> str | None:
-        return None
 
     def answer(self, body: Json) -> Answer | None:
         choices = objects(body.get("choices"))

@@ -93,7 +93,7 @@ class Door:
         return Route(upstream, slash + rest)
 
     def _check_origin(self, headers: RawHeaders) -> None:
-        """Keep web pages out: they could reach the port, by a name of their own for this machine."""
+        """Keep web pages out: they could reach the port by a name of their own for this machine."""
         hosts = [value for name, value in headers if name == b"host"]
         allowed = {f"{host}:{self.port}".encode() for host in HOSTS}
         if len(hosts) != 1 or hosts[0].lower() not in allowed:

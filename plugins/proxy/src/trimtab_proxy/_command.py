@@ -26,8 +26,8 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trimtab proxy``."""
     parser.usage = _USAGE
     parser.description = (
-        "Run a program whose requests to its model pass through a proxy on this machine, which adds "
-        "the words of trimtab's providers to single requests. No file of the program is changed."
+        "Run a program whose requests to its model pass through a proxy on this machine. It "
+        "adds the words of trimtab's providers to single requests. No file of the program is changed."
     )
     parser.add_argument("--config", type=Path, help="configuration file to use")
     parser.add_argument(
@@ -85,9 +85,7 @@ def _server(options: argparse.Namespace) -> Any:
     if options.token is not None and not _is_token(options.token):
         raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
     named = _named(options.upstream)
-    upstreams = (
-        {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
-    )
+    upstreams = {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
     guide = Guide(main, subagents, timeout=settings.timeout)
     return ProxyServer(guide, upstreams, port=options.port, token=options.token)
 

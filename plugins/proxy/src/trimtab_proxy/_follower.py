@@ -108,9 +108,7 @@ class Follower:
             for words in self._heard.asked:
                 self.run.user_message(words)
             answer = self._heard.answer
-            self.run.model_responded(
-                text=answer.text, tool_calls=answer.calls, usage=answer.usage
-            )
+            self.run.model_responded(text=answer.text, tool_calls=answer.calls, usage=answer.usage)
         self.run.close(reason)
 
     def _seconds(self) -> float | None:
@@ -128,9 +126,7 @@ class Follower:
         calls = [wire.call(item) for item in group if item.kind is Kind.CALL]
         texts = [item.raw for item in group if item.kind is Kind.TEXT]
         self._open = {call.call_id: call for call in calls}
-        self.run.model_responded(
-            text="\n".join(texts), tool_calls=calls, usage=self._usage(calls)
-        )
+        self.run.model_responded(text="\n".join(texts), tool_calls=calls, usage=self._usage(calls))
 
     def _usage(self, calls: Sequence[ToolCall]) -> Any:
         """Return what the response used, where it is the one that was heard."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -30,19 +31,19 @@ class GenerateContent:
 
     name: ClassVar[str] = "gemini"
     lists: ClassVar[tuple[str, ...]] = ("contents",)
+    stored_keys: ClassVar[tuple[str, ...]] = ()
     unique_ids: ClassVar[bool] = False
 
     def items(self, body: Json) -> list[Item]:
         items: list[Item] = []
-        asked: Counter[str] = Counter()
-        answered: Counter[str] = Counter()
+        calls = _Calls()
         for content in objects(body.get("contents")):
             by_model = content.get("role") == "model"
             for part in objects(content.get("parts")):
                 if isinstance(part.get("functionCall"), dict):
-                    items.append(_numbered(Kind.CALL, part["functionCall"], asked))
+                    items.append(calls.asked(part["functionCall"]))
                 elif isinstance(part.get("functionResponse"), dict):
-                    items.append(_numbered(Kind.RESULT, part["functionResponse"], answered))
+                    items.append(calls.answered(part["functionResponse"]))
                 elif not part.get("thought"):
                     words = string(part.get("text"))
                     items += text_items(words) if by_model else user_items(words)
@@ -81,9 +82,6 @@ class GenerateContent:
     def is_side(self, body: Json) -> bool:
         config = body.get("generationConfig")
         return isinstance(config, dict) and config.get("maxOutputTokens") == 1
-
-    def stored(self, body: Json) -> str | None:
-        return None
 
     def answer(self, body: Json) -> Answer | None:
         events = self.events()
@@ -130,11 +128,37 @@ class GeminiEvents:
             self._texts.append(string(part.get("text")))
 
 
-def _numbered(kind: Kind, block: Json, seen: Counter[str]) -> Item:
-    name = string(block.get("name"))
-    seen[name] += 1
-    call_id = string(block.get("id")) or f"{name}#{seen[name]}"
-    return Item(kind, f"{'c' if kind is Kind.CALL else 'r'}{call_id}", (block, call_id))
+class _Calls:
+    """Pairs calls with answers: by id, else the oldest call of that name without an answer."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str, str, str]] = []  # name, id, key
+        self._seen: Counter[str] = Counter()
+
+    def asked(self, call: Json) -> Item:
+        name, call_id = string(call.get("name")), string(call.get("id"))
+        key = call_id
+        if not call_id:
+            self._seen[name] += 1
+            call_id = f"{name}#{self._seen[name]}"
+            key = f"{call_id} {hash(json.dumps(call.get('args'), sort_keys=True)):x}"
+        self._open.append((name, call_id, key))
+        return Item(Kind.CALL, _key("c", call, key), (call, call_id))
+
+    def answered(self, answer: Json) -> Item:
+        name, given = string(answer.get("name")), string(answer.get("id"))
+        found = next((c for c in self._open if given and c[1] == given), None)
+        found = found or next((c for c in self._open if c[0] == name), None)
+        if found is None:
+            return Item(Kind.RESULT, _key("r", answer, given), (answer, given))
+        self._open.remove(found)
+        _, call_id, key = found
+        return Item(Kind.RESULT, _key("r", {"id": key == call_id}, key), (answer, call_id))
+
+
+def _key(letter: str, block: Json, key: str) -> str:
+    """Return the key of a call; capital where its program gave no id, so that it is no anchor."""
+    return (letter if block.get("id") else letter.upper()) + key
 
 
 def _in_response(parts: list[Any]) -> Place | None:

@@ -17,7 +17,7 @@ from trimtab_proxy._follower import Follower
 from trimtab_proxy._host import host_for
 from trimtab_proxy._identity import History, Relation, history
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
-from trimtab_proxy._programs import Headers, Name, Program, name_of, program_of
+from trimtab_proxy._programs import Headers, Name, name_of, program_of
 from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Thread, Threads
 
 PROVIDER_SECONDS = 1.0
@@ -102,7 +102,6 @@ class Guide:
         self._timeout = timeout
         self._clock = clock
         self._talks: WeakValueDictionary[str, _Talk] = WeakValueDictionary()
-        self._stored: dict[str, Thread] = {}
 
     def request(self, wire: Wire, headers: Headers, body: Mapping[str, Any]) -> Decision:
         """Return what becomes of a request.
@@ -139,7 +138,7 @@ class Guide:
     def _decide(
         self, wire: Wire, headers: Headers, body: Mapping[str, Any], now: History
     ) -> Decision:
-        if wire.stored(body) is not None:
+        if any(body.get(key) for key in wire.stored_keys):
             return Decision(Relation.STORED)
         if _is_side(wire, body, now):
             return Decision(Relation.SIDE)
@@ -238,5 +237,3 @@ def _is_side(wire: Wire, body: Mapping[str, Any], now: History) -> bool:
 
 def _asks_for_summary(item: Item) -> bool:
     return item.kind is Kind.USER and string(item.raw).lstrip().startswith(_SIDE_WORDS)
-
-

@@ -124,7 +124,7 @@ def _kept(now: History, told: Sequence[str], shared: int) -> int:
 
 def only_repeats_the_user(now: History, told: Sequence[str]) -> bool:
     """Tell whether nothing but words of the user is left: some programs compact that way."""
-    return not now.has_answers and any(key[0] in "ct" for key in told)
+    return not now.has_answers and any(key[0] in "cCt" for key in told)
 
 
 def chain(keys: Sequence[str]) -> list[int]:

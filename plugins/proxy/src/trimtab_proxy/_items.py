@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import attrs
 
@@ -93,12 +93,14 @@ class Wire(Protocol):
     Attributes:
         name: e.g. ``"anthropic-messages"``.
         lists: keys of the list that holds the messages.
+        stored_keys: keys that name a history which the service keeps.
         unique_ids: whether no two conversations share the id of a call.
     """
 
-    name: str
-    lists: tuple[str, ...]
-    unique_ids: bool
+    name: ClassVar[str]
+    lists: ClassVar[tuple[str, ...]]
+    stored_keys: ClassVar[tuple[str, ...]]
+    unique_ids: ClassVar[bool]
 
     def items(self, body: Json) -> list[Item]:
         """Return the conversation in a request."""
@@ -117,9 +119,6 @@ class Wire(Protocol):
 
     def is_side(self, body: Json) -> bool:
         """Tell whether a setting shows that the request is no part of a conversation."""
-
-    def stored(self, body: Json) -> str | None:
-        """Return the id of the history that the service keeps, None where all is in the request."""
 
     def answer(self, body: Json) -> Answer | None:
         """Return what an answer in one piece says."""
@@ -186,5 +185,3 @@ def string(value: Any) -> str:
 def count(value: Any) -> int:
     """Return a count of tokens; 0 where the value is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import attrs
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().raw_decode
 
 
 class Unreadable(ValueError):
@@ -74,7 +74,7 @@ class Document:
         part = self.parts[-1]
         for step in place.path:
             part = _step(self.text, part, step)
-        at, inserted = _insertion(self.text, part, place, addition)
+        at, inserted = _insertion(part, place, addition)
         offset = at if self.text.isascii() else len(self.text[:at].encode())
         return self.body[:offset] + inserted.encode("ascii") + self.body[offset:]
 
@@ -103,7 +103,7 @@ def read(body: bytes, lists: Sequence[str]) -> Document:
         members, end = _members(text, _skip(text, 0), value_of)
         if _skip(text, end) != len(text):
             raise Unreadable("more text follows the object")
-    except (UnicodeDecodeError, RecursionError, StopIteration, IndexError) as error:
+    except (UnicodeDecodeError, RecursionError, IndexError) as error:
         raise Unreadable(f"the body is no JSON: {type(error).__name__}") from None
     except ValueError as error:
         raise Unreadable(f"the body is no JSON object: {error}") from None
@@ -166,7 +166,7 @@ def _step(text: str, part: Part, step: str | int) -> Part:
         raise Unreadable(f"there is no {step!r}") from None
 
 
-def _insertion(text: str, part: Part, place: Place, addition: str) -> tuple[int, str]:
+def _insertion(part: Part, place: Place, addition: str) -> tuple[int, str]:
     """Return at which character to insert, and what."""
     at = part.end - 1
     if isinstance(part.value, str):

@@ -11,7 +11,14 @@ import attrs
 
 from trimtab import TrimtabError
 
-_PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+_PROXY_VARIABLES = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+)
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _HERE = "127.0.0.1,localhost"
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
@@ -63,10 +70,7 @@ def _not_through_proxies(environment: Mapping[str, str]) -> dict[str, str]:
     """Keep a proxy of the network from being asked for this machine."""
     if not any(environment.get(name) for name in _PROXY_VARIABLES):
         return {}
-    return {
-        name: ",".join(filter(None, (environment.get(name), _HERE)))
-        for name in _NO_PROXY
-    }
+    return {name: ",".join(filter(None, (environment.get(name), _HERE))) for name in _NO_PROXY}
 
 
 def _as_it_is(start: Launch, _: str) -> Launch:
@@ -89,7 +93,7 @@ def _codex(start: Launch, base_url: str) -> Launch:
 
 
 def _opencode(start: Launch, base_url: str) -> Launch:
-    """opencode reads settings from a variable; what the user has there is kept."""
+    """Opencode reads settings from a variable; what the user has there is kept."""
     given = start.environment.get(_OPENCODE) or "{}"
     try:
         settings: Any = json.loads(given)
@@ -103,9 +107,7 @@ def _opencode(start: Launch, base_url: str) -> Launch:
             options["baseURL"] = url
     except (ValueError, AttributeError, TypeError) as error:
         raise LaunchFailed(f"{_OPENCODE} is no JSON object that can be extended: {error}") from None
-    return attrs.evolve(
-        start, environment={**start.environment, _OPENCODE: json.dumps(settings)}
-    )
+    return attrs.evolve(start, environment={**start.environment, _OPENCODE: json.dumps(settings)})
 
 
 _PREPARE: Mapping[str, Callable[[Launch, str], Launch]] = {

@@ -36,28 +36,37 @@ class Program:
         marks: how its user agent begins, in lower case; one of them.
         profile: under which trimtab-replay describes its tools.
         parallel_calls: whether one answer may hold several calls; None where unknown.
+        own_profiles: take precedence over those of `profile`.
     """
 
     name: str
     marks: tuple[str, ...]
     profile: str | None = None
     parallel_calls: bool | None = None
+    own_profiles: tuple[ToolProfile, ...] = ()
 
     @property
     def tool_profiles(self) -> tuple[ToolProfile, ...]:
         """What is known about its tools."""
         from trimtab_replay.profiles import PROFILES
 
-        return PROFILES.get(self.profile, ()) if self.profile else ()
+        known = PROFILES.get(self.profile, ()) if self.profile else ()
+        return (*self.own_profiles, *known)
 
 
+_SHELL = ToolProfile(
+    names="run_shell_command",
+    command_params="command",
+    volatile=("description",),
+    result_noise=r"(?m)^(?:Process Group PGID|Background PIDs): .*$",
+)
 UNKNOWN = Program("unknown", ())
 PROGRAMS = (
     Program("claude-code", ("claude-cli/", "claude-code/"), "claude-code", True),
     Program("codex", ("codex",), "codex", True),
-    Program("qwen-code", ("qwencode",), "gemini-cli", True),
+    Program("qwen-code", ("qwencode",), "gemini-cli", True, (_SHELL,)),
     Program("opencode", ("opencode/",), "opencode", True),
-    Program("gemini-cli", ("geminicli",), "gemini-cli", True),
+    Program("gemini-cli", ("geminicli",), "gemini-cli", True, (_SHELL,)),
 )
 _SESSIONS = (
     "x-trimtab-session",

@@ -92,9 +92,7 @@ class Relay:
         pool: where providers are asked, off the event loop.
     """
 
-    def __init__(
-        self, guide: Guide, door: Door, client: httpx.AsyncClient, pool: Executor
-    ) -> None:
+    def __init__(self, guide: Guide, door: Door, client: httpx.AsyncClient, pool: Executor) -> None:
         self._guide = guide
         self._door = door
         self._client = client

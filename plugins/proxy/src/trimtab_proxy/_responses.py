@@ -33,6 +33,7 @@ class Responses:
 
     name: ClassVar[str] = "openai-responses"
     lists: ClassVar[tuple[str, ...]] = ("input",)
+    stored_keys: ClassVar[tuple[str, ...]] = ("previous_response_id", "conversation")
     unique_ids: ClassVar[bool] = True
 
     def items(self, body: Json) -> list[Item]:
@@ -62,14 +63,6 @@ class Responses:
 
     def is_side(self, body: Json) -> bool:
         return body.get("max_output_tokens") == 1
-
-    def stored(self, body: Json) -> str | None:
-        before = body.get("previous_response_id")
-        if isinstance(before, str) and before:
-            return before
-        conversation = body.get("conversation")
-        given = conversation.get("id") if isinstance(conversation, dict) else conversation
-        return given if isinstance(given, str) and given else None
 
     def answer(self, body: Json) -> Answer | None:
         if body.get("status") not in {"completed", "incomplete", None}:

@@ -56,7 +56,9 @@ def read_settings(configuration: Configuration) -> Settings:
     )
 
 
-def build_prompt(name: str | None, configuration: Configuration, folder: Path) -> Prompt[Any] | None:
+def build_prompt(
+    name: str | None, configuration: Configuration, folder: Path
+) -> Prompt[Any] | None:
     """Return the prompt of a name, without sections: the words of the agent are its program's.
 
     Args:

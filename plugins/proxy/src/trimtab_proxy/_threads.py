@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
@@ -16,6 +16,7 @@ from trimtab_proxy._programs import Name
 if TYPE_CHECKING:
     from trimtab_proxy._follower import Follower
 
+K = TypeVar("K")
 MOST_THREADS = 1_000
 MOST_IDS = 4_096
 AGE_SECONDS = 6 * 3600.0
@@ -168,7 +169,8 @@ class Threads:
     def drop(self, thread: Thread) -> None:
         """Forget a conversation."""
         self._threads.pop(thread, None)
-        _take_out(self._by_name, thread.name, thread)
+        if thread.name is not None:
+            _take_out(self._by_name, thread.name, thread)
         for key in thread.ids:
             _take_out(self._by_id, key, thread)
         thread.ids.clear()
@@ -233,7 +235,7 @@ def _compacted(threads: Sequence[Thread], lane: int) -> Found | None:
     return None
 
 
-def _take_out(index: dict[object, list[Thread]], key: object, thread: Thread) -> None:
+def _take_out(index: dict[K, list[Thread]], key: K, thread: Thread) -> None:
     threads = index.get(key)
     if threads is not None:
         threads[:] = [other for other in threads if other is not thread]

@@ -34,6 +34,10 @@ class UpstreamInvalid(TrimtabError):
     """A base URL can't be used."""
 
 
+def _without_slash(url: str) -> str:
+    return url.rstrip("/")
+
+
 @attrs.frozen
 class Upstream:
     """A service that requests go on to.
@@ -45,7 +49,7 @@ class Upstream:
         UpstreamInvalid: the URL can't be used.
     """
 
-    base: str = attrs.field(converter=lambda url: url.rstrip("/"))
+    base: str = attrs.field(converter=_without_slash)
 
     def __attrs_post_init__(self) -> None:
         try:
@@ -62,8 +66,8 @@ class Upstream:
             )
         if parts.scheme == "http" and not is_loopback(host):
             raise UpstreamInvalid(
-                f"{self.base!r}: keys and prompts would go there unencrypted. Use https://; http:// "
-                "is for services on this machine"
+                f"{self.base!r}: keys and prompts would go there unencrypted. Use https://; "
+                "http:// is for services on this machine"
             )
 
     @property
@@ -104,7 +108,7 @@ def is_loopback(host: str) -> bool:
 
 def stays_below(path: bytes) -> bool:
     """Tell whether a path stays below the base it is appended to, however it is decoded."""
-    if not _PLAIN.fullmatch(path):
+    if path and not _PLAIN.fullmatch(path):
         return False
     for _ in range(3):
         segments = re.split(rb"[/\\]", path)
