@@ -31,7 +31,7 @@ TEST_SERVERS = ROOT / "tests" / "servers"
 RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
 CLIENTS = ("claude-agent-sdk", "litellm", "openai")
-HOSTS = ("claude-agent-sdk", "claude-code", "litellm", "openai")
+HOSTS = ("claude-agent-sdk", "claude-code", "litellm", "openai", "proxy")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

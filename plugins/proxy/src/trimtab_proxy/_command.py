@@ -27,7 +27,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.usage = _USAGE
     parser.description = (
         "Run a program whose requests to its model pass through a proxy on this machine. It "
-        "adds the words of trimtab's providers to single requests. No file of the program is changed."
+        "adds the words of trimtab's providers to single requests. No file is changed."
     )
     parser.add_argument("--config", type=Path, help="configuration file to use")
     parser.add_argument(

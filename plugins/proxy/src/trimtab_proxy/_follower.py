@@ -171,16 +171,16 @@ class Follower:
 
     def _ask(self, *, replayed: bool) -> str:
         """Return what is said after tools have answered; nothing of what is only replayed."""
-        guided = self.run.guide(DecisionPoint.POST_TOOL_RESULT, limit=self._timeout)
-        feedback = self.run.feedback(limit=self._timeout)
-        next_step = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION, limit=self._timeout)
+        guided = self.run.guide(DecisionPoint.POST_TOOL_RESULT, timeout=self._timeout)
+        feedback = self.run.due_feedback(timeout=self._timeout)
+        next_step = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION, timeout=self._timeout)
         if replayed:
             return NO_WORDS
         self._spoken.update(
             injection.source for injection in (*guided.injections, *next_step.injections)
         )
-        self._spoken["feedback"] += bool(feedback)
-        said = (guided.text, feedback or "", next_step.text)
+        self._spoken.update(said.provider_name for said in feedback)
+        said = (guided.text, *(each.render() for each in feedback), next_step.text)
         return "\n".join(text for text in said if text)
 
 

@@ -186,7 +186,7 @@ class Guide:
             self.counts.runs += 1
             run_id = talk.run_id(prompt.name, name) if name else None
             agent_id = name.agent if name else None
-            return talk.session.open_run(prompt, agent_id, run_id, host=host, limit=self._timeout)
+            return talk.session.open_run(prompt, agent_id, run_id, host=host, timeout=self._timeout)
 
         return Follower(open_run, self._timeout, self._clock, self.counts.spoken)
 
