@@ -1,74 +1,14 @@
-"""Providers made of functions, and runs on a clock that the test moves."""
+"""Runs on a clock that the test moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import attrs
 import pytest
 
-from trimtab import (
-    ClassificationResult,
-    Feedback,
-    GuidanceInjection,
-    ManualClock,
-    Prompt,
-    PromptTemplate,
-    Run,
-    Session,
-    TaskCompletionResult,
-)
-
-
-@attrs.define
-class Speaker:
-    """A guidance provider that does what it is told."""
-
-    name: str = "speaker"
-    category: str = "test"
-    text: str | Callable[[Any], str] = "Look before you leap."
-    verdict: ClassificationResult | Callable[[Any], Any] = ClassificationResult(relevant=True)
-    priority: int = 100
-    asked: int = 0
-
-    def classify(self, *, context: Any) -> Any:
-        self.asked += 1
-        return self.verdict(context) if callable(self.verdict) else self.verdict
-
-    def provide(self, *, context: Any) -> Any:
-        text = self.text(context) if callable(self.text) else self.text
-        return GuidanceInjection(self.name, text, priority=self.priority, category=self.category)
-
-
-@attrs.define
-class Commentator:
-    """A feedback provider that does what it is told."""
-
-    name: str = "commentator"
-    say: Callable[[Any], Any] = lambda context: Feedback(summary=f"{context.tool_call_count} calls")
-    wanted: bool = True
-    asked: int = 0
-
-    def should_run(self, *, context: Any) -> bool:
-        return self.wanted
-
-    def provide(self, *, context: Any) -> Any:
-        self.asked += 1
-        return self.say(context)
-
-
-@attrs.define
-class Checker:
-    """A completion checker that does what it is told."""
-
-    name: str = "checker"
-    answer: Callable[[Any], Any] = lambda context: TaskCompletionResult.ok()
-    asked: int = 0
-
-    def check(self, context: Any) -> Any:
-        self.asked += 1
-        return self.answer(context)
+from trimtab import Prompt, PromptTemplate, Run, Session
+from trimtab.testing import Checker, Commentator, ManualClock, Speaker
 
 
 @attrs.frozen

@@ -78,10 +78,8 @@ def test_an_irrelevant_provider_is_silent(kit: Any) -> None:
 
 
 def test_a_provider_is_asked_only_at_its_points(kit: Any) -> None:
-    class Picky(kit.Speaker):
-        decision_points = (DecisionPoint.PRE_RESPONSE,)
-
-    run = kit.run(guidance_providers=[Picky()])
+    picky = kit.Speaker(decision_points=[DecisionPoint.PRE_RESPONSE])
+    run = kit.run(guidance_providers=[picky])
 
     assert not run.guide(SELECT)
     assert run.guide(DecisionPoint.PRE_RESPONSE)

@@ -1,0 +1,209 @@
+"""Playing a made-up run through the engine, and listening to what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+from trimtab._contract.host import LOCAL_HOST, Host
+from trimtab._events.guidance import GuidanceDelivered
+from trimtab._events.provenance import DecisionPoint
+from trimtab._events.providers import CompletionChecked, Feedback
+from trimtab._events.run import CallOrigin, Outcome, ToolCall
+from trimtab._prompt.template import Prompt, PromptTemplate
+from trimtab._run.run import Run
+from trimtab._run.session import Session
+from trimtab._testing.script import Call, Compaction, Item, Message, Text, Wait
+from trimtab._types.limits import Budget, Deadline, ManualClock
+from trimtab._types.text import as_text
+from trimtab.trajectory import ToolProfile, Trajectory
+
+
+class Player:
+    """One run of one agent, on a clock that moves only when told.
+
+    Guidance is asked for where a host would: before the next request (PRE_TOOL_SELECTION) after
+    every turn, before the end (PRE_RESPONSE) after a response of text. Feedback is asked for
+    after every call.
+
+    Args:
+        prompt: the prompt; made of the other arguments if None. No configuration file is read.
+        guidance, feedback, completion: providers of that prompt; a class or another function is
+            called without arguments when the run is opened, so that `restart` gets new ones.
+        profiles: how the tools of the run behave.
+        host: the runtime.
+        deadline: the run's time limit in seconds, on the player's clock.
+        budget: the run's limits in tokens, cost and active time.
+        points: further decision points to ask at: PRE_TOOL_EXECUTION, POST_TOOL_RESULT.
+
+    Attributes:
+        clock, session, run: what the run is made of.
+        spoke: numbers of the items, from 0, after which guidance was delivered.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt[Any] | None = None,
+        *,
+        guidance: Iterable[Any] = (),
+        feedback: Iterable[Any] = (),
+        completion: Iterable[Any] = (),
+        profiles: Iterable[ToolProfile] = (),
+        host: Host = LOCAL_HOST,
+        deadline: float | None = None,
+        budget: Budget | None = None,
+        points: Iterable[DecisionPoint | str] = (),
+    ) -> None:
+        self.clock = ManualClock()
+        self.session = Session(clock=self.clock)
+        self.spoke: list[int] = []
+        self._items = 0
+        self._prompt = prompt
+        self._providers = (tuple(guidance), tuple(feedback), tuple(completion))
+        self._profiles = tuple(profiles)
+        self._points = frozenset(DecisionPoint(point) for point in points)
+        self._opening: dict[str, Any] = {"host": host, "budget": budget}
+        if deadline is not None:
+            self._opening["deadline"] = Deadline(deadline, self.clock)
+        self.run: Run = self._open()
+
+    def _open(self, run_id: str | None = None) -> Run:
+        prompt = self._made() if self._prompt is None else self._prompt
+        return self.session.open_run(prompt, run_id=run_id, **self._opening)
+
+    def _made(self) -> Prompt[Any]:
+        guidance, feedback, completion = ([_new(item) for item in kind] for kind in self._providers)
+        template: PromptTemplate[Any] = PromptTemplate(
+            "tests",
+            "player",
+            guidance_providers=guidance,
+            feedback_providers=feedback,
+            completion_checkers=completion,
+            tool_profiles=self._profiles,
+        )
+        return Prompt(template, config=None)
+
+    def play(self, items: Iterable[Item]) -> Self:
+        """Let the items happen, one after the other."""
+        for item in items:
+            before = len(self.session[GuidanceDelivered])
+            self._take(item)
+            if len(self.session[GuidanceDelivered]) > before:
+                self.spoke.append(self._items)
+            self._items += 1
+        return self
+
+    def restart(self) -> None:
+        """Save the session as a snapshot, and go on with what is restored from it."""
+        text, run_id = self.session.snapshot(), self.run.run_id
+        self.session = Session.restore(text, clock=self.clock)
+        self.run = self._open(run_id)
+
+    def may_stop(self, **stop: Any) -> CompletionChecked:
+        """Ask the completion checkers; the arguments are those of `Run.check_completion`."""
+        return self.run.check_completion(**stop)
+
+    @property
+    def first(self) -> int | None:
+        """Number of the item after which guidance was first delivered; None if never."""
+        return self.spoke[0] if self.spoke else None
+
+    @property
+    def delivered(self) -> tuple[GuidanceDelivered, ...]:
+        """All guidance, in order."""
+        return tuple(self.session[GuidanceDelivered].all())
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What guidance said, in order."""
+        return tuple(event.injection.content for event in self.delivered)
+
+    @property
+    def feedback(self) -> tuple[Feedback, ...]:
+        """All feedback, in order."""
+        return tuple(self.session[Feedback].all())
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The signals over the calls of the run."""
+        return self.run.trajectory
+
+    def _take(self, item: Item) -> None:
+        match item:
+            case Wait():
+                self.clock.advance(item.seconds)
+            case Compaction():
+                self.run.compacted(item.summary)
+            case Message():
+                self.run.user_message(item.text, notification=item.notification)
+            case Text():
+                self.run.model_responded(text=item.text, reasoning=item.reasoning)
+                self.run.guide(DecisionPoint.PRE_RESPONSE)
+            case Call():
+                self._batch([item])
+            case _:
+                self._batch(item)
+
+    def _batch(self, calls: Sequence[Call]) -> None:
+        names = [f"{self._items}-{index}" for index in range(len(calls))]
+        asked = [
+            ToolCall(call.tool, call.params, name)
+            for call, name in zip(calls, names, strict=True)
+            if call.caller is CallOrigin.MODEL
+        ]
+        if asked:
+            self.run.model_responded(tool_calls=asked)
+            self._ask(DecisionPoint.PRE_TOOL_EXECUTION, asked)
+        for call, name in zip(calls, names, strict=True):
+            self._end(call, name)
+        self.run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+
+    def _end(self, call: Call, name: str) -> None:
+        if call.at is not None:
+            self.clock.advance(call.at - self.clock.seconds)
+        failed = call.error is None and call.outcome is not Outcome.OK
+        self.run.tool_finished(
+            name,
+            call.result,
+            outcome=call.outcome,
+            error=as_text(call.result) if failed else call.error,
+            poll=call.poll,
+            tool=call.tool,
+            params=call.params,
+            caller=call.caller,
+        )
+        self._ask(DecisionPoint.POST_TOOL_RESULT)
+        self.run.feedback()
+
+    def _ask(self, point: DecisionPoint, pending: Sequence[ToolCall] = ()) -> None:
+        if point in self._points:
+            self.run.guide(point, pending=pending)
+
+
+def build_trajectory(items: Iterable[Item], profiles: Iterable[ToolProfile] = ()) -> Trajectory:
+    """Return the signals over a made-up run.
+
+    Args:
+        items: what happens.
+        profiles: how the tools behave.
+    """
+    return Player(profiles=profiles).play(items).trajectory
+
+
+def recorded_session(items: Iterable[Item], **opening: Any) -> Session:
+    """Return the session of a made-up run, with one run in it.
+
+    Args:
+        items: what happens.
+        opening: as for `Player`.
+    """
+    return Player(**opening).play(items).session
+
+
+def _new(item: Any) -> Any:
+    """Return a provider; an instance has methods of its own, a factory only makes one."""
+    methods = ("classify", "provide", "check")
+    made = isinstance(item, type) or (
+        callable(item) and not any(hasattr(item, name) for name in methods)
+    )
+    return item() if made else item

@@ -1,0 +1,24 @@
+from trimtab._testing.lab import (
+    Lab as Lab,
+)
+from trimtab._testing.player import (
+    Player as Player,
+    build_trajectory as build_trajectory,
+    recorded_session as recorded_session,
+)
+from trimtab._testing.providers import (
+    Checker as Checker,
+    Commentator as Commentator,
+    Speaker as Speaker,
+)
+from trimtab._testing.script import (
+    Call as Call,
+    Compaction as Compaction,
+    Item as Item,
+    Message as Message,
+    Text as Text,
+    Wait as Wait,
+)
+from trimtab._types.limits import (
+    ManualClock as ManualClock,
+)
