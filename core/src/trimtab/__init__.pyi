@@ -169,6 +169,7 @@ from trimtab._types.patterns import (
 )
 from trimtab._types.plan import (
     Plan as Plan,
+    PlannedTool as PlannedTool,
     PlanStep as PlanStep,
     is_done as is_done,
 )

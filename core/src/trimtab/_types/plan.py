@@ -1,18 +1,48 @@
-"""A plain plan: steps with a title and a status (seed 003)."""
+"""A plan: steps with a title and a status, and what else an agent may say about them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import attrs
 
 from trimtab._types.options import as_tuple
 
 DONE_STATUSES = frozenset({"done", "completed", "skipped", "cancelled"})
+STARTED_STATUSES = frozenset({"in_progress", "in-progress", "active", "started"})
+ACTIVE, COMPLETED, ABANDONED = "active", "completed", "abandoned"
 
 
 def is_done(status: object) -> bool:
-    """Return whether a step of this status needs no more work (DESIGN 5: case-insensitive)."""
+    """Return whether a step of this status needs no more work; case does not matter."""
+    return _word(status) in DONE_STATUSES
+
+
+def _word(status: object) -> str:
     value = getattr(status, "value", status)
-    return isinstance(value, str) and value.strip().lower() in DONE_STATUSES
+    return value.strip().lower() if isinstance(value, str) else ""
+
+
+@attrs.frozen
+class PlannedTool:
+    """A tool that a step expects to use.
+
+    Args:
+        name: as the agent calls it.
+        version: of the tool, where versions matter.
+        params: the parameters that the step expects to pass, JSON-like.
+    """
+
+    name: str
+    version: str = ""
+    params: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def _as_tools(items: Iterable[Any]) -> tuple[Any, ...]:
+    if isinstance(items, str):
+        raise TypeError(f"tools must be a list of tools, not the text {items!r:.60}")
+    return tuple(PlannedTool(item) if isinstance(item, str) else item for item in items)
 
 
 @attrs.frozen
@@ -23,16 +53,67 @@ class PlanStep:
         title: what is to be done.
         status: ``"pending"``, ``"in_progress"``, ``"done"`` or any word of the agent's.
         step_id: identifier in its plan, where steps have one.
+        objective: what the step is for.
+        tools: the tools that it expects to use; a string is a tool of that name.
+        depends_on: ids of the steps that must be done before.
+        expected: what a good outcome looks like.
+        outcome: what came of it.
     """
 
     title: str
     status: str = "pending"
     step_id: str = ""
+    objective: str = ""
+    tools: tuple[PlannedTool, ...] = attrs.field(default=(), converter=_as_tools)
+    depends_on: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    expected: str = ""
+    outcome: str = ""
 
     @property
     def done(self) -> bool:
         """Whether it needs no more work."""
         return is_done(self.status)
+
+    @property
+    def started(self) -> bool:
+        """Whether it is being worked on."""
+        return _word(self.status) in STARTED_STATUSES
+
+
+def _check_steps(_: object, __: object, steps: tuple[PlanStep, ...]) -> None:
+    known: dict[str, PlanStep] = {}
+    for step in steps:
+        if step.step_id and known.setdefault(step.step_id, step) is not step:
+            raise ValueError(f"two steps have the id {step.step_id!r}; give each its own")
+    for step in steps:
+        for needed in step.depends_on:
+            if needed not in known:
+                raise ValueError(f"step {_name(step)} depends on {needed!r}, which is no step")
+    _check_cycles(known)
+
+
+def _check_cycles(steps: Mapping[str, PlanStep]) -> None:
+    """Remove steps whose dependencies are gone until none is left, or only a cycle is."""
+    left = {step_id: set(step.depends_on) for step_id, step in steps.items()}
+    while left:
+        ready = {step_id for step_id, needed in left.items() if not needed & left.keys()}
+        if not ready:
+            raise ValueError(f"steps depend on each other in a cycle: {', '.join(_cycle(left))}")
+        left = {step_id: needed for step_id, needed in left.items() if step_id not in ready}
+
+
+def _cycle(left: Mapping[str, set[str]]) -> list[str]:
+    """Return the ids of one cycle, its first id again at the end."""
+    path = [next(iter(left))]
+    while True:
+        following = next(step_id for step_id in sorted(left[path[-1]]) if step_id in left)
+        if following in path:
+            return [*map(repr, path[path.index(following) :]), repr(following)]
+        path.append(following)
+
+
+def _name(step: PlanStep) -> str:
+    return repr(step.step_id or step.title)
 
 
 @attrs.frozen
@@ -42,12 +123,44 @@ class Plan:
     Args:
         steps: in their order.
         objective: what the plan is for.
+        plan_id: the same for all versions of a plan.
+        version: ``"plan.v1"``, ``"plan.v2"``, … where versions are kept.
+        exit_criteria: what must be true in the end, one condition each.
+        status: ``"active"``, ``"completed"`` or ``"abandoned"``.
+        reason: why it was abandoned.
+        run_id: the run it belongs to; empty where it belongs to the whole session.
+
+    Raises:
+        ValueError: two steps share an id, a dependency is no step, or steps depend on each
+            other in a cycle.
     """
 
-    steps: tuple[PlanStep, ...] = attrs.field(default=(), converter=as_tuple)
+    steps: tuple[PlanStep, ...] = attrs.field(default=(), converter=as_tuple, validator=_check_steps)
     objective: str = ""
+    plan_id: str = ""
+    version: str = ""
+    exit_criteria: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    status: str = ACTIVE
+    reason: str = ""
+    run_id: str = ""
 
     @property
     def open_steps(self) -> tuple[PlanStep, ...]:
         """The steps that still need work."""
         return tuple(step for step in self.steps if not step.done)
+
+    @property
+    def ready_steps(self) -> tuple[PlanStep, ...]:
+        """The open steps whose dependencies are done, in the order of the plan."""
+        done = {step.step_id for step in self.steps if step.done}
+        return tuple(step for step in self.open_steps if done.issuperset(step.depends_on))
+
+    @property
+    def current_step(self) -> PlanStep | None:
+        """The first step in progress, else the first that is ready; None where none is open."""
+        started = (step for step in self.open_steps if step.started)
+        return next(started, None) or next(iter(self.ready_steps), None)
+
+    def step(self, step_id: str) -> PlanStep | None:
+        """Return the step of that id, None where there is none."""
+        return next((step for step in self.steps if step.step_id == step_id), None)
