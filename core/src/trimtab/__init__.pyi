@@ -171,6 +171,7 @@ from trimtab._types.plan import (
     Plan as Plan,
     PlannedTool as PlannedTool,
     PlanStep as PlanStep,
+    in_namespace as in_namespace,
     is_done as is_done,
 )
 from trimtab._types.resources import (

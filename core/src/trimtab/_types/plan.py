@@ -24,6 +24,24 @@ def _word(status: object) -> str:
     return value.strip().lower() if isinstance(value, str) else ""
 
 
+def in_namespace(tool: str, name: str) -> bool:
+    """Return whether `tool` is called `name`, or lies in the namespace of that name.
+
+    Names are divided by ``.``, ``/``, ``:`` or ``__``: ``warehouse`` holds ``warehouse.sql`` and
+    ``mcp__warehouse__sql``. A ``*`` at the end stands for any rest. Case does not matter.
+    """
+    tool, name = _divided(tool), _divided(name)
+    if name.endswith("*"):
+        return f"__{name.removesuffix('*')}" in f"__{tool}"
+    return bool(name) and f"__{name}__" in f"__{tool}__"
+
+
+def _divided(name: str) -> str:
+    for separator in (".", "/", ":"):
+        name = name.replace(separator, "__")
+    return name.strip().lower()
+
+
 @attrs.frozen
 class PlannedTool:
     """A tool that a step expects to use.
@@ -78,6 +96,10 @@ class PlanStep:
     def started(self) -> bool:
         """Whether it is being worked on."""
         return _word(self.status) in STARTED_STATUSES
+
+    def uses(self, tool: str) -> bool:
+        """Whether it lists `tool`, by name or namespace; see `in_namespace`."""
+        return any(in_namespace(tool, planned.name) for planned in self.tools)
 
 
 def _check_steps(_: object, __: object, steps: tuple[PlanStep, ...]) -> None:
@@ -164,3 +186,17 @@ class Plan:
     def step(self, step_id: str) -> PlanStep | None:
         """Return the step of that id, None where there is none."""
         return next((step for step in self.steps if step.step_id == step_id), None)
+
+    def step_for(self, tool: str) -> PlanStep | None:
+        """Return the step that a call of `tool` serves, None where no step is open.
+
+        A step in progress that lists the tool comes first, then a ready one that lists it, then
+        the current step.
+        """
+        listed = [step for step in self._workable() if step.uses(tool)]
+        return listed[0] if listed else self.current_step
+
+    def _workable(self) -> list[PlanStep]:
+        """Return the open steps in progress, then the ready ones."""
+        started = [step for step in self.open_steps if step.started]
+        return [*started, *(step for step in self.ready_steps if not step.started)]

@@ -1,0 +1,357 @@
+"""The plans of one run: their history in the session, and every change to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from trimtab import Event, Plan, PlanStep, Run, Session, ToolContext
+from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
+from trimtab_planning._plans import (
+    MAX_TEXT,
+    PlanDiff,
+    abandoned,
+    carry_progress,
+    change_step,
+    diff,
+    next_version,
+    same_work,
+    with_ids,
+)
+
+COMPLETED, ABANDONED = "completed", "abandoned"
+
+
+def current_plan(session: Session, run_id: str) -> Plan | None:
+    """Return the newest plan of a run, or of the whole session; None where there is none."""
+    plans = session[Plan]
+    latest = plans.latest()
+    if latest is None or latest.run_id in ("", run_id):
+        return latest
+    own = plans.where(lambda plan: plan.run_id in ("", run_id))
+    return own[-1] if own else None
+
+
+@attrs.frozen
+class PlanBook:
+    """Reads and changes the plans of one run; everything is kept in the session.
+
+    Every change is an event, `PlanAuthored` or `PlanUpdated`, and a `Plan` record, which
+    completion checkers read. Methods may be called from several threads.
+
+    Args:
+        session: where the plans are kept.
+        run_id: the run that they belong to.
+        prompt_name: of that run.
+        agent_id: of that run.
+    """
+
+    session: Session
+    run_id: str
+    prompt_name: str = ""
+    agent_id: str | None = None
+
+    @classmethod
+    def of(cls, run: Run) -> PlanBook:
+        """Return the plans of `run`."""
+        return cls(run.session, run.run_id, run.prompt.name, run.agent_id)
+
+    @classmethod
+    def for_tool(cls, context: ToolContext) -> PlanBook:
+        """Return the plans of the run whose tool is being called."""
+        return cls.of(context.session.run_of(context.prompt))
+
+    @property
+    def current(self) -> Plan | None:
+        """The newest plan, whatever its status; None before the first."""
+        return current_plan(self.session, self.run_id)
+
+    @property
+    def active(self) -> Plan | None:
+        """The newest plan where it is neither completed nor abandoned."""
+        plan = self.current
+        return None if plan is None or plan.status in (COMPLETED, ABANDONED) else plan
+
+    @property
+    def history(self) -> tuple[Plan, ...]:
+        """The last state of each version of the current plan, oldest first."""
+        plan = self.current
+        versions: dict[str, Plan] = {}
+        for item in self.session[Plan].where(lambda item: item.run_id == self.run_id):
+            if plan is not None and item.plan_id == plan.plan_id:
+                versions[item.version] = item
+        return tuple(versions.values())
+
+    @property
+    def reflections(self) -> tuple[ReflectionAdded, ...]:
+        """The reflections of the run, oldest first."""
+        return self.session[ReflectionAdded].where(lambda event: event.run_id == self.run_id)
+
+    def version(self, version: str) -> Plan:
+        """Return the last state of a version of the current plan.
+
+        Raises:
+            ValueError: there is no such version.
+        """
+        known = {plan.version: plan for plan in self.history}
+        if version not in known:
+            names = ", ".join(known) or "none"
+            raise ValueError(f"there is no version {version!r:.40}; versions are {names}")
+        return known[version]
+
+    def diff(self, before: str, after: str) -> PlanDiff:
+        """Return how two versions of the current plan differ.
+
+        Raises:
+            ValueError: there is no such version.
+        """
+        return diff(self.version(before), self.version(after))
+
+    def author(
+        self,
+        steps: Iterable[PlanStep],
+        *,
+        objective: str = "",
+        exit_criteria: Iterable[str] = (),
+        origin: str = "api",
+    ) -> Plan:
+        """Make a plan; where one is active, a new version of that, or nothing if it is the same.
+
+        Args:
+            steps: in their order; those without an id get one.
+            objective: what the plan is for.
+            exit_criteria: what must be true in the end.
+            origin: who made it, see `PlanAuthored`.
+
+        Raises:
+            ValueError: the steps are no plan: no steps, no title, an id twice, an unknown
+                dependency, a cycle, or too many.
+        """
+        with self.session.lock:
+            if self.active is not None:
+                return self.revise(
+                    steps=steps, objective=objective, exit_criteria=exit_criteria, origin=origin
+                )
+            plan = Plan(
+                _some(with_ids(steps)),
+                objective=objective,
+                plan_id=self._next_id(),
+                version=next_version(()),
+                exit_criteria=exit_criteria,
+                run_id=self.run_id,
+            )
+            return self._keep(PlanAuthored, plan, origin=origin)
+
+    def revise(
+        self,
+        *,
+        steps: Iterable[PlanStep] | None = None,
+        objective: str | None = None,
+        exit_criteria: Iterable[str] | None = None,
+        reason: str = "",
+        origin: str = "api",
+    ) -> Plan:
+        """Make a new version of the active plan; what is None stays.
+
+        Steps that keep id and title keep their progress. The same again makes no new version.
+
+        Raises:
+            ValueError: no plan is active, or the steps are no plan.
+        """
+        with self.session.lock:
+            old = self._active()
+            made = attrs.evolve(
+                old,
+                steps=old.steps if steps is None else self._revised(steps, old),
+                objective=old.objective if objective is None else objective,
+                exit_criteria=old.exit_criteria if exit_criteria is None else exit_criteria,
+            )
+            if same_work(old, made) and made.steps == old.steps:
+                return old
+            return self._update(PlanChange.REVISED, made, old, reason=reason, origin=origin)
+
+    def rollback(self, version: str, *, reason: str = "", origin: str = "api") -> Plan:
+        """Make a new version that asks for what `version` asked for.
+
+        Steps that both have keep the progress made since.
+
+        Raises:
+            ValueError: there is no plan or no such version.
+        """
+        with self.session.lock:
+            old = self._some_plan()
+            wanted = self.version(version)
+            steps = carry_progress(wanted.steps, old.steps, overrule=old.status != ABANDONED)
+            made = attrs.evolve(wanted, steps=steps, status="active", reason="")
+            why = reason or f"back to {version}"
+            return self._update(PlanChange.ROLLED_BACK, made, old, reason=why, origin=origin)
+
+    def update_step(
+        self,
+        step_id: str,
+        *,
+        status: str | None = None,
+        outcome: str | None = None,
+        origin: str = "api",
+    ) -> Plan:
+        """Change the status or the outcome of one step; the version stays.
+
+        A plan without exit criteria is completed with its last step.
+
+        Raises:
+            ValueError: no plan is active, there is no such step, or it depends on open steps.
+        """
+        with self.session.lock:
+            old = self._active()
+            made = change_step(old, step_id, status=status, outcome=outcome)
+            if made == old:
+                return old
+            plan = self._keep(
+                PlanUpdated,
+                made,
+                change=PlanChange.STEP,
+                previous=old.version,
+                step_id=step_id,
+                origin=origin,
+            )
+            if plan.open_steps or plan.exit_criteria:
+                return plan
+            return self.complete("all steps are done", origin=origin)
+
+    def complete(self, reason: str = "", *, origin: str = "api") -> Plan:
+        """Mark the active plan as completed.
+
+        Raises:
+            ValueError: no plan is active, or steps are open.
+        """
+        with self.session.lock:
+            old = self._active()
+            if old.open_steps:
+                names = ", ".join(step.step_id for step in old.open_steps)
+                raise ValueError(f"the plan has open steps: {names}")
+            made = attrs.evolve(old, status=COMPLETED)
+            return self._ended(PlanChange.COMPLETED, made, reason, origin)
+
+    def abandon(self, reason: str, *, origin: str = "api") -> Plan:
+        """Give the active plan up; its open steps are cancelled.
+
+        Raises:
+            ValueError: no plan is active, or the reason is empty.
+        """
+        if not reason.strip():
+            raise ValueError("say why the plan is abandoned")
+        with self.session.lock:
+            made = abandoned(self._active(), reason[:MAX_TEXT])
+            return self._ended(PlanChange.ABANDONED, made, made.reason, origin)
+
+    def reflect(
+        self,
+        observed: str,
+        *,
+        step_id: str = "",
+        expected: str = "",
+        met: bool | None = None,
+        proposal: str = "",
+    ) -> ReflectionAdded:
+        """Record what was observed against what the plan expects.
+
+        Args:
+            observed: what happened.
+            step_id: the step; empty for the exit criteria of the plan.
+            expected: what was expected; what the plan says where empty.
+            met: whether it was reached. True for the whole plan completes it where no step is
+                open.
+            proposal: the change that follows from it.
+
+        Raises:
+            ValueError: the current plan has no such step.
+        """
+        with self.session.lock:
+            plan = self.current
+            event = ReflectionAdded(
+                observed=observed[:MAX_TEXT],
+                plan_id=plan.plan_id if plan else "",
+                version=plan.version if plan else "",
+                step_id=step_id,
+                expected=(expected or _expected(plan, step_id))[:MAX_TEXT],
+                met=met,
+                proposal=proposal[:MAX_TEXT],
+                **self._stamp(),
+            )
+            self.session.dispatch(event)
+            if met and not step_id and self.active is not None and not self.active.open_steps:
+                self.complete("the exit criteria are met")
+        return event
+
+    def _revised(self, steps: Iterable[PlanStep], old: Plan) -> tuple[PlanStep, ...]:
+        return carry_progress(_some(with_ids(steps)), old.steps)
+
+    def _active(self) -> Plan:
+        plan = self._some_plan()
+        if plan.status in (COMPLETED, ABANDONED):
+            raise ValueError(f"the plan is {plan.status}; make a new one")
+        return plan
+
+    def _some_plan(self) -> Plan:
+        plan = self.current
+        if plan is None:
+            raise ValueError("there is no plan yet; make one first")
+        return plan
+
+    def _next_id(self) -> str:
+        own = self.session[PlanAuthored].where(lambda event: event.run_id == self.run_id)
+        return f"{self.run_id}/plan-{len(own) + 1}"
+
+    def _update(
+        self, change: PlanChange, made: Plan, old: Plan, *, reason: str, origin: str
+    ) -> Plan:
+        version = next_version((old.version, *(plan.version for plan in self.history)))
+        plan_id = old.plan_id or self._next_id()
+        plan = attrs.evolve(made, version=version, plan_id=plan_id, run_id=self.run_id)
+        return self._keep(
+            PlanUpdated,
+            plan,
+            change=change,
+            previous=old.version,
+            reason=reason[:MAX_TEXT],
+            origin=origin,
+        )
+
+    def _ended(self, change: PlanChange, made: Plan, reason: str, origin: str) -> Plan:
+        return self._keep(
+            PlanUpdated, made, change=change, previous=made.version, reason=reason, origin=origin
+        )
+
+    def _keep(self, kind: type[PlanAuthored | PlanUpdated], plan: Plan, **fields: Any) -> Plan:
+        event: Event = kind(plan=plan, **fields, **self._stamp())
+        self.session.dispatch(event)
+        self.session.dispatch(plan)
+        return plan
+
+    def _stamp(self) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "prompt_name": self.prompt_name,
+            "agent_id": self.agent_id,
+        }
+
+
+def _some(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+    if not steps:
+        raise ValueError("a plan needs at least one step")
+    return steps
+
+
+def _expected(plan: Plan | None, step_id: str) -> str:
+    if plan is None:
+        if step_id:
+            raise ValueError(f"there is no plan with a step {step_id!r:.80}")
+        return ""
+    if not step_id:
+        return "\n".join(plan.exit_criteria)
+    step = plan.step(step_id)
+    if step is None:
+        raise ValueError(f"the plan has no step {step_id!r:.80}")
+    return step.expected or step.objective or step.title

@@ -1,0 +1,213 @@
+"""What can be done with plans: pure functions that return new plans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+
+from trimtab import Plan, PlanStep
+
+MAX_STEPS = 200
+MAX_TITLE = 200
+MAX_TEXT = 2_000
+_VERSION = re.compile(r"plan\.v(\d{1,9})")
+_DEFINITION = ("title", "objective", "tools", "depends_on", "expected")
+_PROGRESS = ("status", "outcome")
+
+
+def version_number(version: str) -> int:
+    """Return 3 for ``"plan.v3"``, 0 for anything else."""
+    found = _VERSION.fullmatch(version)
+    return int(found.group(1)) if found else 0
+
+
+def next_version(versions: Iterable[str]) -> str:
+    """Return the version after the highest of `versions`."""
+    return f"plan.v{max(map(version_number, versions), default=0) + 1}"
+
+
+def with_ids(steps: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
+    """Return `steps` with an id for each that has none: ``S1``, ``S2``, … by position.
+
+    Raises:
+        ValueError: there are more than 200 steps, a title is empty, or a text is too long.
+    """
+    steps = tuple(steps)
+    if len(steps) > MAX_STEPS:
+        raise ValueError(f"a plan has at most {MAX_STEPS} steps, not {len(steps)}")
+    taken = {step.step_id for step in steps}
+    return tuple(
+        _checked(step if step.step_id else attrs.evolve(step, step_id=_free(number, taken)))
+        for number, step in enumerate(steps, 1)
+    )
+
+
+def _free(number: int, taken: set[str]) -> str:
+    name = f"S{number}"
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def _checked(step: PlanStep) -> PlanStep:
+    if not step.title.strip():
+        raise ValueError(f"step {step.step_id!r} has no title")
+    limits = {"title": MAX_TITLE, "step_id": 64, "objective": MAX_TEXT, "expected": MAX_TEXT}
+    for name, limit in limits.items():
+        if len(getattr(step, name)) > limit:
+            raise ValueError(f"step {step.step_id!r:.80}: {name} is longer than {limit} characters")
+    return step
+
+
+def carry_progress(
+    steps: Iterable[PlanStep], old: Iterable[PlanStep], *, overrule: bool = False
+) -> tuple[PlanStep, ...]:
+    """Return `steps` with the progress of the steps in `old` that have the same id and title.
+
+    What was done stays done when a plan is revised or rolled back.
+
+    Args:
+        steps: of the new version.
+        old: of the version before.
+        overrule: carry it over even where a new step says a status of its own.
+    """
+    known = {step.step_id: step for step in old}
+    return tuple(_carried(step, known.get(step.step_id), overrule) for step in steps)
+
+
+def _carried(step: PlanStep, old: PlanStep | None, overrule: bool) -> PlanStep:
+    if old is None or step.title != old.title or not (overrule or step.status == "pending"):
+        return step
+    return attrs.evolve(step, status=old.status, outcome=old.outcome or step.outcome)
+
+
+def same_work(one: Plan, other: Plan) -> bool:
+    """Whether two plans ask for the same, whatever their progress and version."""
+    return _work(one) == _work(other)
+
+
+def _work(plan: Plan) -> tuple[object, ...]:
+    steps = [tuple(getattr(step, name) for name in ("step_id", *_DEFINITION)) for step in plan.steps]
+    return plan.objective, plan.exit_criteria, steps
+
+
+def change_step(
+    plan: Plan, step_id: str, *, status: str | None = None, outcome: str | None = None
+) -> Plan:
+    """Return `plan` with another status or outcome of one step.
+
+    Raises:
+        ValueError: there is no such step, or steps that it depends on are open.
+    """
+    step = plan.step(step_id)
+    if step is None:
+        known = ", ".join(step.step_id for step in plan.steps)
+        raise ValueError(f"the plan has no step {step_id!r:.80}; its steps are {known}")
+    made = attrs.evolve(
+        step,
+        status=step.status if status is None else status,
+        outcome=step.outcome if outcome is None else outcome[:MAX_TEXT],
+    )
+    waiting = blockers(plan, step)
+    if waiting and (made.started or made.status.strip().lower() in ("done", "completed")):
+        raise ValueError(f"step {step_id!r} depends on open steps: {', '.join(waiting)}")
+    steps = tuple(made if item is step else item for item in plan.steps)
+    return attrs.evolve(plan, steps=steps)
+
+
+def blockers(plan: Plan, step: PlanStep) -> list[str]:
+    """Return the ids of the open steps that `step` depends on."""
+    open_ids = {item.step_id for item in plan.open_steps}
+    return [step_id for step_id in step.depends_on if step_id in open_ids]
+
+
+def abandoned(plan: Plan, reason: str) -> Plan:
+    """Return `plan` given up: its open steps are cancelled."""
+    steps = tuple(
+        step if step.done else attrs.evolve(step, status="cancelled") for step in plan.steps
+    )
+    return attrs.evolve(plan, steps=steps, status="abandoned", reason=reason)
+
+
+@attrs.frozen
+class StepDiff:
+    """One field of one step that differs.
+
+    Args:
+        step_id: the step.
+        field: ``"title"``, ``"status"``, ``"tools"``, …
+        before, after: the values.
+    """
+
+    step_id: str
+    field: str
+    before: object
+    after: object
+
+
+@attrs.frozen
+class PlanDiff:
+    """How two versions of a plan differ; false where they do not.
+
+    Args:
+        added, removed: steps that only the second, or only the first, has.
+        changed: fields of the steps that both have.
+        reordered: whether the steps that both have stand in another order.
+        fields: fields of the plan itself that differ (objective, exit criteria, status):
+            name, value before, value after.
+    """
+
+    added: tuple[PlanStep, ...] = ()
+    removed: tuple[PlanStep, ...] = ()
+    changed: tuple[StepDiff, ...] = ()
+    reordered: bool = False
+    fields: tuple[tuple[str, object, object], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed or self.reordered or self.fields)
+
+    @property
+    def text(self) -> str:
+        """The difference in lines: ``+`` added, ``-`` removed, ``~`` changed."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for name, before, after in self.fields:
+            yield f"~ {name}: {before!r} -> {after!r}"
+        yield from (f"- {step.step_id}: {step.title}" for step in self.removed)
+        yield from (f"+ {step.step_id}: {step.title}" for step in self.added)
+        for item in self.changed:
+            yield f"~ {item.step_id}.{item.field}: {item.before!r} -> {item.after!r}"
+        if self.reordered:
+            yield "~ order of the steps"
+
+
+def diff(before: Plan, after: Plan) -> PlanDiff:
+    """Return how two versions of a plan differ; steps are matched by id, else by title."""
+    old, new = _by_key(before.steps), _by_key(after.steps)
+    return PlanDiff(
+        added=tuple(step for key, step in new.items() if key not in old),
+        removed=tuple(step for key, step in old.items() if key not in new),
+        changed=tuple(_changes((key, old[key], new[key]) for key in old if key in new)),
+        reordered=[key for key in old if key in new] != [key for key in new if key in old],
+        fields=tuple(
+            (name, getattr(before, name), getattr(after, name))
+            for name in ("objective", "exit_criteria", "status")
+            if getattr(before, name) != getattr(after, name)
+        ),
+    )
+
+
+def _by_key(steps: Sequence[PlanStep]) -> dict[str, PlanStep]:
+    return {step.step_id or step.title: step for step in steps}
+
+
+def _changes(pairs: Iterable[tuple[str, PlanStep, PlanStep]]) -> Iterator[StepDiff]:
+    for key, old, new in pairs:
+        for name in (*_DEFINITION, *_PROGRESS):
+            before, after = getattr(old, name), getattr(new, name)
+            if before != after:
+                yield StepDiff(key, name, before, after)
