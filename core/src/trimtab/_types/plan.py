@@ -157,7 +157,9 @@ class Plan:
             other in a cycle.
     """
 
-    steps: tuple[PlanStep, ...] = attrs.field(default=(), converter=as_tuple, validator=_check_steps)
+    steps: tuple[PlanStep, ...] = attrs.field(
+        default=(), converter=as_tuple, validator=_check_steps
+    )
     objective: str = ""
     plan_id: str = ""
     version: str = ""

@@ -15,28 +15,70 @@ from trimtab_planning._events import (
     StepCalled,
     Termination,
 )
+from trimtab_planning._guard import guarded
+from trimtab_planning._guardrails import Guardrails
+from trimtab_planning._names import is_planning_tool, planning_tool
+from trimtab_planning._par import PlanActReflect
 from trimtab_planning._plans import PlanDiff, StepDiff, diff
 from trimtab_planning._render import plan_text
+from trimtab_planning._runner import StageResult, StageRunner
+from trimtab_planning._stages import (
+    Fallback,
+    Retry,
+    Rewind,
+    StageDefinition,
+    Terminate,
+    multi_stage,
+    stage_table,
+)
+from trimtab_planning._strategies import (
+    PlanningParams,
+    Strategy,
+    event_trace,
+    plan_act_reflect,
+    react,
+)
 from trimtab_planning._tools import plan_tools
+from trimtab_planning._watch import watch_plans
 
 __all__ = [
     "EVENTS",
+    "Fallback",
+    "Guardrails",
+    "PlanActReflect",
     "PlanAuthored",
     "PlanBook",
     "PlanChange",
     "PlanDiff",
     "PlanUpdated",
+    "PlanningParams",
     "ReflectionAdded",
+    "Retry",
+    "Rewind",
     "StageCompleted",
     "StageDecision",
+    "StageDefinition",
     "StageReason",
+    "StageResult",
+    "StageRunner",
     "StageStarted",
     "StagesTerminated",
     "StepCalled",
     "StepDiff",
+    "Strategy",
+    "Terminate",
     "Termination",
     "current_plan",
     "diff",
+    "event_trace",
+    "guarded",
+    "is_planning_tool",
+    "multi_stage",
+    "plan_act_reflect",
     "plan_text",
     "plan_tools",
+    "planning_tool",
+    "react",
+    "stage_table",
+    "watch_plans",
 ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from trimtab import Event, Plan, PlanStep, Run, Session, ToolContext
 from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
+from trimtab_planning._names import is_mirrored
 from trimtab_planning._plans import (
     MAX_TEXT,
     PlanDiff,
@@ -21,6 +22,7 @@ from trimtab_planning._plans import (
     with_ids,
 )
 
+E = TypeVar("E", bound=Event)
 COMPLETED, ABANDONED = "completed", "abandoned"
 
 
@@ -87,7 +89,7 @@ class PlanBook:
     @property
     def reflections(self) -> tuple[ReflectionAdded, ...]:
         """The reflections of the run, oldest first."""
-        return self.session[ReflectionAdded].where(lambda event: event.run_id == self.run_id)
+        return self._own(ReflectionAdded)
 
     def version(self, version: str) -> Plan:
         """Return the last state of a version of the current plan.
@@ -285,6 +287,87 @@ class PlanBook:
                 self.complete("the exit criteria are met")
         return event
 
+    def mirror(self, steps: Iterable[PlanStep], *, origin: str) -> Plan | None:
+        """Take over the plan that the agent keeps with a tool of its host.
+
+        Steps of the same ids and titles only make progress; others make a new version. A plan
+        that was made otherwise is left alone while it is active.
+
+        Args:
+            steps: the whole list as it is now; empty gives up what is left of it.
+            origin: the name of the tool.
+
+        Returns:
+            the plan after the change; None where there is none.
+
+        Raises:
+            ValueError: the steps are no plan.
+        """
+        with self.session.lock:
+            steps, old = with_ids(steps), self.active
+            if old is not None and not self.mirrors:
+                return old
+            if old is None:
+                known = self.current
+                if not steps or (known is not None and known.steps == steps):
+                    return known
+                return self._closed(self.author(steps, origin=origin), origin)
+            if not steps:
+                return self.abandon("the list was cleared", origin=origin)
+            return self._closed(self._followed(old, steps, origin), origin)
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether the current plan was read from a tool of the host."""
+        event = self.last_change
+        return event is not None and is_mirrored(event.origin)
+
+    @property
+    def last_change(self) -> PlanAuthored | PlanUpdated | None:
+        """The event that made the current plan what it is."""
+        authored = self._own(PlanAuthored)
+        updated = self._own(PlanUpdated)
+        if updated and (not authored or updated[-1].plan_id == authored[-1].plan_id):
+            return updated[-1]
+        return authored[-1] if authored else None
+
+    def mirrored_steps(self) -> tuple[PlanStep, ...]:
+        """Return the steps that the host's tool last told, an abandoned plan's included."""
+        told = [event for event in self._own(PlanAuthored) if is_mirrored(event.origin)]
+        if not told:
+            return ()
+        plan_id = told[-1].plan_id
+        later = [
+            event.plan
+            for event in self._own(PlanUpdated)
+            if event.plan_id == plan_id and event.change is not PlanChange.ABANDONED
+        ]
+        return (later[-1] if later else told[-1].plan).steps
+
+    def _own(self, kind: type[E]) -> tuple[E, ...]:
+        return self.session[kind].where(lambda event: event.run_id == self.run_id)
+
+    def _followed(self, old: Plan, steps: tuple[PlanStep, ...], origin: str) -> Plan:
+        made = attrs.evolve(old, steps=steps)
+        if made == old:
+            return old
+        if not same_work(old, made):
+            return self._update(PlanChange.REVISED, made, old, reason="", origin=origin)
+        changed = next(new for new, known in zip(steps, old.steps, strict=True) if new != known)
+        return self._keep(
+            PlanUpdated,
+            made,
+            change=PlanChange.STEP,
+            previous=old.version,
+            step_id=changed.step_id,
+            origin=origin,
+        )
+
+    def _closed(self, plan: Plan, origin: str) -> Plan:
+        if plan.open_steps or plan.status in (COMPLETED, ABANDONED):
+            return plan
+        return self.complete("all steps are done", origin=origin)
+
     def _revised(self, steps: Iterable[PlanStep], old: Plan) -> tuple[PlanStep, ...]:
         return carry_progress(_some(with_ids(steps)), old.steps)
 
@@ -301,8 +384,7 @@ class PlanBook:
         return plan
 
     def _next_id(self) -> str:
-        own = self.session[PlanAuthored].where(lambda event: event.run_id == self.run_id)
-        return f"{self.run_id}/plan-{len(own) + 1}"
+        return f"{self.run_id}/plan-{len(self._own(PlanAuthored)) + 1}"
 
     def _update(
         self, change: PlanChange, made: Plan, old: Plan, *, reason: str, origin: str

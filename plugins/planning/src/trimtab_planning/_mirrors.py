@@ -9,45 +9,13 @@ from typing import Any
 
 import attrs
 
-from trimtab import Plan, PlanStep, ToolInvoked
+from trimtab import PlanStep, ToolInvoked
 from trimtab.patterns import Pattern
+from trimtab_planning._names import TASK_CREATE, TASK_UPDATE, WHOLE_PLANS, bare_name
 from trimtab_planning._plans import MAX_STEPS, MAX_TITLE
-from trimtab_planning._tools import PLAN_REFLECT, PLAN_REVISE, PLAN_SET, PLAN_UPDATE_STEP
-
-WHOLE_PLANS: Mapping[str, str] = {
-    "todowrite": "todos",
-    "todo_write": "todos",
-    "write_todos": "todos",
-    "update_plan": "plan",
-    "task_tracker": "task_list",
-    "manage_todo_list": "todoList",
-}
-"""Tools whose calls hold the whole plan, in lower case, and the parameter that holds it."""
-
-TASK_CREATE, TASK_UPDATE = "taskcreate", "taskupdate"
-OWN_TOOLS = (PLAN_SET, PLAN_UPDATE_STEP, PLAN_REVISE, PLAN_REFLECT)
-MIRRORED = frozenset((*WHOLE_PLANS, TASK_CREATE, TASK_UPDATE))
-PLANNING_TOOLS = frozenset((*OWN_TOOLS, *MIRRORED, "tasklist", "taskget", "todoread"))
 
 _TITLES = ("content", "title", "step", "subject", "name", "task", "description")
 _NUMBER = Pattern(r"#(\w{1,32})")
-
-
-def bare_name(tool: str) -> str:
-    """Return the name of a tool without its server and in lower case: ``mcp__x__Plan_Set``."""
-    return tool.rpartition("__")[2].lower()
-
-
-def is_planning_tool(tool: str) -> bool:
-    """Whether a tool only keeps a plan."""
-    return bare_name(tool) in PLANNING_TOOLS
-
-
-def planning_tool(tools: Iterable[str] | None) -> str | None:
-    """Return the tool of `tools` with which a plan is made, None where there is none or unknown."""
-    names = {bare_name(tool): tool for tool in sorted(tools or ())}
-    makers = (PLAN_SET, *WHOLE_PLANS, TASK_CREATE)
-    return next((names[name] for name in makers if name in names), None)
 
 
 def mirrored(call: ToolInvoked, known: Iterable[PlanStep]) -> tuple[PlanStep, ...] | None:
@@ -75,18 +43,24 @@ def _whole(items: Any, known: tuple[PlanStep, ...]) -> tuple[PlanStep, ...] | No
     items = _parsed(items) if isinstance(items, str) else items
     if not isinstance(items, list | tuple):
         return None
-    ids = {step.title: step.step_id for step in known}
-    taken: set[str] = set()
-    steps = []
-    for number, item in enumerate(items[:MAX_STEPS], 1):
-        title = _title(item) or f"Step {number}"
-        step_id = _unused(ids.get(title) or f"T{number}", taken, ids.values())
-        steps.append(PlanStep(title, _status(item), step_id))
-    return tuple(steps)
+    items = items[:MAX_STEPS]
+    titles = [_title(item) or f"Step {number}" for number, item in enumerate(items, 1)]
+    ids = _ids(titles, {step.title: step.step_id for step in known})
+    return tuple(
+        PlanStep(title, _status(item), step_id)
+        for title, item, step_id in zip(titles, items, ids, strict=True)
+    )
 
 
-def _unused(wanted: str, taken: set[str], reserved: Iterable[str]) -> str:
-    """Return `wanted`, or a new id where it belongs to another step."""
+def _ids(titles: list[str], known: dict[str, str]) -> list[str]:
+    """Return an id for each title: the known one the first time, else a new one."""
+    kept = [known.pop(title, "") for title in titles]
+    taken = set(kept)
+    return [step_id or _unused(f"T{number}", taken) for number, step_id in enumerate(kept, 1)]
+
+
+def _unused(wanted: str, taken: set[str]) -> str:
+    """Return `wanted`, or a new id where it is taken, and take it."""
     number, name = 1, wanted
     while name in taken:
         number += 1
@@ -102,13 +76,11 @@ def _created(
     if not title or len(known) >= MAX_STEPS:
         return None
     taken = {step.step_id for step in known}
-    step_id = _unused(_task_id(result) or f"{len(known) + 1}", taken, ())
+    step_id = _unused(_task_id(result) or f"{len(known) + 1}", taken)
     return (*known, PlanStep(title, "pending", step_id))
 
 
-def _updated(
-    params: Mapping[str, Any], known: tuple[PlanStep, ...]
-) -> tuple[PlanStep, ...] | None:
+def _updated(params: Mapping[str, Any], known: tuple[PlanStep, ...]) -> tuple[PlanStep, ...] | None:
     step_id = str(params.get("taskId", ""))
     old = next((step for step in known if step.step_id == step_id), None)
     if old is None:
@@ -153,5 +125,3 @@ def _task_id(result: Any) -> str | None:
         return str(task["id"])[:64] if isinstance(task, Mapping) and "id" in task else None
     found = _NUMBER.search(result if isinstance(result, str) else str(result)[:200])
     return found.group(1) if found else None
-
-

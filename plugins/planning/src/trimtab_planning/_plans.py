@@ -90,7 +90,9 @@ def same_work(one: Plan, other: Plan) -> bool:
 
 
 def _work(plan: Plan) -> tuple[object, ...]:
-    steps = [tuple(getattr(step, name) for name in ("step_id", *_DEFINITION)) for step in plan.steps]
+    steps = [
+        tuple(getattr(step, name) for name in ("step_id", *_DEFINITION)) for step in plan.steps
+    ]
     return plan.objective, plan.exit_criteria, steps
 
 

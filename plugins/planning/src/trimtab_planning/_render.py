@@ -43,7 +43,9 @@ def step_line(step: PlanStep) -> str:
 
 def tool_names(tools: Iterable[PlannedTool], most: int = 8) -> str:
     """Return the names of tools with their versions, comma-separated, the first `most`."""
-    names = [_line(f"{tool.name}@{tool.version}" if tool.version else tool.name, 80) for tool in tools]
+    names = [
+        _line(f"{tool.name}@{tool.version}" if tool.version else tool.name, 80) for tool in tools
+    ]
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 

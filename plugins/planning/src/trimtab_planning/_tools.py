@@ -9,13 +9,11 @@ import attrs
 
 from trimtab import Plan, PlannedTool, PlanStep, Tool, ToolContext, ToolResult
 from trimtab_planning._book import PlanBook
+from trimtab_planning._names import PLAN_REFLECT, PLAN_REVISE, PLAN_SET, PLAN_UPDATE_STEP
 from trimtab_planning._render import plan_text
 
 P = TypeVar("P")
 Status = Literal["pending", "in_progress", "done", "skipped", "blocked"]
-
-PLAN_SET, PLAN_UPDATE_STEP = "plan_set", "plan_update_step"
-PLAN_REVISE, PLAN_REFLECT = "plan_revise", "plan_reflect"
 
 
 @attrs.frozen
@@ -165,9 +163,7 @@ def _revise(book: PlanBook, params: PlanReviseParams) -> Plan:
 
 
 def _reflect(book: PlanBook, params: PlanReflectParams) -> Plan | None:
-    book.reflect(
-        params.observed, step_id=params.step_id, met=params.met, proposal=params.proposal
-    )
+    book.reflect(params.observed, step_id=params.step_id, met=params.met, proposal=params.proposal)
     return book.current
 
 

@@ -1,0 +1,178 @@
+"""The guidance provider `plan-act-reflect`: plan before you act, act by the plan, reflect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import attrs
+
+from trimtab import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceContext,
+    GuidanceInjection,
+    Plan,
+    RunContext,
+    ToolCall,
+    hookimpl,
+)
+from trimtab_planning._book import PlanBook, current_plan
+from trimtab_planning._events import ReflectionAdded
+from trimtab_planning._names import is_planning_tool
+from trimtab_planning._rules import Breach, breach
+from trimtab_planning._texts import (
+    breach_text,
+    call_words,
+    final_text,
+    has_reflect,
+    reflect_text,
+)
+from trimtab_planning._watch import PlanWatch
+
+NAME = "plan-act-reflect"
+CATEGORY = "planning"
+_RECENT = 16
+_WORKED = frozenset({"done", "completed"})
+Words: TypeAlias = tuple[ClassificationResult, str]
+
+
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise ValueError(f"free_tools must be a list of names, not the text {value!r:.60}")
+    return tuple(value)
+
+
+@attrs.frozen
+class PlanActReflect:
+    """Keeps an agent to Plan, Act, Reflect.
+
+    It speaks about a call made before there is a plan, a call of a tool that the current step
+    does not list, work that goes on after a step was done without a reflection, and exit criteria
+    that were not checked at the end. Where the host can only speak by refusing a call, it does so if its
+    configuration says ``refuse``. It also ties each call to its step (`StepCalled`), and takes
+    over plans that the agent keeps with its host's own tools.
+
+    Args:
+        free_tools: names and namespaces of tools that need no plan, e.g. for reading.
+        reflect: whether it asks for reflections; only of agents that have `plan_reflect`.
+        mirrors: whether plans of the host's own tools are taken over.
+
+    Raises:
+        ValueError: an option is wrong.
+    """
+
+    free_tools: tuple[str, ...] = attrs.field(
+        default=(),
+        converter=_names,
+        validator=attrs.validators.deep_iterable(attrs.validators.instance_of(str)),
+    )
+    reflect: bool = attrs.field(
+        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
+    )
+    mirrors: bool = attrs.field(
+        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
+    )
+    _watched: dict[str, Callable[[], None]] = attrs.field(
+        init=False, factory=dict, eq=False, repr=False
+    )
+
+    name = NAME
+    category = CATEGORY
+    decision_points = (
+        DecisionPoint.PRE_TOOL_EXECUTION,
+        DecisionPoint.PRE_TOOL_SELECTION,
+        DecisionPoint.PRE_RESPONSE,
+    )
+
+    @hookimpl
+    def run_opened(self, context: RunContext) -> None:
+        """Watch the run's calls."""
+        run = context.run
+        book = PlanBook(context.session, run.run_id, context.prompt.name, run.agent_id)
+        self.run_closed(context)
+        self._watched[run.run_id] = PlanWatch(book, self.mirrors).start()
+
+    @hookimpl
+    def run_closed(self, context: RunContext) -> None:
+        """Watch no more."""
+        stop = self._watched.pop(context.run.run_id, None)
+        if stop is not None:
+            stop()
+
+    def classify(self, *, context: GuidanceContext) -> ClassificationResult:
+        """Return whether a call leaves the plan, or a reflection is due."""
+        found = self._words(context)
+        return NOT_RELEVANT if found is None else found[0]
+
+    def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
+        """Return what to say about it."""
+        found = self._words(context)
+        if found is None:
+            raise RuntimeError("the plan was changed while it was being looked at")
+        return GuidanceInjection(NAME, found[1], priority=50, category=CATEGORY)
+
+    def _words(self, context: GuidanceContext) -> Words | None:
+        plan = current_plan(context.session, context.run.run_id)
+        if context.decision_point is DecisionPoint.PRE_RESPONSE:
+            return self._unchecked(context, plan)
+        return self._breach(context, plan) or self._unreflected(context, plan)
+
+    def _breach(self, context: GuidanceContext, plan: Plan | None) -> Words | None:
+        pending = context.decision_point is DecisionPoint.PRE_TOOL_EXECUTION
+        calls = context.pending_tool_calls if pending else _last_turn(context)
+        if pending and any(is_planning_tool(call.tool) for call in calls):
+            return None
+        for call in calls:
+            found = breach(plan, call.tool, free=self.free_tools)
+            if found is not None:
+                sure = 1.0 if found.breach is Breach.NO_PLAN else 0.9
+                result = ClassificationResult(
+                    True, sure, f"{found.breach}: {call.tool[:80]}", found.episode
+                )
+                words = call_words(call.tool, call.params)
+                return result, breach_text(found, words, context.tools, pending=pending)
+        return None
+
+    def _unreflected(self, context: GuidanceContext, plan: Plan | None) -> Words | None:
+        asked = context.decision_point is DecisionPoint.PRE_TOOL_SELECTION
+        if not asked or plan is None or not self._asks(context, plan):
+            return None
+        if not _last_turn(context):
+            return None
+        seen = {event.step_id for event in _reflections(context, plan)}
+        worked = [step for step in plan.steps if step.status.strip().lower() in _WORKED]
+        left = [step for step in worked if step.step_id not in seen]
+        if not left or not plan.open_steps:
+            return None
+        episode = f"reflect:{plan.plan_id}:{left[-1].step_id}"
+        result = ClassificationResult(True, 0.8, "a step was done without a reflection", episode)
+        return result, reflect_text(left[-1])
+
+    def _unchecked(self, context: GuidanceContext, plan: Plan | None) -> Words | None:
+        if plan is None or not self._asks(context, plan) or plan.open_steps:
+            return None
+        if not plan.exit_criteria or any(not e.step_id for e in _reflections(context, plan)):
+            return None
+        episode = f"criteria:{plan.plan_id}"
+        result = ClassificationResult(True, 0.9, "the exit criteria were not checked", episode)
+        return result, final_text(plan)
+
+    def _asks(self, context: GuidanceContext, plan: Plan) -> bool:
+        return self.reflect and plan.status == "active" and has_reflect(context.tools)
+
+
+def _reflections(context: GuidanceContext, plan: Plan) -> tuple[ReflectionAdded, ...]:
+    return context.session[ReflectionAdded].where(lambda event: event.plan_id == plan.plan_id)
+
+
+def _last_turn(context: GuidanceContext) -> tuple[ToolCall, ...]:
+    """Return the calls of the last turn; none where it kept the plan."""
+    last = context.last_call
+    if last is None:
+        return ()
+    calls = [call for call in context.recent_tool_calls(_RECENT) if call.turn == last.turn]
+    if any(is_planning_tool(call.tool) for call in calls):
+        return ()
+    return tuple(ToolCall(call.tool, call.params, call.call_id) for call in calls)

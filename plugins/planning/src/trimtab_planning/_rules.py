@@ -1,0 +1,69 @@
+"""What a plan says about a tool call: pure rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import attrs
+
+from trimtab import Plan, PlanStep, in_namespace
+from trimtab_planning._names import is_planning_tool
+
+
+class Breach(StrEnum):
+    """How a call leaves the plan."""
+
+    NO_PLAN = "no-plan"
+    OFF_STEP = "off-step"
+
+
+@attrs.frozen
+class Finding:
+    """A call that leaves the plan.
+
+    Args:
+        breach: how.
+        step: the current step, None without a plan.
+        wanted: a later step that lists the tool.
+    """
+
+    breach: Breach
+    step: PlanStep | None = None
+    wanted: PlanStep | None = None
+
+    @property
+    def episode(self) -> str:
+        """Names the one trouble that is meant."""
+        return self.breach if self.step is None else f"{self.breach}:{self.step.step_id}"
+
+
+def declares(step: PlanStep, tool: str) -> bool:
+    """Whether `step` allows `tool`: it lists it, or lists no tools at all."""
+    return not step.tools or step.uses(tool)
+
+
+def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Finding | None:
+    """Return how a call of `tool` leaves `plan`, None where it keeps to it.
+
+    Tools that keep plans are always right, and so is every tool once the plan is completed.
+
+    Args:
+        plan: the current plan, None before the first.
+        tool: the name of the tool.
+        free: names and namespaces of tools that need no plan.
+    """
+    if is_planning_tool(tool) or any(in_namespace(tool, name) for name in free):
+        return None
+    if plan is None or plan.status == "abandoned":
+        return Finding(Breach.NO_PLAN)
+    step = plan.step_for(tool)
+    if step is None or any(declares(item, tool) for item in workable(plan)):
+        return None
+    wanted = next((item for item in plan.open_steps if item.uses(tool)), None)
+    return Finding(Breach.OFF_STEP, step, wanted)
+
+
+def workable(plan: Plan) -> tuple[PlanStep, ...]:
+    """Return the steps in progress; where there are none, those that are ready."""
+    return tuple(step for step in plan.open_steps if step.started) or plan.ready_steps

@@ -1,0 +1,254 @@
+"""Planning strategies: a section with rules, its tools, and the provider that checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from trimtab import Event, MarkdownSection, Plan, Prompt, PromptTemplate, Tool, shorten
+from trimtab_planning._guard import guarded
+from trimtab_planning._guardrails import Guardrails, as_guardrails
+from trimtab_planning._par import PlanActReflect
+from trimtab_planning._render import plan_text
+from trimtab_planning._tools import plan_tools
+
+KEY = "planning"
+TEMPLATE = """\
+${rules}
+
+### Current plan
+
+${plan}
+
+### Guardrails
+
+${guardrails}
+
+### Done when
+
+${termination}
+"""
+TRACE_TEMPLATE = f"""\
+Plan ID: ${{plan_id}}
+
+Last event: ${{last_event}}
+
+{TEMPLATE}"""
+
+
+@attrs.frozen
+class PlanningParams:
+    """What a planning section shows; made by `Strategy.params`.
+
+    Args:
+        rules: how the agent works with the plan.
+        plan: the plan as it is.
+        guardrails: the limits.
+        termination: when the agent is done.
+        plan_id: the plan's id and version.
+        last_event: the event recorded last.
+    """
+
+    rules: str
+    plan: str
+    guardrails: str
+    termination: str
+    plan_id: str = "none"
+    last_event: str = "none"
+
+
+@attrs.frozen
+class Strategy:
+    """One way to plan: what the agent is told, what tools it has, and who checks it.
+
+    Args:
+        name: of the strategy.
+        title: of the section.
+        rules: how the agent works with the plan.
+        termination: when it is done.
+        guardrails: limits that the section shows.
+        tools: tools that keep the plan.
+        guidance: guidance providers of prompts made by `prompt`.
+        template: of the section, with placeholders for the fields of `PlanningParams`.
+        detail: Markdown that follows the rules.
+    """
+
+    name: str
+    title: str
+    rules: tuple[str, ...]
+    termination: tuple[str, ...]
+    guardrails: Guardrails = attrs.field(factory=Guardrails)
+    tools: tuple[Tool[Any, Any], ...] = ()
+    guidance: tuple[Any, ...] = ()
+    template: str = TEMPLATE
+    detail: str = ""
+
+    def section(self, key: str = KEY) -> MarkdownSection[PlanningParams]:
+        """Return the section; bind its `params`."""
+        return MarkdownSection[PlanningParams](
+            key=key, title=self.title, template=self.template, tools=self.tools
+        )
+
+    def params(self, plan: Plan | None = None, last_event: Event | None = None) -> PlanningParams:
+        """Return what the section shows.
+
+        Args:
+            plan: the plan so far; None before the first.
+            last_event: the event recorded last, for `event_trace`.
+        """
+        return PlanningParams(
+            rules="\n\n".join(filter(None, (_listed(self.rules), self.detail))),
+            plan=plan_text(plan),
+            guardrails=_listed(self.guardrails.lines()) or "None.",
+            termination=_listed(self.termination),
+            plan_id=f"{plan.plan_id} {plan.version}".strip() if plan else "none",
+            last_event=_event_words(last_event),
+        )
+
+    def prompt(
+        self,
+        ns: str,
+        key: str,
+        sections: Iterable[MarkdownSection[Any]] = (),
+        *,
+        plan: Plan | None = None,
+        tools: Iterable[Tool[Any, Any]] = (),
+        strict: bool = False,
+        config: Any = "auto",
+        **declared: Any,
+    ) -> Prompt[Any]:
+        """Return a prompt with the planning section last, its parameters bound.
+
+        Args:
+            ns, key: as for `Prompt`.
+            sections: what the agent is to do.
+            plan: the plan so far, e.g. that of an earlier run.
+            tools: the agent's tools; those that the guardrails forbid are left out.
+            strict: the tools refuse calls that leave the plan, see `guarded`.
+            config: as for `Prompt`.
+            declared: further arguments of `PromptTemplate`.
+
+        Raises:
+            PromptError: the prompt is declared wrongly.
+            ProviderError: a provider can't be used.
+        """
+        allowed = self.guardrails.allowed(tools)
+        if strict:
+            known = guarded((*self.tools, *allowed))
+            allowed = known[len(self.tools) :]
+        providers = (*self.guidance, *declared.pop("guidance_providers", ()))
+        template: PromptTemplate[Any] = PromptTemplate(
+            ns,
+            key,
+            (*sections, self.section()),
+            tools=allowed,
+            guidance_providers=providers,
+            **declared,
+        )
+        return Prompt(template, config=config).bind(self.params(plan))
+
+
+def react(*, guardrails: Any = None, done_when: str = "") -> Strategy:
+    """ReAct with a plan: the plan is a surface to coordinate on, and may change at any time.
+
+    Args:
+        guardrails: `Guardrails`, or rules in words.
+        done_when: an exit criterion to begin with.
+    """
+    return Strategy(
+        "react",
+        "Plan",
+        rules=(
+            (
+                "Write or update the plan with plan_set before tool calls that need more than one"
+                " step of thought."
+            ),
+            (
+                "Refer to a step of the plan when you call a tool, and mark it with"
+                " plan_update_step when you begin and end it."
+            ),
+            "Change course with plan_revise when what you see demands it, and say why.",
+        ),
+        termination=_termination(
+            done_when,
+            "The exit criteria of the plan are met, or you have abandoned it and said why.",
+        ),
+        guardrails=as_guardrails(guardrails),
+        tools=plan_tools(),
+    )
+
+
+def plan_act_reflect(
+    *, guardrails: Any = None, done_when: str = "", free_tools: Iterable[str] = ()
+) -> Strategy:
+    """Plan, Act, Reflect: a typed plan first, steps in order, reflection on each outcome.
+
+    Args:
+        guardrails: `Guardrails`, or rules in words.
+        done_when: an exit criterion to begin with.
+        free_tools: names and namespaces of tools that need no plan.
+    """
+    return Strategy(
+        "plan-act-reflect",
+        "Plan, Act, Reflect",
+        rules=(
+            (
+                "Plan: before any other tool, call plan_set with ordered steps, the tools each step"
+                " uses, and exit criteria."
+            ),
+            (
+                "Act: mark a step in_progress with plan_update_step, use only its tools, then mark"
+                " it done with its outcome."
+            ),
+            (
+                "Reflect: after each step, and when there is new evidence, call plan_reflect with"
+                " what you observed; revise the plan with plan_revise where it no longer fits, or"
+                " go back to an earlier version."
+            ),
+        ),
+        termination=_termination(
+            done_when,
+            "Every step is done and plan_reflect without step_id says that the exit criteria are"
+            " met, or the plan is abandoned with its reason.",
+        ),
+        guardrails=as_guardrails(guardrails),
+        tools=plan_tools(),
+        guidance=(PlanActReflect(tuple(free_tools)),),
+    )
+
+
+def event_trace(base: Strategy | None = None) -> Strategy:
+    """Show the plan's id and the last event, so that an agent can go on from a trace.
+
+    Args:
+        base: the strategy that is traced; ReAct with a plan where None.
+    """
+    base = base or react()
+    return attrs.evolve(
+        base,
+        name=f"{base.name}+event-trace",
+        title="Typed Event Trace",
+        template=TRACE_TEMPLATE,
+        rules=(
+            *base.rules,
+            "What was recorded is never changed: correct a mistake with a new call.",
+            "Go on after the last event; do not repeat steps that are done.",
+        ),
+    )
+
+
+def _termination(done_when: str, always: str) -> tuple[str, ...]:
+    return (done_when, always) if done_when else (always,)
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _event_words(event: Event | None) -> str:
+    if event is None:
+        return "none"
+    at = f"@{event.at.isoformat(timespec='seconds')}" if event.at else ""
+    return shorten(f"{type(event).__name__}{at}", 120)

@@ -1,0 +1,104 @@
+"""What an agent reads when it leaves its plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trimtab import Plan, PlanStep, quote, shorten
+from trimtab_planning._names import PLAN_REFLECT, PLAN_REVISE, PLAN_UPDATE_STEP, planning_tool
+from trimtab_planning._render import tool_names
+from trimtab_planning._rules import Finding
+
+LONGEST = 500
+Tools = frozenset[str] | None
+
+
+def call_words(tool: str, params: Any) -> str:
+    """Return a call as the agent wrote it: the tool and its parameters, shortened, in quotes."""
+    given = params if isinstance(params, Mapping) else {}
+    try:
+        text = json.dumps(dict(given), ensure_ascii=False, default=str) if given else ""
+    except (TypeError, ValueError, RecursionError):
+        text = ""
+    return quote(f"{tool} {text}".strip(), 100)
+
+
+def breach_text(finding: Finding, call: str, tools: Tools, *, pending: bool) -> str:
+    """Return what to say about a call that leaves the plan; no tool is named that is not there.
+
+    Args:
+        finding: how it leaves the plan.
+        call: the call in words.
+        tools: the agent's tools, None where unknown.
+        pending: whether the call is still to run.
+    """
+    did = "call" if pending else "called"
+    if finding.step is None:
+        return shorten(f"You {did} {call} without a plan. {_make_plan(tools)}", LONGEST)
+    step = step_words(finding.step)
+    text = f"You {did} {call}, which is none of the tools of {step}: {_allowed(finding.step)}."
+    return shorten(f"{text} {_next(finding, tools)}", LONGEST)
+
+
+def reflect_text(step: PlanStep) -> str:
+    """Return what to say after a step was done and nobody compared its outcome."""
+    expected = step.expected or step.objective
+    against = f" with what it expects, {quote(expected, 120)}" if expected else ""
+    return shorten(
+        f"{_capital(step_words(step))} is done. Before you go on, call {PLAN_REFLECT} for it:"
+        f" compare what you observed{against}, and propose a change of the plan where they differ.",
+        LONGEST,
+    )
+
+
+def final_text(plan: Plan) -> str:
+    """Return what to say when the agent ends and has not checked the exit criteria."""
+    criteria = "; ".join(quote(item, 90) for item in plan.exit_criteria[:3])
+    more = "; ..." if len(plan.exit_criteria) > 3 else ""
+    return shorten(
+        f"All steps are done. Before you answer, check the exit criteria ({criteria}{more}) and"
+        f" call {PLAN_REFLECT} without step_id to say whether they are met.",
+        LONGEST,
+    )
+
+
+def step_words(step: PlanStep) -> str:
+    """Return ``step "S1" ("title")``."""
+    return f"step {quote(step.step_id or '?', 40)} ({quote(step.title, 70)})"
+
+
+def _make_plan(tools: Tools) -> str:
+    tool = planning_tool(tools)
+    made = f"Call {tool} now" if tool else "Write the plan now"
+    return f"{made}: the steps in order, the tools of each, and what must be true in the end."
+
+
+def _allowed(step: PlanStep) -> str:
+    return quote(tool_names(step.tools, 5), 120)[1:-1]
+
+
+def _next(finding: Finding, tools: Tools) -> str:
+    known = tools or frozenset()
+    ways = ["Use those"]
+    if finding.wanted is not None:
+        wanted = step_words(finding.wanted)
+        begin = f"with {PLAN_UPDATE_STEP}" if _has(known, PLAN_UPDATE_STEP) else "first"
+        ways.append(f"finish this step and begin {wanted} {begin}")
+    change = f"with {PLAN_REVISE}" if _has(known, PLAN_REVISE) else "first"
+    ways.append(f"change the plan {change}")
+    return f"{', or '.join(ways)}."
+
+
+def _has(tools: Iterable[str], name: str) -> bool:
+    return any(tool == name or tool.endswith(f"__{name}") for tool in tools)
+
+
+def has_reflect(tools: Tools) -> bool:
+    """Whether the agent is known to have `plan_reflect`."""
+    return _has(tools or (), PLAN_REFLECT)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
