@@ -105,7 +105,7 @@ FULL_RUN = (
 
 
 def test_a_run_with_a_revision_and_a_rollback_reaches_its_exit_criteria(evaluate):
-    server, session, response = evaluate(*FULL_RUN, completion=("plan-based-checker",))
+    _server, session, response = evaluate(*FULL_RUN, completion=("plan-based-checker",))
     changes = [(str(event.change), event.plan.version) for event in session[PlanUpdated].all()]
 
     assert response.text == "Done."
@@ -169,7 +169,7 @@ def test_a_call_outside_the_tools_of_its_step_is_answered_with_guidance(evaluate
 
 
 def test_a_strict_prompt_refuses_the_call_itself(evaluate):
-    server, session, _ = evaluate(
+    _server, session, _ = evaluate(
         say(Call("analytics_query", {"sql": "select 1"})),
         say(Call("plan_set", PLAN)),
         say(Call("analytics_query", {"sql": "select 1"})),

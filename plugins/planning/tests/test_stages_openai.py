@@ -15,8 +15,8 @@ from trimtab_planning import (
     StageCompleted,
     StageDefinition,
     StageRunner,
-    StagesTerminated,
     StageStarted,
+    StagesTerminated,
     Terminate,
     Termination,
 )
@@ -100,7 +100,7 @@ def moves(result):
 
 
 def test_a_run_with_retry_fallback_and_rewind_ends_in_success(run):
-    server, session, result = run(
+    _server, _session, result = run(
         say("no json"),
         say('{"mission": "Find them"}'),
         say(Call("stage_report", {"problem": "The mission is vague.", "rewind_to": "goal"})),
@@ -182,7 +182,7 @@ def test_the_events_of_stages_and_the_plan_are_in_the_session(run):
 
 
 def test_a_stage_that_uses_too_many_tokens_breaks_its_guardrail(run):
-    _, session, result = run(
+    _, _session, result = run(
         say('{"mission": "Find them"}'),
         say(Call("warehouse__sql", {"sql": "select 1"}), input_tokens=1_990),
         say(Call("warehouse__sql", {"sql": "select 1"}), input_tokens=1_990),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import attrs
@@ -48,12 +49,14 @@ class PlanBook:
         run_id: the run that they belong to.
         prompt_name: of that run.
         agent_id: of that run.
+        sink: takes the records of a change instead of the session.
     """
 
     session: Session
     run_id: str
     prompt_name: str = ""
     agent_id: str | None = None
+    sink: Callable[[object], None] | None = attrs.field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, run: Run) -> PlanBook:
@@ -63,7 +66,10 @@ class PlanBook:
     @classmethod
     def for_tool(cls, context: ToolContext) -> PlanBook:
         """Return the plans of the run whose tool is being called."""
-        return cls.of(context.session.run_of(context.prompt))
+        run_id = getattr(context, "run_id", "")
+        if not run_id:
+            return cls.of(context.session.run_of(context.prompt))
+        return cls(context.session, run_id, context.prompt.name, context.agent_id)
 
     @property
     def current(self) -> Plan | None:
@@ -131,7 +137,7 @@ class PlanBook:
             ValueError: the steps are no plan: no steps, no title, an id twice, an unknown
                 dependency, a cycle, or too many.
         """
-        with self.session.lock:
+        with self._locked():
             if self.active is not None:
                 return self.revise(
                     steps=steps, objective=objective, exit_criteria=exit_criteria, origin=origin
@@ -162,7 +168,7 @@ class PlanBook:
         Raises:
             ValueError: no plan is active, or the steps are no plan.
         """
-        with self.session.lock:
+        with self._locked():
             old = self._active()
             made = attrs.evolve(
                 old,
@@ -182,7 +188,7 @@ class PlanBook:
         Raises:
             ValueError: there is no plan or no such version.
         """
-        with self.session.lock:
+        with self._locked():
             old = self._some_plan()
             wanted = self.version(version)
             steps = carry_progress(wanted.steps, old.steps, overrule=old.status != ABANDONED)
@@ -205,7 +211,7 @@ class PlanBook:
         Raises:
             ValueError: no plan is active, there is no such step, or it depends on open steps.
         """
-        with self.session.lock:
+        with self._locked():
             old = self._active()
             made = change_step(old, step_id, status=status, outcome=outcome)
             if made == old:
@@ -220,7 +226,7 @@ class PlanBook:
             )
             if plan.open_steps or plan.exit_criteria:
                 return plan
-            return self.complete("all steps are done", origin=origin)
+            return self._completed(plan, "all steps are done", origin)
 
     def complete(self, reason: str = "", *, origin: str = "api") -> Plan:
         """Mark the active plan as completed.
@@ -228,13 +234,12 @@ class PlanBook:
         Raises:
             ValueError: no plan is active, or steps are open.
         """
-        with self.session.lock:
+        with self._locked():
             old = self._active()
             if old.open_steps:
                 names = ", ".join(step.step_id for step in old.open_steps)
                 raise ValueError(f"the plan has open steps: {names}")
-            made = attrs.evolve(old, status=COMPLETED)
-            return self._ended(PlanChange.COMPLETED, made, reason, origin)
+            return self._completed(old, reason, origin)
 
     def abandon(self, reason: str, *, origin: str = "api") -> Plan:
         """Give the active plan up; its open steps are cancelled.
@@ -244,7 +249,7 @@ class PlanBook:
         """
         if not reason.strip():
             raise ValueError("say why the plan is abandoned")
-        with self.session.lock:
+        with self._locked():
             made = abandoned(self._active(), reason[:MAX_TEXT])
             return self._ended(PlanChange.ABANDONED, made, made.reason, origin)
 
@@ -270,9 +275,10 @@ class PlanBook:
         Raises:
             ValueError: the current plan has no such step.
         """
-        with self.session.lock:
+        with self._locked():
             plan = self.current
-            event = ReflectionAdded(
+            event = self.note(
+                ReflectionAdded,
                 observed=observed[:MAX_TEXT],
                 plan_id=plan.plan_id if plan else "",
                 version=plan.version if plan else "",
@@ -280,11 +286,20 @@ class PlanBook:
                 expected=(expected or _expected(plan, step_id))[:MAX_TEXT],
                 met=met,
                 proposal=proposal[:MAX_TEXT],
-                **self._stamp(),
             )
-            self.session.dispatch(event)
             if met and not step_id and self.active is not None and not self.active.open_steps:
                 self.complete("the exit criteria are met")
+        return event
+
+    def note(self, kind: type[E], **fields: Any) -> E:
+        """Record one event of the run.
+
+        Args:
+            kind: its class.
+            fields: all but those of `Event`.
+        """
+        event = kind(**fields, **self._stamp())
+        self._dispatch(event)
         return event
 
     def mirror(self, steps: Iterable[PlanStep], *, origin: str) -> Plan | None:
@@ -303,7 +318,7 @@ class PlanBook:
         Raises:
             ValueError: the steps are no plan.
         """
-        with self.session.lock:
+        with self._locked():
             steps, old = with_ids(steps), self.active
             if old is not None and not self.mirrors:
                 return old
@@ -366,7 +381,11 @@ class PlanBook:
     def _closed(self, plan: Plan, origin: str) -> Plan:
         if plan.open_steps or plan.status in (COMPLETED, ABANDONED):
             return plan
-        return self.complete("all steps are done", origin=origin)
+        return self._completed(plan, "all steps are done", origin)
+
+    def _completed(self, old: Plan, reason: str, origin: str) -> Plan:
+        made = attrs.evolve(old, status=COMPLETED)
+        return self._ended(PlanChange.COMPLETED, made, reason, origin)
 
     def _revised(self, steps: Iterable[PlanStep], old: Plan) -> tuple[PlanStep, ...]:
         return carry_progress(_some(with_ids(steps)), old.steps)
@@ -407,10 +426,16 @@ class PlanBook:
         )
 
     def _keep(self, kind: type[PlanAuthored | PlanUpdated], plan: Plan, **fields: Any) -> Plan:
-        event: Event = kind(plan=plan, **fields, **self._stamp())
-        self.session.dispatch(event)
-        self.session.dispatch(plan)
+        self.note(kind, plan=plan, **fields)
+        self._dispatch(plan)
         return plan
+
+    def _dispatch(self, record: object) -> None:
+        (self.sink or self.session.dispatch)(record)
+
+    def _locked(self) -> AbstractContextManager[None]:
+        """Return the lock that keeps what is read and what is written together."""
+        return nullcontext() if self.sink is not None else self.session.lock
 
     def _stamp(self) -> dict[str, Any]:
         return {

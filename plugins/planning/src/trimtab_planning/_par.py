@@ -18,7 +18,7 @@ from trimtab import (
     ToolCall,
     hookimpl,
 )
-from trimtab_planning._book import PlanBook, current_plan
+from trimtab_planning._book import current_plan
 from trimtab_planning._events import ReflectionAdded
 from trimtab_planning._names import is_planning_tool
 from trimtab_planning._rules import Breach, breach
@@ -29,7 +29,7 @@ from trimtab_planning._texts import (
     has_reflect,
     reflect_text,
 )
-from trimtab_planning._watch import PlanWatch
+from trimtab_planning._watch import watch_plans
 
 NAME = "plan-act-reflect"
 CATEGORY = "planning"
@@ -50,9 +50,9 @@ class PlanActReflect:
 
     It speaks about a call made before there is a plan, a call of a tool that the current step
     does not list, work that goes on after a step was done without a reflection, and exit criteria
-    that were not checked at the end. Where the host can only speak by refusing a call, it does so if its
-    configuration says ``refuse``. It also ties each call to its step (`StepCalled`), and takes
-    over plans that the agent keeps with its host's own tools.
+    that were not checked at the end. Where the host can only speak by refusing a call, it does so
+    if its configuration says ``refuse``. It also ties each call to its step (`StepCalled`), and
+    takes over plans that the agent keeps with its host's own tools.
 
     Args:
         free_tools: names and namespaces of tools that need no plan, e.g. for reading.
@@ -90,9 +90,14 @@ class PlanActReflect:
     def run_opened(self, context: RunContext) -> None:
         """Watch the run's calls."""
         run = context.run
-        book = PlanBook(context.session, run.run_id, context.prompt.name, run.agent_id)
         self.run_closed(context)
-        self._watched[run.run_id] = PlanWatch(book, self.mirrors).start()
+        self._watched[run.run_id] = watch_plans(
+            context.session,
+            run.run_id,
+            prompt_name=context.prompt.name,
+            agent_id=run.agent_id,
+            mirrors=self.mirrors,
+        )
 
     @hookimpl
     def run_closed(self, context: RunContext) -> None:

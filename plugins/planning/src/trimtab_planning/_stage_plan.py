@@ -11,6 +11,7 @@ from trimtab_planning._policy import Stages
 from trimtab_planning._stages import StageDefinition
 
 ORIGIN = "stages"
+EXIT_SIGNAL = "The last stage has produced its output."
 LONGEST_OUTCOME = 300
 
 
@@ -37,7 +38,7 @@ class StagePlan:
         self.book.author(
             steps,
             objective=objective,
-            exit_criteria=[exit_signal] if exit_signal else (),
+            exit_criteria=[exit_signal or EXIT_SIGNAL],
             origin=ORIGIN,
         )
 

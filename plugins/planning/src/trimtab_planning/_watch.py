@@ -18,78 +18,64 @@ SPOKEN = "the user has spoken since"
 
 @attrs.frozen
 class PlanWatch:
-    """What is recorded about the plan while a run goes on.
+    """Says what is to be recorded about the plan when an event of the run has happened.
 
     Args:
-        book: the plans of the run.
+        session: where the run is recorded; only read.
+        run_id: the run.
+        prompt_name, agent_id: of the run, for the records.
         mirrors: whether plans of the host's own tools are taken over.
     """
 
-    book: PlanBook
+    session: Session
+    run_id: str
+    prompt_name: str = ""
+    agent_id: str | None = None
     mirrors: bool = True
 
-    def start(self) -> Callable[[], None]:
-        """Watch from now on; return a function that ends it."""
-        session = self.book.session
-        ends = [
-            session.observe(ToolStarted, self.started),
-            session.observe(ToolInvoked, self.ended),
-            session.observe(UserMessage, self.spoke),
-        ]
+    def record(self, event: object) -> list[object]:
+        """Return the records that follow from `event`; none for events of other runs."""
+        made: list[object] = []
+        if getattr(event, "run_id", None) != self.run_id:
+            return made
+        book = PlanBook(
+            self.session, self.run_id, self.prompt_name, self.agent_id, sink=made.append
+        )
+        if isinstance(event, ToolStarted):
+            self._tie(book, event.tool, event.call_id)
+        elif isinstance(event, ToolInvoked):
+            self._ended(book, event)
+        elif isinstance(event, UserMessage) and not event.notification:
+            self._spoke(book)
+        return made
 
-        def stop() -> None:
-            for end in ends:
-                end()
-
-        return stop
-
-    def started(self, event: ToolStarted) -> None:
-        """Tie a call that starts to its step."""
-        if self._own(event):
-            self._tie(event.tool, event.call_id)
-
-    def ended(self, event: ToolInvoked) -> None:
-        """Take over what a call says of the plan; tie it where its start was not told."""
-        if not self._own(event):
-            return
+    def _ended(self, book: PlanBook, event: ToolInvoked) -> None:
         if event.started is None:
-            self._tie(event.tool, event.call_id)
+            self._tie(book, event.tool, event.call_id)
         if self.mirrors and event.outcome is Outcome.OK and is_mirrored(event.tool):
-            steps = mirrored(event, self.book.mirrored_steps())
+            steps = mirrored(event, book.mirrored_steps())
             if steps is not None:
-                self.book.mirror(steps, origin=event.tool)
+                book.mirror(steps, origin=event.tool)
 
-    def spoke(self, event: UserMessage) -> None:
-        """Give up a plan of the host's tools when the user asks for something else.
+    def _spoke(self, book: PlanBook) -> None:
+        """Give up a plan of the host's tools; the agent goes on with it by touching it again."""
+        if self.mirrors and book.active is not None and book.mirrors:
+            book.abandon(SPOKEN, origin="user")
 
-        The agent goes on with it by touching it again.
-        """
-        if self._own(event) and not event.notification:
-            book = self.book
-            if book.active is not None and book.mirrors:
-                book.abandon(SPOKEN, origin="user")
-
-    def _own(self, event: Event) -> bool:
-        return event.run_id == self.book.run_id
-
-    def _tie(self, tool: str, call_id: str) -> None:
-        plan = self.book.active
+    def _tie(self, book: PlanBook, tool: str, call_id: str) -> None:
+        plan = book.active
         if plan is None or is_planning_tool(tool):
             return
         step = plan.step_for(tool)
-        self.book.session.dispatch(
-            StepCalled(
-                call_id=call_id,
-                tool=tool,
-                plan_id=plan.plan_id,
-                version=plan.version,
-                step_id=step.step_id if step else "",
-                declared=step is not None and declares(step, tool),
-                expected=(step.expected or step.objective) if step else "",
-                run_id=self.book.run_id,
-                prompt_name=self.book.prompt_name,
-                agent_id=self.book.agent_id,
-            )
+        book.note(
+            StepCalled,
+            call_id=call_id,
+            tool=tool,
+            plan_id=plan.plan_id,
+            version=plan.version,
+            step_id=step.step_id if step else "",
+            declared=step is not None and declares(step, tool),
+            expected=(step.expected or step.objective) if step else "",
         )
 
 
@@ -113,4 +99,16 @@ def watch_plans(
     Returns:
         a function that ends the watching.
     """
-    return PlanWatch(PlanBook(session, run_id, prompt_name, agent_id), mirrors).start()
+    watch = PlanWatch(session, run_id, prompt_name, agent_id, mirrors)
+
+    def follow(event: Event) -> None:
+        for record in watch.record(event):
+            session.dispatch(record)
+
+    ends = [session.observe(kind, follow) for kind in (ToolStarted, ToolInvoked, UserMessage)]
+
+    def stop() -> None:
+        for end in ends:
+            end()
+
+    return stop
