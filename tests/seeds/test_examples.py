@@ -28,7 +28,6 @@ RUNNABLE = {
     "000-decision-time-guidance.md": (1, 2, 3, 4, 5, 7),
     "001-feedback-providers.md": (0, 1, 2, 3),
     "003-guardrails.md": (1, 2, 4, 5, 6, 7, 10, 11),
-    "004-planning-strategies.md": (0, 1, 2),
 }
 _FOREIGN = re.compile(r"^from weakincentives[^\n(]*(\([^)]*\)|[^\n]*)$", re.MULTILINE)
 _ELLIPSES = {"sections=(...)": "sections=()", "    ...,\n": "    ns='agent', key='main',\n"}
@@ -60,13 +59,3 @@ def test_examples_of_a_specification_run(corpus: Path, page: str) -> None:
         exec(compile(codes[index], f"{page}[{index}]", "exec"), namespace)
 
     assert import_module("trimtab").Prompt is namespace["Prompt"]
-
-
-def test_what_the_planning_examples_render(corpus: Path) -> None:
-    namespace = names()
-    for code in blocks(corpus / "seeds" / "004-planning-strategies.md")[:2]:
-        exec(compile(code, "planning", "exec"), namespace)
-
-    assert "## Plan\n" in namespace["rendered"].text
-    assert "1. Inspect CRM notes.\n2. Summarize entitlement findings." in namespace["rendered"].text
-    assert "- S2: warehouse.sql, notebook" in namespace["rendered_par"].text

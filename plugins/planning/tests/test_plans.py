@@ -183,7 +183,7 @@ def test_diff_names_what_was_added_removed_changed_and_moved(book, steps):
     found = book.diff("plan.v1", "plan.v2")
 
     assert found.text.splitlines() == [
-        "~ exit_criteria: ('x',) -> ('x', 'y')",
+        '~ exit_criteria: "x" -> "x, y"',
         "- c: Report",
         "+ n: New",
         "~ order of the steps",

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab import Prompt, PromptResponse, Run, ToolInvoked, TrimtabError
-from trimtab.runtime.structure import from_json, to_json
+from trimtab.hosting import from_json, to_json
 from trimtab_planning._book import PlanBook
 from trimtab_planning._events import (
     ReflectionAdded,

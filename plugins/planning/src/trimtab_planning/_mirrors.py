@@ -9,13 +9,12 @@ from typing import Any
 
 import attrs
 
-from trimtab import PlanStep, ToolInvoked
-from trimtab.patterns import Pattern
+from trimtab import LazyPattern, PlanStep, ToolInvoked
 from trimtab_planning._names import TASK_CREATE, TASK_UPDATE, WHOLE_PLANS, bare_name
 from trimtab_planning._plans import MAX_STEPS, MAX_TITLE
 
 _TITLES = ("content", "title", "step", "subject", "name", "task", "description")
-_NUMBER = Pattern(r"#(\w{1,32})")
+_NUMBER = LazyPattern(r"#(\w{1,32})")
 
 
 def mirrored(call: ToolInvoked, known: Iterable[PlanStep]) -> tuple[PlanStep, ...] | None:

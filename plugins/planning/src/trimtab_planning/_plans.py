@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from trimtab import Plan, PlanStep
+from trimtab import Plan, PlannedTool, PlanStep, quote
 
 MAX_STEPS = 200
 MAX_TITLE = 200
@@ -178,13 +178,21 @@ class PlanDiff:
 
     def _lines(self) -> Iterator[str]:
         for name, before, after in self.fields:
-            yield f"~ {name}: {before!r} -> {after!r}"
+            yield f"~ {name}: {_shown(before)} -> {_shown(after)}"
         yield from (f"- {step.step_id}: {step.title}" for step in self.removed)
         yield from (f"+ {step.step_id}: {step.title}" for step in self.added)
         for item in self.changed:
-            yield f"~ {item.step_id}.{item.field}: {item.before!r} -> {item.after!r}"
+            yield f"~ {item.step_id}.{item.field}: {_shown(item.before)} -> {_shown(item.after)}"
         if self.reordered:
             yield "~ order of the steps"
+
+
+def _shown(value: object) -> str:
+    """Return a value in a few words: names of tools, text in quotes."""
+    if isinstance(value, tuple):
+        items = (item.name if isinstance(item, PlannedTool) else str(item) for item in value)
+        return quote(", ".join(items)) if value else "none"
+    return quote(str(value))
 
 
 def diff(before: Plan, after: Plan) -> PlanDiff:

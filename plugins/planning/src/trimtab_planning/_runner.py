@@ -81,6 +81,7 @@ class StageRunner:
 
     Example:
         >>> from trimtab import PromptResponse, Session
+        >>> from trimtab_planning import StageDefinition, StageRunner
         >>> class Echo:
         ...     def evaluate(self, prompt, *, session, **limits):
         ...         return PromptResponse(f"did {prompt.name}")

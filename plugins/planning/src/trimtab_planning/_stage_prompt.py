@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import attrs
 
 from trimtab import MarkdownSection, Prompt, PromptTemplate, Tool, ToolContext, ToolResult, shorten
-from trimtab.runtime.structure import to_json
+from trimtab.hosting import to_json
 from trimtab_planning._guardrails import Guardrails
 from trimtab_planning._stages import StageDefinition
 
