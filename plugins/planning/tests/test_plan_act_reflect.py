@@ -16,14 +16,14 @@ from trimtab import (
     Prompt,
     ProviderFaulted,
     ProviderOptionsError,
+    Session,
     Tool,
     ToolCall,
     ToolExecutor,
     ToolResult,
-    ToolStarted,
     enable,
 )
-from trimtab_planning import PlanActReflect, PlanBook, StepCalled, guarded, plan_tools
+from trimtab_planning import PlanActReflect, PlanBook, guarded, plan_tools
 
 BEFORE_TOOL, BEFORE_CHOICE = DecisionPoint.PRE_TOOL_EXECUTION, DecisionPoint.PRE_TOOL_SELECTION
 PLAN_TOOLS = frozenset(tool.name for tool in plan_tools())
@@ -136,15 +136,35 @@ def test_parameters_that_are_no_json_are_no_fault(open_run, session):
     assert session[ProviderFaulted].all() == ()
 
 
-def test_a_run_that_is_closed_is_watched_no_more(open_run, session, steps):
-    run = open_run()
-    PlanBook.of(run).author(steps)
-    run.tool_started("analytics", {}, "c1")
-    run.close()
-    session.open_run(Prompt("agent", "next", config=None))
-    session.dispatch(ToolStarted(tool="analytics", call_id="c2", run_id=run.run_id))
+def test_a_plan_of_the_hosts_own_tools_counts_until_the_user_asks_for_something_new(open_run):
+    run = open_run(tools=frozenset({"TodoWrite", "sql"}))
+    todos = {"todos": [{"content": "Fetch", "status": "pending"}]}
+    run.tool_started("TodoWrite", todos, "c1")
+    run.tool_finished("c1", "ok")
+    assert text(run, BEFORE_TOOL, SQL) == ""
 
-    assert [tie.call_id for tie in session[StepCalled].all()] == ["c1"]
+    run.user_message("Do something else.")
+    assert "Call TodoWrite now" in text(run, BEFORE_TOOL, SQL)
+
+
+def test_without_mirrors_a_plan_of_the_hosts_own_tools_does_not_count(open_run):
+    run = open_run(mirrors=False)
+    run.tool_started("TodoWrite", {"todos": ["Fetch"]}, "c1")
+    run.tool_finished("c1", "ok")
+
+    assert "without a plan" in text(run, BEFORE_TOOL, SQL)
+
+
+def test_the_plan_of_the_hosts_own_tools_survives_a_snapshot(open_run, session):
+    run = open_run()
+    todos = {"todos": [{"content": "Fetch", "status": "pending"}]}
+    run.tool_started("TodoWrite", todos, "c1")
+    run.tool_finished("c1", "ok")
+    restored = Session.restore(session.snapshot()).open_run(
+        run.prompt, run_id=run.run_id, host=run.host
+    )
+
+    assert text(restored, BEFORE_TOOL, SQL) == ""
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,8 @@ class ToolExecutor:
             deadline=self._run.deadline,
             heartbeat=self._heartbeat,
             guidance=guidance,
+            run_id=self._run.run_id,
+            agent_id=self._run.agent_id,
         )
 
     def _invalid(self, call: ToolCall, text: str) -> ToolAnswer:

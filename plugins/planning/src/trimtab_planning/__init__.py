@@ -39,7 +39,7 @@ from trimtab_planning._strategies import (
     react,
 )
 from trimtab_planning._tools import plan_tools
-from trimtab_planning._watch import watch_plans
+from trimtab_planning._watch import PlanWatch, watch_plans
 
 __all__ = [
     "EVENTS",
@@ -51,6 +51,7 @@ __all__ = [
     "PlanChange",
     "PlanDiff",
     "PlanUpdated",
+    "PlanWatch",
     "PlanningParams",
     "ReflectionAdded",
     "Retry",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import attrs
 
-from trimtab import Event, Plan, PlanStep, Run, Session, ToolContext
+from trimtab import Event, Plan, PlanStep, Run, Slice, ToolContext
 from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
 from trimtab_planning._names import is_mirrored
 from trimtab_planning._plans import (
@@ -24,10 +24,32 @@ from trimtab_planning._plans import (
 )
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 COMPLETED, ABANDONED = "completed", "abandoned"
 
 
-def current_plan(session: Session, run_id: str) -> Plan | None:
+class Readable(Protocol):
+    """A session as far as it is read: a `Session`, or what a provider sees of one."""
+
+    def __getitem__(self, kind: type[T], /) -> Slice[T]:
+        """Return the records of `kind`."""
+        ...
+
+
+class Writable(Readable, Protocol):
+    """A session to which records can be added."""
+
+    @property
+    def lock(self) -> AbstractContextManager[None]:
+        """Keeps what is read and what is written together."""
+        ...
+
+    def dispatch(self, event: object, /) -> None:
+        """Add one record."""
+        ...
+
+
+def current_plan(session: Readable, run_id: str) -> Plan | None:
     """Return the newest plan of a run, or of the whole session; None where there is none."""
     plans = session[Plan]
     latest = plans.latest()
@@ -45,14 +67,14 @@ class PlanBook:
     completion checkers read. Methods may be called from several threads.
 
     Args:
-        session: where the plans are kept.
+        session: where the plans are kept; it may be read-only where `sink` is given.
         run_id: the run that they belong to.
         prompt_name: of that run.
         agent_id: of that run.
         sink: takes the records of a change instead of the session.
     """
 
-    session: Session
+    session: Readable
     run_id: str
     prompt_name: str = ""
     agent_id: str | None = None
@@ -65,11 +87,14 @@ class PlanBook:
 
     @classmethod
     def for_tool(cls, context: ToolContext) -> PlanBook:
-        """Return the plans of the run whose tool is being called."""
-        run_id = getattr(context, "run_id", "")
-        if not run_id:
-            return cls.of(context.session.run_of(context.prompt))
-        return cls(context.session, run_id, context.prompt.name, context.agent_id)
+        """Return the plans of the run whose tool is being called.
+
+        Raises:
+            ValueError: the host does not say which run that is.
+        """
+        if not context.run_id:
+            raise ValueError("the host does not tell tools their run; plans are kept by run")
+        return cls(context.session, context.run_id, context.prompt.name, context.agent_id)
 
     @property
     def current(self) -> Plan | None:
@@ -431,11 +456,14 @@ class PlanBook:
         return plan
 
     def _dispatch(self, record: object) -> None:
-        (self.sink or self.session.dispatch)(record)
+        if self.sink is not None:
+            self.sink(record)
+        else:
+            cast("Writable", self.session).dispatch(record)
 
     def _locked(self) -> AbstractContextManager[None]:
         """Return the lock that keeps what is read and what is written together."""
-        return nullcontext() if self.sink is not None else self.session.lock
+        return nullcontext() if self.sink is not None else cast("Writable", self.session).lock
 
     def _stamp(self) -> dict[str, Any]:
         return {

@@ -9,8 +9,9 @@ from typing import Any
 
 import attrs
 
-from trimtab import LazyPattern, PlanStep, ToolInvoked
-from trimtab_planning._names import TASK_CREATE, TASK_UPDATE, WHOLE_PLANS, bare_name
+from trimtab import LazyPattern, Outcome, Plan, PlanStep, ToolInvoked
+from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord
+from trimtab_planning._names import TASK_CREATE, TASK_UPDATE, WHOLE_PLANS, bare_name, is_mirrored
 from trimtab_planning._plans import MAX_STEPS, MAX_TITLE
 
 _TITLES = ("content", "title", "step", "subject", "name", "task", "description")
@@ -124,3 +125,41 @@ def _task_id(result: Any) -> str | None:
         return str(task["id"])[:64] if isinstance(task, Mapping) and "id" in task else None
     found = _NUMBER.search(result if isinstance(result, str) else str(result)[:200])
     return found.group(1) if found else None
+
+
+class HostPlan(BaseProjection):
+    """The plan of one run as the calls of the host's own tools tell it."""
+
+    def __init__(self) -> None:
+        self._steps: tuple[PlanStep, ...] = ()
+        self._current = False
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None where there is none since the user last spoke."""
+        return Plan(self._steps) if self._current and self._steps else None
+
+    def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  protocol
+        """Take a call that went well."""
+        if event.outcome is not Outcome.OK or not is_mirrored(event.tool):
+            return
+        steps = mirrored(event, self._steps)
+        if steps is not None:
+            self._steps, self._current = steps, True
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Take a request: the plan is an old one until it is touched again."""
+        if not message.notification:
+            self._current = False
+
+    def state(self) -> dict[str, Any]:
+        """Return everything."""
+        steps = [[step.step_id, step.title, step.status] for step in self._steps]
+        return {"current": self._current, "steps": steps}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned."""
+        self._current = state["current"]
+        self._steps = tuple(
+            PlanStep(title, status, step_id) for step_id, title, status in state["steps"]
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import attrs
@@ -20,6 +20,7 @@ from trimtab import (
 )
 from trimtab_planning._book import current_plan
 from trimtab_planning._events import ReflectionAdded
+from trimtab_planning._mirrors import HostPlan
 from trimtab_planning._names import is_planning_tool
 from trimtab_planning._rules import Breach, breach
 from trimtab_planning._texts import (
@@ -29,7 +30,6 @@ from trimtab_planning._texts import (
     has_reflect,
     reflect_text,
 )
-from trimtab_planning._watch import watch_plans
 
 NAME = "plan-act-reflect"
 CATEGORY = "planning"
@@ -51,13 +51,12 @@ class PlanActReflect:
     It speaks about a call made before there is a plan, a call of a tool that the current step
     does not list, work that goes on after a step was done without a reflection, and exit criteria
     that were not checked at the end. Where the host can only speak by refusing a call, it does so
-    if its configuration says ``refuse``. It also ties each call to its step (`StepCalled`), and
-    takes over plans that the agent keeps with its host's own tools.
+    if its configuration says ``refuse``.
 
     Args:
         free_tools: names and namespaces of tools that need no plan, e.g. for reading.
         reflect: whether it asks for reflections; only of agents that have `plan_reflect`.
-        mirrors: whether plans of the host's own tools are taken over.
+        mirrors: whether plans that the agent keeps with its host's own tools count.
 
     Raises:
         ValueError: an option is wrong.
@@ -74,9 +73,6 @@ class PlanActReflect:
     mirrors: bool = attrs.field(
         default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
     )
-    _watched: dict[str, Callable[[], None]] = attrs.field(
-        init=False, factory=dict, eq=False, repr=False
-    )
 
     name = NAME
     category = CATEGORY
@@ -88,23 +84,9 @@ class PlanActReflect:
 
     @hookimpl
     def run_opened(self, context: RunContext) -> None:
-        """Watch the run's calls."""
-        run = context.run
-        self.run_closed(context)
-        self._watched[run.run_id] = watch_plans(
-            context.session,
-            run.run_id,
-            prompt_name=context.prompt.name,
-            agent_id=run.agent_id,
-            mirrors=self.mirrors,
-        )
-
-    @hookimpl
-    def run_closed(self, context: RunContext) -> None:
-        """Watch no more."""
-        stop = self._watched.pop(context.run.run_id, None)
-        if stop is not None:
-            stop()
+        """Watch for plans of the host's own tools."""
+        if self.mirrors:
+            context.trajectory.attach(NAME, HostPlan())
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Return whether a call leaves the plan, or a reflection is due."""
@@ -119,7 +101,7 @@ class PlanActReflect:
         return GuidanceInjection(NAME, found[1], priority=50, category=CATEGORY)
 
     def _words(self, context: GuidanceContext) -> Words | None:
-        plan = current_plan(context.session, context.run.run_id)
+        plan = current_plan(context.session, context.run.run_id) or _host_plan(context)
         if context.decision_point is DecisionPoint.PRE_RESPONSE:
             return self._unchecked(context, plan)
         return self._breach(context, plan) or self._unreflected(context, plan)
@@ -166,6 +148,11 @@ class PlanActReflect:
 
     def _asks(self, context: GuidanceContext, plan: Plan) -> bool:
         return self.reflect and plan.status == "active" and has_reflect(context.tools)
+
+
+def _host_plan(context: GuidanceContext) -> Plan | None:
+    seen = context.trajectory.projection(NAME)
+    return seen.plan if isinstance(seen, HostPlan) else None
 
 
 def _reflections(context: GuidanceContext, plan: Plan) -> tuple[ReflectionAdded, ...]:

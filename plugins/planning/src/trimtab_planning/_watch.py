@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import attrs
 
-from trimtab import Event, Outcome, Session, ToolInvoked, ToolStarted, UserMessage
-from trimtab_planning._book import PlanBook
+from trimtab import Event, Outcome, RunContext, Session, ToolInvoked, ToolStarted, UserMessage
+from trimtab_planning._book import PlanBook, Readable
 from trimtab_planning._events import StepCalled
 from trimtab_planning._mirrors import mirrored
 from trimtab_planning._names import is_mirrored, is_planning_tool
@@ -17,7 +17,7 @@ SPOKEN = "the user has spoken since"
 
 
 @attrs.frozen
-class PlanWatch:
+class Recording:
     """Says what is to be recorded about the plan when an event of the run has happened.
 
     Args:
@@ -27,7 +27,7 @@ class PlanWatch:
         mirrors: whether plans of the host's own tools are taken over.
     """
 
-    session: Session
+    session: Readable
     run_id: str
     prompt_name: str = ""
     agent_id: str | None = None
@@ -79,6 +79,31 @@ class PlanWatch:
         )
 
 
+@attrs.frozen
+class PlanWatch:
+    """The recorder ``plan-watch``: adds to a run what follows for its plan.
+
+    It ties each call to its step (`StepCalled`), and takes over plans that the agent keeps with
+    TodoWrite, TaskCreate and TaskUpdate, update_plan, write_todos and the like.
+
+    Args:
+        mirrors: whether plans of the host's own tools are taken over.
+    """
+
+    mirrors: bool = attrs.field(
+        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
+    )
+
+    name = "plan-watch"
+
+    def open(self, context: RunContext) -> Recording:
+        """Watch a run; called when it is opened or resumed."""
+        run = context.run
+        return Recording(
+            context.session, run.run_id, context.prompt.name, run.agent_id, self.mirrors
+        )
+
+
 def watch_plans(
     session: Session,
     run_id: str,
@@ -87,7 +112,7 @@ def watch_plans(
     agent_id: str | None = None,
     mirrors: bool = True,
 ) -> Callable[[], None]:
-    """Watch one run; the provider `plan-act-reflect` does it for its own.
+    """Watch one run, from outside; as the recorder `plan-watch` does for its prompt.
 
     Args:
         session: where the run is recorded.
@@ -99,7 +124,7 @@ def watch_plans(
     Returns:
         a function that ends the watching.
     """
-    watch = PlanWatch(session, run_id, prompt_name, agent_id, mirrors)
+    watch = Recording(session, run_id, prompt_name, agent_id, mirrors)
 
     def follow(event: Event) -> None:
         for record in watch.record(event):
