@@ -71,24 +71,49 @@ def test_five_different_attempts_that_failed():
     assert agent.attempts(range(4)) == [False] * 4
     agent.edit(4)
     assert agent.test() == (
-        "Multiple attempts unsuccessful. Consider using request_review to get fresh perspective "
-        "from specialized agent. 5 different attempts have failed. Tell it what you tried, and "
-        "what each attempt showed."
+        '5 different attempts have failed, the last with "FAIL". Do not try a further variation '
+        "now: ask someone else for a fresh view, such as a reviewer or the user. Say what you "
+        "tried, and what each attempt showed."
     )
+
+
+def test_the_specifications_words_are_an_option():
+    agent = Agent(ConsultationPromptProvider(wording="seed"))
+    agent.attempts(range(4))
+    agent.edit(4)
+    assert agent.test() == (
+        "Multiple attempts unsuccessful. Consider using request_review to get fresh perspective "
+        "from specialized agent."
+    )
+
+
+def test_a_failure_that_is_repaired_is_no_attempt_at_the_next():
+    agent = Agent()
+    for number, name in enumerate(["numpy", "pytz", "scipy", "h5py", "yaml", "attrs", "lxml"]):
+        assert not agent.test(f"ModuleNotFoundError: No module named '{name}'")
+        agent.edit(number)
+
+
+def test_failures_that_nobody_followed_up_lapse():
+    agent = Agent()
+    for number in range(8):
+        assert not agent.turn((f"tool_{number}", {}, f"broken {number}"))
+        for other in range(7):
+            agent.turn(("read", {"path": f"{number}-{other}"}, None))
 
 
 def test_one_failure_again_and_again_takes_twice_as_long():
     agent = Agent()
     said = [agent.test() for _ in range(10)]
     assert not any(said[:9])
-    assert "The same attempt has failed 10 times." in said[9]
+    assert "The same attempt has failed 10 times" in said[9]
 
 
 def test_the_same_changes_again_are_the_same_attempts():
     agent = Agent()
     assert not any(agent.attempts([1, 2] * 4 + [1]))
     agent.edit(2)
-    assert "10 attempts have failed, only 2 of them different." in agent.test()
+    assert "10 attempts have failed, only 2 of them different" in agent.test()
 
 
 def test_different_calls_that_fail_are_different_attempts():

@@ -146,20 +146,32 @@ def test_a_notice_does_not_end_the_count():
     assert first([*same(2), Say("task done", notification=True), *same(1)]) == 3
 
 
-def test_it_opens_with_the_sentence_and_names_the_log_tool():
-    told = Player({"log_tool_name": "tail_log"}).play(same(3)).delivered
-    text = told[0].injection.content
-    assert text.startswith(
+def test_it_says_what_failed_how_often_and_what_to_do():
+    assert Player().play(same(3)).delivered[0].injection.content == (
+        'Turn 3: get_issue failed in 3 turns with the same error: "404: issue not found". Do not'
+        " try again in the same way: find the cause first. Read the whole message and what it"
+        " names."
+    )
+
+
+def test_the_specifications_words_are_an_option():
+    told = Player({"log_tool_name": "tail_log", "wording": "seed"}).play(same(3)).delivered
+    assert told[0].injection.content == (
         "Found 3 new console errors. Use the tail_log tool to examine before continuing."
     )
-    assert '"404: issue not found"' in text
+
+
+def test_a_log_tool_that_the_agent_has_is_named():
+    host = Host(name="tests", tools=frozenset({"get_issue", "view_logs"}))
+    text = Player(host=host).play(same(3)).delivered[0].injection.content
+    assert text.endswith("Use the view_logs tool to examine before continuing.")
 
 
 def test_a_tool_that_the_agent_lacks_is_not_named():
-    host = Host(name="tests", tools=frozenset({"get_issue"}))
+    host = Host(name="tests", tools=frozenset({"get_issue", "list_issues"}))
     text = Player(host=host).play(same(3)).delivered[0].injection.content
     assert "view_logs" not in text
-    assert "logs" in text
+    assert text.endswith("Call one of these: list_issues.")
 
 
 def test_an_ignored_failure_is_told_a_few_times_and_more_firmly():
@@ -178,7 +190,7 @@ def test_texts_are_bounded_whatever_the_error_says():
 
 def test_texts_can_be_replaced():
     told = Player({"texts": {"1": "{times} × {tools}: {said} {look}"}}).play(same(3)).delivered
-    assert told[0].injection.content.startswith("3 × get_issue: the same each time")
+    assert told[0].injection.content.startswith('3 × get_issue: "404: issue not found"')
 
 
 ERRORS = st.sampled_from([None, None, REFUSED, "404: not found", "bad input"])

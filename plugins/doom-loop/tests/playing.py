@@ -12,6 +12,7 @@ from trimtab import (
     DecisionPoint,
     GuidanceDelivered,
     GuidanceProviderConfig,
+    Host,
     ManualClock,
     Outcome,
     Prompt,
@@ -58,8 +59,14 @@ Step = Call | Say | Compaction | list[Call]
 class Player:
     """One run; every step is a turn, a list of calls is a batch."""
 
-    def __init__(self, options: dict[str, Any], profiles: tuple[ToolProfile, ...] = ()) -> None:
+    def __init__(
+        self,
+        options: dict[str, Any],
+        profiles: tuple[ToolProfile, ...] = (),
+        host: Host | None = None,
+    ) -> None:
         self.options = options
+        self.host = host
         self.profiles = profiles
         self.clock = ManualClock()
         self.session = Session(clock=self.clock)
@@ -72,7 +79,9 @@ class Player:
         template = PromptTemplate(
             "tests", "loop", guidance_providers=(config,), tool_profiles=self.profiles
         )
-        return session.open_run(Prompt(template, config=None), run_id=run_id)
+        return session.open_run(
+            Prompt(template, config=None), run_id=run_id, host=self.host or Host()
+        )
 
     def restart(self) -> None:
         """Save everything, and go on from what was saved."""
@@ -137,9 +146,14 @@ class Player:
         )
 
 
-def play(steps: Iterable[Step], profiles: Iterable[ToolProfile] = (), **options: Any) -> Player:
+def play(
+    steps: Iterable[Step],
+    profiles: Iterable[ToolProfile] = (),
+    host: Host | None = None,
+    **options: Any,
+) -> Player:
     """Return a player that has taken `steps`; `options` are the detector's."""
-    return Player(options, tuple(profiles)).play(steps)
+    return Player(options, tuple(profiles), host).play(steps)
 
 
 def first(steps: Iterable[Step], **options: Any) -> int | None:

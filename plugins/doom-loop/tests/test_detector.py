@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab import enable
+from trimtab import Host, enable
 from trimtab_doom_loop import DoomLoopDetector
 
 from .playing import Call, Say, first, play
 
 READ = Call("read", {"path": "a.py"}, "text of a")
 SENTENCE = (
-    "Detected repeated unsuccessful pattern. Consider a different approach or consult the "
-    "planning tool to reassess strategy."
+    "Detected repeated unsuccessful pattern. Consider a different approach or consult "
+    "the planning tool to reassess strategy."
+)
+FIRST = (
+    "Turn 3: You made the call read(path='a.py') 3 times in a row and got \"text of a\". Do not "
+    "call read like this again now. Take a step that you have not tried yet."
 )
 
 
@@ -65,8 +69,18 @@ def test_an_ignored_loop_is_told_a_few_times_and_more_firmly_each_time():
     assert [nudge.level for nudge in told][:3] == [1, 2, 3]
     texts = [nudge.injection.content for nudge in told]
     assert len(set(texts)) == len(texts)
-    assert texts[0].startswith(SENTENCE)
-    assert '"text of a"' in texts[1]
+    assert texts[0] == FIRST
+
+
+def test_the_specifications_words_are_an_option():
+    told = play([READ] * 3, wording="seed").delivered
+    assert told[0].injection.content == SENTENCE
+
+
+def test_tools_that_are_not_in_the_loop_are_named():
+    host = Host(name="tests", tools=frozenset({"read", "write_file", "read_dir", "grep", "poll"}))
+    text = play([READ] * 3, host=host).delivered[0].injection.content
+    assert text.endswith("Call one of these: read_dir, grep, write_file.")
 
 
 def test_a_second_loop_starts_anew():
@@ -99,7 +113,9 @@ def test_texts_are_bounded_and_quote_no_markup():
 
 def test_texts_can_be_replaced():
     told = play([READ] * 3, texts={"1": "{tool} {times} {length} {turn}: {seen} {evidence}"})
-    assert told.delivered[0].injection.content.startswith("read 3 1 3: read called 3 times")
+    assert told.delivered[0].injection.content.startswith(
+        "read 3 1 3: You made the call read(path='a.py') 3 times in a row"
+    )
 
 
 def test_nothing_but_the_repeating_text_is_told_before_a_response():

@@ -93,14 +93,15 @@ def test_thoughts_that_differ_are_no_repeats():
     assert silent([Call("think", {"thought": thought}, "") for thought in thoughts])
 
 
-def test_test_fix_test_is_work_though_the_test_says_the_same():
+def test_test_fix_test_is_work_until_the_fifth_change_has_moved_nothing():
     steps = []
     for i in range(8):
         steps += [
             Call("bash", {"cmd": "pytest -q"}, "2 failed"),
             Call("edit", {"path": "m.py", "old": f"{i}", "new": f"{i + 1}"}, f"applied {i}"),
         ]
-    assert silent(steps)
+    assert silent(steps[:8])
+    assert first(steps) == 8
 
 
 def test_changes_by_the_shell_count_as_changes():

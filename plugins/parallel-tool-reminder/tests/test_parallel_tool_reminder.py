@@ -15,10 +15,8 @@ from trimtab import (
 from trimtab_parallel_tool_reminder import ParallelToolReminder
 
 TEXT = (
-    '<guidance source="parallel-tool-reminder">Multiple independent operations detected. '
-    "Consider executing tools in parallel for efficiency. The last 3 turns made one call each "
-    "(read), and none needed the answer of another: such calls can be asked for together in one "
-    "response.</guidance>"
+    '<guidance source="parallel-tool-reminder">The last 3 turns made one call each (read), and none'
+    " needed the answer of another. Ask for such calls together in one response.</guidance>"
 )
 
 
@@ -64,7 +62,7 @@ def test_independent_reads_one_by_one_are_noticed():
 
 def test_tools_may_differ():
     agent = Agent()
-    agent.turns(read("a"), ("grep", {"pattern": "TODO"}, "nothing"), read("b"))
+    agent.turns(read("a"), ("grep", {"pattern": "TODO"}, "docs/x.md:1: a note"), read("b"))
     assert "(read, grep)" in agent.texts[0]
 
 

@@ -96,8 +96,8 @@ def test_open_steps_are_named():
     verdict = check(Plan([PlanStep("write", "done"), PlanStep("run tests"), PlanStep("docs")]))
     assert verdict.status is INCOMPLETE
     assert verdict.feedback == (
-        "Steps 'run tests' and 'docs' are not yet done (2 of 3 in the plan). Complete what is left,"
-        " or take out of the plan what is no longer needed, before you finish."
+        "Steps 'run tests' and 'docs' are not yet done (2 of 3). Finish what is left, correct the"
+        " plan, or tell the user what is open and why."
     )
     assert verdict.progress == "1/3"
 
@@ -116,7 +116,7 @@ def test_long_and_hostile_titles_are_bounded_and_tamed():
     text = check(plan).feedback
     assert len(text) <= 500
     assert text.isprintable()
-    assert "'" + "x" * 57 + "…'" in text
+    assert "'" + "x" * 45 + "…'" in text
 
 
 @pytest.mark.parametrize(

@@ -290,6 +290,8 @@ def _clash(candidate: Candidate, chosen: Sequence[Candidate], limit: int) -> str
     category = candidate.injection.category
     if category and any(other.injection.category == category for other in chosen):
         return "category already spoken for"
+    if any(other.episode == candidate.episode for other in chosen):
+        return "trouble already spoken for"
     if any(other.injection.content == candidate.injection.content for other in chosen):
         return "same text"
     return ""

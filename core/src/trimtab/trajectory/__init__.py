@@ -1,29 +1,95 @@
 """What the tool calls of a run look like so far: fingerprints, tool profiles, signals."""
 
-from trimtab.trajectory._canonical import canonical, digest
-from trimtab.trajectory._failures import error_signature
-from trimtab.trajectory._normalise import bounded, normalise_text, text_of
-from trimtab.trajectory._profiles import ToolProfile, ToolProfiles, words_of
-from trimtab.trajectory._projection import BaseProjection, Projection
+from trimtab.trajectory._answers import (
+    asks_for_input,
+    confirms,
+    finds_nothing,
+    has_ended,
+    in_progress,
+    refuses,
+    says_unchanged,
+    tells_of_nothing,
+)
+from trimtab.trajectory._canonical import (
+    canonical,
+    digest,
+)
+from trimtab.trajectory._failure_lines import (
+    telling_line,
+)
+from trimtab.trajectory._failures import (
+    error_signature,
+)
+from trimtab.trajectory._naming import (
+    describe_call,
+    tool_name,
+    untried_tools,
+)
+from trimtab.trajectory._normalise import (
+    normalise_text,
+    text_of,
+    without_times,
+)
+from trimtab.trajectory._novelty import (
+    Pieces,
+    brings_nothing,
+)
+from trimtab.trajectory._orders import (
+    NO_ORDERS,
+    Orders,
+    orders_in,
+    wants_one_at_a_time,
+)
+from trimtab.trajectory._profiles import (
+    ToolProfile,
+    ToolProfiles,
+    words_of,
+)
+from trimtab.trajectory._projection import (
+    BaseProjection,
+    Projection,
+)
 from trimtab.trajectory._records import (
     CallRecord,
     MessageRecord,
     TextRecord,
     TurnRecord,
     call_from,
+    failure_episode,
     fingerprint,
+    sounds_wrong,
     turn_from,
     turn_state,
 )
-from trimtab.trajectory._shell import goes_on, operation, reads_only, waits
-from trimtab.trajectory._trajectory import Trajectory
-from trimtab.trajectory._waiting import CEILING_CALLS, Span, is_wait, paused, span_of, too_long
+from trimtab.trajectory._shell import (
+    goes_on,
+    operation,
+    reads_only,
+)
+from trimtab.trajectory._trajectory import (
+    Trajectory,
+)
+from trimtab.trajectory._waiting import (
+    CEILING_CALLS,
+    Excuse,
+    Span,
+    excuse_of,
+    is_wait,
+    leaves_running,
+    paused,
+    span_of,
+    too_long,
+)
 
 __all__ = [
     "CEILING_CALLS",
+    "NO_ORDERS",
     "BaseProjection",
     "CallRecord",
+    "Excuse",
     "MessageRecord",
+    "Orders",
+    "Pieces",
     "Projection",
     "Span",
     "TextRecord",
@@ -31,23 +97,41 @@ __all__ = [
     "ToolProfiles",
     "Trajectory",
     "TurnRecord",
-    "bounded",
+    "asks_for_input",
+    "brings_nothing",
     "call_from",
     "canonical",
+    "confirms",
+    "describe_call",
     "digest",
     "error_signature",
+    "excuse_of",
+    "failure_episode",
+    "finds_nothing",
     "fingerprint",
     "goes_on",
+    "has_ended",
+    "in_progress",
     "is_wait",
+    "leaves_running",
     "normalise_text",
     "operation",
+    "orders_in",
     "paused",
     "reads_only",
+    "refuses",
+    "says_unchanged",
+    "sounds_wrong",
     "span_of",
+    "telling_line",
+    "tells_of_nothing",
     "text_of",
     "too_long",
+    "tool_name",
     "turn_from",
     "turn_state",
-    "waits",
+    "untried_tools",
+    "wants_one_at_a_time",
+    "without_times",
     "words_of",
 ]

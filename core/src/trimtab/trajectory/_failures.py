@@ -13,31 +13,29 @@ from typing import Any
 
 from trimtab._events.run import Outcome, ToolInvoked
 from trimtab._types.patterns import LazyPattern
+from trimtab.trajectory._canonical import digest
+from trimtab.trajectory._failure_lines import best_line, identifying, lines_of
 from trimtab.trajectory._normalise import bounded, normalise_text, text_of
 from trimtab.trajectory._profiles import ToolProfile
 from trimtab.trajectory._shell import says_no
 
 _EXIT = LazyPattern(
     r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
-    r"(?:(?:failed|finished|completed|exited|terminated) with )?"
-    r"(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|return ?code|status|code)\W{1,3}(-?\d+)\W*$"
+    r"(?:(?:(?:failed|finished|completed|exited|terminated) with )?"
+    r"(?:exit(?:ed)?(?: with)? (?:code|status)|exitcode|return ?code|status|code)\W{1,3}"
+    r"|(?:exited with|exit(?:ed)?\s?[:=])\W{0,3})(-?\d+)\W*$"
     r"|<(?:returncode|exit_code)>\s*(-?\d+)\s*</",
     re.IGNORECASE | re.MULTILINE,
 )
 _EXIT_FIELDS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
 _SUCCESS_FIELDS = ("success", "ok", "succeeded")
 _ERROR_FIELDS = ("is_error", "isError", "iserror")
+_MESSAGE_FIELDS = ("message", "detail", "msg", "title", "reason", "description", "error")
+_CODE_FIELDS = ("status", "statusCode", "status_code", "code", "errcode", "errorCode")
+_HTTP_ERROR = 400
+_STATUS_LINES = 4
 _EDGE = 200
 _LONGEST_JSON = 20_000
-_TELLING = LazyPattern(
-    r"error|exception|fail|fatal|cannot|can't|could not|denied|refused|not found|no such|invalid"
-    r"|unknown|timed? ?out|missing|unable|must",
-    re.IGNORECASE,
-)
-_MUTE = LazyPattern(
-    r"\W*(?:</?[\w:]+>\W*)*(?:error|errors|failed|output|stderr|stdout)?\W*$",
-    re.IGNORECASE,
-)
 _PLACES = LazyPattern(
     r"(?i:\b(?:line|lines|column|col|char|character|position|offset|cell|row|index)s?\b"
     r"[ :=#]{1,2}(?:line |cell )?\d+)|(?<=[\w)\]]):\d+(?::\d+)?(?!\d)|\(\d+, ?\d+\)"
@@ -49,6 +47,16 @@ _SUBJECT = LazyPattern(r"^[^:]*~[^:]*(?=: )")
 _REFUSED = LazyPattern(
     r"\buser (?:doesn't|does not|didn't|did not) want\b|\buser (?:has )?(?:declined|rejected)\b"
     r"|\b(?:cancelled|declined|denied|rejected|refused) by (?:the )?user\s*(?:$|[.:,;)\n])",
+    re.IGNORECASE,
+)
+# How tools that change something say in words that they didn't.
+_NOT_DONE = LazyPattern(
+    r"^\W*(?:error\b|failed to\b|could not\b|cannot\b|unable to\b|no (?:replacement|match"
+    r"|occurrence"
+    r"|changes?)\b[^.\n]{0,40}\b(?:found|made|performed|applied|was|were)\b"
+    r"|.{0,80}\bnot (?:been )?"
+    r"(?:applied|performed|saved|replaced|written|updated)\b|.{0,60}\bintroduced .{0,20}errors?\b"
+    r"|.{0,60}\b(?:not found in|did(?: not|n't) match|not unique|is rejected|was rejected)\b)",
     re.IGNORECASE,
 )
 _SIGNATURE = 240
@@ -65,9 +73,12 @@ def exit_status(result: Any) -> int | None:
 
 
 def _stated_status(text: str) -> int | None:
-    for edge in (text[-_EDGE:], text[:_EDGE]):
-        if "xit" in edge or "returncode" in edge:
-            for match in _EXIT.finditer(edge):
+    """Return the status on a line of its own: among the first lines, else the last of all."""
+    for edge in (text[:_EDGE], text[-_EDGE:]):
+        if "xit" in edge or "returncode" in edge or "eturn code" in edge:
+            lines = edge.strip().splitlines()
+            near = lines[:_STATUS_LINES] if edge is text[:_EDGE] else lines[-_STATUS_LINES:]
+            for match in _EXIT.finditer("\n".join(near)):
                 return int(next(group for group in match.groups() if group is not None))
     return None
 
@@ -80,8 +91,38 @@ def structured_failure(result: Any) -> bool:
         return True
     if any(result.get(name) is True for name in _ERROR_FIELDS):
         return True
+    return _error_of(result) != "" or _is_problem(result)
+
+
+def _error_of(result: Mapping[str, Any]) -> str:
+    """Return what an error in a field of its own says; empty where there is none."""
     error = result.get("error")
-    return (isinstance(error, str) and bool(error)) or result.get("status") == "error"
+    if isinstance(error, str):
+        return error
+    if isinstance(error, Mapping):
+        return _message(error) or ("error" if error else "")
+    errors = result.get("errors")
+    if isinstance(errors, list) and errors and isinstance(errors[0], Mapping):
+        return _message(errors[0])
+    return ""
+
+
+def _message(holder: Mapping[str, Any]) -> str:
+    found = (holder.get(name) for name in _MESSAGE_FIELDS)
+    return next((text for text in found if isinstance(text, str) and text.strip()), "")
+
+
+def _is_problem(result: Mapping[str, Any]) -> bool:
+    """Tell whether a code beside a message is one of failure, as in problem details."""
+    if result.get("status") == "error":
+        return True
+    if not _message(result):
+        return False
+    kind = result.get("__type")
+    if isinstance(kind, str) and kind.rpartition("#")[2].endswith(("Exception", "Error")):
+        return True
+    codes = (result.get(name) for name in _CODE_FIELDS)
+    return any(type(code) is int and code >= _HTTP_ERROR for code in codes)
 
 
 def _parsed(result: str) -> Any:
@@ -113,9 +154,9 @@ def failed(event: ToolInvoked, profile: ToolProfile, command: str | None) -> boo
     if status is not None and _answers_no(status, command, profile):
         return False
     if status or outcome is not Outcome.OK:
-        return outcome is not Outcome.ERROR or not _refused(event)
+        return outcome is not Outcome.ERROR or not (_refused(event) or _finds_none(event, command))
     if is_text and profile.error_pattern is None:
-        return False
+        return bool(profile.writes) and _NOT_DONE.match(event.result[:_EDGE]) is not None
     return structured_failure(result) or _declared(result, profile)
 
 
@@ -123,6 +164,12 @@ def _refused(event: ToolInvoked) -> bool:
     """Tell whether an error is the user's refusal; nothing went wrong then."""
     said = event.result if isinstance(event.result, str) else event.error
     return _REFUSED.search((said or "")[:_EDGE]) is not None
+
+
+def _finds_none(event: ToolInvoked, command: str | None) -> bool:
+    """Tell whether an error without a word is a search that found nothing."""
+    said = text_of(event.result).strip() or (event.error or "").strip()
+    return not said and command is not None and says_no(command, 1)
 
 
 def _answers_no(status: int, command: str | None, profile: ToolProfile) -> bool:
@@ -141,34 +188,35 @@ def failure_text(event: ToolInvoked) -> str:
     if isinstance(result, str) and result[:1] == "{":
         result = _parsed(result)
     if isinstance(result, Mapping):
-        for name in ("error", "stderr", "message", "output", "text"):
+        said = _error_of(result)
+        if said:
+            return said
+        for name in ("stderr", "message", "detail", "msg", "output", "text"):
             if isinstance(result.get(name), str) and result[name].strip():
                 return str(result[name])
     return text_of(result) or event.error or ""
 
 
-def telling_line(text: str) -> str:
-    """Return the line of a failure's text that says most: the last of a traceback, the first
-    that sounds like a failure, else the last. Tags, rules, bare labels and exit statuses say
-    nothing; empty where nothing else is there.
-    """
-    lines = [line for raw in bounded(text).splitlines() if (line := raw.strip())]
-    lines = [line for line in lines if not _MUTE.match(line) and not _EXIT.match(line)]
-    if not lines:
-        return ""
-    if any(line.startswith("Traceback") for line in lines):
-        return lines[-1]
-    return next((line for line in lines if _TELLING.search(line)), lines[-1])
-
-
 def error_signature(text: str, params: Any = None) -> str:
-    """Return what is the same whenever this failure comes back.
+    """Return what is the same whenever this failure comes back, and another for another failure.
 
     The telling line, normalised, without line and column numbers, and with the values of `params`
     that it repeats taken out: ``element 3 not found`` for ``{"i": 3}`` is the failure of any
-    other element. Counts and codes stay.
+    other element. Counts and codes stay. Where several lines identify the failure, such as the
+    names of the tests that failed, ``#`` and a fingerprint of them all follow.
     """
-    line = telling_line(text)[: 2 * _SIGNATURE]
+    return signature_of(lines_of(text), params)
+
+
+def signature_of(lines: list[str], params: Any) -> str:
+    """Return `error_signature` of a text that is in lines already."""
+    line = _identity(best_line(lines), params)
+    others = {_identity(other, params) for other in identifying(lines)} - {line, "", "~"}
+    return f"{line} #{digest('|'.join(sorted(others)))}" if others else line
+
+
+def _identity(line: str, params: Any) -> str:
+    line = line.strip()[: 2 * _SIGNATURE]
     line = _without_echo(_PLACES.sub("~", normalise_text(line)), params)
     return _SUBJECT.sub("~", line)[:_SIGNATURE]
 

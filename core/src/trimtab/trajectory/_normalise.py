@@ -13,28 +13,43 @@ EDGE = 1_500
 
 _OUTPUTS = ("output", "stdout", "content", "text", "result", "message")
 _GAP = "\n[…]\n"
+# Each begins with a set of characters, so that the engine skips to the first that fits.
+_UNIT = (
+    r"(?:\s?(?:[nmuµ]s|milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)|[smhd])"
+    r"(?:(?!\w)|(?=\d{1,15}(?:[.,]\d{1,15})?[smhd](?:(?!\w)|\d)))"
+)
 _TIMES = LazyPattern(
-    r"(?=\d)(?<![\w.])(?:"
-    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
-    r"|\d\d?:\d\d:\d\d(?:[.,]\d+)?"
-    r"|1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![\w.])"
-    r"|(?:\d+(?:[.,]\d+)?(?:\s?(?:[nmuµ]s|milliseconds?|seconds?|secs?|minutes?|mins?|hours?)"
-    r"|[smh])(?!\w)\s?)+)"
+    r"\d(?<![\w.]\d)(?:"
+    r"\d{3}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|\d?:\d\d:\d\d(?:[.,]\d+)?"
+    r"|(?<=1)[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![\w.])"
+    rf"|\d{{0,15}}(?:[.,]\d{{1,15}})?{_UNIT}(?:\s?\d{{1,15}}(?:[.,]\d{{1,15}})?{_UNIT})*)"
 )
 _IDS = LazyPattern(
-    r"(?=[0-9a-fA-F])(?<![\w.])(?:"
-    r"0[xX][0-9a-fA-F]+"
-    r"|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-    r"|(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{8,39}(?![0-9A-Za-z]))"
+    r"[0-9a-fA-F](?<![\w.][0-9a-fA-F])(?:"
+    r"(?<=0)[xX][0-9a-fA-F]+"
+    r"|[0-9a-fA-F]{7}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+    r"|(?:(?<=\d)(?=\d*[a-fA-F])|(?<=[a-fA-F])(?=[a-fA-F]*\d))[0-9a-fA-F]{7,38}(?![0-9A-Za-z]))"
 )
 _LABELLED = LazyPattern(
-    r"(?<![A-Za-z])(?:[pP]?[iI][dD]|PID|[nN]once|[pP]ort|[sS]ession|[tT]race|[tT]oken"
-    r"|(?:took|elapsed|duration|latency)(?:_\w+)?)"
+    r"[a-zA-Z](?<![A-Za-z][a-zA-Z])(?:(?<=[iI])[dD]|(?<=[pP])(?:[iI][dD]|ort)|(?<=P)ID"
+    r"|(?<=[nN])once|(?<=[sS])(?:ession|pan)(?:[ _-]?[iI]d)?|(?<=[tT])(?:race"
+    r"|oken)(?:[ _-]?[iI]d)?"
+    r"|(?<=[rR])equest[-_]?[iI]d|(?<=[cC])orrelation[-_]?[iI]d"
+    r"|(?:(?<=t)ook|(?<=e)lapsed|(?<=d)uration|(?<=l)atency|(?<=u)ptime)(?:[_A-Z]\w{0,20})?)"
     r"[\"']?(?:\s?[=:#]\s?|\s)[\"']?[\w-]*\d[\w-]*"
+)
+_MEASURED = LazyPattern(
+    r"(?i:\b(?:p\d\d|mean|median|avg|average|fastest|slowest|best|worst|real|user|sys"
+    r"|throughput)\b"
+    r"[ \t:=~]{0,4}[\d.,]+)|^\s*[\d.,]+\s?[nmuµ]?s\s*$"
 )
 _ANSI = LazyPattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BINARY = LazyPattern(r"(?:data:[\w/+.-]+;base64,|b(?:ase)?64[:,]\s?)[\w+/=-]*")
-_SCRATCH = LazyPattern(r"(?<=/)tmp[\w.-]{4,}")
+_SCRATCH = LazyPattern(r"(?<=/)(?:tmp[\w.-]{4,}|pytest-\d+)")
+_SPINNER = LazyPattern(r"[\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7]")
+_SPACES = LazyPattern(r"[ \t\r\f\v]+")
+_MEASURED_WITHIN = 2_000
 
 
 def bounded(text: str, edge: int = EDGE) -> str:
@@ -42,24 +57,46 @@ def bounded(text: str, edge: int = EDGE) -> str:
     return text if len(text) <= 2 * edge else text[:edge] + _GAP + text[-edge:]
 
 
+def plain_text(text: str) -> str:
+    """Return `text` without colours and without the frame of a spinner."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return text if text.isascii() else _SPINNER.sub("", text)
+
+
+def measures(text: str) -> bool:
+    """Tell whether an answer is a measurement, so that a duration in it is its matter."""
+    return len(text) <= _MEASURED_WITHIN and _MEASURED.search(text) is not None
+
+
+def normalise_lines(text: str) -> str:
+    """Return what `normalise_text` returns, its lines kept."""
+    text = plain_text(bounded(text))
+    if "64" in text:
+        text = _BINARY.sub("~", text)
+    if "tmp" in text or "pytest-" in text:
+        text = _SCRATCH.sub("~", text)
+    if not measures(text):
+        text = _TIMES.sub("~", text)
+    for pattern in (_IDS, _LABELLED):
+        text = pattern.sub("~", text)
+    return _SPACES.sub(" ", text)
+
+
 def normalise_text(text: str) -> str:
     """Return `text` without what differs by chance, so that two tellings of one thing are equal.
 
     Dates, times and durations, hexadecimal ids and addresses, process ids, nonces and other
     labelled ids, colours and binary payloads go; white space is folded. Counts, percentages,
-    "3 failed", offsets and plain numbers stay, for they may be progress. Texts over 3,000
-    characters are cut to head and tail first.
+    "3 failed", offsets and plain numbers stay, for they may be progress; so do the durations of
+    a measurement. Texts over 3,000 characters are cut to head and tail first.
     """
-    text = bounded(text)
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
-    if "64" in text:
-        text = _BINARY.sub("~", text)
-    if "tmp" in text:
-        text = _SCRATCH.sub("~", text)
-    for pattern in (_TIMES, _IDS, _LABELLED):
-        text = pattern.sub("~", text)
-    return " ".join(text.split())
+    return " ".join(normalise_lines(text).split())
+
+
+def without_times(text: str) -> str:
+    """Return `text` without dates, times and durations."""
+    return str(_TIMES.sub("~", text))
 
 
 def text_of(result: Any) -> str:
@@ -73,7 +110,9 @@ def text_of(result: Any) -> str:
 
 
 def shown_of(result: Any, text: str) -> str:
-    """Return what of an answer its reader looks at: the output of a structured one, else `text`."""
+    """Return what of an answer its reader looks at: the output of a structured one, else "
+    "`text`.
+    """
     if isinstance(result, dict):
         for name in _OUTPUTS:
             if isinstance(result.get(name), str):

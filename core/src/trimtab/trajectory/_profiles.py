@@ -10,7 +10,16 @@ from typing import Any
 import attrs
 
 from trimtab._types.patterns import LazyPattern
-from trimtab.trajectory._vocabulary import OPAQUE, PLANS, READING, SHELLS, WAITING, WRITING
+from trimtab.trajectory._vocabulary import (
+    NOUNS,
+    OPAQUE,
+    PLANS,
+    READING,
+    SHELLS,
+    STATES,
+    WAITING,
+    WRITING,
+)
 
 _NOTHING: frozenset[str] = frozenset()
 _WORD = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -93,6 +102,7 @@ class ToolProfile:
 
 
 _COMMAND_PARAMS = ("command", "cmd", "c", "script", "input")
+_NO_INPUT = {"chars": "", "data": "", "input": "", "text": ""}
 _PLAN_FIELDS = frozenset({"completed", "done", "s", "status"})
 _BOOKKEEPING = frozenset({"description", "timeout", "timeout_ms", "yield_time_ms"})
 
@@ -111,6 +121,10 @@ def guess(name: str) -> ToolProfile:
         verb = "replace"
     if held & PLANS and verb not in READING:
         return ToolProfile(names=name, progress=_PLAN_FIELDS)
+    if words[-1:] and words[-1] in STATES and words[-2:-1] and words[-2] in NOUNS:
+        verb = "get"
+    if "stdin" in held:
+        return ToolProfile(names=name, writes=True, polling_params=_NO_INPUT)
     if held & SHELLS:
         return ToolProfile(names=name, command_params=_COMMAND_PARAMS, volatile=_BOOKKEEPING)
     return ToolProfile(

@@ -8,13 +8,18 @@ import attrs
 
 from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
 from trimtab.trajectory._canonical import VOLATILE_PARAMS, canonical, digest, only_fields
-from trimtab.trajectory._failures import error_signature, failed, failure_text, telling_line
-from trimtab.trajectory._normalise import bounded, normalise_text, shown_of, text_of
+from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
+from trimtab.trajectory._failures import failed, failure_text, signature_of
+from trimtab.trajectory._moving import Shape, Slot, says_same, shape_of
+from trimtab.trajectory._normalise import bounded, normalise_lines, shown_of, text_of
+from trimtab.trajectory._novelty import Pieces, pieces_of
 from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
+from trimtab.trajectory._shell import reads_only
 
 _PARAMS_KEPT = 512
 _SAID_KEPT = 200
 _NOISY = 1_000
+_MOST_APART = 200
 
 
 @attrs.define(eq=False)
@@ -25,7 +30,7 @@ class CallRecord:
         tool: its name.
         call: fingerprint of tool and arguments; equal for calls that mean the same.
         exact: fingerprint of the answer as it came.
-        failed: whether it failed (see `trimtab.trajectory.failures`).
+        failed: whether it failed (see `trimtab.trajectory._failures`).
         signature: what is the same whenever this failure comes back; empty where it did not fail.
         said: what it said: of a failure the telling line, else head and tail; at most 200
             characters, raw, so escape it before quoting.
@@ -54,25 +59,66 @@ class CallRecord:
     ended: float | None
     profile: ToolProfile
     command: str | None
+    excuse: str | None = None
     _answer: str | None = None
+    _shape: Shape | None = None
+    _pieces: Pieces | None = None
     _text: str | None = None
+    _params: Any = None
 
     @property
     def answer(self) -> str:
         """Fingerprint of the normalised answer: equal where nothing new was learnt."""
         if self._answer is None:
             # Most answers are never compared, and normalising is what costs most.
-            self._answer = digest(normalise_text(self._text or ""))
-            self._text = None
+            self._answer = digest(" ".join(self._normal().split()))
         return self._answer
 
+    @property
+    def shape(self) -> Shape:
+        """The normalised answer as a frame with values in it."""
+        if self._shape is None:
+            self._shape = shape_of(" ".join(self._normal().split()))
+        return self._shape
+
+    @property
+    def pieces(self) -> Pieces:
+        """The lines and items of the answer, without order and without the arguments' echo."""
+        if self._pieces is None:
+            self._pieces = pieces_of(self._normal(), self._params)
+        return self._pieces
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is known to change nothing."""
+        if self.command is not None:
+            return reads_only(self.command)
+        return bool(self.profile.read_only)
+
+    def _normal(self) -> str:
+        return normalise_lines(self._text or "")
+
     def answers_like(self, other: CallRecord) -> bool:
-        """Tell whether both answers say the same, by chance differing details aside."""
-        return self.exact == other.exact or self.answer == other.answer
+        """Tell whether both answers say the same, by chance differing details aside; of equal
+        calls also where only a value moved that counts the calls or keeps time.
+        """
+        if self.exact == other.exact:
+            return True
+        if abs(self.size - other.size) > _MOST_APART and not _noisy(self, other):
+            return False
+        return self.answer == other.answer or (self.call == other.call and self._moved(other))
+
+    def _moved(self, other: CallRecord) -> bool:
+        """Tell whether this answer differs from the `other`, earlier one by nothing of worth."""
+        seconds = None
+        if self.ended is not None and other.ended is not None:
+            seconds = abs(self.ended - other.ended)
+        return says_same(other.shape, self.shape, seconds, reads=self.reads)
 
     def release(self) -> None:
-        """Let go of the answer's text; its fingerprint stays."""
-        _ = self.answer
+        """Let go of the answer's text; what is compared stays."""
+        _ = self.answer, self.shape, self.pieces
+        self._text = self._params = None
 
     def state(self) -> dict[str, Any]:
         """Return it JSON-like; the profile is looked up again by name."""
@@ -87,7 +133,26 @@ class CallRecord:
             "outcome": self.outcome.value,
             "caller": self.caller.value,
             "answer": self.answer,
+            "shape": [self.shape.frame, *map(list, self.shape.slots)],
+            "pieces": sorted(self.pieces),
         }
+
+
+def failure_episode(call: CallRecord) -> str:
+    """Return the name that a failed call's trouble has for every provider, so that one speaks
+    about it at a time and its level goes on whoever speaks.
+    """
+    return f"failure-{digest(call.signature or call.call)}"
+
+
+def sounds_wrong(call: CallRecord) -> bool:
+    """Tell whether a call failed, or its answer holds a word of failure."""
+    return call.failed or sounds_like_failure(call.said)
+
+
+def _noisy(a: CallRecord, b: CallRecord) -> bool:
+    """Tell whether texts of unlike length may still say the same: within a fifth."""
+    return min(a.size, b.size) * 1.25 >= max(a.size, b.size)
 
 
 def call_from(state: dict[str, Any] | None, profiles: ToolProfiles) -> CallRecord | None:
@@ -99,7 +164,10 @@ def call_from(state: dict[str, Any] | None, profiles: ToolProfiles) -> CallRecor
 
 def _restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
     enums = {"outcome": Outcome(state["outcome"]), "caller": CallOrigin(state["caller"])}
-    return CallRecord(**{**state, **enums}, profile=profiles.of(state["tool"]))
+    frame, *slots = state["shape"]
+    shape = Shape(frame, tuple(Slot(value, tuple(label), behind) for value, label, behind in slots))
+    learnt = {"shape": shape, "pieces": frozenset(state["pieces"])}
+    return CallRecord(**{**state, **enums, **learnt}, profile=profiles.of(state["tool"]))
 
 
 def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
@@ -130,29 +198,32 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     text = result if type(result) is str else text_of(result)
     if profile.result_noise is not None:
         text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
+    if not text and event.error:
+        text = event.error
     command = profile.command(params)
     has_failed = failed(event, profile, command)
-    said = failure_text(event) if has_failed else shown_of(result, text)
+    lines = lines_of(failure_text(event)) if has_failed else []
+    said = best_line(lines).strip() if has_failed else shown_of(result, text)
     ended, duration = event.elapsed, event.duration
     return CallRecord(
-        event.tool,
-        digest(f"{event.tool}\n{params_text}"),
-        digest(text),
-        has_failed,
-        error_signature(said, params) if has_failed else "",
-        telling_line(said)[:_SAID_KEPT] if has_failed else bounded(said, _SAID_KEPT // 2),
-        len(said),
-        params_text[:_PARAMS_KEPT],
-        event.outcome,
-        event.caller,
-        event.turn,
-        profile.polls(params) if event.poll is None else event.poll,
-        ended if ended is None or duration is None else ended - duration,
-        ended,
-        profile,
-        command if command is None else command[:_PARAMS_KEPT],
-        None,
-        bounded(text),
+        tool=event.tool,
+        call=digest(f"{event.tool}\n{params_text}"),
+        exact=digest(text),
+        failed=has_failed,
+        signature=signature_of(lines, params) if has_failed else "",
+        said=said[:_SAID_KEPT] if has_failed else bounded(said, _SAID_KEPT // 2),
+        size=len(text),
+        params_text=params_text[:_PARAMS_KEPT],
+        outcome=event.outcome,
+        caller=event.caller,
+        turn=event.turn,
+        waits=profile.polls(params) if event.poll is None else event.poll,
+        started=ended if ended is None or duration is None else ended - duration,
+        ended=ended,
+        profile=profile,
+        command=command if command is None else command[:_PARAMS_KEPT],
+        text=bounded(text),
+        params=params,
     )
 
 

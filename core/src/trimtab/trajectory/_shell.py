@@ -14,6 +14,10 @@ _QUOTED = LazyPattern(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _ASSIGNMENT = LazyPattern(r"[A-Za-z_]\w*=\S*$")
 _REDIRECT = LazyPattern(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
 _WAIT = LazyPattern(r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep|wait|watch|inotifywait)\b")
+_AWAITS = LazyPattern(
+    r"(?i)\bConnectTimeout=|\s--(?:connect-timeout|retry|wait|wait-timeout|watch)\b|\bwait-for\b"
+    r"|\bnc\s+-\S*z|\bpg_isready\b"
+)
 _BACKGROUND = LazyPattern(r"(?<!&)&\s*(?:$|\n|echo\b|sleep\b)|\bnohup\b|\bsetsid\b")
 _WRAPPERS = frozenset({"sudo", "time", "nohup", "env", "exec", "command", "builtin", "nice"})
 _ASIDE = frozenset({"cd", "pushd", "popd", "export", "set", "source", ".", "unset", "ulimit"})
@@ -42,7 +46,8 @@ _READING = {
 }  # fmt: skip
 _CHANGING_FLAGS = LazyPattern(r"\s-(?:i\b|-in-place|delete|exec|execdir|-?output|X|d\b|-data)")
 _STORES = LazyPattern(
-    r" (?:-[a-zA-Z]*[OTF]|-[a-zA-Z]*o(?! ?/dev/null)|--(?:remote-name|upload-file|form|request)\b)"
+    r" (?:-[a-zA-Z]*[OTF]|-[a-zA-Z]*o(?! ?/dev/null)|--(?:remote-name|upload-file|form"
+    r"|request)\b)"
 )
 _NEGATIVE = frozenset(
     {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
@@ -108,6 +113,11 @@ def _reads(words: Words) -> bool:
 def waits(command: str) -> bool:
     """Tell whether `command` waits by itself, as ``sleep 30 && check`` does."""
     return _WAIT.search(_bare(command)) is not None
+
+
+def awaits(command: str) -> bool:
+    """Tell whether `command` tries for a while before it gives up, e.g. to reach a machine."""
+    return _AWAITS.search(command[:_LONGEST]) is not None
 
 
 def goes_on(command: str) -> bool:

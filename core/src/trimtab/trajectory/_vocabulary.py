@@ -41,3 +41,16 @@ SHELLS = frozenset(
         "repl", "run", "sh", "shell", "terminal",
     }
 )  # fmt: skip
+# Verbs that are things as well: ``deploy_status`` asks for the state of one.
+NOUNS = frozenset(
+    {
+        "build", "commit", "deploy", "exchange", "install", "order", "patch", "post", "process",
+        "return", "run", "schedule", "transfer", "upload",
+    }
+)  # fmt: skip
+STATES = frozenset(
+    {
+        "details", "health", "history", "info", "log", "logs", "progress", "result", "results",
+        "state", "stats", "status",
+    }
+)  # fmt: skip

@@ -1,25 +1,50 @@
-"""Waiting is not looping, and not failing, up to a ceiling (DESIGN 5)."""
+"""Which repeats are excused: only what can change by itself (DESIGN 5, waiting).
+
+Time that the model or the harness spends between two calls excuses nothing. What excuses is
+declared or seen: a poll, a command that sleeps or waits, an answer that says it goes on, pauses
+that grow. A poll that has ended, or asks for input, waits for nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from itertools import pairwise
 
+from trimtab._types.patterns import LazyPattern
+from trimtab.trajectory._answers import asks_for_input, has_ended, in_progress, not_yet
 from trimtab.trajectory._records import CallRecord
-from trimtab.trajectory._shell import waits
+from trimtab.trajectory._shell import awaits, goes_on, waits
 
 CEILING_CALLS = 20
 """So many waits without change are too many."""
 CEILING_SECONDS = 900.0
 """Waiting longer than this without change is too long."""
 
-_PAUSE_SECONDS = 30.0
 _SHORTEST_BACK_OFF = 2.0
 _GROWTH = 1.8
 """Back-off about doubles; below that, a model's own time to answer varies as much."""
 
+_LAUNCHED = LazyPattern(
+    r"(?i)\b(?:running|started|launched|working|continues?|moved) (?:it )?(?:in|to"
+    r"|into) (?:the )?background\b"
+    r"|\basync(?:hronous)?(?:ly)? (?:agent |task )?(?:launched|started)\b"
+)
+_RUNNING = LazyPattern(
+    r"(?i)\bstill running\b|\brunning with session id\b|\brunning=true\b|\bstatus=\"running\""
+)
+
 Span = tuple[float | None, float | None]
 """When a call began and ended, monotonic seconds; None where unknown."""
+
+
+class Excuse(StrEnum):
+    """Why a call may be repeated without being a loop."""
+
+    POLL = "poll"
+    SLEEP = "sleep"
+    GOES_ON = "goes_on"
+    BACK_OFF = "back_off"
 
 
 def span_of(call: CallRecord) -> Span:
@@ -27,18 +52,45 @@ def span_of(call: CallRecord) -> Span:
     return call.started, call.ended
 
 
-def is_wait(call: CallRecord) -> bool:
-    """Tell whether a call waits by itself: a declared poll, or a command that sleeps."""
-    return call.waits or (call.command is not None and waits(call.command))
+def excuse_of(call: CallRecord) -> Excuse | None:
+    """Return what excuses repeating `call`; None where nothing in it can change by itself."""
+    if call.excuse is None:
+        call.excuse = _excuse(call) or ""
+    return Excuse(call.excuse) if call.excuse else None
 
 
-def paused(spans: Sequence[Span], shortest: float = _PAUSE_SECONDS) -> bool:
-    """Tell whether there were pauses between equal calls: of `shortest` seconds, or growing."""
-    gaps = _gaps(spans)
-    if not gaps:
-        return False
-    if min(gaps) >= shortest:
+def _excuse(call: CallRecord) -> Excuse | None:
+    if call.command is not None and waits(call.command):
+        return Excuse.SLEEP
+    if call.command is not None and call.failed and awaits(call.command):
+        return Excuse.SLEEP
+    said = call.said
+    if call.waits or call.command == "":
+        return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
+    if call.failed:
+        return Excuse.GOES_ON if not_yet(said) else None
+    if call.profile.writes or _LAUNCHED.search(said) is not None:
+        return None
+    return Excuse.GOES_ON if in_progress(said) else None
+
+
+def leaves_running(call: CallRecord) -> bool:
+    """Tell whether a call leaves something running behind it that may change what others "
+    "answer.
+    """
+    if call.command is not None and goes_on(call.command):
         return True
+    return _LAUNCHED.search(call.said) is not None or _RUNNING.search(call.said) is not None
+
+
+def is_wait(call: CallRecord) -> bool:
+    """Tell whether a call waits by itself: see `excuse_of`."""
+    return excuse_of(call) is not None
+
+
+def paused(spans: Sequence[Span]) -> bool:
+    """Tell whether the pauses between equal calls grow, as those of a back-off do."""
+    gaps = _gaps(spans)
     grows = all(later >= _GROWTH * earlier for earlier, later in pairwise(gaps))
     return len(gaps) > 1 and grows and gaps[-1] >= _SHORTEST_BACK_OFF
 

@@ -1,9 +1,11 @@
-"""Attempts that failed, each different from the others."""
+"""Attempts at one trouble that failed, each different from the others."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+
+import attrs
 
 from trimtab import CallOrigin, LazyPattern, ToolInvoked
 from trimtab.trajectory import (
@@ -12,11 +14,14 @@ from trimtab.trajectory import (
     MessageRecord,
     TurnRecord,
     digest,
+    is_wait,
     operation,
-    reads_only,
 )
 
 MOST_ATTEMPTS = 64
+LAPSE = 6
+"""An attempt that is not followed up is over after so many turns in which all went well."""
+
 _LEFT = LazyPattern(
     r"\b(\d+) (?:\w+ )?(?:errors?|failed|failing|failures?|issues?|problems?)\b", re.IGNORECASE
 )
@@ -27,14 +32,34 @@ def is_tool(name: str, wanted: str) -> bool:
     return name == wanted or name.endswith(f"__{wanted}")
 
 
+@attrs.define
+class Attempt:
+    """One way that was tried, and failed.
+
+    Args:
+        kind: the tool, or the program in a shell.
+        signature: what identifies the failure, however many errors it counts.
+        said: the line of it that a person would quote.
+        times: how often it failed.
+        fine: turns that went well since.
+    """
+
+    kind: str
+    signature: str
+    said: str
+    times: int = 1
+    fine: int = 0
+
+
 class Attempts(BaseProjection):
-    """What failed in one run since the last progress.
+    """What failed in one run and is not repaired.
 
     An attempt is a turn with a failure: what failed together with what was changed since the
     failure before. A failure that comes back with nothing changed, or after a change that was
-    tried already, is the same attempt again; ten calls that fail in one turn are one. Success of
-    what has failed ends the count for it; a failure that tells of fewer errors than the one
-    before begins it anew; a consultation and a new request of the user end it for all.
+    tried already, is the same attempt again; ten calls that fail in one turn are one. A failure
+    is repaired when the same thing succeeds, or fails in another way after a change; a failure
+    that tells of fewer errors than the one before is progress as well. A consultation and a new
+    request of the user end it all.
 
     Args:
         tool: the tool of consultation.
@@ -49,19 +74,23 @@ class Attempts(BaseProjection):
         self.turn = -1
         self.consulted_at: int | None = None
         self._changes = ""
-        self._kinds: dict[str, str] = {}
-        self._times: dict[str, int] = {}
+        self._attempts: dict[str, Attempt] = {}
         self._left: dict[str, int] = {}
 
     @property
     def count(self) -> int:
         """How many different attempts have failed (at most 64 are told apart)."""
-        return len(self._times)
+        return len(self._attempts)
 
     @property
     def failures(self) -> int:
         """How many turns have failed, the same attempts again included."""
-        return sum(self._times.values())
+        return sum(attempt.times for attempt in self._attempts.values())
+
+    @property
+    def said(self) -> str:
+        """The line that a person would quote of the last failure, raw and bounded."""
+        return next(reversed(self._attempts.values())).said if self._attempts else ""
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  the protocol's
         """Note a consultation, whatever came of it, whoever asked for it."""
@@ -79,7 +108,9 @@ class Attempts(BaseProjection):
             if not call.failed:
                 self._succeeded(call, wrong)
         if failures:
-            self._note(failures)
+            self._note(failures[0], "+".join(sorted({call.call for call in failures})))
+        elif self._attempts:
+            self._lapse()
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Start anew: a new request is a new piece of work."""
@@ -87,26 +118,42 @@ class Attempts(BaseProjection):
             self._forget()
 
     def _counts(self, call: CallRecord) -> bool:
-        return call.failed and not call.waits and not is_tool(call.tool, self._tool)
+        return call.failed and not is_wait(call) and not is_tool(call.tool, self._tool)
 
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
-        if self._kinds and (kind := _kind(call)) not in wrong:
+        if self._attempts and (kind := _kind(call)) not in wrong:
             self._drop(kind)
-        if not _reading(call):
+        if not call.reads:
             self._changes = digest(self._changes + call.call)
 
-    def _drop(self, kind: str) -> None:
-        self._left.pop(kind, None)
-        for key in [key for key, failed in self._kinds.items() if failed == kind]:
-            del self._kinds[key], self._times[key]
+    def _lapse(self) -> None:
+        for key, attempt in tuple(self._attempts.items()):
+            attempt.fine += 1
+            if attempt.fine > LAPSE:
+                del self._attempts[key]
 
-    def _note(self, failures: list[CallRecord]) -> None:
-        key = digest("+".join(sorted({call.call for call in failures})) + self._changes)
+    def _drop(self, kind: str, but: str = "") -> None:
+        """Forget the attempts of `kind`, except those with the signature `but`."""
+        if not but:
+            self._left.pop(kind, None)
+        for key, attempt in tuple(self._attempts.items()):
+            if attempt.kind == kind and (not but or attempt.signature != but):
+                del self._attempts[key]
+
+    def _note(self, call: CallRecord, calls: str) -> None:
+        key, kind = digest(calls + self._changes), _kind(call)
+        signature = _LEFT.sub("#", call.signature)
+        if self._changes:
+            self._drop(kind, signature)
         self._changes = ""
-        self._compare(_kind(failures[0]), failures[0].said)
-        if key in self._kinds or len(self._kinds) < MOST_ATTEMPTS:
-            self._kinds[key] = _kind(failures[0])
-            self._times[key] = self._times.get(key, 0) + 1
+        self._compare(kind, call.said)
+        known = self._attempts.pop(key, None)
+        for attempt in self._attempts.values():
+            attempt.fine *= attempt.kind != kind
+        if known is not None:
+            self._attempts[key] = attrs.evolve(known, times=known.times + 1, fine=0)
+        elif len(self._attempts) < MOST_ATTEMPTS:
+            self._attempts[key] = Attempt(kind, signature, call.said)
 
     def _compare(self, kind: str, said: str) -> None:
         """Begin anew where less is left to repair than the last time."""
@@ -120,9 +167,8 @@ class Attempts(BaseProjection):
             self._left[kind] = left
 
     def _forget(self) -> None:
-        self._kinds = {}
+        self._attempts = {}
         self._left = {}
-        self._times = {}
         self._changes = ""
 
     def state(self) -> dict[str, Any]:
@@ -131,8 +177,7 @@ class Attempts(BaseProjection):
             "turn": self.turn,
             "consulted_at": self.consulted_at,
             "changes": self._changes,
-            "kinds": self._kinds,
-            "times": self._times,
+            "attempts": {key: attrs.asdict(attempt) for key, attempt in self._attempts.items()},
             "left": self._left,
         }
 
@@ -141,17 +186,10 @@ class Attempts(BaseProjection):
         self.turn = state["turn"]
         self.consulted_at = state["consulted_at"]
         self._changes = state["changes"]
-        self._kinds = dict(state["kinds"])
-        self._times = dict(state["times"])
+        self._attempts = {key: Attempt(**kept) for key, kept in state["attempts"].items()}
         self._left = dict(state["left"])
 
 
 def _kind(call: CallRecord) -> str:
     """Return what a success must be of to count as progress: the tool, or the program in it."""
     return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
-
-
-def _reading(call: CallRecord) -> bool:
-    if call.command is not None:
-        return reads_only(call.command)
-    return bool(call.profile.read_only)

@@ -13,6 +13,7 @@ from trimtab import (
     GuidanceInjection,
     RunContext,
     hookimpl,
+    quote,
     shorten,
     text_option,
 )
@@ -31,9 +32,16 @@ NUDGES = 2
 LONGEST_TEXT = 500
 LONGEST_NAME = 64
 MESSAGE = (
-    "Multiple attempts unsuccessful. Consider using {tool} to get fresh perspective from"
-    " specialized agent. {seen} Tell it what you tried, and what each attempt showed."
+    "{seen} Do not try a further variation now: {ask} Say what you tried, and what each attempt"
+    " showed."
 )
+SEED = (
+    "Multiple attempts unsuccessful. Consider using {tool} to get fresh perspective from"
+    " specialized agent."
+)
+"""The specification's sentence, ``wording = "seed"``."""
+
+_LONGEST_QUOTE = 100
 
 
 _COUNT = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.ge(1))
@@ -54,7 +62,9 @@ class ConsultationPromptProvider:
         consultation_tool: the tool to suggest.
         max_rounds: times it speaks in one run.
         loop_category: category of the guidance about loops.
-        message: what the agent reads, with ``{tool}``, ``{seen}`` and ``{count}``.
+        message: what the agent reads, with ``{seen}``, ``{ask}`` (the sentence on whom to ask),
+            ``{tool}``, ``{count}`` and ``{evidence}`` (what failed last).
+        wording: ``"seed"`` for the specification's sentence, word for word.
 
     Raises:
         ValueError: an option is out of its bounds.
@@ -70,7 +80,10 @@ class ConsultationPromptProvider:
     message: str = attrs.field(
         default=MESSAGE,
         kw_only=True,
-        validator=text_option(LONGEST_TEXT, tool="", seen="", count=0),
+        validator=text_option(LONGEST_TEXT, tool="", seen="", count=0, ask="", evidence=""),
+    )
+    wording: str = attrs.field(
+        default="", kw_only=True, validator=attrs.validators.in_(("", "seed"))
     )
 
     name = NAME
@@ -96,12 +109,21 @@ class ConsultationPromptProvider:
         """Suggest the consultation, and say what speaks for it."""
         attempts = context.trajectory.projection(NAME)
         assert isinstance(attempts, Attempts)
-        text = self.message.format(
+        message = SEED if self.wording == "seed" else self.message
+        text = message.format(
             tool=self.consultation_tool,
             seen=self._seen(context, attempts),
+            ask=self._ask(context),
+            evidence=quote(attempts.said, _LONGEST_QUOTE) if attempts.said else "",
             count=attempts.count,
         )
         return GuidanceInjection(NAME, shorten(text, LONGEST_TEXT), category=self.category)
+
+    def _ask(self, context: GuidanceContext) -> str:
+        """Return whom to ask: the tool where the agent is known to have it."""
+        if context.tools is None:
+            return "ask someone else for a fresh view, such as a reviewer or the user."
+        return f"call {self.consultation_tool} for a fresh view."
 
     def _may_speak(self, context: GuidanceContext, attempts: Attempts) -> bool:
         if context.nudges_of(NAME) >= self.max_rounds or not self._available(context):
@@ -130,7 +152,7 @@ class ConsultationPromptProvider:
             return ""
         needed = self.failure_threshold * (context.nudges_of(NAME) + 1)
         if attempts.count >= needed:
-            return f"{attempts.count} different attempts have failed."
+            return f"{attempts.count} different attempts have failed{_last(attempts)}."
         if attempts.failures >= REPEATS * needed:
             return _repeated(attempts)
         loop = self._loop(context)
@@ -139,5 +161,12 @@ class ConsultationPromptProvider:
 
 def _repeated(attempts: Attempts) -> str:
     if attempts.count == 1:
-        return f"The same attempt has failed {attempts.failures} times."
-    return f"{attempts.failures} attempts have failed, only {attempts.count} of them different."
+        return f"The same attempt has failed {attempts.failures} times{_last(attempts)}."
+    return (
+        f"{attempts.failures} attempts have failed, only {attempts.count} of them different"
+        f"{_last(attempts)}."
+    )
+
+
+def _last(attempts: Attempts) -> str:
+    return f", the last with {quote(attempts.said, _LONGEST_QUOTE)}" if attempts.said else ""

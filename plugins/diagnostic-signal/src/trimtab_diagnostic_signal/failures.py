@@ -15,7 +15,8 @@ from trimtab.trajectory import (
     MessageRecord,
     Span,
     TurnRecord,
-    digest,
+    describe_call,
+    failure_episode,
     is_wait,
     operation,
     paused,
@@ -41,6 +42,7 @@ class Failure:
         tools: which tools reported it, the first 8.
         operations: what was tried; a success of the same ends it.
         said: what it said last, raw and bounded.
+        call: the last failing call as a text names it.
         spans: when the last of them began and ended.
         waiting: each time the agent was waiting.
     """
@@ -51,6 +53,7 @@ class Failure:
     tools: list[str] = attrs.field(factory=list)
     operations: list[str] = attrs.field(factory=list)
     said: str = ""
+    call: str = ""
     spans: list[Span] = attrs.field(factory=list)
     waiting: bool = True
 
@@ -69,6 +72,7 @@ class Failure:
         self.waiting = self.waiting and is_wait(call)
         self.last = turn
         self.said = call.said
+        self.call = describe_call(call)
         for kept, item in ((self.tools, call.tool), (self.operations, operation_of(call))):
             if item not in kept and len(kept) < _TOOLS_NAMED:
                 kept.append(item)
@@ -147,7 +151,7 @@ class FailureProjection(BaseProjection):
 
     def _counted(self, key: str, call: CallRecord) -> Failure:
         failure = self._failures.pop(key, None)
-        name = digest(call.signature or call.call)
+        name = failure_episode(call)
         if failure is None or failure.name != name:
             failure = Failure(name)
         failure.happened(call, self._turn)

@@ -2,47 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trimtab import quote, shorten
+from trimtab.trajectory import tool_name
 from trimtab_diagnostic_signal.failures import VARIOUS, Failure
 
 TEXTS: Mapping[int, str] = {
-    1: "Found {times} new console errors. {look} Seen: {said}.",
-    2: (
-        "The error came back: {times} turns by now ({tools}), {said}. {look} Find its cause "
-        "before you try the next variation."
-    ),
-    3: (
-        "Still failing after {times} turns ({tools}): {said}. Trying again is not working. {look} "
-        "Or ask someone else for a fresh view (a reviewer, another model, the user), or report "
-        "what blocks you."
-    ),
+    1: "Turn {turn}: {seen} Do not try again in the same way: find the cause first. {look}",
+    2: "Turn {turn}, this goes on: {seen} Do not try a further variation before you know the "
+    "cause. {look}",
+    3: "Turn {turn}, still the same: {seen} Stop trying. {look} Or say what blocks you.",
 }
-"""By level: nudge, firmer with evidence, consultation."""
+"""By level: nudge, firmer, way out."""
 
-_LONGEST = 500
-_LONGEST_QUOTE = 150
+SEED = "Found {times} new console errors. {look}"
+"""The specification's sentences, ``wording = "seed"``."""
 
-
-def _look(tool: str | None) -> str:
-    if tool is None:
-        return "Examine the full error output or the logs before continuing."
-    return f"Use the {tool} tool to examine before continuing."
-
-
-def _said(failure: Failure) -> str:
-    what = "the last of them" if failure.name == VARIOUS else "the same each time"
-    return f"{what}, {quote(failure.said, _LONGEST_QUOTE)}" if failure.said else what
+LONGEST = 300
+"""Characters of a built-in text."""
+_LONGEST_OWN = 500
+_LONGEST_QUOTES = (110, 60, 30)
+_LONGEST_CALL = 90
 
 
-def text_for(failure: Failure, level: int, tool: str | None, texts: Mapping[int, str]) -> str:
-    """Return the text of `level` about `failure`, at most 500 characters."""
-    template = texts.get(level, TEXTS[level])
-    text = template.format(
+def _look(tool: str | None, untried: Sequence[str]) -> str:
+    if tool is not None:
+        return f"Use the {tool_name(tool)} tool to examine before continuing."
+    if not untried:
+        return "Read the whole message and what it names."
+    return f"Call one of these: {', '.join(tool_name(name) for name in untried)}."
+
+
+def _seen(failure: Failure, longest: int) -> str:
+    said = quote(failure.said, longest) if failure.said else ""
+    if failure.name == VARIOUS:
+        last = f"; the last said {said}" if said else ""
+        return f"{failure.times} turns in a row failed, each in another way{last}."
+    tools = ", ".join(tool_name(tool) for tool in failure.tools[:3])
+    same = f": {said}" if said else ""
+    return f"{tools} failed in {failure.times} turns with the same error{same}."
+
+
+def text_for(
+    failure: Failure,
+    level: int,
+    tool: str | None,
+    texts: Mapping[int, str],
+    *,
+    untried: Sequence[str] = (),
+    turn: int = 0,
+) -> str:
+    """Return the text of `level` about `failure`: a built-in one has at most 300 characters."""
+    template = texts.get(level)
+    if template is not None:
+        text = _filled(template, failure, (tool, untried, turn), _LONGEST_QUOTES[0])
+        return shorten(text, _LONGEST_OWN)
+    rest = (tool, untried, turn)
+    made = (_filled(TEXTS[level], failure, rest, longest) for longest in _LONGEST_QUOTES)
+    return next((text for text in made if len(text) <= LONGEST), "") or shorten(
+        _filled(TEXTS[level], failure, (tool, (), turn), _LONGEST_QUOTES[-1]), LONGEST
+    )
+
+
+def seed_text(failure: Failure, tool: str | None) -> str:
+    """Return the specification's text with its numbers filled in."""
+    return SEED.format(times=failure.times, look=_look(tool, ()))
+
+
+_Rest = tuple[str | None, Sequence[str], int]
+
+
+def _filled(template: str, failure: Failure, rest: _Rest, longest: int) -> str:
+    tool, untried, turn = rest
+    said = quote(failure.said, longest) if failure.said else ""
+    return template.format(
         times=failure.times,
-        look=_look(tool),
-        said=_said(failure),
+        turn=turn,
+        seen=_seen(failure, longest),
+        look=_look(tool, untried),
+        said=said,
+        evidence=said,
+        call=shorten(failure.call, _LONGEST_CALL),
+        untried=", ".join(tool_name(name) for name in untried),
         tools=shorten(", ".join(failure.tools), 80),
     )
-    return shorten(text, _LONGEST)

@@ -16,8 +16,9 @@ from trimtab import (
     level_texts,
     texts_by_level,
 )
+from trimtab.trajectory import untried_tools
 from trimtab_diagnostic_signal.failures import VARIOUS, Failure, FailureProjection
-from trimtab_diagnostic_signal.messages import text_for
+from trimtab_diagnostic_signal.messages import seed_text, text_for
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _LONGEST_TEXT = 500
 # Different failures in a row are often honest search; the same one again is not.
 _MORE_IF_DIFFERENT = 1
+_LONG = 1_000_000
 
 
 @attrs.frozen(kw_only=True)
@@ -34,10 +36,14 @@ class DiagnosticSignalProvider:
     Args:
         error_threshold: turns with the same failure before it speaks; calls of one batch that
             fail alike are one. One more where the failures of consecutive turns differ.
-        log_tool_name: the tool to suggest; None, or a tool that the agent is known to lack,
+        log_tool_name: the tool to suggest; None, or a tool that the agent is not known to have,
             names none.
-        texts: by level (1, 2, 3), instead of the built-in ones; fields ``{times}``,
-            ``{look}`` (the sentence on where to look), ``{said}``, ``{tools}``.
+        texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
+            on what was seen), ``{look}`` (the sentence on what to do), ``{call}`` (the last that
+            failed), ``{times}``, ``{evidence}`` (what it said), ``{untried}`` (tools of the agent
+            that did not report it, at most four), ``{tools}``, ``{turn}``; ``{said}`` is the
+            same as ``{evidence}``.
+        wording: ``"seed"`` for the specification's sentences, word for word, at every level.
 
     Raises:
         ValueError: an option is out of its bounds.
@@ -50,8 +56,14 @@ class DiagnosticSignalProvider:
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
         converter=texts_by_level,
-        validator=level_texts(_LONGEST_TEXT, times=0, look="", said="", tools=""),
+        validator=level_texts(
+            _LONGEST_TEXT,
+            times=0,
+            turn=0,
+            **dict.fromkeys(("seen", "look", "call", "evidence", "said", "untried", "tools"), ""),
+        ),
     )
+    wording: str = attrs.field(default="", validator=attrs.validators.in_(("", "seed")))
 
     name = "diagnostic-signal"
     category = "diagnostic"
@@ -76,9 +88,17 @@ class DiagnosticSignalProvider:
             return None
         if failure.times >= self.error_threshold:
             return failure
-        if followed.in_a_row >= self.error_threshold + _MORE_IF_DIFFERENT:
+        needed = self.error_threshold + _MORE_IF_DIFFERENT
+        if min(followed.in_a_row, self._turns_since_nudge(context)) >= needed:
             return attrs.evolve(failure, name=VARIOUS, times=followed.in_a_row)
         return None
+
+    def _turns_since_nudge(self, context: GuidanceContext) -> int:
+        """Return how many turns ago anyone was nudged: what comes of obeying is no new "
+        "trouble.
+        """
+        nudged = [e.nudged_at for group in context.episodes.values() for e in group]
+        return context.turn_count - max(nudged) if nudged else _LONG
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Say whether the last turn brought back a failure often enough."""
@@ -87,19 +107,27 @@ class DiagnosticSignalProvider:
             return NOT_RELEVANT
         confidence = 0.75 if failure.name == VARIOUS else 0.9
         reason = f"{failure.times} turns failed, {', '.join(failure.tools)}"
-        return ClassificationResult(True, confidence, reason, f"failure-{failure.name}")
+        return ClassificationResult(True, confidence, reason, failure.name)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say how many and, quoted, what; and where to look."""
         failure = self._failure(context)
         assert failure is not None
-        level = context.level_of(f"failure-{failure.name}")
-        tool = self.log_tool_name
-        if tool and context.tools is not None and tool not in context.tools:
-            tool = None
         return GuidanceInjection(
             key="diagnostic-signal.failure",
-            content=text_for(failure, level, tool, self.texts),
+            content=self._text(failure, context),
             priority=40,
             category=self.category,
         )
+
+    def _text(self, failure: Failure, context: GuidanceContext) -> str:
+        tool = self.log_tool_name
+        if self.wording == "seed":
+            lacks = context.tools is not None and tool not in context.tools
+            return seed_text(failure, None if lacks else tool)
+        if context.tools is None or tool not in context.tools:
+            tool = None
+        tried = failure.tools
+        untried = untried_tools(context.tools, tried, context.trajectory.profiles)
+        level, turn = context.level_of(failure.name), context.turn_count
+        return text_for(failure, level, tool, self.texts, untried=untried, turn=turn)

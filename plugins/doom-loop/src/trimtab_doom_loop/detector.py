@@ -16,7 +16,8 @@ from trimtab import (
     level_texts,
     texts_by_level,
 )
-from trimtab_doom_loop.messages import seen, text_for
+from trimtab.trajectory import untried_tools
+from trimtab_doom_loop.messages import SEED, seen, text_for
 from trimtab_doom_loop.projection import Limits, LoopProjection
 from trimtab_doom_loop.verdict import Loop
 
@@ -36,8 +37,11 @@ class DoomLoopDetector:
             repeats only when the answer brings nothing new.
         window_size: longest sequence looked for, in actions; a batch is one action.
         max_repetitions: how many times a sequence must occur.
-        texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}``,
-            ``{evidence}``, ``{tool}``, ``{times}``, ``{length}``, ``{turn}``.
+        texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
+            on what was seen), ``{stop}`` (the prohibition), ``{next}`` (what to do), ``{call}``,
+            ``{times}``, ``{evidence}`` (the answer), ``{untried}`` (tools of the agent that are
+            not in the loop, at most four), ``{tool}``, ``{length}``, ``{turn}``.
+        wording: ``"seed"`` for the specification's sentence, word for word, at every level.
 
     Raises:
         ValueError: an option is out of its bounds.
@@ -56,9 +60,14 @@ class DoomLoopDetector:
         factory=dict,
         converter=texts_by_level,
         validator=level_texts(
-            _LONGEST_TEXT, seen="", evidence="", tool="", times=0, length=0, turn=0
+            _LONGEST_TEXT,
+            **dict.fromkeys(("seen", "stop", "next", "call", "evidence", "untried", "tool"), ""),
+            times=0,
+            length=0,
+            turn=0,
         ),
     )
+    wording: str = attrs.field(default="", validator=attrs.validators.in_(("", "seed")))
 
     name = "doom-loop"
     category = "loop"
@@ -90,16 +99,20 @@ class DoomLoopDetector:
         loop = self._loop(context)
         if loop is None:
             return NOT_RELEVANT
-        return ClassificationResult(True, loop.confidence, seen(loop), f"loop-{loop.episode}")
+        return ClassificationResult(True, loop.confidence, seen(loop), loop.episode)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen; firmer each time, and at last suggest to consult someone."""
         loop = self._loop(context)
         assert loop is not None
-        level = context.level_of(f"loop-{loop.episode}")
         return GuidanceInjection(
             key=f"doom-loop.{loop.kind.value.replace('_', '-')}",
-            content=text_for(loop, level, self.texts),
-            priority=50,
+            content=SEED if self.wording == "seed" else self._text(loop, context),
+            priority=30,
             category=self.category,
         )
+
+    def _text(self, loop: Loop, context: GuidanceContext) -> str:
+        profiles = context.trajectory.profiles
+        untried = untried_tools(context.tools, loop.tools, profiles)
+        return text_for(loop, context.level_of(loop.episode), self.texts, untried)

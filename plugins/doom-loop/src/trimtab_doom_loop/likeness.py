@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 from trimtab import LazyPattern
-from trimtab.trajectory import CallRecord
-from trimtab_doom_loop.answers import finds_nothing
+from trimtab.trajectory import CallRecord, finds_nothing
 
 _NUMBER = LazyPattern(r"\d+")
 _NAME = LazyPattern(r"[A-Za-z_]\w*\d\w*")
 _SHORT = 300
+
+
+_PROSE = LazyPattern(r"[^\W\d_]{3,}(?![\w]*=)")
+_COMMON = frozenset(
+    {
+        "and", "are", "asking", "been", "but", "for", "from", "has", "have", "her", "him", "his",
+        "its", "not", "our", "please", "that", "the", "their", "them", "then", "there", "they",
+        "this", "was", "were", "what", "when", "which", "who", "will", "with", "you", "your",
+    }
+)  # fmt: skip
+_NAME_OR_NUMBER = LazyPattern(r"\w*\d\w*")
+_TEXT = LazyPattern(r'"([^"]+)"')
+_SHORTEST_SUBJECT = 4
+_STEM = 4
+_ENOUGH_WORDS = 4
+
+
+def prose_of(call: CallRecord) -> frozenset[str]:
+    """Return the beginnings of the words in a call's arguments; none where they are no prose."""
+    if call.command is not None:
+        return frozenset()
+    text = call.params_text.lower()
+    words = frozenset(word[:_STEM] for word in _PROSE.findall(text) if word not in _COMMON)
+    return words if len(words) >= _ENOUGH_WORDS and " " in text else frozenset()
+
+
+def reworded(calls: Sequence[CallRecord], *, closely: bool) -> bool:
+    """Tell whether each call says in other words what the one before said.
+
+    Args:
+        calls: in order.
+        closely: in half of them no word stands that stands in no other; a list that is worked
+            off has one in each.
+    """
+    texts = [prose_of(call) for call in calls]
+    if not all(texts) or len({tuple(_NAME_OR_NUMBER.findall(c.params_text)) for c in calls}) > 1:
+        return False
+    if not all(2 * len(a & b) >= min(len(a), len(b)) for a, b in pairwise(texts)):
+        return False
+    counts = Counter(word for text in texts for word in text)
+    alone = sum(any(counts[word] == 1 for word in text) for text in texts)
+    return not closely or 2 * alone <= len(texts)
 
 
 def answer_key(call: CallRecord) -> str:
@@ -27,6 +69,12 @@ def answer_key(call: CallRecord) -> str:
     return f"{call.tool}\n{call.exact}"
 
 
+def trouble_key(call: CallRecord) -> str:
+    """Return `answer_key` without what differs by chance: names a loop, where it is known."""
+    key = answer_key(call)
+    return f"{call.tool}\n{call.answer}" if key.endswith(f"\n{call.exact}") else key
+
+
 def alike(calls: Sequence[CallRecord], similarity: float) -> bool:
     """Tell whether each call's arguments are near-equal to the next one's."""
     from rapidfuzz.fuzz import ratio  # needed by the few runs that come here
@@ -35,6 +83,12 @@ def alike(calls: Sequence[CallRecord], similarity: float) -> bool:
         ratio(a.params_text, b.params_text, score_cutoff=100 * similarity) > 0
         for a, b in pairwise(calls)
     )
+
+
+def same_subject(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether the longest text in the arguments, a path or a pattern, is always the same."""
+    subjects = {max(_TEXT.findall(call.params_text), key=len, default="") for call in calls}
+    return len(subjects) == 1 and len(subjects.pop()) >= _SHORTEST_SUBJECT
 
 
 def alike_but_for_numbers(calls: Sequence[CallRecord]) -> bool:

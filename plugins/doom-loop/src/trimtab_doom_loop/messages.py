@@ -1,74 +1,113 @@
-"""What the agent reads."""
+"""What the agent reads.
+
+The words are those that moved a model: the call with its arguments, how often and with what
+answer, a plain prohibition, and concrete next tools. See the package's README.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trimtab import quote, shorten
+from trimtab.trajectory import tool_name
 from trimtab_doom_loop.verdict import Loop, LoopKind
 
 TEXTS: Mapping[int, str] = {
-    1: (
-        "Detected repeated unsuccessful pattern. Consider a different approach or consult the "
-        "planning tool to reassess strategy. Seen after {turn} turns: {seen}."
-    ),
-    2: (
-        "The repeated pattern goes on after {turn} turns: {seen}. {evidence} Doing it again will "
-        "not tell you more. Write down what you know by now, and take a step that you have not "
-        "tried."
-    ),
-    3: (
-        "Still the same pattern after {turn} turns: {seen}. {evidence} Stop repeating it. Ask "
-        "someone else for a fresh view (a reviewer, another model, the user), or report what "
-        "blocks you."
-    ),
+    1: "Turn {turn}: {seen} {stop} {next}",
+    2: "Turn {turn}, this goes on: {seen} {stop} {next}",
+    3: "Turn {turn}, still the same: {seen} Stop. {next} Or say what blocks you.",
 }
-"""By level: nudge, firmer with evidence, consultation; see `DoomLoopDetector.texts`."""
+"""By level: nudge, firmer, way out; see `DoomLoopDetector.texts`."""
+
+SEED = (
+    "Detected repeated unsuccessful pattern. Consider a different approach or consult "
+    "the planning tool to reassess strategy."
+)
+"""The specification's sentence, ``wording = "seed"``."""
 
 _SEEN: Mapping[LoopKind, str] = {
-    LoopKind.REPEAT: "{tool} called {times} times in a row, same arguments, same answer",
-    LoopKind.CYCLE: "the same {length} steps {times} times over, same answers, last {tool}",
-    LoopKind.INTERLEAVED: "{tool} called {times} times with the same arguments and answer, "
-    "and nothing in between made a difference",
-    LoopKind.REJECTED: "{tool} rejected almost the same call {times} times, same error",
-    LoopKind.WAITING: "waited with {tool} {times} times and nothing changed",
-    LoopKind.BATCH: "one response asked {times} times for the same call of {tool}",
-    LoopKind.SAME_ANSWER: "{times} calls of {tool} in a row, varied arguments, one answer",
-    LoopKind.SAME_ERROR: "{times} calls of {tool} in a row failed in the same way",
-    LoopKind.TEXT: "the same text in {times} responses running",
-    LoopKind.CHANT: "one passage {times} times in one response",
+    LoopKind.REPEAT: "You made the call {call} {times} times in a row{answer}.",
+    LoopKind.CYCLE: "You went through the same {length} steps {times} times with the same "
+    "answers; the last was {call}.",
+    LoopKind.INTERLEAVED: "You made the call {call} {times} times{answer}; what you did in "
+    "between made no difference.",
+    LoopKind.REJECTED: "{tool} rejected almost the same call {times} times{answer}.",
+    LoopKind.WAITING: "You waited with {call} {times} times and nothing changed{answer}.",
+    LoopKind.BATCH: "One response asked {times} times for the same call {call}.",
+    LoopKind.SAME_ANSWER: "{times} calls of {tool} in a row had other arguments and brought "
+    "nothing new{answer}.",
+    LoopKind.SAME_ERROR: "{times} calls of {tool} in a row failed in the same way{answer}.",
+    LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content again.",
+    LoopKind.UNMOVED: "{call} gave the same result {times} times, after a change each "
+    "time{answer}.",
+    LoopKind.ELSEWHERE: "{times} changes with {tool} named one file, but the answers show "
+    "another{answer}.",
+    LoopKind.REWORDED: "{times} requests to {tool} in other words had the same effect{answer}.",
+    LoopKind.TEXT: "You wrote the same text in {times} responses running{answer}.",
+    LoopKind.CHANT: "One response repeats a passage {times} times{answer}.",
 }
-_LONGEST = 500
-_LONGEST_TOOL = 60
-_LONGEST_QUOTE = 140
+_STOP: Mapping[LoopKind, str] = {
+    LoopKind.WAITING: "Do not ask again now: find out what holds it up.",
+    LoopKind.BATCH: "Ask for it once.",
+    LoopKind.UNMOVED: "Do not make another such change: find out whether your changes reach what "
+    "you test.",
+    LoopKind.ELSEWHERE: "Do not edit again before you have opened the right file.",
+    LoopKind.TEXT: "Do not write it again: take the next step, or finish.",
+    LoopKind.CHANT: "Do not write it again: take the next step, or finish.",
+}
+_AGAIN = "Do not call {tool} like this again now."
+_CALL_ONE = "Call one of these: {untried}."
+_OTHERWISE = "Take a step that you have not tried yet."
+LONGEST = 300
+"""Characters of a built-in text."""
+_LONGEST_OWN = 500
+_LONGEST_QUOTES = (80, 50, 24)
+_LONGEST_CALL = 90
 
 
-def seen(loop: Loop) -> str:
-    """Say with numbers what was seen; the tool's name is bounded and quoted where it must be."""
-    return _SEEN[loop.kind].format(tool=_tool(loop.tool), times=loop.times, length=loop.length)
+def seen(loop: Loop, longest_quote: int = _LONGEST_QUOTES[0]) -> str:
+    """Say with numbers what was seen; names and quotes are bounded."""
+    return _SEEN[loop.kind].format(
+        tool=tool_name(loop.tool),
+        call=shorten(loop.call, min(_LONGEST_CALL, 2 * longest_quote)),
+        times=loop.times,
+        length=loop.length,
+        answer=_answer(loop, longest_quote),
+    )
 
 
-def _tool(name: str) -> str:
-    plain = name.replace("_", "").replace("-", "").replace(".", "")
-    return name if plain.isalnum() and len(name) <= _LONGEST_TOOL else quote(name, _LONGEST_TOOL)
+def _answer(loop: Loop, longest: int) -> str:
+    if loop.kind in (LoopKind.TEXT, LoopKind.CHANT):
+        return f": {quote(loop.said, longest)}"
+    said = quote(loop.said, longest) if loop.said.strip() else "an empty answer"
+    return f" and got {said}" if loop.kind is LoopKind.REPEAT else f" ({said})"
 
 
-def _evidence(loop: Loop) -> str:
-    if not loop.said.strip():
-        return "The answer is empty each time."
-    what = "The passage" if loop.kind in (LoopKind.TEXT, LoopKind.CHANT) else "The answer each time"
-    return f"{what}: {quote(loop.said, _LONGEST_QUOTE)}."
+def text_for(loop: Loop, level: int, texts: Mapping[int, str], untried: Sequence[str]) -> str:
+    """Return the text of `level` about `loop`: a built-in one has at most 300 characters."""
+    template = texts.get(level)
+    if template is not None:
+        return shorten(_filled(template, loop, untried, _LONGEST_QUOTES[0]), _LONGEST_OWN)
+    made = (_filled(TEXTS[level], loop, untried, longest) for longest in _LONGEST_QUOTES)
+    return next((text for text in made if len(text) <= LONGEST), "") or shorten(
+        _filled(TEXTS[level], loop, (), _LONGEST_QUOTES[-1]), LONGEST
+    )
 
 
-def text_for(loop: Loop, level: int, texts: Mapping[int, str]) -> str:
-    """Return the text of `level` about `loop`, at most 500 characters."""
-    template = texts.get(level, TEXTS[level])
+def _filled(template: str, loop: Loop, untried: Sequence[str], longest: int) -> str:
+    names = ", ".join(tool_name(name) for name in untried)
+    about_text = loop.kind in (LoopKind.TEXT, LoopKind.CHANT, LoopKind.BATCH)
+    follow = "" if about_text else (_CALL_ONE.format(untried=names) if names else _OTHERWISE)
     text = template.format(
-        seen=seen(loop),
-        evidence=_evidence(loop),
-        tool=_tool(loop.tool),
+        seen=seen(loop, longest),
+        stop=_STOP.get(loop.kind, _AGAIN).format(tool=tool_name(loop.tool)),
+        next=follow,
+        evidence=quote(loop.said, longest) if loop.said.strip() else "an empty answer",
+        tool=tool_name(loop.tool),
+        call=shorten(loop.call, _LONGEST_CALL),
+        untried=names,
         times=loop.times,
         length=loop.length,
         turn=loop.turn,
     )
-    return shorten(text, _LONGEST)
+    return " ".join(text.split())

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import Any, NamedTuple
 
 import attrs
 
 from trimtab.trajectory import (
+    NO_ORDERS,
     BaseProjection,
+    CallRecord,
     MessageRecord,
+    Orders,
     TextRecord,
     ToolProfiles,
     TurnRecord,
+    brings_nothing,
     call_from,
     digest,
     normalise_text,
+    orders_in,
     turn_from,
     turn_state,
 )
+from trimtab_doom_loop.effects import find_without_effect
 from trimtab_doom_loop.rejections import Rejections
 from trimtab_doom_loop.repeats import (
     find_duplicates,
@@ -39,6 +46,7 @@ _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
 _MORE_REJECTIONS = 2
 _KEEP = 64
+_LATELY = 8
 
 
 class Limits(NamedTuple):
@@ -65,12 +73,14 @@ class LoopProjection(BaseProjection):
     def __init__(self, limits: Limits, profiles: ToolProfiles | None = None) -> None:
         self.loop: Loop | None = None
         self.chant: Loop | None = None
+        self._latest: Loop | None = None
         self._limits = limits
         self._profiles = profiles or ToolProfiles()
         self._steps = Steps(limits.kept)
         self._rejections = Rejections(limits.times + _MORE_REJECTIONS, limits.similarity)
         self._streak = 0
         self._turns = 0
+        self._orders = NO_ORDERS
         self._texts: deque[str] = deque(maxlen=_TEXTS_KEPT)
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
 
@@ -86,22 +96,45 @@ class LoopProjection(BaseProjection):
         if step is None:
             return
         self._turns = turn.number + 1
-        self._streak = self._streak + 1 if before == step.brought else 1
+        self._streak = self._streak + 1 if self._teaches_nothing(step, before) else 1
         rejected = self._rejections.take(step.calls)
         found = self._find(step) or rejected
         self.loop = self._named(found) if found else None
+        self._latest = self.loop or self._latest
+
+    def _teaches_nothing(self, step: Step, before: int | None) -> bool:
+        """Tell whether a step brought what the last one did, or what those of the streak did."""
+        if before is None:
+            return False
+        if before == step.brought:
+            return True
+        kept = self._steps.kept
+        call, last = step.calls[0], kept[-2].calls[0]
+        if len(step.calls) > 1 or call.tool != last.tool or not _may_be_old(call, last):
+            return False
+        earlier = [s.calls[0].pieces for s in islice(reversed(kept), 1, self._streak + 1)]
+        return bool(call.pieces) and brings_nothing(call.pieces, earlier)
 
     def _find(self, step: Step) -> Loop | None:
         if len(step.calls) >= self._limits.times:
             found = find_duplicates(step, self._limits.times)
             if found is not None:
                 return found
-        if step.brought == step.number == step.kind and len(step.calls) == 1:
-            return None  # nothing of it was there before
-        return self._find_repeats(step) or self._find_near_repeats(step)
+        if self._streak == 1 and step.news and step.fresh and len(step.calls) == 1:
+            return find_without_effect(self._steps, self._limits.times)
+        return (
+            self._find_repeats(step)
+            or self._find_near_repeats(step)
+            or find_without_effect(self._steps, self._limits.times)
+        )
+
+    @property
+    def _repeats(self) -> int:
+        """How many equal actions are a loop: more than the user ordered."""
+        return max(self._limits.times, self._orders.times + 1)
 
     def _find_repeats(self, step: Step) -> Loop | None:
-        limits, steps = self._limits, self._steps
+        limits, steps = self._limits._replace(times=self._repeats), self._steps
         found = None
         if not step.fresh:
             found = find_rounds(steps, limits.longest, limits.times)
@@ -117,10 +150,12 @@ class LoopProjection(BaseProjection):
         return found or find_same_answer(steps, self._streak, limits.times, limits.similarity)
 
     def _named(self, found: Loop) -> Loop:
-        """Return `found` under the name that the loop had one turn before, if it is the same."""
-        before = self.loop
+        """Return `found` under the name that the loop had, if it is one that was there lately."""
+        before = self._latest
         found = attrs.evolve(found, turn=self._turns)
-        if before is None or not before.members & found.members:
+        if before is None or self._turns - before.turn > _LATELY:
+            return found
+        if not before.members & found.members:
             return found
         members = before.members | found.members if len(before.members) < _KEEP else found.members
         return attrs.evolve(found, episode=before.episode, members=members)
@@ -158,12 +193,13 @@ class LoopProjection(BaseProjection):
             self._notices.append(notice)
         else:
             self._texts.clear()
+            self._orders = orders_in(message.text)
         self._interfered()
 
     def _interfered(self) -> None:
         self._steps.clear()
         self._streak = 0
-        self.loop = self.chant = None
+        self.loop = self.chant = self._latest = None
 
     # State -------------------------------------------------------------------------------------
 
@@ -173,12 +209,14 @@ class LoopProjection(BaseProjection):
         return {
             "turns": [turn_state(step.turn) for step in self._steps.kept],
             "streak": self._streak,
+            "orders": attrs.astuple(self._orders),
             "turn": self._turns,
             "rejected": last.state() if last else None,
             "rejections": self._rejections.count,
             "texts": list(self._texts),
             "notices": list(self._notices),
             "loop": _loop_state(self.loop),
+            "latest": _loop_state(self._latest),
             "chant": _loop_state(self.chant),
         }
 
@@ -188,13 +226,22 @@ class LoopProjection(BaseProjection):
         for turn in state["turns"]:
             self._steps.add(turn_from(turn, self._profiles))
         self._streak = state["streak"]
+        self._orders = Orders(*state["orders"])
         self._turns = state["turn"]
         self._rejections.count = state["rejections"]
         self._rejections.last = call_from(state["rejected"], self._profiles)
         self._texts.extend(state["texts"])
         self._notices.extend(state["notices"])
         self.loop = _loop_from(state["loop"])
+        self._latest = _loop_from(state["latest"])
         self.chant = _loop_from(state["chant"])
+
+
+def _may_be_old(call: CallRecord, last: CallRecord) -> bool:
+    """Tell at little cost whether an answer may be made of what the last one said."""
+    if call.failed or last.failed or call.profile.writes:
+        return False
+    return 2 * min(call.size, last.size) >= max(call.size, last.size) > _SHORTEST_TEXT
 
 
 def _chant(text: TextRecord) -> Loop | None:
@@ -208,7 +255,7 @@ def _chant(text: TextRecord) -> Loop | None:
 def _text_loop(kind: LoopKind, name: str, times: int, said: str) -> Loop:
     return Loop(
         kind=kind,
-        episode=name,
+        episode=f"loop-{name}",
         confidence=0.9,
         times=times,
         said=said[:200],
@@ -225,5 +272,9 @@ def _loop_state(loop: Loop | None) -> dict[str, Any] | None:
 def _loop_from(state: dict[str, Any] | None) -> Loop | None:
     if state is None:
         return None
-    changed = {"kind": LoopKind(state["kind"]), "members": frozenset(state["members"])}
+    changed = {
+        "kind": LoopKind(state["kind"]),
+        "members": frozenset(state["members"]),
+        "tools": tuple(state["tools"]),
+    }
     return Loop(**{**state, **changed})

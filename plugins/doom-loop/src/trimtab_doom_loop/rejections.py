@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.trajectory import CallRecord, digest
-from trimtab_doom_loop.likeness import alike, answer_key
-from trimtab_doom_loop.verdict import Loop, LoopKind
+from trimtab.trajectory import CallRecord
+from trimtab_doom_loop.likeness import alike, answer_key, trouble_key
+from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
 
 
 class Rejections:
@@ -46,12 +46,5 @@ class Rejections:
         self.last = call
 
     def _loop(self, call: CallRecord) -> Loop:
-        return Loop(
-            kind=LoopKind.REJECTED,
-            episode=digest(answer_key(call)),
-            confidence=0.8,
-            times=self.count,
-            tool=call.tool,
-            said=call.said,
-            members=frozenset({call.call, answer_key(call)}),
-        )
+        members = frozenset({call.call, trouble_key(call)})
+        return loop_of(LoopKind.REJECTED, call, times=self.count, members=members)

@@ -10,21 +10,23 @@ from trimtab.trajectory import (
     CEILING_CALLS,
     CallRecord,
     Span,
-    digest,
+    confirms,
     is_wait,
+    leaves_running,
     paused,
     span_of,
     too_long,
+    words_of,
 )
-from trimtab_doom_loop.answers import acknowledges, in_progress
-from trimtab_doom_loop.likeness import alike, answer_key
-from trimtab_doom_loop.steps import Step, Steps, goes_on_behind, waits, would_change
-from trimtab_doom_loop.verdict import Loop, LoopKind
+from trimtab_doom_loop.likeness import alike, trouble_key
+from trimtab_doom_loop.steps import Step, Steps, moves_unseen, waits
+from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
 
 LONGEST_ROUND = 16
 """Longest round that is looked for, in steps; beyond the option's length the proof is the same."""
 
-_PAUSE_IN_PROGRESS = 10.0
+_SAME_CLICKS = 8
+_CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
 def find_rounds(steps: Steps, longest: int, times: int) -> Loop | None:
@@ -57,20 +59,20 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     tail = list(steps.kept)[-length * rounds :]
     call = tail[-1].calls[-1]
     again = [span_of(step.calls[-1]) for step in tail[length - 1 :: length]]
-    waited = _waits_for_news(tail[-length:]) or _asks_later(call, again) or _is_live(steps, length)
+    waited = _waits_for_news(tail[-length:], rounds) or paused(again) or _is_live(steps, length)
     if waited and not too_long(_waits(tail) or again):
         return None
-    members = frozenset(c.call for step in tail[-length:] for c in step.calls)
+    calls = [c for step in tail[-length:] for c in step.calls]
+    members = {c.call for c in calls}
     kind = LoopKind.CYCLE if length > 1 else LoopKind.REPEAT
-    return Loop(
-        kind=LoopKind.WAITING if waited else kind,
-        episode=digest("+".join(sorted(members))),
-        confidence=1.0 if length == 1 else 0.95,
+    return loop_of(
+        LoopKind.WAITING if waited else kind,
+        call,
         times=rounds,
+        members=frozenset(members if len(calls) > 1 else {*members, trouble_key(call)}),
+        confidence=1.0 if length == 1 else 0.95,
         length=length,
-        tool=call.tool,
-        said=call.said,
-        members=members,
+        tools=tuple(dict.fromkeys(c.tool for c in calls)),
     )
 
 
@@ -78,29 +80,28 @@ def _waits(tail: Sequence[Step]) -> list[Span]:
     return [span_of(step.calls[-1]) for step in tail if step.waits]
 
 
-def _asks_later(call: CallRecord, again: Sequence[Span]) -> bool:
-    """Tell whether there were pauses; shorter ones do where something is still in progress."""
-    return paused(again, _PAUSE_IN_PROGRESS) if in_progress(call.said) else paused(again)
-
-
-def _waits_for_news(steps: Sequence[Step]) -> bool:
+def _waits_for_news(steps: Sequence[Step], rounds: int) -> bool:
     """Tell whether a round waits. A screen that is moved may have moved, unless the round also
-    shows what is there: that was the same.
+    shows what is there: that was the same. One thing clicked may be a button to the next page;
+    several clicked in rounds undo one another.
     """
     if not any(step.waits for step in steps):
         return False
     calls = [call for step in steps for call in step.calls]
-    shows = any(call.failed or not acknowledges(call.said) for call in calls)
-    return not shows or any(map(is_wait, calls))
+    if any(map(is_wait, calls)):
+        return True
+    if all(_CLICKS.intersection(words_of(call.tool)) for call in calls):
+        return len(calls) == 1 and rounds < _SAME_CLICKS
+    return all(map(moves_unseen, calls))
 
 
 def _is_live(steps: Steps, length: int) -> bool:
     """Tell whether the last round only looks at what a process started before may change."""
     looks = list(steps.kept)[-length:]
-    if any(would_change(call) for step in looks for call in step.calls):
+    if not all(call.reads for step in looks for call in step.calls):
         return False
     since = steps.kept[-1].number - CEILING_CALLS
-    return any(goes_on_behind(call) for step in steps.since(since) for call in step.calls)
+    return any(leaves_running(call) for step in steps.since(since) for call in step.calls)
 
 
 def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
@@ -118,8 +119,8 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
         between = list(steps.since(seen[0][0] + 1))
         if _may_differ(call, between) or _is_live(steps, 1):
             continue
-        if not _asks_later(call, [span_of(record) for _, record in seen]):
-            return _interleaved(call, len(seen), len(between))
+        if not paused([span_of(record) for _, record in seen]):
+            return _interleaved(call, len(seen))
     return None
 
 
@@ -129,7 +130,7 @@ def _may_differ(call: CallRecord, between: Sequence[Step]) -> bool:
     """
     if any(step.waits for step in between):
         return True
-    shows = call.profile.writes and not call.failed and not acknowledges(call.said)
+    shows = call.profile.writes and not call.failed and not confirms(call.said)
     return not shows and any(step.changes for step in between)
 
 
@@ -138,17 +139,9 @@ def _stays_away(numbers: Sequence[int], longest: int) -> bool:
     return any(later - earlier > longest for earlier, later in pairwise(numbers))
 
 
-def _interleaved(call: CallRecord, times: int, length: int) -> Loop:
-    return Loop(
-        kind=LoopKind.INTERLEAVED,
-        episode=call.call,
-        confidence=0.85,
-        times=times,
-        length=length,
-        tool=call.tool,
-        said=call.said,
-        members=frozenset({call.call}),
-    )
+def _interleaved(call: CallRecord, times: int) -> Loop:
+    members = frozenset({call.call, trouble_key(call)})
+    return loop_of(LoopKind.INTERLEAVED, call, times=times, members=members, confidence=0.85)
 
 
 def find_long_round(steps: Steps, longest: int, times: int) -> Loop | None:
@@ -157,7 +150,7 @@ def find_long_round(steps: Steps, longest: int, times: int) -> Loop | None:
     last = kept[-1].kind
     for length in range(longest + 1, min(LONGEST_ROUND, len(kept) // 2) + 1):
         if kept[-1 - length].kind == last and _echo(kept, length) > length * (times - 2):
-            return _rounds(steps, length, times)
+            return _rounds(steps, length, 1 + _echo(kept, length) // length)
     return None
 
 
@@ -184,7 +177,7 @@ def _brings_nothing(earlier: Step, later: Step, similarity: float) -> bool:
     if len(earlier.calls) != 1 or len(later.calls) != 1:
         return False
     a, b = earlier.calls[0], later.calls[0]
-    if not b.failed and acknowledges(b.said):
+    if not b.failed and confirms(b.said):
         return False
     return alike((a, b), similarity)
 
@@ -211,15 +204,8 @@ def _count_rejections(steps: Steps, call: CallRecord, times: int, similarity: fl
 
 
 def _rejected(call: CallRecord, count: int) -> Loop:
-    return Loop(
-        kind=LoopKind.REJECTED,
-        episode=digest(answer_key(call)),
-        confidence=0.85,
-        times=count,
-        tool=call.tool,
-        said=call.said,
-        members=frozenset({call.call, answer_key(call)}),
-    )
+    members = frozenset({call.call, trouble_key(call)})
+    return loop_of(LoopKind.REJECTED, call, times=count, members=members, confidence=0.85)
 
 
 def _rejected_again(step: Step, call: CallRecord) -> bool:
@@ -245,15 +231,8 @@ def find_duplicates(step: Step, times: int) -> Loop | None:
     calls = [call for call in step.calls if call.call == fingerprint]
     if count < times or waits(calls[0]) or not _alike(calls):
         return None
-    return Loop(
-        kind=LoopKind.BATCH,
-        episode=fingerprint,
-        confidence=0.95,
-        times=count,
-        tool=calls[0].tool,
-        said=calls[0].said,
-        members=frozenset({fingerprint}),
-    )
+    members = frozenset({fingerprint})
+    return loop_of(LoopKind.BATCH, calls[0], times=count, members=members, confidence=0.95)
 
 
 def _alike(calls: Sequence[CallRecord]) -> bool:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.trajectory import CallRecord, digest
-from trimtab_doom_loop.answers import acknowledges, finds_nothing, stays, tells_of_nothing
+from trimtab.trajectory import (
+    CallRecord,
+    confirms,
+    finds_nothing,
+    refuses,
+    says_unchanged,
+    tells_of_nothing,
+    without_times,
+)
 from trimtab_doom_loop.likeness import (
     alike,
     alike_but_for_numbers,
-    answer_key,
     numbered_names,
+    reworded,
+    same_subject,
+    trouble_key,
 )
-from trimtab_doom_loop.steps import Steps, would_change
-from trimtab_doom_loop.verdict import Loop, LoopKind
+from trimtab_doom_loop.steps import Steps
+from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
 
 # How many more equal answers than exact repeats are needed: below that, batch work and honest
 # search are mistaken for loops, for they meet equal answers too while a list is worked off.
@@ -23,6 +32,7 @@ _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
+_SHORT_ANSWER = 80
 
 
 def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -> Loop | None:
@@ -36,9 +46,9 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
     """
     if streak <= times:
         return None
-    tail = list(steps.kept)[-min(streak, 2 * times + 2) :]
+    tail = list(steps.kept)[-min(streak, 4 * times) :]
     calls = [step.calls[0] for step in tail]
-    if len({answer_key(call) for call in tail[-1].calls}) > 1:
+    if len({call.tool for call in tail[-1].calls}) > 1:
         return None
     if len({call.call for call in calls}) < times or any(step.waits for step in tail):
         return None
@@ -46,15 +56,8 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
     if needed is None or streak < times + needed:
         return None
     last = calls[-1]
-    return Loop(
-        kind=LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER,
-        episode=digest(answer_key(last)),
-        confidence=0.8,
-        times=streak,
-        tool=last.tool,
-        said=last.said,
-        members=frozenset({answer_key(last)}),
-    )
+    kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
+    return loop_of(kind, last, times=streak, members=frozenset({trouble_key(last)}))
 
 
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
@@ -62,18 +65,38 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     last = calls[-1]
     if any(call.failed for call in calls):
         return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
-    if stays(last.said):
+    if says_unchanged(last.said):
         return _MORE_FOR_NUMBERS
     worded = tells_of_nothing(last.said)
-    nothing = worded or (not would_change(last) and finds_nothing(last.said))
-    if last.profile.writes or (acknowledges(last.said) and not nothing):
-        return None
-    if nothing and (worded or last.profile.read_only or alike(calls, similarity)):
-        return _MORE_FOR_NOTHING
+    nothing = worded or (last.reads and finds_nothing(last.said))
+    if nothing and not last.profile.writes:
+        if worded or last.profile.read_only or alike(calls, similarity):
+            return _MORE_FOR_NOTHING
+    elif _says_little(last):
+        return _needed_for_little(calls)
     return _needed_for_content(calls, similarity)
+
+
+def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
+    if len({without_times(call.params_text) for call in calls}) == 1:
+        return _MORE_FOR_NUMBERS  # nothing but the time differs
+    return _MORE_FOR_CONTENT if reworded(calls, closely=True) else None
+
+
+def _says_little(call: CallRecord) -> bool:
+    """Tell whether an answer may well only confirm what was done, in whatever language: there
+    the calls decide, whether they differ in substance.
+    """
+    if call.profile.writes or confirms(call.said):
+        return True
+    if refuses(call.said):
+        return False
+    return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.said
 
 
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if alike_but_for_numbers(calls):
         return _MORE_FOR_NAMES if numbered_names(calls) else _MORE_FOR_NUMBERS
+    if same_subject(calls):
+        return _MORE_FOR_NUMBERS
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT

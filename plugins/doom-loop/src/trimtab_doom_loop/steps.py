@@ -7,15 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from trimtab import LazyPattern, Outcome
-from trimtab.trajectory import CallRecord, TurnRecord, goes_on, is_wait, reads_only
-from trimtab_doom_loop.answers import acknowledges, stays
+from trimtab import Outcome
+from trimtab.trajectory import CallRecord, TurnRecord, confirms, is_wait, says_unchanged
 from trimtab_doom_loop.likeness import answer_key
-
-_STILL_RUNNING = LazyPattern(
-    r"(?i)\b(?:running in (?:the )?background|still running|running with session id)\b"
-    r"|\brunning=true\b|\bstatus=\"running\""
-)
 
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
@@ -40,27 +34,18 @@ def _order_of_twins(call: CallRecord) -> tuple[str, str, str]:
 
 def waits(call: CallRecord) -> bool:
     """Tell whether a call waits, or moves a screen that answers nothing."""
-    return is_wait(call) or (call.profile.opaque and not call.failed and acknowledges(call.said))
+    return is_wait(call) or moves_unseen(call)
 
 
-def goes_on_behind(call: CallRecord) -> bool:
-    """Tell whether a call leaves something running that may change what later calls answer."""
-    if call.command is not None and goes_on(call.command):
-        return True
-    return _STILL_RUNNING.search(call.said) is not None
-
-
-def would_change(call: CallRecord) -> bool:
-    """Tell whether a call, if it succeeds, may change what later calls answer."""
-    if call.profile.read_only:
-        return False
-    return call.command is None or not reads_only(call.command)
+def moves_unseen(call: CallRecord) -> bool:
+    """Tell whether a call moves a screen that answers nothing."""
+    return call.profile.opaque and not call.failed and confirms(call.said)
 
 
 def may_change(call: CallRecord) -> bool:
     """Tell whether a call may have changed what later calls answer, and didn't deny it."""
     done = not call.failed and call.outcome is Outcome.OK
-    return done and would_change(call) and not stays(call.said)
+    return done and not call.reads and not says_unchanged(call.said)
 
 
 @attrs.define(eq=False, repr=False)
@@ -131,6 +116,7 @@ class Steps:
         self._answers: dict[str, _Kept] = {}
         self._kinds: dict[str, list[Step]] = {}
         self._calls: dict[str, int] = {}
+        self._tools: dict[str, int] = {}
 
     def clear(self) -> None:
         """Forget all: someone else acted, or asked for something new."""
@@ -138,6 +124,7 @@ class Steps:
         self._answers.clear()
         self._kinds.clear()
         self._calls.clear()
+        self._tools.clear()
 
     def add(self, turn: TurnRecord) -> Step | None:
         """Take a turn in; None where nothing in it counts."""
@@ -168,9 +155,10 @@ class Steps:
 
     def _remember(self, step: Step) -> None:
         self.kept.append(step)
-        counts = self._calls
+        counts, tools = self._calls, self._tools
         for call in step.calls:
             counts[call.call] = counts.get(call.call, 0) + 1
+            tools[call.tool] = tools.get(call.tool, 0) + 1
         if len(self.kept) > self._keep:
             self._forget(self.kept.popleft())
 
@@ -186,9 +174,12 @@ class Steps:
         else:
             del self._answers[step.answers]
         for call in step.calls:
-            count = self._calls.pop(call.call)
-            if count > 1:
-                self._calls[call.call] = count - 1
+            _less(self._calls, call.call)
+            _less(self._tools, call.tool)
+
+    def tool_count(self, tool: str) -> int:
+        """Return how many of the kept calls are of `tool`."""
+        return self._tools.get(tool, 0)
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
@@ -201,7 +192,7 @@ class Steps:
         found: list[tuple[int, CallRecord]] = []
         for step in reversed(self.kept):
             same = next((c for c in reversed(step.calls) if c.call == call.call), None)
-            if same is not None and not call.answers_like(same):
+            if same is not None and not _teaches_nothing(call, same):
                 break
             if same is not None:
                 found.append((step.number, same))
@@ -213,6 +204,17 @@ class Steps:
             if step.number < number:
                 return
             yield step
+
+
+def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
+    """Tell whether `call` brought nothing after `earlier`: the same, or the word that it is."""
+    return call.answers_like(earlier) or says_unchanged(call.said) or says_unchanged(earlier.said)
+
+
+def _less(counts: dict[str, int], key: str) -> None:
+    count = counts.pop(key)
+    if count > 1:
+        counts[key] = count - 1
 
 
 def _kind_among(known: Iterable[Step], calls: tuple[CallRecord, ...], number: int) -> int:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import attrs
 
+from trimtab.trajectory import CallRecord, describe_call, digest, failure_episode
+
 
 class LoopKind(StrEnum):
     """Ways of going in circles."""
@@ -18,6 +20,10 @@ class LoopKind(StrEnum):
     BATCH = "batch"
     SAME_ANSWER = "same_answer"
     SAME_ERROR = "same_error"
+    SAME_CONTENT = "same_content"
+    UNMOVED = "unmoved"
+    ELSEWHERE = "elsewhere"
+    REWORDED = "reworded"
     TEXT = "text"
     CHANT = "chant"
 
@@ -28,14 +34,17 @@ class Loop:
 
     Args:
         kind: its shape.
-        episode: names this one loop for as long as it lasts.
+        episode: names this one loop for as long as it lasts; where a failure is what comes back,
+            the name that the failure has for every provider.
         confidence: 0.0–1.0.
         times: how often the repeated thing occurred.
         length: actions in one round.
         tool: the tool of the last call; empty where texts repeat.
+        call: the last call as a text names it.
         said: the answer, or the repeated text, raw and bounded.
         turn: how many turns with calls there had been.
         members: fingerprints of what repeats; a loop that shares one is the same loop.
+        tools: the tools in it.
     """
 
     kind: LoopKind
@@ -44,6 +53,43 @@ class Loop:
     times: int
     length: int = 1
     tool: str = ""
+    call: str = ""
     said: str = ""
     turn: int = 0
     members: frozenset[str] = frozenset()
+    tools: tuple[str, ...] = ()
+
+
+def loop_of(
+    kind: LoopKind,
+    call: CallRecord,
+    *,
+    times: int,
+    members: frozenset[str],
+    confidence: float = 0.8,
+    length: int = 1,
+    tools: tuple[str, ...] = (),
+) -> Loop:
+    """Return the loop that `call` ends.
+
+    Args:
+        kind, times, members, confidence, length, tools: as in `Loop`; the tool of `call` where
+            no `tools` are named.
+        call: the last of its calls.
+    """
+    if call.failed and length == 1:
+        episode = failure_episode(call)
+    else:
+        episode = f"loop-{digest('+'.join(sorted(members)))}"
+    return Loop(
+        kind=kind,
+        episode=episode,
+        confidence=confidence,
+        times=times,
+        length=length,
+        tool=call.tool,
+        call=describe_call(call),
+        said=call.said,
+        members=members,
+        tools=tools or (call.tool,),
+    )

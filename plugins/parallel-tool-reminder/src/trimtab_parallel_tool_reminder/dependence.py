@@ -2,75 +2,94 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from trimtab import LazyPattern, ToolInvoked
-from trimtab.trajectory import CallRecord, bounded, reads_only, text_of, waits, words_of
+from trimtab import LazyPattern
+from trimtab.trajectory import CallRecord, finds_nothing, text_of, words_of
 
-MOST_VALUES = 32
-EDGE = 2_000
-SHORTEST_PART = 4
+MOST_VALUES = 64
+LONGEST_VALUE = 2_000
+LONGEST_ANSWER = 60_000
+SHORTEST_PART = 3
+SHORTEST_WORD = 4
 _PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
+_WORD = LazyPattern(r"[^\W\d_]{4,}")
 _DIGITS = LazyPattern(r"\d+")
 _PAGING = LazyPattern(
-    r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range)"
-    r"\w*=(?:\[[^\]]*\]|[^,}]*)"
+    r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range"
+    r"|max_\w+|count|size|depth)\w*=(?:\[[^\]]*\]|[^,}]*)"
 )
 _ALONE = frozenset({"think", "thought"})
+_SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Link:
-    """What is kept of one call of a streak.
+    """One call of a streak, with what its dependence is told from.
 
     Args:
-        tool: its name.
-        call: fingerprint of tool and arguments.
-        page: tool and arguments without what names a page; equal for calls that page through.
-        values: the values of the arguments, and their longer parts.
-        answer: head and tail of the answer.
+        call: its record.
+        params: the arguments as they came.
+        result: the answer as it came.
     """
 
-    tool: str
-    call: str
-    page: str
-    values: tuple[str, ...]
-    answer: str
+    call: CallRecord
+    params: Any
+    result: Any
+    _values: tuple[str, ...] | None = None
+    _answer: str | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the arguments, and their longer parts."""
+        if self._values is None:
+            self._values = tuple(dict.fromkeys(_values(self.params)))
+        return self._values
+
+    @property
+    def answer(self) -> str:
+        """The answer as text, bounded."""
+        if self._answer is None:
+            self._answer = text_of(self.result)[:LONGEST_ANSWER]
+        return self._answer
+
+    @property
+    def page(self) -> str:
+        """Tool and arguments without what names a page; equal for calls that page through."""
+        if self.call.command is not None:
+            return self.call.tool + _DIGITS.sub("#", self.call.command)
+        return self.call.tool + _PAGING.sub("#", self.call.params_text)
+
+    @property
+    def searches(self) -> bool:
+        """Whether it looks for something, rather than at something known."""
+        if self.call.command is not None:
+            return not _SEARCHES.isdisjoint(self.call.command.split()[:1])
+        return not _SEARCHES.isdisjoint(words_of(self.call.tool))
+
+    def state(self) -> dict[str, Any]:
+        """Return it JSON-like; the answer is bounded, the arguments become their values."""
+        return {"call": self.call.state(), "params": list(self.values), "result": self.answer}
 
 
-def link_of(call: CallRecord, event: ToolInvoked) -> Link | None:
-    """Return what to keep of a call; None where it can't be one of several at once.
-
-    Only calls that went well, change nothing and don't wait can; or those of tools that are
+def could_be_one_of_several(call: CallRecord) -> bool:
+    """Tell whether a call went well, changes nothing and doesn't wait, or whether its tool is
     declared independent.
     """
-    if call.failed or call.waits or call.profile.opaque or not _harmless(call):
-        return None
-    values = tuple(dict.fromkeys(_values(event.params)))
-    return Link(call.tool, call.call, _page(call), values, bounded(text_of(event.result), EDGE))
-
-
-def _harmless(call: CallRecord) -> bool:
+    if call.failed or call.waits or call.profile.opaque:
+        return False
     profile = call.profile
     if call.command is not None:
-        return reads_only(call.command) and not waits(call.command)
+        return call.reads and "sleep" not in call.command
     if profile.writes or not _ALONE.isdisjoint(words_of(call.tool)):
-        return False
+        return bool(profile.independent)
     return bool(profile.read_only or profile.independent)
 
 
-def _page(call: CallRecord) -> str:
-    if call.command is not None:
-        return call.tool + _DIGITS.sub("#", call.command)
-    return call.tool + _PAGING.sub("#", call.params_text)
-
-
 def _values(params: Any) -> Iterator[str]:
-    """Yield the values of arguments and their longer parts, at most 32 values."""
     for value in _leaves(params, [MOST_VALUES]):
         yield value
         yield from _PART.findall(value)
@@ -86,26 +105,58 @@ def _leaves(value: Any, left: list[int]) -> Iterator[str]:
         left[0] -= 1
         text = str(value).strip()
         if text:
-            yield text[:EDGE]
+            yield text[:LONGEST_VALUE]
 
 
-def depends(link: Link, earlier: Iterable[Link]) -> bool:
-    """Return whether `link` needed an answer of `earlier` calls, repeats one, or is its next page.
-
-    An argument that appears in an earlier answer, and in no earlier argument, comes out of it.
+def depends(link: Link, earlier: Sequence[Link]) -> bool:
+    """Tell whether `link` needed an answer of `earlier` calls, repeats or rewords one, or is its
+    next page. An argument that stands in an earlier answer, and in no earlier argument, comes out
+    of it; a search that comes after one which found nothing comes of that.
     """
-    before = tuple(earlier)
     known: set[str] = set()
-    for other in before:
-        if link.call == other.call or link.page == other.page:
+    for other in earlier:
+        if link.call.call == other.call.call or link.page == other.page:
+            return True
+        if other.searches and finds_nothing(other.answer):
+            return True
+        if link.searches and other.searches and _rewords(link, other):
             return True
         known.update(other.values)
     new = [value for value in link.values if value not in known]
-    answers = "\0".join([other.answer for other in before]) if new else ""
-    return any(value in answers and _stands(answers, value) for value in new)
+    return any(_stands(other.answer, value) for value in new for other in earlier)
+
+
+def _rewords(link: Link, other: Link) -> bool:
+    """Tell whether two searches share a word of what they look for."""
+    if link.call.tool != other.call.tool:
+        return False
+    mine = {word.lower()[:SHORTEST_WORD] for word in _WORD.findall(_query(link))}
+    return any(word.lower()[:SHORTEST_WORD] in mine for word in _WORD.findall(_query(other)))
+
+
+def _query(link: Link) -> str:
+    """Return what a search looks for: its first argument that is no path."""
+    if link.call.command is not None:
+        return " ".join(link.call.command.split()[1:])
+    leaves = list(_leaves(link.params, [MOST_VALUES]))
+    return next((leaf for leaf in leaves if "/" not in leaf), leaves[0] if leaves else "")
 
 
 def _stands(text: str, value: str) -> bool:
+    """Tell whether `value` stands in `text` as a word of its own."""
     # One character alone is in every text; as a value it stands behind its name.
-    before = r"[=:#\"]\s?" if len(value) == 1 else r"(?<!\w)"
-    return re.search(rf"{before}{re.escape(value)}(?!\w)", text) is not None
+    start = text.find(value)
+    while start >= 0:
+        before, after = text[start - 1 : start], text[start + len(value) : start + len(value) + 1]
+        if len(value) == 1:
+            named = text[max(0, start - 2) : start].rstrip()[-1:] in ("=", ":", "#", '"')
+            if named and not _is_word(after):
+                return True
+        elif not _is_word(before) and not _is_word(after):
+            return True
+        start = text.find(value, start + 1)
+    return False
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -16,6 +16,7 @@ from trimtab import (
     shorten,
     text_option,
 )
+from trimtab.trajectory import wants_one_at_a_time
 from trimtab_parallel_tool_reminder.streak import Streak
 
 NAME = "parallel-tool-reminder"
@@ -26,10 +27,13 @@ SHOWN = 3
 LONGEST_NAME = 40
 LONGEST_TEXT = 500
 MESSAGE = (
-    "Multiple independent operations detected. Consider executing tools in parallel for"
-    " efficiency. The last {count} turns made one call each ({tools}), and none needed the answer"
-    " of another: such calls can be asked for together in one response."
+    "The last {count} turns made one call each ({tools}), and none needed the answer of another."
+    " Ask for such calls together in one response."
 )
+SEED = (
+    "Multiple independent operations detected. Consider executing tools in parallel for efficiency."
+)
+"""The specification's sentence, ``wording = "seed"``."""
 
 
 _WHOLE = attrs.validators.instance_of(int)
@@ -48,6 +52,7 @@ class ParallelToolReminder:
         max_reminders: times it speaks in one run; each further one needs a streak four times as
             long.
         message: what the agent reads, with ``{count}`` and ``{tools}``.
+        wording: ``"seed"`` for the specification's sentence, word for word.
 
     Raises:
         ValueError: an option is out of its bounds.
@@ -60,6 +65,9 @@ class ParallelToolReminder:
     message: str = attrs.field(
         default=MESSAGE, kw_only=True, validator=text_option(LONGEST_TEXT, count=0, tools="")
     )
+    wording: str = attrs.field(
+        default="", kw_only=True, validator=attrs.validators.in_(("", "seed"))
+    )
 
     name = NAME
     category = "efficiency"
@@ -68,27 +76,37 @@ class ParallelToolReminder:
     @hookimpl
     def run_opened(self, context: RunContext) -> None:
         """Watch the turns of the run."""
-        context.trajectory.attach(NAME, Streak())
+        context.trajectory.attach(NAME, Streak(context.trajectory.profiles))
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Say whether the streak is long enough."""
         streak = context.trajectory.projection(NAME)
         if not isinstance(streak, Streak) or streak.length < self.sequential_threshold:
             return NOT_RELEVANT
-        if streak.batched or context.host.parallel_calls is False:
+        if streak.batched or streak.alone or context.host.parallel_calls is False:
             return NOT_RELEVANT
         given = context.nudges_of(NAME)
         if given >= self.max_reminders or streak.length < self._needed(given):
             return NOT_RELEVANT
-        reason = f"{streak.length} independent single-call turns in a row"
-        return ClassificationResult(True, 0.8, reason, NAME)
+        length = streak.independent()
+        if length < self._needed(given) or self._one_at_a_time(context):
+            return NOT_RELEVANT
+        return ClassificationResult(
+            True, 0.8, f"{length} independent single-call turns in a row", NAME
+        )
+
+    def _one_at_a_time(self, context: GuidanceContext) -> bool:
+        """Tell whether the prompt asks for one call at a time."""
+        prompt = context.rendered_prompt
+        return prompt is not None and wants_one_at_a_time(prompt.text)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen and what could be done."""
         streak = context.trajectory.projection(NAME)
         assert isinstance(streak, Streak)
         tools = ", ".join(quote(tool, LONGEST_NAME)[1:-1] for tool in streak.tools[-SHOWN:])
-        text = shorten(self.message.format(count=streak.length, tools=tools), LONGEST_TEXT)
+        message = SEED if self.wording == "seed" else self.message
+        text = shorten(message.format(count=streak.length, tools=tools), LONGEST_TEXT)
         return GuidanceInjection(NAME, text, priority=200, category=self.category)
 
     def _needed(self, given: int) -> int:

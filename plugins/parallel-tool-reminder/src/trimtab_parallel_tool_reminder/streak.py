@@ -4,39 +4,68 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
-
 from trimtab import CallOrigin, ToolInvoked
-from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord, TurnRecord
-from trimtab_parallel_tool_reminder.dependence import Link, depends, link_of
+from trimtab.trajectory import (
+    BaseProjection,
+    CallRecord,
+    MessageRecord,
+    ToolProfiles,
+    TurnRecord,
+    call_from,
+    orders_in,
+)
+from trimtab_parallel_tool_reminder.dependence import Link, could_be_one_of_several, depends
 
 COMPARED = 8
 """How many earlier calls a new one is compared with."""
 
 
 class Streak(BaseProjection):
-    """The streak at the end of one run.
+    """The streak at the end of one run. What it costs to look into arguments and answers is spent
+    when `independent` is asked, not while calls come in.
 
     Attributes:
-        length: turns in it.
+        length: turns of one call in a row that may turn out to be a streak.
         batched: whether the agent has ever asked for several calls at once.
+        alone: whether the user asked for one call at a time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, profiles: ToolProfiles | None = None) -> None:
         self.length = 0
         self.batched = False
+        self.alone = False
+        self._profiles = profiles or ToolProfiles()
         self._last: Link | None = None
         self._links: list[Link] = []
+        self._checked = 0
 
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools called in it (of its last eight calls), each once."""
-        return tuple(dict.fromkeys(link.tool for link in self._links))
+        return tuple(dict.fromkeys(link.call.tool for link in self._links))
+
+    def independent(self) -> int:
+        """Return how many turns at the end made one call each that needed no other's answer."""
+        links = self._links
+        for index in range(max(0, len(links) - self._checked), len(links)):
+            link = links[index]
+            if not could_be_one_of_several(link.call):
+                return self._begin_at(index + 1)
+            if depends(link, links[max(0, index - COMPARED) : index]):
+                return self._begin_at(index) if index else self.length
+        self._checked = 0
+        return self.length
+
+    def _begin_at(self, index: int) -> int:
+        """Begin the streak anew with the link at `index`, and look at those behind it."""
+        self._links = self._links[index:]
+        self.length = self._checked = len(self._links)
+        return self.independent() if self._links else 0
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
-        """Keep what is needed of a call until its turn is closed."""
+        """Keep a call until its turn is closed."""
         if not self.batched and call.caller is CallOrigin.MODEL:
-            self._last = link_of(call, event)
+            self._last = Link(call, event.params, event.result)
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Lengthen the streak, or begin or end it."""
@@ -49,16 +78,19 @@ class Streak(BaseProjection):
         self._take(self._last)
         self._last = None
 
-    def user_spoke(self, message: MessageRecord) -> None:  # noqa: ARG002  the protocol's
+    def user_spoke(self, message: MessageRecord) -> None:
         """End the streak: what comes now could not have been asked for before."""
+        if not message.notification:
+            self.alone = orders_in(message.text).alone or self.alone
         self._take(None)
 
     def _take(self, link: Link | None) -> None:
-        if link is None or depends(link, self._links):
-            self.length = 0
-            self._links.clear()
-        if link is not None:
+        if link is None or link.call.failed or link.call.profile.writes:
+            self.length = self._checked = 0
+            self._links = []
+        if link is not None and not link.call.failed:
             self.length += 1
+            self._checked = min(self._checked + 1, COMPARED)
             self._links = [*self._links[1 - COMPARED :], link]
 
     def state(self) -> dict[str, Any]:
@@ -66,17 +98,22 @@ class Streak(BaseProjection):
         return {
             "length": self.length,
             "batched": self.batched,
-            "last": None if self._last is None else attrs.asdict(self._last),
-            "links": [attrs.asdict(link) for link in self._links],
+            "alone": self.alone,
+            "checked": self._checked,
+            "last": None if self._last is None else self._last.state(),
+            "links": [link.state() for link in self._links],
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `state` returned."""
         self.length = state["length"]
         self.batched = state["batched"]
-        self._last = None if state["last"] is None else _restored(state["last"])
-        self._links = [_restored(link) for link in state["links"]]
+        self.alone = state["alone"]
+        self._checked = state["checked"]
+        self._last = None if state["last"] is None else self._restored(state["last"])
+        self._links = [self._restored(link) for link in state["links"]]
 
-
-def _restored(link: dict[str, Any]) -> Link:
-    return Link(**{**link, "values": tuple(link["values"])})
+    def _restored(self, link: dict[str, Any]) -> Link:
+        call = call_from(link["call"], self._profiles)
+        assert call is not None
+        return Link(call, link["params"], link["result"])

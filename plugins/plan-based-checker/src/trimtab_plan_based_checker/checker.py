@@ -24,16 +24,20 @@ from trimtab import (
 from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker.seen import SeenPlan
 from trimtab_plan_based_checker.steps import Step, steps_of
+from trimtab_plan_based_checker.waits import Waits
 
 NAME = "plan-based-checker"
+WAITS = f"{NAME}.waits"
 SHOWN = 3
-LONGEST_SHOWN = 60
+LONGEST_SHOWN = 48
 LONGEST_MESSAGE = 300
 LONGEST_TEXT = 500
 MESSAGE = (
-    "{steps} not yet done ({open} of {total} in the plan). Complete what is left, or take out of"
-    " the plan what is no longer needed, before you finish."
+    "{steps} not yet done ({open} of {total}). Finish what is left, correct the plan, or tell the"
+    " user what is open and why."
 )
+SEED = "{steps} not yet done."
+"""The specification's sentence, ``wording = "seed"``."""
 
 
 def _plan_type(value: type[Any] | str | None) -> type[Any]:
@@ -57,13 +61,15 @@ class PlanBasedChecker:
 
     The plan is the latest record of `plan_type` in the session. Where there is none it is the
     one that the agent keeps with its host's tools: TodoWrite, TaskCreate and TaskUpdate,
-    update_plan, write_todos. Without any plan the agent may stop.
+    update_plan, write_todos. Without any plan the agent may stop; likewise where it waits: for
+    its user, whom it asks or who asked it to stop there, or for work that it started.
 
     Args:
         plan_type: attrs class, dataclass or dict type of the plans in the session, or
             ``"module:Class"``; `trimtab.Plan` where None. Steps are objects or mappings.
         from_tools: whether plans kept with the host's tools count.
         message: what the agent reads, with ``{steps}``, ``{open}`` and ``{total}``.
+        wording: ``"seed"`` for the specification's sentence, word for word.
 
     Raises:
         ValueError: an option is wrong.
@@ -78,6 +84,9 @@ class PlanBasedChecker:
         kw_only=True,
         validator=text_option(LONGEST_MESSAGE, steps="", open=0, total=0),
     )
+    wording: str = attrs.field(
+        default="", kw_only=True, validator=attrs.validators.in_(("", "seed"))
+    )
 
     name = NAME
 
@@ -86,6 +95,7 @@ class PlanBasedChecker:
         """Watch the run for plans."""
         if self.from_tools:
             context.trajectory.attach(NAME, SeenPlan())
+        context.trajectory.attach(WAITS, Waits())
 
     def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         """Return ok, or incomplete with the titles of the first open steps."""
@@ -96,13 +106,19 @@ class PlanBasedChecker:
             return TaskCompletionResult.ok("No plan has been created.")
         if all(step.done is None for step in steps):
             return TaskCompletionResult.unverified("the plan doesn't say which steps are done")
-        return self._verdict(steps)
+        return self._verdict(steps, context)
 
-    def _verdict(self, steps: Sequence[Step]) -> TaskCompletionResult:
+    def _verdict(
+        self, steps: Sequence[Step], context: TaskCompletionContext
+    ) -> TaskCompletionResult:
         left = [step for step in steps if not step.done]
         if not left:
             return TaskCompletionResult.ok(f"All {len(steps)} steps of the plan are done.")
-        text = self.message.format(steps=_named(left), open=len(left), total=len(steps))
+        reason = "" if context.final else _waits(context).reason
+        if reason:
+            return TaskCompletionResult.unverified(f"{len(left)} steps are open, but {reason}")
+        message = SEED if self.wording == "seed" else self.message
+        text = message.format(steps=_named(left), open=len(left), total=len(steps))
         done = len(steps) - len(left)
         return TaskCompletionResult.incomplete(
             shorten(text, LONGEST_TEXT), progress=f"{done}/{len(steps)}"
@@ -129,6 +145,12 @@ def _seen(context: TaskCompletionContext) -> SeenPlan:
         elif event.outcome is Outcome.OK:
             seen.take(event)
     return seen
+
+
+def _waits(context: TaskCompletionContext) -> Waits:
+    """Return what the agent waits for; nothing where nobody has watched the run."""
+    watched = context.trajectory.projection(WAITS)
+    return watched if isinstance(watched, Waits) else Waits()
 
 
 def _record(context: TaskCompletionContext) -> list[ToolInvoked | UserMessage]:

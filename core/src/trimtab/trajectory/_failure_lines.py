@@ -1,0 +1,148 @@
+"""What identifies a failure in the text of one, and the line that a person would quote.
+
+A runner prints the same frame around every failure: a heading, a count, a hint. What differs is
+the exception with its message, the test's name, the place of a compiler's error. Those lines
+identify a failure; the frame doesn't.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from trimtab._types.patterns import LazyPattern
+from trimtab.trajectory._normalise import bounded, plain_text
+
+_LONGEST_LINE = 400
+_LINES = 400
+_KEPT = 6
+_WEAK_KEPT = 4
+
+_NAMED = LazyPattern(
+    r"(?:^|[\s.:>(])[A-Z]\w*(?:Error|Exception|Failure|Fault|Panic|Interrupt|Exit)\b"
+    r"(?: ?\[[^\]]{0,60}\])?:? ?[^\s:]"
+    r"|^(?:Error|Exception|Fatal error|Uncaught \w+|Caused by|panic|fatal)\b[:!] ?\S"
+    r"|\bpanicked at\b|^E\s{2,}\S"
+)
+_COMPILED = LazyPattern(
+    r":\d+(?::\d+)?:? (?:fatal )?(?:error|warning)\b|\(\d+,\d+\): error\b"
+    r"|\berror(?:\[\w+\]| [A-Z]{1,6}\d+)|^\s*\d+:\d+\s+error\b|\bundefined reference\b"
+)
+_COMPARED = LazyPattern(
+    r"\bFailed asserting\b|\bexpected\b.*\b(?:actual|be|but|got|received|to|was)\b"
+    r"|^\W*(?:expected|received|actual|got|want|left|right|code)\b ?:|\bgot\b.*\bwant\b"
+    r"|\bassert\w*\b.*(?:[!=]=|\bfailed\b)",
+    re.IGNORECASE,
+)
+_TEST = LazyPattern(
+    r"^\W*(?:FAILED|FAIL|ERROR|not ok)\b\W+[\w./]|^\s*(?:✕|✖|✗|✘|×|●)\s+\S|^--- FAIL"
+    r"|^\s*\d{1,3}\) \S|\bFAILED$|\.\.\. FAILED|^rspec \S|^(?:CONFLICT|ENOENT|EACCES"
+    r"|E[A-Z]{4,})\b"
+)
+_LABELLED = LazyPattern(r"(?:^|[\s\]])(?:error|ERROR|fatal|FATAL|Error)\b(?:\W{1,3}|\s)\w")
+_TELLING = LazyPattern(
+    r"error|exception|fail|fatal|cannot|can't|could not|denied|refused|not found|no such|invalid"
+    r"|unknown|timed? ?out|missing|unable|must|exceeded|forbidden|unauthorized|blocked|rejected"
+    r"|\bnot\b|错误|失败|无法|エラー|失敗|ошибка|fehler|erreur|échec",
+    re.IGNORECASE,
+)
+_FRAME = LazyPattern(
+    r"^\W*(?:\d+ )?(?:\w+ )?(?:errors?|failed|failing|failures?|problems?|issues?|stderr|stdout"
+    r"|output|traceback \(most recent call last\))\W*$"
+    r"|^[\s=_*#~-]*\d+ (?:\w+ ){0,2}(?:errors?|failed|failing|failures?|problems?|issues?"
+    r"|warnings?)"
+    r"\b[^:]*$|^\W*(?:Tests?|Test Suites?|Test Files)\b.*\d+ \w+|^FAILED \(|tests? completed\b"
+    r"|\bThere (?:was|were) \d+|^=+.*=+$|^_+.*_+$|^note:|^\(Background on|^npm ERR! A complete"
+    r"|^(?:For|See|Try|Use|Run|Re-run|Please|To|Hint|hint)\b|^\s*throw\b|^> Task|^\W*at \S"
+    r"|\bgenerated an exception\b|\breturned non-zero\b|\bELIFECYCLE\b"
+    r"|\bexit(?:ed)?\b.{0,20}\d+\W*$"
+    r"|did not complete successfully|^\s*(?:raise|return|if|for|while|def|class|import|from)\b"
+    r"|^Your proposed edit\b|^ERRORS:$|^\s*File \"|^subprocess\.|^make(?:\[\d+\])?: \*\*\*"
+    r"|^Warning: Tool \w+ not found|^\W*(?:FAILED|FAIL)\W*$|^Test session"
+    r"|^\[ERROR\] (?:Tests run|Failures:|Errors:|->|Re-run|To see|$)"
+    r"|^\[INFO\]|^warning:|Process completed with",
+    re.IGNORECASE,
+)
+# Source that a tool shows beside its complaint.
+_SOURCE = LazyPattern(r"^\s*(?:>\s*)?\d+\s?[:|]|^\s*\|")
+_TAGS = LazyPattern(r"^(?:</?[\w:]{1,40}>\s*)+|(?:\s*</[\w:]{1,40}>)+$")
+_STATUS = LazyPattern(
+    r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
+    r"(?:(?:failed|finished|completed|exited|terminated) with )?"
+    r"(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|return ?code|status|code)\W{1,3}-?\d+\W*$",
+    re.IGNORECASE,
+)
+_MUTE = LazyPattern(
+    r"^[\W_]*(?:error|errors|failed|failure|output|stderr|stdout)?[\W_]*$", re.IGNORECASE
+)
+_CLASSES = (_NAMED, _COMPILED, _COMPARED, _TEST, _LABELLED)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a failure's text that say something, without colours and tags."""
+    lines = []
+    for raw in plain_text(bounded(text)).splitlines()[:_LINES]:
+        line = raw[:_LONGEST_LINE].rstrip()
+        if "<" in line:
+            line = _TAGS.sub("", line.strip())
+        if line and not _MUTE.match(line) and not _STATUS.match(line):
+            lines.append(line)
+    return lines
+
+
+def identifying(lines: Iterable[str]) -> list[str]:
+    """Return the lines that are other lines where the failure is another one.
+
+    Exceptions with their messages, names of tests, places of compilers' errors and what was
+    compared; of a text without any of them the first lines that sound like a failure.
+    """
+    all_lines = list(lines)
+    strong = [line for line in all_lines if _rank(line) < len(_CLASSES)]
+    if strong:
+        return strong if len(strong) <= 2 * _KEPT else strong[:_KEPT] + strong[-_KEPT:]
+    weak = [line for line in all_lines if _TELLING.search(line) and not _aside(line)]
+    return weak[:_WEAK_KEPT] or all_lines[-1:]
+
+
+def telling_line(text: str) -> str:
+    """Return the line of a failure's text that a person would quote; empty where none says
+    anything: the last exception of a traceback, else the first complaint that is specific.
+    """
+    return best_line(lines_of(text)).strip()
+
+
+def sounds_like_failure(text: str) -> bool:
+    """Tell whether a text holds a word of failure."""
+    return _TELLING.search(text) is not None
+
+
+def best_line(lines: Sequence[str]) -> str:
+    """Return the line of `lines` that says most about a failure."""
+    if not lines:
+        return ""
+    best, best_rank = "", len(_CLASSES)
+    in_traceback = any(line.lstrip().startswith("Traceback") for line in lines)
+    for line in lines:
+        rank = _rank(line)
+        if rank < best_rank or (rank == best_rank == 0 and in_traceback and rank < len(_CLASSES)):
+            best, best_rank = line, rank
+    if best:
+        return best
+    if in_traceback:
+        return lines[-1]
+    weak = [line for line in lines if _TELLING.search(line)]
+    return next((line for line in weak if not _aside(line)), weak[0] if weak else lines[-1])
+
+
+def _rank(line: str) -> int:
+    """Return how specific a line is: 0 names an exception, the number of classes says nothing."""
+    if _aside(line):
+        return len(_CLASSES)
+    stripped = line.strip()
+    return next(
+        (rank for rank, pattern in enumerate(_CLASSES) if pattern.search(stripped)), len(_CLASSES)
+    )
+
+
+def _aside(line: str) -> bool:
+    return _SOURCE.match(line) is not None or _FRAME.search(line.strip()) is not None

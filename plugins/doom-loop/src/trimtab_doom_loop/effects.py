@@ -1,0 +1,125 @@
+"""Work that has no effect: one answer to other words, one result after other changes."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+from posixpath import basename
+
+from trimtab import LazyPattern
+from trimtab.trajectory import CallRecord, brings_nothing, confirms, sounds_wrong
+from trimtab_doom_loop.likeness import reworded
+from trimtab_doom_loop.steps import Step, Steps
+from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
+
+_FILE = LazyPattern(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
+_MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
+_MORE_FOR_CONTENT = 3
+_MORE_FOR_CHANGES = 2
+_MORE_FOR_DEEDS = 3
+_SMALLEST = 60
+_NEAR = 0.1
+
+
+def find_without_effect(steps: Steps, times: int) -> Loop | None:
+    """Find what goes on without effect: see the functions below."""
+    step = steps.kept[-1]
+    if len(step.calls) > 1 or step.waits:
+        return None
+    call = step.calls[0]
+    if call.profile.writes:
+        return _elsewhere(steps, call, times)
+    if not step.fresh:
+        return _unmoved(steps, call, times)
+    return _reworded(steps, call, times) or _same_content(steps, call, times)
+
+
+def _unmoved(steps: Steps, call: CallRecord, times: int) -> Loop | None:
+    """Find a call that shows one and the same trouble after each of several changes."""
+    needed = times + _MORE_FOR_CHANGES
+    if steps.count(call) < needed:
+        return None
+    seen = steps.occurrences(call)[-needed:]
+    if len(seen) < needed or not sounds_wrong(call):
+        return None
+    changed = [step.number for step in steps.since(seen[0][0]) if step.changes]
+    after_each = all(
+        any(earlier < number < later for number in changed)
+        for (earlier, _), (later, _) in pairwise(seen)
+    )
+    return _loop(LoopKind.UNMOVED, call, len(seen)) if after_each else None
+
+
+def _elsewhere(steps: Steps, call: CallRecord, times: int) -> Loop | None:
+    """Find changes that name one file while the answers show another."""
+    needed = times + _MORE_FOR_CHANGES
+    tail = list(islice(reversed(steps.kept), needed))
+    if len(tail) < needed or any(len(step.calls) > 1 for step in tail):
+        return None
+    calls = [step.calls[0] for step in tail]
+    if any(c.tool != call.tool or c.failed for c in calls):
+        return None
+    return _loop(LoopKind.ELSEWHERE, call, needed) if all(map(_strays, calls)) else None
+
+
+def _strays(call: CallRecord) -> bool:
+    asked = {basename(name) for name in _FILE.findall(call.params_text)}
+    shown = {basename(name) for name in _FILE.findall(call.said[:_SMALLEST])}
+    return bool(asked) and bool(shown) and not asked & shown
+
+
+def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
+    """Find one request in ever other words, to which one thing is done: the answers begin alike."""
+    needed = times + _MORE_FOR_DEEDS
+    tail = list(islice(reversed(steps.kept), needed))
+    calls = [step.calls[0] for step in tail]
+    if len(calls) < needed or any(c.tool != call.tool for c in calls) or call.failed:
+        return None
+    heads = {c.said.partition("\n")[0] for c in calls}
+    if (
+        len(heads) > 1
+        or _MOVES.search(call.said.partition("\n")[0])
+        or len(call.said) < _SMALLEST
+        or not reworded(calls, closely=False)
+    ):
+        return None
+    return _loop(LoopKind.REWORDED, call, needed)
+
+
+def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
+    """Find an answer that came again and again to other words, with other calls in between."""
+    needed = times + _MORE_FOR_CONTENT
+    if call.size < _SMALLEST or confirms(call.said) or steps.tool_count(call.tool) < needed:
+        return None
+    near = _alike_in_size(steps, call, needed)
+    if len(near) < needed:
+        return None
+    pieces = call.pieces
+    again = [
+        s
+        for s in near
+        if _says_it(s.calls[0], call) and brings_nothing(pieces, [s.calls[0].pieces])
+    ]
+    if len(again) < needed or not pieces:
+        return None
+    first = again[needed - 1].number
+    if any(step.changes or step.waits for step in steps.since(first) if step not in again):
+        return None
+    return _loop(LoopKind.SAME_CONTENT, call, len(again))
+
+
+def _says_it(one: CallRecord, other: CallRecord) -> bool:
+    return brings_nothing(one.pieces, [other.pieces])
+
+
+def _alike_in_size(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
+    """Return the latest steps whose answers are as long as that of `call`, latest first."""
+    most = max(_SMALLEST, _NEAR * call.size)
+    return [
+        step
+        for step in steps.since(steps.kept[-1].number - 3 * needed + 1)
+        if step.calls[0].tool == call.tool and abs(step.calls[0].size - call.size) <= most
+    ]
+
+
+def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:
+    return loop_of(kind, call, times=times, members=frozenset({call.call, f"{kind} {call.tool}"}))

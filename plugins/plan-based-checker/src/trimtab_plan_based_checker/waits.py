@@ -1,0 +1,163 @@
+"""Ends of a turn that are right though the plan is open: the agent waits for somebody."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from trimtab import LazyPattern, ToolInvoked
+from trimtab.trajectory import (
+    BaseProjection,
+    CallRecord,
+    MessageRecord,
+    TextRecord,
+    has_ended,
+    words_of,
+)
+
+_EDGE = 600
+_LAST = 240
+_LONGEST_TASKS = 64
+_QUESTION = LazyPattern(r"[?\uff1f]")
+_CLOSING_QUESTION = LazyPattern(r"[?\uff1f][\W_]*$")
+_ADDRESSED = LazyPattern(
+    r"\b(?:you|your|shall|should|may|can|could|which|what|do|does|would|is|are|ok(?:ay)?)\b"
+    r"|[您你吗呢か]|\b(?:soll|möchte|willst|kannst|welche|quieres|debo|puedo|veux|dois|puis)\w*",
+    re.IGNORECASE,
+)
+_REQUEST = LazyPattern(
+    r"\b(?:please|kindly) (?:\w+ )?(?:add|approve|check|choose|confirm|decide|enter|give|grant"
+    r"|install|let|log|look|pick|provide|read|reply|respond|review|run|select|send|set|share|sign"
+    r"|supply|tell|test|try|verify)\b"
+    r"|\blet me know\b|\btell me (?:if|how|what|when|whether|which)\b|\bI(?:'ll| will"
+    r"| need to)? ?(?:am |'m )?"
+    r"(?:wait(?:ing)?|await(?:ing)?|pause|paused|pausing|stop(?:ping)?|hold(?:ing)?) (?:here"
+    r"|for|on|until|now)\b"
+    r"|\b(?:a?waiting|waits?) (?:for|on) (?:your|you|the user|approval|review|feedback"
+    r"|confirmation)\b"
+    r"|\bI need (?:you|your|a|the|an) \b|\bneeds? (?:your|a human|the user)\b|\brequires? your\b"
+    r"|\b(?:once|when|after|until|as soon as) you(?:'ve| have|r)?\b|\bup to you\b|\byour (?:call"
+    r"|approval|confirmation|decision|go-ahead|input|permission|choice|review)\b"
+    r"|\bready for (?:your )?(?:review|approval)\b|\bblocked (?:on|by|until)\b"
+    r"|\bcan(?:no|')t (?:go on|proceed|continue) (?:without|until)\b"
+    r"|请您?|麻烦|等待(?:您|你)|需要(?:您|你)|ください|お願い|待って"
+    r"|\bbitte\b|\bsag(?:en Sie)? mir\b|\bgib (?:mir )?bescheid\b|\bwarte auf\b"
+    r"|\bbrauche (?:dein|von dir|Ihre)"
+    r"|\bpor favor\b|\bavísame\b|\bveuillez\b|\bs'il (?:te|vous) pla[iî]t\b|\bdites?-moi\b",
+    re.IGNORECASE,
+)
+_STOP_THERE = LazyPattern(
+    r"\b(?:stop|pause|wait|halt|end) (?:\w+ ){0,3}(?:after|before|here|there|once|when|until"
+    r"|for my|for me)\b"
+    r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
+    r"|look"
+    r"|read|review|see|test|verify)\b"
+    r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on"
+    r"|write (?:any )?code)\b"
+    r"|\b(?:ask|check with|consult) me (?:before|first)\b|\bbefore you (?:continue|go on|proceed"
+    r"|implement|start)\b|\bfor my (?:approval|review|confirmation)\b|\bonly (?:the )?(?:plan"
+    r"|spec)\b"
+    r"|\b(?:stopp?|warte|halte?) (?:\w+ ){0,3}(?:nach|bevor|bis|dann)\b"
+    r"|等我|先不要|我来?(?:审核|确认|看)",
+    re.IGNORECASE,
+)
+_BEHIND = LazyPattern(
+    r"\b(?:background|running|runs|wait(?:s|ing)?|notif\w+|in progress|at work|underway|under way"
+    r"|working on|report(?:s)? back|will (?:finish|complete|return)|launched|spawned)\b"
+    r"|后台|等待|运行|im hintergrund|läuft|en segundo plano|arrière-plan",
+    re.IGNORECASE,
+)
+_LAUNCHED = LazyPattern(
+    r"(?i)\b(?:running|started|launched|working|continues?|moved) (?:it )?(?:in"
+    r"|to) (?:the )?background\b"
+    r"|\basync(?:hronous)?(?:ly)? (?:agent |task )?(?:launched|started)\b|\bwill be notified\b"
+)
+_TASK_ID = LazyPattern(
+    r"(?i)\b(?:agent|task|shell|bash|job|thread|session|process)?[_ -]?id\W{1,4}([\w-]{2,64})"
+)
+_SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
+_ENDS = frozenset({"kill", "stop", "cancel", "close"})
+
+
+def asks_user(text: str) -> bool:
+    """Tell whether a closing text puts a question or a request to its reader."""
+    last = text.strip()[-_EDGE:]
+    closing = last.rpartition("\n\n")[2][-_LAST:]
+    if _CLOSING_QUESTION.search(closing):
+        return True
+    asked = any(_ADDRESSED.search(part[-_LAST:]) for part in _QUESTION.split(last)[:-1])
+    return asked or _REQUEST.search(last) is not None
+
+
+def says_stop(text: str) -> bool:
+    """Tell whether a user's message asks the agent to stop somewhere on the way."""
+    return _STOP_THERE.search(text[: 4 * _EDGE]) is not None
+
+
+class Waits(BaseProjection):
+    """For whom or for what the agent of one run may be waiting.
+
+    Attributes:
+        text: the last text of the agent, bounded.
+        told_to_stop: whether the user's last message asks it to stop on the way.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.told_to_stop = False
+        self._tasks: dict[str, bool] = {}
+
+    @property
+    def reason(self) -> str:
+        """Why the turn may end with open steps; empty where nothing speaks for it."""
+        if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
+            return "work that it started is still running"
+        if self.told_to_stop:
+            return "the user asked it to stop on the way"
+        return "it asks the user" if asks_user(self.text) else ""
+
+    def responded(self, text: TextRecord) -> None:
+        """Keep what the agent said last."""
+        self.text = text.text[-_EDGE:] if text.text else ""
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Take an order to stop; a notification ends the work that it is about."""
+        self.text = ""
+        if message.notification:
+            self._notified(message.text)
+            return
+        self.told_to_stop = says_stop(message.text)
+
+    def _notified(self, text: str) -> None:
+        named = [task for task in self._tasks if task in text]
+        for task in named or (list(self._tasks) if has_ended(text) else ()):
+            del self._tasks[task]
+
+    def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
+        """Note work that goes on behind the call, and work that has ended."""
+        self.text = ""
+        words = set(words_of(call.tool))
+        if self._tasks and not call.failed:
+            self._ended(call, words)
+        params = event.params if isinstance(event.params, dict) else {}
+        behind = params.get("run_in_background") is True or _LAUNCHED.search(call.said) is not None
+        if call.failed or not (behind or words & _SPAWNS):
+            return
+        if len(self._tasks) < _LONGEST_TASKS:
+            found = _TASK_ID.search(call.said)
+            self._tasks[found[1] if found else call.call] = call.command is None
+
+    def _ended(self, call: CallRecord, words: set[str]) -> None:
+        for task in [task for task in self._tasks if task in call.params_text]:
+            if words & _ENDS or has_ended(call.said):
+                del self._tasks[task]
+
+    def state(self) -> dict[str, Any]:
+        """Return everything."""
+        return {"text": self.text, "told_to_stop": self.told_to_stop, "tasks": dict(self._tasks)}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned."""
+        self.text = state["text"]
+        self.told_to_stop = state["told_to_stop"]
+        self._tasks = dict(state["tasks"])
