@@ -28,14 +28,8 @@ from trimtab_replay._values import (
     named,
     said,
 )
+from trimtab_replay.outcomes import outcome_of
 
-_REFUSED = (
-    "The user doesn't want to proceed with this tool use",
-    "The user doesn't want to take this action right now",
-    "Permission to use ",
-)
-_CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call")
-_INVALID = ("InputValidationError", "No such tool available")
 _HARNESS = ("<local-command-", "<command-name>", "<task-notification>", "[Request interrupted")
 _LAUNCHED = {
     "Async agent launched": "agentId:",
@@ -271,13 +265,7 @@ def _answer(block: dict[str, Any], row: dict[str, Any]) -> CallResult:
 def _outcome(block: dict[str, Any], row: dict[str, Any], text: str) -> Outcome:
     if as_dict(row.get("toolUseResult")).get("interrupted") is True:
         return Outcome.INTERRUPTED
-    if block.get("is_error") is not True:
-        return Outcome.OK
-    if "toolDenialKind" in row or text.startswith(_REFUSED):
+    is_error = block.get("is_error") is True
+    if is_error and "toolDenialKind" in row:
         return Outcome.DENIED
-    said_by_host = text[:200]
-    if any(mark in said_by_host for mark in _CANCELLED):
-        return Outcome.INTERRUPTED
-    if text.startswith("<tool_use_error>") and any(mark in said_by_host for mark in _INVALID):
-        return Outcome.INVALID
-    return Outcome.ERROR
+    return outcome_of("claude-code", text, is_error=is_error).outcome

@@ -16,6 +16,7 @@ from trimtab_replay._readers.messages import MessageReader
 from trimtab_replay._recording import Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import arguments, as_dict, as_text, dicts, named, said
+from trimtab_replay.outcomes import outcome_of
 
 TOOLS = (
     "execute_command", "read_file", "write_to_file", "replace_in_file", "search_files",
@@ -29,10 +30,6 @@ TOOLS = (
 """Tools of both programs, which an older task's text calls by tags of these names."""
 
 _HISTORY, _INTERFACE = "api_conversation_history.json", "ui_messages.json"
-_DENIED = ("The user denied this operation", "The user denied permission")
-_FAILED = ("The tool execution failed", "<error>", "Error ", "[ERROR]")
-_INVALID = ("Missing value for required parameter", "without value for required parameter")
-_COMMAND_FAILED = ("Command failed with exit code", "Exit code: ")
 _COMPLETION = "attempt_completion"
 _SPEAKING = "speaking"
 _NO_TOOL = "[ERROR] You did not use a tool"
@@ -116,15 +113,10 @@ def _told(text: str) -> str:
 
 def _result(body: list[str], message: dict[str, Any]) -> CallResult:
     text = "\n".join(filter(None, body))
-    outcome = Outcome.OK
-    if any(mark in text[:200] for mark in _DENIED):
-        outcome = Outcome.DENIED
-    elif any(mark in text[:400] for mark in _INVALID):
-        outcome = Outcome.INVALID
-    elif text.startswith((*_FAILED, *_COMMAND_FAILED)) and not text.startswith("Exit code: 0"):
-        outcome = Outcome.ERROR
-    evidence = Evidence.UNKNOWN if outcome is Outcome.OK else Evidence.DERIVED
-    return CallResult(result=text, outcome=outcome, evidence=evidence, at=time_of(message))
+    read = outcome_of("cline", text)
+    return CallResult(
+        result=text, outcome=read.outcome, evidence=read.evidence, at=time_of(message)
+    )
 
 
 def _tagged(text: str) -> Iterator[tuple[str, Any]]:

@@ -19,15 +19,10 @@ from trimtab_replay._readers.responses import Payload, Responses, kind_of
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import as_dict, as_float, as_text, as_time, flattened, named
+from trimtab_replay.outcomes import outcome_of
 
-_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,9})", re.MULTILINE)
-_RUNNING = re.compile(r"^Process running with session ID ", re.MULTILINE)
 _WALL = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds", re.MULTILINE)
 _HEAD = 400
-_ABORTED = ("aborted by user", "aborted")
-_DENIED = ("exec command rejected", "rejected by user", "patch rejected")
-_INVALID = ("failed to parse function arguments", "unsupported call", "unsupported custom tool")
-_FAILED = ("apply_patch verification failed", "write_stdin failed", "exec_command failed")
 _KINDS = {"session_meta", "turn_context", "response_item", "event_msg", "compacted"}
 
 
@@ -131,21 +126,12 @@ def _told_by_text(text: str) -> CallResult:
     wall = as_float(packed.get("duration_seconds"))
     if (timed := _WALL.search(head)) is not None:
         wall = float(timed[1])
-    code = _EXIT.search(head)
-    status = as_float(packed.get("exit_code")) if code is None else float(code[1])
+    status = as_float(packed.get("exit_code"))
     if status is not None:
         outcome = Outcome.ERROR if status else Outcome.OK
         return CallResult(outcome=outcome, evidence=Evidence.DERIVED, duration=wall)
-    evidence = Evidence.DERIVED if _RUNNING.search(head) else Evidence.UNKNOWN
-    for starts, outcome in (
-        (_ABORTED, Outcome.INTERRUPTED),
-        (_DENIED, Outcome.DENIED),
-        (_INVALID, Outcome.INVALID),
-        (_FAILED, Outcome.ERROR),
-    ):
-        if head.startswith(starts):
-            return CallResult(outcome=outcome, evidence=Evidence.DERIVED, duration=wall)
-    return CallResult(evidence=evidence, duration=wall)
+    read = outcome_of("codex", head)
+    return CallResult(outcome=read.outcome, evidence=read.evidence, duration=wall)
 
 
 def _packed(text: str) -> Payload:

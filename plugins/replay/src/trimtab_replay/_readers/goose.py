@@ -10,11 +10,11 @@ from trimtab_replay._readers.anthropic import time_of
 from trimtab_replay._readers.messages import MessageReader
 from trimtab_replay._recording import StopRequest
 from trimtab_replay._values import as_dict, as_time, dicts, flattened, joined, named, said
+from trimtab_replay.outcomes import outcome_of
 
 _CALL, _RESULT = "toolRequest", "toolResponse"
 _MALFORMED = "malformed call"
 _ROLES = {"user", "assistant"}
-_DENIED = "The user has declined to run this tool"
 
 
 class Goose(MessageReader):
@@ -80,7 +80,5 @@ def _result(block: dict[str, Any], at: Any) -> CallResult:
     content = as_dict(value).get("content", value)
     failed = told.get("status") == "error" or as_dict(value).get("isError") is True
     result = told.get("error") if told.get("status") == "error" else flattened(content)
-    outcome = Outcome.ERROR if failed else Outcome.OK
-    if isinstance(result, str) and result.startswith(_DENIED):
-        outcome = Outcome.DENIED
-    return CallResult(result=result, outcome=outcome, at=at)
+    read = outcome_of("goose", result if isinstance(result, str) else "", is_error=failed)
+    return CallResult(result=result, outcome=read.outcome, at=at)

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from trimtab import Evidence, Outcome
+from trimtab import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.chat import Chat, Message, requested
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import as_dict, as_list, as_text, as_time, named, said
+from trimtab_replay.outcomes import outcome_of
 
 _RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,9})</returncode>")
 _FENCE = "```"
@@ -117,11 +118,10 @@ def _commands(text: str) -> list[str]:
 
 def _answer(message: Message) -> CallResult:
     text = said(message.get("content"))
-    code = _RETURN_CODE.match(text)
-    failed = text.lstrip().startswith("<exception") if code is None else int(code[1]) != 0
+    read = outcome_of("mini-swe-agent", text)
     return CallResult(
         result=text,
-        outcome=Outcome.ERROR if failed else Outcome.OK,
-        evidence=Evidence.UNKNOWN if code is None and not failed else Evidence.DERIVED,
+        outcome=read.outcome,
+        evidence=read.evidence,
         at=as_time(message.get("timestamp")),
     )
