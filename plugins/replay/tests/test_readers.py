@@ -47,7 +47,8 @@ def test_the_surest_reader_is_the_right_one(name):
 
 
 def test_every_reader_has_a_fixture_and_satisfies_the_protocol():
-    assert {each["reader"] for each in TOLD.values()} == set(READERS)
+    databases = {"goose-db", "opencode-db"}  # made by a test of their own
+    assert {each["reader"] for each in TOLD.values()} == set(READERS) - databases
     assert all(isinstance(reader, TranscriptReader) for reader in READERS.values())
     assert {name: reader.name for name, reader in READERS.items()} == {
         name: name for name in READERS

@@ -8,19 +8,28 @@ from collections.abc import Iterable
 
 from trimtab import sanitize
 from trimtab_replay._arguments import add_reading, add_selection, selection_of
+from trimtab_replay._corpus import Found
+from trimtab_replay._local_sessions import by_agent, local_sessions
 from trimtab_replay._output import as_json
 from trimtab_replay._pool import Job, ReadStats, replay_all
+from trimtab_replay._recording import ReplayError
 from trimtab_replay._reporting import complain, report_stats
 from trimtab_replay._results import Replayed
 from trimtab_replay._summary import Summary
 from trimtab_replay._terminal import Progress, Screen
 from trimtab_replay._timeline import LEGEND, show
 
+NEWEST = 50
+"""How many files are replayed if neither PATH nor --limit says it."""
+
 
 def replay(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab replay``."""
-    parser.description = "Feed recorded runs through providers; show who would have spoken."
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a transcript, or a folder")
+    """Replay recorded runs and show which providers would have spoken."""
+    parser.description = (
+        "Replay recorded runs through providers and show which would have spoken. Without PATH, "
+        "replay the sessions of the agents on this machine, newest first, through all providers."
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a transcript, or a folder")
     add_selection(parser)
     add_reading(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per run")
@@ -29,7 +38,9 @@ def replay(parser: argparse.ArgumentParser) -> None:
 
 def run_replay(options: argparse.Namespace) -> int:
     """Replay what the arguments name; 1 where something was not read."""
-    job = job_of(options, keep_calls=not options.json)
+    job = job_of(options, keep_calls=not options.json, default_all=not options.paths)
+    if not options.paths:
+        options.paths = found_here(options)
     stats = ReadStats()
     runs = replayed_runs(options, job, stats)
     if options.json:
@@ -38,6 +49,27 @@ def run_replay(options: argparse.Namespace) -> int:
     else:
         _show_all(runs, Summary(job.selection.names))
     return report_stats(stats)
+
+
+def found_here(options: argparse.Namespace) -> list[Found]:
+    """Look for the sessions of agents on this machine, say what is there, and choose the newest.
+
+    Raises:
+        ReplayError: none is found.
+    """
+    sessions = local_sessions()
+    if not sessions:
+        raise ReplayError(
+            "No sessions of agents found on this machine. Name a file or folder: "
+            "trimtab replay PATH --all"
+        )
+    for agent, count in by_agent(sessions).items():
+        folder = next(each.found.path for each in sessions if each.agent == agent)
+        complain(f"found {count:,} of {agent}, the newest {sanitize(folder, 200)}")
+    chosen = sessions[: options.limit or NEWEST]
+    if len(chosen) < len(sessions):
+        complain(f"replaying the newest {len(chosen)} of {len(sessions):,}; --limit N for more")
+    return [session.found for session in chosen]
 
 
 def job_of(

@@ -45,9 +45,16 @@ class Found:
     named: bool
 
 
-def find(arguments: Iterable[str | os.PathLike[str]]) -> Iterator[Found]:
+Argument = str | os.PathLike[str] | Found
+"""What names files to read: a path, or a file that was found already."""
+
+
+def find(arguments: Iterable[Argument]) -> Iterator[Found]:
     """Yield the files that the arguments name, folders walked by name; links may form loops."""
     for argument in arguments:
+        if isinstance(argument, Found):
+            yield argument
+            continue
         path = Path(argument)
         if stat.S_ISDIR(_mode(path)):
             yield from _walked(path, set())
@@ -131,7 +138,7 @@ class Corpus:
     without_calls: int = 0
     skipped: list[Skipped] = attrs.field(factory=list)
 
-    def recordings(self, arguments: Iterable[str | os.PathLike[str]]) -> Iterator[Recording]:
+    def recordings(self, arguments: Iterable[Argument]) -> Iterator[Recording]:
         """Yield every recording under `arguments`, in a stable order."""
         for found in find(arguments):
             yield from self.read(found)

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from trimtab import ConfigurationError, ProviderError, describe_error
-from trimtab_replay._corpus import Corpus, Found, chosen, find
+from trimtab_replay._corpus import Argument, Corpus, Found, chosen, find
 from trimtab_replay._driver import replay
 from trimtab_replay._installed import installed_readers
 from trimtab_replay._recording import Recording, ReplayError, Skipped
@@ -96,7 +96,7 @@ Part = tuple[list[Replayed], ReadStats]
 
 
 def replay_all(
-    arguments: Iterable[str],
+    arguments: Iterable[Argument],
     job: Job,
     stats: ReadStats,
     *,

@@ -1,4 +1,4 @@
-"""OpenCode: a session's export ``{info, messages}``, or rows of its ``part`` table.
+"""OpenCode: a session's export ``{info, messages}``, its files, or rows of its ``part`` table.
 
 Steps within a message are responses; a tool part holds its call, its answer and both times.
 """
@@ -6,12 +6,14 @@ Steps within a message are responses; a tool part holds its call, its answer and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._lenient_json import parse
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -28,6 +30,7 @@ from trimtab_replay._values import (
     seconds_between,
 )
 
+_MOST_FILES = 50_000
 _REFUSED = ("The user rejected permission", "The user has specified a rule")
 _STOPPED = ("Tool execution aborted", "Tool execution was interrupted")
 
@@ -39,7 +42,8 @@ class OpenCode:
 
     def sniff(self, source: Transcript) -> float:
         """Look for messages with parts, or for rows of parts."""
-        return float(_is_export(source.sample) or _is_row(_first(source.sample)))
+        value = source.sample
+        return float(_is_export(value) or _is_row(_first(value)) or _is_stored(value))
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a session."""
@@ -48,6 +52,8 @@ class OpenCode:
                 session = as_dict(row.value.get("info"))
                 name = named(session.get("id")) or source.stem
                 yield self._recording(source, name, dicts(row.value.get("messages")))
+            elif _is_stored(row.value):
+                yield self._recording(source, row.value["id"], _stored(source, row.value["id"]))
             elif isinstance(row.value, list):
                 for name, messages in _sessions(row.value, source).items():
                     yield self._recording(source, name, list(messages.values()))
@@ -61,7 +67,7 @@ class OpenCode:
             id=name,
             path=source.path,
             reader=self.name,
-            entries=_entries(messages),
+            entries=entries_of(messages),
             profile="opencode",
             parallel_calls=True,
         )
@@ -74,6 +80,32 @@ def _first(value: Any) -> Any:
 def _is_export(value: Any) -> bool:
     messages = as_list(as_dict(value).get("messages"))
     return any("parts" in as_dict(message) and "info" in as_dict(message) for message in messages)
+
+
+def _is_stored(value: Any) -> bool:
+    """Whether it is the file of a session, whose messages and parts lie in other folders."""
+    head = as_dict(value)
+    return named(head.get("id")).startswith("ses_") and "projectID" in head
+
+
+def _stored(source: Transcript, session: str) -> list[dict[str, Any]]:
+    """Return the messages in ``storage/message/SESSION`` with those in ``storage/part/MESSAGE``."""
+    storage = source.file.absolute().parent.parent.parent
+    messages = []
+    for info in _values_in(storage / "message" / session, source):
+        parts = list(_values_in(storage / "part" / named(info.get("id")), source))
+        messages.append({"info": info, "parts": parts})
+    return messages
+
+
+def _values_in(folder: Path, source: Transcript) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a folder's files, by name: OpenCode's ids sort by time."""
+    for file in sorted(folder.glob("*.json"))[:_MOST_FILES]:
+        try:
+            if file.stat().st_size <= source.max_line:
+                yield as_dict(parse(file.read_bytes()).value)
+        except (OSError, ValueError) as error:
+            source.skip(f"{file.name} can't be read: {error}")
 
 
 def _is_row(value: Any) -> bool:
@@ -94,7 +126,8 @@ def _sessions(rows: list[Any], source: Transcript) -> dict[str, dict[str, dict[s
     return sessions
 
 
-def _entries(messages: list[dict[str, Any]]) -> Iterator[RecordedItem]:
+def entries_of(messages: list[dict[str, Any]]) -> Iterator[RecordedItem]:
+    """Yield what happened in messages with ``info`` and ``parts``, as an export has them."""
     assembler = Assembler()
     for message in messages:
         info, parts = as_dict(message.get("info")), dicts(message.get("parts"))
