@@ -85,15 +85,16 @@ def test_claude_agent_sdk(work: Path) -> None:
 
 
 def test_claude_code(work: Path) -> None:
-    program = pytest.importorskip("trimtab_claude_code.verbs.doctor").find_program()
+    program = pytest.importorskip("trimtab_claude_code._program").find_program()
     if program is None:
         pytest.skip("the claude program is not here")
-    install = ["install", "claude-code", "--project", "--command"]
+    install = ["install", "claude-code", "--project"]
     run([sys.executable, "-m", "trimtab", *install], work, {})
     with failing() as server:
         environment = claude_code_environment(server, work.parent / "home")
         words = ["-p", "Make the tests pass.", "--model", "claude-sonnet-4-5"]
         run([str(program), *words], work, environment)
+    run([sys.executable, "-m", "trimtab", "uninstall", "claude-code", "--project"], work, {})
 
     assert [SAID in request.body for request in server.requests] == [False] * 3 + [True]
 

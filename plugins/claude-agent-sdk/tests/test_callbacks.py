@@ -20,8 +20,7 @@ from trimtab import (
 from trimtab_claude_agent_sdk import ClaudeAgentSDKAdapter, ClaudeAgentSDKClientConfig, hooks
 from trimtab_claude_agent_sdk.callbacks import Callback
 from trimtab_claude_agent_sdk.tools import Handler, tool_server
-from trimtab_claude_code.hooks import EVENTS, ClaudeCodeHooks, HookFailed
-from trimtab_claude_code.host import UnsupportedPoint
+from trimtab_claude_code.hooks import EVENTS, ClaudeCodeHooks, HookFailed, UnsupportedPoint
 
 BATCH = {
     "session_id": "s",

@@ -5,8 +5,7 @@ from importlib.metadata import distribution
 import pytest
 
 from trimtab import DecisionPoint, GuidanceProviderConfig, Prompt, ToolProfiles
-from trimtab_claude_code.host import CLAUDE_CODE, UnsupportedPoint, check_prompt
-from trimtab_claude_code.profiles import CLAUDE_CODE_TOOLS
+from trimtab_claude_code.hooks import CLAUDE_CODE, UnsupportedPoint, check_prompt
 
 SELECTION = DecisionPoint.PRE_TOOL_SELECTION
 EXECUTION = DecisionPoint.PRE_TOOL_EXECUTION
@@ -45,12 +44,12 @@ def test_a_provider_that_may_refuse_calls_is_heard_before_them(prompt):
 
 
 def test_the_shell_of_claude_code_is_known():
-    profiles = ToolProfiles(CLAUDE_CODE_TOOLS)
+    profiles = ToolProfiles(CLAUDE_CODE.tool_profiles)
     call = {"command": "ls", "description": "List"}
 
     assert profiles.of("Bash").command(call) == "ls"
     assert "description" in profiles.of("Bash").volatile
-    assert CLAUDE_CODE.tool_profiles == CLAUDE_CODE_TOOLS
+    assert CLAUDE_CODE.tool_profiles == CLAUDE_CODE.tool_profiles
 
 
 def test_the_package_offers_no_provider():

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab import Prompt
-from trimtab_claude_code.host import CLAUDE_CODE, check_prompt
+from trimtab_claude_code.hooks import CLAUDE_CODE, check_prompt
 
 CLAUDE_AGENT_SDK = attrs.evolve(CLAUDE_CODE, name="claude-agent-sdk")
 """The Claude Agent SDK, described."""

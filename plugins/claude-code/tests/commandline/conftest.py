@@ -2,6 +2,9 @@
 
 import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import attrs
@@ -9,8 +12,12 @@ import pytest
 
 from trimtab._cli import main
 from trimtab.inspection import refresh
-from trimtab_claude_code.canary import install_canary
+from trimtab_claude_code import _client
+from trimtab_claude_code._canary import install_canary
+from trimtab_claude_code._server_control import ask_server
+from trimtab_claude_code._transport import remove_endpoint
 
+VERSION = "2.1.332"
 TOML = """
 [hosts.claude-code]
 prompt = "agent/main"
@@ -25,8 +32,8 @@ guidance = [{ use = "claude-code-canary", options = { word = "sub" } }]
 
 
 @attrs.frozen
-class Desk:
-    """Where the user sits."""
+class User:
+    """A home, a project and a folder for state."""
 
     home: Path
     project: Path
@@ -47,31 +54,104 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
-    """A user's desk, with the working directory in a project that assigns prompts."""
-    desk = Desk(tmp_path / "home", tmp_path / "project", tmp_path / "state")
-    desk.home.mkdir()
-    desk.project.mkdir()
-    (desk.project / "trimtab.toml").write_text(TOML)
+def user(tmp_path, monkeypatch):
+    """A user whose working directory is a project that assigns prompts."""
+    user = User(tmp_path / "home", tmp_path / "project", tmp_path / "state")
+    user.home.mkdir()
+    user.project.mkdir()
+    (user.project / "trimtab.toml").write_text(TOML)
     for name in [name for name in os.environ if name.startswith(("TRIMTAB_", "CLAUDE_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(desk.home))
-    monkeypatch.setenv("TRIMTAB_HOME", str(desk.state))
-    monkeypatch.chdir(desk.project)
+    monkeypatch.setenv("HOME", str(user.home))
+    monkeypatch.setenv("TRIMTAB_HOME", str(user.state))
+    monkeypatch.chdir(user.project)
     install_canary(tmp_path / "site")
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
     refresh()
-    return desk
+    return user
 
 
 @pytest.fixture
 def trimtab(capsys):
-    """Run a command line; return its exit status and what it printed."""
+    """Run a command line; return its exit status and what it printed.
+
+    An installation does not try the program, unless one is named.
+    """
 
     def run(*words):
+        if words[0] == "install" and not {"--program", "--assume-version"} & {*words}:
+            words = (*words, "--assume-version", VERSION)
         status = main(words)
         printed = capsys.readouterr()
         return status, printed.out + printed.err
 
     return run
+
+
+@pytest.fixture
+def folder(user):
+    """The user's own folder; the server that runs there is ended afterwards."""
+    from trimtab_claude_code._state.folders import user_folder
+
+    folder = user_folder()
+    yield folder
+    end_server(folder)
+
+
+def end_server(folder):
+    """Let the server of a folder end, and wait until it has."""
+    pid = server_pid(folder)
+    remove_endpoint(folder)
+    end = time.monotonic() + 20
+    while pid and alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def server_pid(folder):
+    """Return the process id of the server; None where none answers."""
+    words = ask_server(folder)
+    return int(words.split("process ")[1].split(",")[0]) if "process" in words else None
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def hook(user, folder):
+    """Run the client on an event, as the program does; return what it answers."""
+
+    def run(event, *, fails=False, timeout="8", **variables):
+        body = event if isinstance(event, bytes) else json.dumps(event).encode()
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", _client.__file__, str(folder), timeout],
+            input=body,
+            capture_output=True,
+            env={**os.environ, "CLAUDE_PROJECT_DIR": str(user.project), **variables},
+            check=False,
+            timeout=60,
+        )
+        if fails:
+            return done.returncode, done.stderr.decode()
+        assert (done.returncode, done.stderr) == (0, b"")
+        return json.loads(done.stdout or b"{}")
+
+    return run
+
+
+def payload(name, number=0, session_id="s", **fields):
+    """One event of a session, in the shape that the program sends."""
+    call = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": f"t{number}"}
+    batch = {"tool_calls": [{**call, "tool_response": "x"}]}
+    content = batch if name == "PostToolBatch" else call
+    head = {"session_id": session_id, "hook_event_name": name, "cwd": str(Path.cwd())}
+    return {**head, **content, **fields}
+
+
+def guidance(output):
+    """Return the text that an output adds to the conversation."""
+    return output.get("hookSpecificOutput", {}).get("additionalContext", "")

@@ -16,11 +16,12 @@ from trimtab import (
     Prompt,
     TaskCompletionResult,
 )
-from trimtab_claude_code.bounds import LONGEST_TEXT, bounded
-from trimtab_claude_code.conversation import TOLD_BEFORE_SNAPSHOT, Conversation
-from trimtab_claude_code.state.clock import ReplayClock
-from trimtab_claude_code.state.journal import Journal, Moment
-from trimtab_claude_code.state.lock import Busy, locked
+from trimtab_claude_code._guided_session import EVENTS_BEFORE_SNAPSHOT, GuidedSession
+from trimtab_claude_code._limits import LONGEST_TEXT, Redaction, bounded
+from trimtab_claude_code._state.clock import ReplayClock
+from trimtab_claude_code._state.folders import journal_path
+from trimtab_claude_code._state.journal import Journal, Moment, Origin
+from trimtab_claude_code._state.lock import Busy, locked
 
 
 class Counter:
@@ -70,7 +71,7 @@ def words(answer):
 
 @pytest.fixture
 def life(tmp_path):
-    """Make conversations over one journal, each as a fresh process would."""
+    """Make sessions over one journal, each as a fresh process would."""
     clock = ManualClock(seconds=1000.0)
     checker, counter = Never(), Counter(clock)
     prompt = Prompt(
@@ -79,14 +80,14 @@ def life(tmp_path):
 
     class Life:
         def __init__(self):
-            self.troubles = []
+            self.problems = []
             self.never, self.counter = checker, counter
             self.time = clock
             self.journal = Journal(tmp_path / "s.jsonl")
 
         def begin(self):
-            return Conversation(
-                self.journal, lambda kind: prompt, self.troubles.append, ReplayClock(clock)
+            return GuidedSession(
+                self.journal, lambda kind: prompt, self.problems.append, clock=ReplayClock(clock)
             )
 
         def tell(self, events):
@@ -94,9 +95,9 @@ def life(tmp_path):
             said = ""
             for told in events:
                 clock.advance(1)
-                conversation = self.begin()
-                said = words(conversation.answer(told))
-                conversation.release()
+                guided = self.begin()
+                said = words(guided.answer(told))
+                guided.release()
             return said
 
     return Life()
@@ -106,25 +107,25 @@ def test_every_event_may_have_a_process_of_its_own(life):
     said = [life.tell(turn(number)) for number in range(1, 4)]
 
     assert [text.split(" calls")[0][-1] for text in said] == ["1", "2", "3"]
-    assert life.troubles == []
+    assert life.problems == []
 
 
 def test_time_goes_on_between_processes_and_after_a_restart_of_the_machine(life):
     life.tell(turn(1))
     life.time.seconds = 0.0
 
-    assert "2 calls, 5 s" in life.tell(turn(2))
+    assert "2 calls, 4 s" in life.tell(turn(2))  # a pause between two processes does not count
 
 
 def test_the_journal_is_replaced_by_a_snapshot_from_time_to_time(life):
-    turns = TOLD_BEFORE_SNAPSHOT // 3 + 1
+    turns = EVENTS_BEFORE_SNAPSHOT // 3 + 1
     for number in range(turns):
         life.tell(turn(number))
 
     recorded = life.journal.read()
 
     assert recorded.snapshot
-    assert len(recorded.told) < TOLD_BEFORE_SNAPSHOT
+    assert len(recorded.received) < EVENTS_BEFORE_SNAPSHOT
     (run,) = life.begin().session.runs().values()
     assert run.calls == turns
 
@@ -140,9 +141,9 @@ def test_a_checker_is_not_asked_again_when_the_journal_is_read(life):
 
 
 def test_what_took_long_is_not_done_again_when_the_journal_is_read(life):
-    conversation = life.begin()
+    guided = life.begin()
     life.counter.seconds = 1.0
-    said = [words(conversation.answer(told)) for told in turn(1)]
+    said = [words(guided.answer(told)) for told in turn(1)]
     life.counter.seconds = 0.0
     asked = life.counter.asked
 
@@ -158,14 +159,14 @@ def test_a_damaged_end_costs_the_last_event_at_most(tmp_path_factory, cut, junk)
     journal = Journal(tmp_path_factory.mktemp("j") / "s.jsonl")
     moment = Moment(datetime(2026, 1, 1, tzinfo=UTC), 1.0)
     for number in range(20):
-        journal.append(moment, event("PreToolUse", n=number))
+        journal.append(moment, event("PreToolUse", n=number), Origin("s"))
     whole = journal.path.read_bytes()
     journal.path.write_bytes(whole[: len(whole) - cut] + junk.replace(b"\n", b""))
 
-    journal.append(moment, event("Stop", n=99))
+    journal.append(moment, event("Stop", n=99), Origin("s"))
 
-    told = [one.payload["n"] for one in journal.read().told]
-    kept = whole[: len(whole) - cut].count(b"\n")
+    told = [one.payload["n"] for one in journal.read().received]
+    kept = max(0, whole[: len(whole) - cut].count(b"\n") - 1)  # the first line is the origin
     assert told[:kept] == list(range(kept))
     assert told[-1] == 99
     assert len(told) <= kept + 2
@@ -176,7 +177,7 @@ def test_lines_that_are_none_are_left_out(tmp_path, text):
     journal = Journal(tmp_path / "s.jsonl")
     journal.path.write_text(f"{text}\n")
 
-    assert journal.read().told == ()
+    assert journal.read().received == ()
 
 
 def test_a_damaged_snapshot_begins_anew_and_says_so(life):
@@ -186,7 +187,7 @@ def test_a_damaged_snapshot_begins_anew_and_says_so(life):
     life.journal.path.write_text(text.replace("version", "vision"))
 
     assert "1 calls" in life.tell(turn(1))
-    assert "begins anew" in life.troubles[0]
+    assert "starts anew" in life.problems[0]
 
 
 def test_a_disk_that_takes_nothing_stops_nothing(life, monkeypatch):
@@ -195,25 +196,25 @@ def test_a_disk_that_takes_nothing_stops_nothing(life, monkeypatch):
 
     monkeypatch.setattr(Journal, "append", full)
     monkeypatch.setattr(Journal, "replace", full)
-    conversation = life.begin()
+    guided = life.begin()
 
-    said = [words(conversation.answer(told)) for told in turn(1)]
+    said = [words(guided.answer(told)) for told in turn(1)]
 
     assert "1 calls" in said[-1]
-    assert conversation.answer(event("Stop", last_assistant_message="Done."))
-    assert any("No space left" in trouble for trouble in life.troubles)
+    assert guided.answer(event("Stop", last_assistant_message="Done."))
+    assert any("No space left" in problem for problem in life.problems)
 
 
 def test_parallel_events_are_all_recorded(life):
-    conversation = life.begin()
+    guided = life.begin()
     starts = [next(iter(turn(number))) for number in range(40)]
-    threads = [threading.Thread(target=conversation.answer, args=(told,)) for told in starts]
+    threads = [threading.Thread(target=guided.answer, args=(told,)) for told in starts]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert len(life.journal.read().told) == 40
+    assert len(life.journal.read().received) == 40
     (run,) = life.begin().session.runs().values()
     assert len(run.running) == 40
 
@@ -240,29 +241,25 @@ json_like = st.recursive(
 
 @given(json_like)
 def test_what_is_short_stays_as_it_is(value):
-    assert bounded(value) == value
+    assert bounded(value, Redaction()) == value
 
 
 def test_what_is_long_is_cut_and_still_differs():
     long = ["x" * 200_000 + middle + "x" * 200_000 for middle in "ab"]
 
-    first, second = bounded({"a": long})["a"]
+    first, second = bounded({"a": long}, Redaction())["a"]
 
     assert len(first) < LONGEST_TEXT
     assert first != second
-    assert len(bounded([0] * 10_000)) < 10_000
+    assert len(bounded([0] * 10_000, Redaction())) < 10_000
     deep = json.loads("[" * 200 + "]" * 200)
-    assert json.dumps(bounded(deep)).count("[") < 100
+    assert json.dumps(bounded(deep, Redaction())).count("[") < 100
 
 
-def test_ids_of_any_kind_stay_in_their_folder(desk):
-    from trimtab_claude_code.opening import place_of
+def test_ids_of_any_kind_stay_in_their_folder(user):
+    ids = ("../../x", "a/b", "", "x" * 5000, "\0", "plain-1")
+    paths = [journal_path(user.project / "trimtab.toml", session_id) for session_id in ids]
 
-    places = [
-        place_of({"session_id": name, "cwd": str(desk.project)}).journal
-        for name in ("../../x", "a/b", "", "x" * 5000, "\0", "plain-1")
-    ]
-
-    assert {place.parent for place in places} == {Path(desk.state, "claude-code", "sessions")}
-    assert len(set(places)) == len(places)
-    assert places[-1].name == "plain-1.jsonl"
+    assert {path.parent for path in paths} == {Path(user.state, "claude-code", "sessions")}
+    assert len(set(paths)) == len(paths)
+    assert paths[-1].name == "plain-1.jsonl"

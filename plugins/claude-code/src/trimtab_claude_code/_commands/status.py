@@ -1,0 +1,132 @@
+"""``trimtab status claude-code``: what was recorded, read from the journals."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from trimtab import SYSTEM_CLOCK, SnapshotError, find_configuration, sanitize
+from trimtab.inspection import say, say_json
+from trimtab_claude_code._guided_session import restore
+from trimtab_claude_code._server_control import ask_server
+from trimtab_claude_code._session_report import runs_of
+from trimtab_claude_code._state.clock import ReplayClock
+from trimtab_claude_code._state.folders import sessions_folder, user_folder
+from trimtab_claude_code._state.journal import Journal, Recorded
+from trimtab_claude_code._state.problems import Problem, Problems
+
+_RECENT = timedelta(days=1)
+_A_BLOCK = 4096
+
+
+def register_status(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab status claude-code``."""
+    parser.description = "What was decided, delivered and held back in the running sessions."
+    parser.add_argument("--all", action="store_true", help="also sessions that have ended")
+    parser.add_argument("--config", metavar="FILE", help="the configuration, else the one found")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.set_defaults(run=run_status, all=False, config=None, json=False)
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """Show the sessions; 1 where there is a problem."""
+    report = _report(options)
+    if options.json:
+        say_json(report)
+    else:
+        _show(report)
+    return int(bool(report["problems"]))
+
+
+def _report(options: argparse.Namespace) -> dict[str, Any]:
+    found = options.config or find_configuration()
+    path = Path(found).absolute() if found else None
+    folder = user_folder(make=False)
+    server = ask_server(folder, save=True)
+    problems = (*_unwritable((folder, sessions_folder(path))), *Problems(folder).all())
+    sessions = [_session(file) for file in _journals(path)]
+    return {
+        "server": server,
+        "problems": [problem._asdict() for problem in problems],
+        "sessions": [each for each in sessions if options.all or each["running"]],
+    }
+
+
+def _unwritable(folders: Iterable[Path]) -> Iterator[Problem]:
+    """Yield a problem for each folder in which nothing can be noted, not even a problem."""
+    for folder in filter(Path.is_dir, dict.fromkeys(folders)):
+        try:
+            with TemporaryFile(dir=folder) as file:
+                file.write(bytes(_A_BLOCK))
+        except OSError as error:
+            yield Problem(f"{folder} can't be written to: {error.strerror}")
+
+
+def _journals(configuration: Path | None) -> list[Path]:
+    if configuration is None:
+        return []
+    files = sessions_folder(configuration).glob("*.jsonl")
+    return sorted(files, key=lambda file: file.stat().st_mtime)
+
+
+def _session(file: Path) -> dict[str, Any]:
+    recorded = Journal(file).read()
+    at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    runs, problems = _runs(recorded)
+    recent = SYSTEM_CLOCK.now() - at < _RECENT
+    ended = any(_ends(each.payload) for each in recorded.received)
+    is_open = any(run["open"] and not run["agent"] for run in runs) or not runs
+    return {
+        "session_id": recorded.origin.session_id or file.stem,
+        "project": recorded.origin.project,
+        "last_event": at.isoformat(timespec="seconds"),
+        "running": recent and is_open and not ended,
+        "unsaved_events": len(recorded.received),
+        "problems": problems,
+        "runs": runs,
+    }
+
+
+def _ends(payload: Any) -> bool:
+    return bool(payload.get("hook_event_name") == "SessionEnd")
+
+
+def _runs(recorded: Recorded) -> tuple[list[dict[str, Any]], list[str]]:
+    if recorded.snapshot is None:
+        return [], []
+    try:
+        return runs_of(restore(recorded.snapshot, ReplayClock())), []
+    except SnapshotError as error:
+        return [], [str(error)]
+
+
+def _show(report: dict[str, Any]) -> None:
+    say(f"hook server: {report['server']}")
+    for problem in report["problems"]:
+        say(f"problem: {sanitize(problem['what'], 500)}")
+    if not report["sessions"]:
+        say("no session is running")
+    for session in report["sessions"]:
+        say(f"\nsession {sanitize(session['session_id'], 80)}, last event {session['last_event']}")
+        for problem in session["problems"]:
+            say(f"  problem: {sanitize(problem, 300)}")
+        if session["unsaved_events"]:
+            say(f"  {session['unsaved_events']} events were received since the last save")
+        for run in session["runs"]:
+            _show_run(run)
+
+
+def _show_run(run: dict[str, Any]) -> None:
+    agent = f"agent {sanitize(run['agent'], 60)}" if run["agent"] else "main agent"
+    ended = "" if run["open"] else ", ended"
+    counts = f"{run['turns']} turns, {run['calls']} calls{ended}"
+    say(f"  {agent}, prompt {sanitize(run['prompt'], 80)}: {counts}")
+    for said in run["decided"]:
+        parts = [said["what"], said.get("provider", ""), said.get("point", "")]
+        head = " ".join(filter(None, parts))
+        tail = " | ".join(filter(None, (said.get("text", ""), said.get("why", ""))))
+        say(f"    {(said['at'] or '')[11:19]} {sanitize(head, 120)}: {sanitize(tail, 300)}")

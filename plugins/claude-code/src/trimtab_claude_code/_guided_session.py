@@ -1,0 +1,239 @@
+"""One Claude Code session: its hook events answered, its record kept and taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any
+
+from trimtab import (
+    CompactionHappened,
+    CompletionChecked,
+    Deadline,
+    Event,
+    Feedback,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    ModelResponded,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSkipped,
+    ProviderSlow,
+    RunClosed,
+    RunOpened,
+    Session,
+    SnapshotError,
+    ToolInvoked,
+    ToolStarted,
+    UserMessage,
+    keep_last,
+)
+from trimtab_claude_code._limits import Redaction, bounded
+from trimtab_claude_code._state.clock import ReplayClock
+from trimtab_claude_code._state.journal import Journal, Origin, Recorded
+from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, HookOutput, PromptOf
+
+KEPT_CALLS = 64
+KEPT_EVENTS = 50
+EVENTS_BEFORE_SNAPSHOT = 64
+"""How many events the journal grows by before it is replaced by a snapshot."""
+
+SLOW_SECONDS = 0.5
+"""What took longer is not done again when the journal is read: a snapshot takes its place."""
+
+_DECISIONS: tuple[type[Event], ...] = (
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    Feedback,
+    CompletionChecked,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSkipped,
+    HookFailed,
+)
+_REDUCERS = {
+    ToolInvoked: keep_last(KEPT_CALLS),
+    **dict.fromkeys((ToolStarted, ModelResponded, RunOpened, RunClosed), keep_last(1)),
+    **dict.fromkeys(
+        (UserMessage, CompactionHappened, ProviderSlow, *_DECISIONS), keep_last(KEPT_EVENTS)
+    ),
+}
+_CHECKING = frozenset({"Stop", "SubagentStop"})
+"""Events whose checkers are never asked again: they might find another state of the files."""
+
+
+class GuidedSession:
+    """Answers the hook events of one session as if its process had never been interrupted.
+
+    May be called from several threads.
+
+    Args:
+        journal: where the session is kept; None keeps it in memory only.
+        prompts: from an agent's type to its prompt.
+        note: called with what went wrong.
+        origin: where the session began.
+        redaction: takes secrets out of events.
+        timeout: seconds that the session's process may take, None for no limit.
+        clock: where the time is read.
+    """
+
+    def __init__(
+        self,
+        journal: Journal | None,
+        prompts: PromptOf,
+        note: Callable[[str], None],
+        *,
+        origin: Origin | None = None,
+        redaction: Redaction | None = None,
+        timeout: float | None = None,
+        clock: ReplayClock | None = None,
+    ) -> None:
+        self._journal = journal
+        self._note = note
+        self._origin = origin or Origin()
+        self._redaction = redaction or Redaction()
+        self._timeout = timeout
+        self._clock = clock or ReplayClock()
+        self._lock = Lock()
+        self._answering = 0
+        self._unsaved = 0
+        self._decided = False
+        self._due = False
+        recorded = self._read()
+        self.session = self._restored(recorded)
+        self._began = recorded.began
+        self._hooks = ClaudeCodeHooks(self.session, prompts)
+        self._replay(recorded)
+        self._observe()
+
+    def answer(self, payload: Mapping[str, Any]) -> HookOutput:
+        """Write an event down and return its output; never raises.
+
+        A decision is saved before it is returned.
+        """
+        event = bounded(dict(payload), self._redaction)
+        with self._lock:
+            self._answering += 1
+            self._begin(event)
+            self._write(event)
+        began = self._clock.monotonic()
+        try:
+            return self._hooks.answer(event)
+        finally:
+            self._answered(self._clock.monotonic() - began)
+
+    def save_if_due(self) -> None:
+        """Save the session where its journal has grown long; called after an answer is sent."""
+        with self._lock:
+            if self._due and not self._answering:
+                self._save()
+
+    def save(self) -> None:
+        """Save the session if anything has happened since it was last saved."""
+        with self._lock:
+            if self._unsaved and not self._answering:
+                self._save()
+
+    def release(self) -> None:
+        """Let the threads of providers end; the session goes on from its journal."""
+        self._hooks.release()
+
+    def _observe(self) -> None:
+        for kind in _DECISIONS:
+            self.session.observe(kind, self._on_decision)
+        self.session.observe(ProviderFaulted, self._on_fault)
+        self.session.observe(HookFailed, self._on_failure)
+
+    def _on_decision(self, _: Event) -> None:
+        self._decided = True
+
+    def _on_fault(self, event: ProviderFaulted) -> None:
+        self._note(f"{event.source.full_name} failed: {event.error}")
+
+    def _on_failure(self, event: HookFailed) -> None:
+        self._note(f"A hook event ({event.event}) could not be handled: {event.error}")
+
+    def _begin(self, event: Mapping[str, Any]) -> None:
+        """Start the session's time anew where its process starts."""
+        starts = event.get("hook_event_name") == "SessionStart" and event.get("source") != "compact"
+        if self._timeout is not None and (starts or self._began is None):
+            self._began = self._clock.monotonic()
+            self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        if self._timeout is not None and self._began is not None:
+            self._hooks.set_deadline(Deadline(self._timeout, self._clock, self._began))
+
+    def _read(self) -> Recorded:
+        if self._journal is None:
+            return Recorded()
+        try:
+            return self._journal.read()
+        except OSError as error:
+            self._note(f"The journal of a session can't be read: {error}")
+            return Recorded()
+
+    def _restored(self, recorded: Recorded) -> Session:
+        if recorded.snapshot is not None and recorded.moment is not None:
+            self._clock.show(recorded.moment)
+            try:
+                return restore(recorded.snapshot, self._clock)
+            except SnapshotError as error:
+                self._note(f"The session {self._origin.session_id} starts anew: {error}")
+        session = Session(clock=self._clock)
+        for kind, reducer in _REDUCERS.items():
+            session.register(kind, reducer)
+        return session
+
+    def _replay(self, recorded: Recorded) -> None:
+        """Record what came after the snapshot.
+
+        Providers are asked only if they are the same as then: nothing new may be decided.
+        """
+        same = recorded.origin.stamp == self._origin.stamp
+        for received in recorded.received:
+            self._clock.show(received.moment)
+            self._begin(received.payload)
+            ask = same and received.payload.get("hook_event_name") not in _CHECKING
+            until = None if ask else Deadline(0, self._clock)
+            self._hooks.answer(received.payload, until)
+        self._unsaved = len(recorded.received)
+        self._clock.go_on()
+        self._set_deadline()
+
+    def _write(self, event: Mapping[str, Any]) -> None:
+        self._unsaved += 1
+        if self._journal is None:
+            return
+        try:
+            self._journal.append(self._clock.moment(), event, self._origin)
+        except OSError as error:
+            self._note(f"The journal of a session can't be written: {error}")
+
+    def _answered(self, seconds: float) -> None:
+        with self._lock:
+            self._answering -= 1
+            self._due = self._due or self._unsaved >= EVENTS_BEFORE_SNAPSHOT
+            if (self._decided or seconds > SLOW_SECONDS) and not self._answering:
+                self._save()
+
+    def _save(self) -> None:
+        """Put a snapshot in the place of the journal."""
+        if self._journal is None:
+            return
+        try:
+            moment, snapshot = self._clock.moment(), self.session.snapshot()
+            self._journal.replace(moment, snapshot, self._origin, self._began)
+        except (OSError, ValueError, TypeError) as error:
+            self._note(f"The state of a session can't be saved: {error}")
+            return
+        self._unsaved, self._decided, self._due = 0, False, False
+
+
+def restore(snapshot: str, clock: ReplayClock) -> Session:
+    """Return the session of a snapshot.
+
+    Raises:
+        SnapshotError: it is damaged.
+    """
+    return Session.restore(snapshot, clock=clock, types=RECORDS, reducers=_REDUCERS)

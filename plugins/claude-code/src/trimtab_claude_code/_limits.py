@@ -1,0 +1,100 @@
+"""Limits on what a hook event may hold: it is kept in memory and on disk."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+MAX_BYTES = 16_000_000
+"""How long an event may be; a longer one is left out."""
+
+LONGEST_TEXT = 8_000
+_EDGE = 3_500
+_MARGIN = 300
+_LONGEST_LIST = 2_000
+_DEEPEST = 60
+
+_SECRETS = (
+    (
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?:\\n|\s){0,3}[A-Za-z0-9+/=]{20,80}){0,80}"
+        r"(?:(?:\\n|\s){0,3}[A-Za-z0-9+/=]{1,80})?"
+    ),
+    r"(?<![\w-])(?:sk|pk|rk)[-_][\w-]{16,}",
+    r"(?<!\w)(?:gh[pousr]|github_pat|glpat|xox[abprs])[_-][\w-]{16,}",
+    r"(?<!\w)A(?:KI|SI)A[0-9A-Z]{16}(?!\w)",
+    r"(?<![\w-])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*",
+)
+_NAMED = (
+    r"(?P<name>(?i:bearer\s{1,5}|(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)"
+    r"[\"']?\s{0,5}[=:]\s{0,5}[\"']?))(?P<value>[^\s\"',;<>&]{8,})"
+)
+
+
+def payload_of(body: bytes) -> Mapping[str, Any]:
+    """Read an event.
+
+    Raises:
+        ValueError: it is no JSON object, or too long.
+    """
+    if len(body) > MAX_BYTES:
+        raise ValueError(f"an event of more than {MAX_BYTES} bytes was left out")
+    payload = json.loads(body)
+    if not isinstance(payload, dict):
+        raise ValueError("an event that is no JSON object was left out")
+    return payload
+
+
+class Redaction:
+    """Replaces secrets in texts by a short digest, so that two that differ still differ.
+
+    Well-known forms of keys and tokens are found, and what follows a name like ``password=``.
+
+    Args:
+        prefixes: how further secrets begin; each ends at a space or a quotation mark.
+    """
+
+    def __init__(self, prefixes: Iterable[str] = ()) -> None:
+        own = [rf"{re.escape(prefix)}[^\s\"']{{1,2000}}" for prefix in prefixes]
+        self._pattern = re.compile("|".join((*own, *_SECRETS, _NAMED)))
+
+    def __call__(self, text: str) -> str:
+        """Return the text without its secrets."""
+        return self._pattern.sub(_redacted, text)
+
+
+def _redacted(match: re.Match[str]) -> str:
+    name = match["name"] or ""
+    digest = _digest(match[0][len(name) :], 2)
+    return f"{name}[redacted {digest}]"
+
+
+def bounded(value: Any, redact: Redaction, depth: int = 0) -> Any:
+    """Return a JSON-like value without secrets, its texts, lists and depth cut to a limit.
+
+    Of a longer text, head and tail are left, and a digest, so that two that differ in the middle
+    still differ.
+    """
+    if isinstance(value, str):
+        return _ends(value, redact) if len(value) > LONGEST_TEXT else redact(value)
+    if depth >= _DEEPEST:
+        return None
+    if isinstance(value, dict):
+        return {key: bounded(item, redact, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [bounded(item, redact, depth + 1) for item in value[:_LONGEST_LIST]]
+    return value
+
+
+def _ends(text: str, redact: Redaction) -> str:
+    """Return both ends; secrets that cross an inner edge are found by the margin beyond it."""
+    left_out = len(text) - 2 * _EDGE
+    head = redact(text[: _EDGE + _MARGIN])[:_EDGE]
+    tail = redact(text[-_EDGE - _MARGIN :])[-_EDGE:]
+    return f"{head}\n[… {left_out} characters left out, {_digest(text, 8)} …]\n{tail}"
+
+
+def _digest(text: str, size: int) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()

@@ -1,0 +1,196 @@
+"""``python -m trimtab_claude_code._server FOLDER``: answer hook clients until no event comes.
+
+One server per user serves all sessions. It listens before it loads anything large, so that the
+client which started it can send its event at once. It ends when its endpoint is removed, when the
+installed packages change, or when no event has come for an hour.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from threading import BoundedSemaphore, Lock, Thread
+from time import monotonic  # noqa: TID251  # loaded before trimtab
+from typing import TYPE_CHECKING, Any
+
+from trimtab_claude_code._client import MAX_BYTES, NAMES
+from trimtab_claude_code._transport import Listener
+
+if TYPE_CHECKING:
+    from trimtab_claude_code._session_cache import SessionCache
+
+STATUS = b"status"
+FLUSH = b"flush"
+_EVENT = b"event"
+
+IDLE_TIMEOUT = 3600.0
+REQUEST_TIMEOUT = 5.0
+MAX_CONNECTIONS = 64
+_TICK = 1.0
+_DRAIN_TIMEOUT = 5.0
+
+
+class HookServer:
+    """Accepts connections and answers each on a thread of its own.
+
+    Args:
+        folder: the user's own folder, which must be the working directory.
+        listener: where clients connect.
+        idle_timeout: seconds without an event after which it ends.
+    """
+
+    def __init__(
+        self, folder: Path, listener: Listener, *, idle_timeout: float = IDLE_TIMEOUT
+    ) -> None:
+        self._folder = folder
+        self._listener = listener
+        self._idle_timeout = idle_timeout
+        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
+        self._lock = Lock()
+        self._cache: SessionCache | None = None
+        self._last_event = monotonic()
+        self._installed = _installed()
+
+    @property
+    def cache(self) -> SessionCache:
+        """The sessions; loaded on first use."""
+        with self._lock:
+            if self._cache is None:
+                from trimtab_claude_code._session_cache import SessionCache
+
+                self._cache = SessionCache(self._folder)
+            return self._cache
+
+    def serve(self) -> None:
+        """Answer until it is time to end; sessions are saved then."""
+        Thread(target=lambda: self.cache, daemon=True).start()
+        self._listener.socket.settimeout(_TICK)
+        while self._wanted():
+            try:
+                connection = self._listener.accept()
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+            self._hand_over(connection)
+        self._listener.close()
+        self._drain()
+
+    def _wanted(self) -> bool:
+        if not self._listener.owns_endpoint or _installed() != self._installed:
+            return False
+        return monotonic() - self._last_event < self._idle_timeout
+
+    def _hand_over(self, connection: socket.socket) -> None:
+        if self._slots.acquire(timeout=_TICK):
+            try:
+                Thread(target=self._serve_one, args=(connection,), daemon=True).start()
+                return
+            except RuntimeError:  # the system has no more threads
+                self._slots.release()
+        connection.close()
+
+    def _serve_one(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                connection.settimeout(REQUEST_TIMEOUT)
+                self._listener.verify(connection)
+                connection.sendall(b"+")
+                after = self._answer(connection)
+            after()
+        except OSError:
+            pass  # the client has gone
+        finally:
+            self._slots.release()
+
+    def _answer(self, connection: socket.socket) -> Any:
+        kind, variables, body = parse_request(_read(connection))
+        if kind != _EVENT:
+            connection.sendall(json.dumps(self._control(kind)).encode())
+            return _nothing
+        self._last_event = monotonic()
+        reply = self.cache.answer(variables, body)
+        connection.sendall(reply.encoded)
+        return reply.after
+
+    def _control(self, kind: bytes) -> Mapping[str, Any]:
+        if kind == FLUSH:
+            self.cache.save_all()
+        return {"pid": os.getpid(), "sessions": len(self.cache)}
+
+    def _drain(self) -> None:
+        end = monotonic() + _DRAIN_TIMEOUT
+        for _ in range(MAX_CONNECTIONS):
+            self._slots.acquire(timeout=max(0.0, end - monotonic()))
+        if self._cache is not None:
+            self._cache.close()
+
+
+def parse_request(raw: bytes) -> tuple[bytes, Mapping[str, str], bytes]:
+    """Return the kind of a request, the variables of its session and its body."""
+    kind, *values = raw.split(b"\0", len(NAMES) + 1)
+    if len(values) <= len(NAMES):
+        return kind, {}, b""
+    *found, body = values
+    return (
+        kind,
+        {
+            name.decode(): os.fsdecode(value)
+            for name, value in zip(NAMES, found, strict=True)
+            if value
+        },
+        body,
+    )
+
+
+def _read(connection: socket.socket) -> bytes:
+    """Read a request to its end.
+
+    Raises:
+        OSError: it is too long, or came too slowly.
+    """
+    parts, size, end = [], 0, monotonic() + REQUEST_TIMEOUT
+    while part := connection.recv(1_048_576):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_BYTES + 65_536 or monotonic() > end:
+            raise OSError("the request is too long or too slow")
+    return b"".join(parts)
+
+
+def _installed() -> tuple[int, ...]:
+    """Return what changes when packages are installed or removed."""
+    return (_modified(Path(__file__).parent), *map(_modified, sys.path))
+
+
+def _modified(folder: str | Path) -> int:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _nothing() -> None:
+    """Do nothing after a reply."""
+
+
+def main(arguments: list[str]) -> int:
+    """Serve; 1 where neither a socket nor a port can be used."""
+    folder = Path(arguments[0])
+    os.umask(0o077)
+    os.chdir(folder)
+    try:
+        listener = Listener(folder)
+    except OSError as error:
+        sys.stderr.write(f"trimtab: {error}\n")
+        return 1
+    HookServer(folder, listener).serve()
+    os._exit(0)  # a provider's thread may still run, for ever
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,125 @@
+"""From the first event of a session to the session that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab import TrimtabError, find_configuration, load_configuration
+from trimtab_claude_code._environment import Variables, session_environment
+from trimtab_claude_code._guided_session import GuidedSession
+from trimtab_claude_code._host_config import HostConfig, read_host_config
+from trimtab_claude_code._prompts import Prompts
+from trimtab_claude_code._state.folders import journal_path, remove_old_journals
+from trimtab_claude_code._state.index import IndexEntry, SessionIndex
+from trimtab_claude_code._state.journal import Journal, Origin
+from trimtab_claude_code._state.problems import Problems
+
+_FIXED = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS", "TRIMTAB_TIMEOUT")
+
+
+@attrs.frozen
+class LoadedSession:
+    """A session as it was found at an event.
+
+    Args:
+        variables: those of its process.
+        guided: None where no prompt is assigned, or none can be used.
+    """
+
+    variables: Variables
+    guided: GuidedSession | None = None
+
+    def outdated(self, variables: Variables, payload: Mapping[str, Any]) -> bool:
+        """Whether the session must be loaded again: another process goes on with it."""
+        if any(self.variables.get(name) != variables.get(name) for name in _FIXED):
+            return True
+        begins = payload.get("hook_event_name") == "SessionStart"
+        return self.guided is None and begins and payload.get("source") != "compact"
+
+    def release(self) -> None:
+        """Save it, and let the threads of providers end."""
+        if self.guided is not None:
+            self.guided.save()
+            self.guided.release()
+
+
+def load_session(
+    session_id: str, variables: Variables, payload: Mapping[str, Any], problems: Problems
+) -> LoadedSession:
+    """Find the configuration and the journal of a session.
+
+    Args:
+        session_id: the session.
+        variables: of its process.
+        payload: the event at hand.
+        problems: where it is noted what goes wrong.
+
+    Raises:
+        OSError: the journal's folder can't be made.
+    """
+    index = SessionIndex(problems.folder)
+    known = index.find(session_id)
+    project = Path(known.project) if known else _project(variables, payload)
+    with session_environment(variables, project):
+        try:
+            path = find_configuration(project)
+            configuration = load_configuration(path) if path else None
+            host = read_host_config(configuration) if configuration else HostConfig()
+        except TrimtabError as error:
+            problems.note(f"trimtab is off in {project}: {error}")
+            return LoadedSession(variables)
+        if configuration is None or not host.prompts:
+            return LoadedSession(variables)
+        prompts = Prompts(configuration, host, project)
+        prompts.build_all()
+        journal = Journal(journal_path(path, session_id)) if host.journal.enabled else None
+    origin = Origin(session_id, str(project), str(path), _stamp(path, variables))
+    timeout = _timeout(variables) or host.timeout
+    guided = GuidedSession(
+        journal, prompts, problems.note, origin=origin, redaction=host.redaction, timeout=timeout
+    )
+    if journal is not None:
+        index.keep(session_id, IndexEntry(str(journal.path), str(project)))
+        _tidy(journal.path.parent, host, problems)
+    for name, why in {**prompts.failures, **prompts.warnings(timeout)}.items():
+        problems.note(f"{path}: {name} is off: {why}")
+    return LoadedSession(variables, guided)
+
+
+def _project(variables: Variables, payload: Mapping[str, Any]) -> Path:
+    """Return the folder in which the session began, wherever the agent is now."""
+    cwd = payload.get("cwd")
+    return Path(variables.get("CLAUDE_PROJECT_DIR") or (cwd if isinstance(cwd, str) else "/"))
+
+
+def _stamp(path: Path | None, variables: Variables) -> str:
+    """Return what is the same as long as the same providers would decide the same."""
+    found = path.stat() if path else None
+    file = (str(path), found.st_mtime_ns, found.st_size) if found else ()
+    return repr((file, *(variables.get(name, "") for name in _FIXED)))
+
+
+def _timeout(variables: Variables) -> float | None:
+    try:
+        seconds = float(variables.get("TRIMTAB_TIMEOUT", ""))
+    except ValueError:
+        return None
+    return seconds if 0 < seconds < float("inf") else None
+
+
+def _tidy(folder: Path, host: HostConfig, problems: Problems) -> None:
+    try:
+        remove_old_journals(folder, host.journal)
+    except OSError as error:
+        problems.note(f"Old journals can't be removed: {error}")
+
+
+def describe(error: BaseException) -> str:
+    """Return an error in words for the user."""
+    if isinstance(error, TrimtabError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,114 @@
+"""The hooks that trimtab puts into a settings file or plugin, and how they are recognised."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from trimtab_claude_code import _client
+from trimtab_claude_code.hooks import EVENTS, STRUCTURED_OUTPUT
+
+Hook = dict[str, Any]
+HookTable = dict[str, list[dict[str, Any]]]
+
+_OUR_CLIENT = re.compile(r"\btrimtab_claude_code[./\\](?:_client|client|command)\b")
+_OLD_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/trimtab/hook")
+
+_TIMEOUT = 10
+_CHECK_TIMEOUT = 150
+_MARGIN = 2
+"""Seconds by which the client gives up before the program would end it."""
+
+_CHECKING = frozenset({"Stop", "SubagentStop"})
+"""Events at which checkers are asked: they may take longer, as a call that is the end may."""
+_BEFORE_CALL = "PreToolUse"
+_OTHER_CALLS = f"^(?!{STRUCTURED_OUTPUT}$)"
+
+
+def hook_table(folder: Path, events: Iterable[str] = EVENTS) -> HookTable:
+    """Return the hooks by event.
+
+    Args:
+        folder: the user's own folder, in which the server listens.
+        events: those that the program knows.
+    """
+    return {event: _groups(event, folder) for event in events}
+
+
+def _groups(event: str, folder: Path) -> list[dict[str, Any]]:
+    checking, other = _hook(folder, _CHECK_TIMEOUT), _hook(folder, _TIMEOUT)
+    if event != _BEFORE_CALL:
+        return [{"hooks": [checking if event in _CHECKING else other]}]
+    return [
+        {"matcher": STRUCTURED_OUTPUT, "hooks": [checking]},
+        {"matcher": _OTHER_CALLS, "hooks": [other]},
+    ]
+
+
+def _hook(folder: Path, timeout: int) -> Hook:
+    client = [sys.executable, "-I", "-S", str(Path(_client.__file__).resolve())]
+    words = [*client, str(folder), str(timeout - _MARGIN)]
+    command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    return {"type": "command", "command": command, "timeout": timeout}
+
+
+def is_ours(hook: object) -> bool:
+    """Tell whether a hook is one that trimtab has put there."""
+    if not isinstance(hook, Mapping):
+        return False
+    command, url = hook.get("command"), hook.get("url")
+    if hook.get("type") == "command":
+        return isinstance(command, str) and bool(_OUR_CLIENT.search(command))
+    return isinstance(url, str) and bool(_OLD_URL.fullmatch(url))
+
+
+def our_hooks(data: Mapping[str, Any]) -> list[tuple[str, Any, Hook]]:
+    """Return trimtab's hooks in settings: event, matcher and hook, in an order of their own."""
+    found = [
+        (event, group.get("matcher"), hook)
+        for event, groups in data.get("hooks", {}).items()
+        for group in groups
+        if isinstance(group, Mapping) and isinstance(group.get("hooks"), list)
+        for hook in group["hooks"]
+        if is_ours(hook)
+    ]
+    return sorted(found, key=repr)
+
+
+def with_hooks(data: Mapping[str, Any], table: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return settings in which `table` stands behind the hooks of others, ours of old gone."""
+    rest = without_hooks(data)
+    hooks = dict(rest.get("hooks", {}))
+    for event, groups in table.items():
+        hooks[event] = [*hooks.get(event, []), *groups]
+    return {**rest, "hooks": hooks}
+
+
+def without_hooks(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without trimtab's hooks, and without what is empty for want of them."""
+    if "hooks" not in data:
+        return dict(data)
+    before = data["hooks"]
+    events = {event: _others(groups) for event, groups in before.items()}
+    kept = {event: groups for event, groups in events.items() if groups or not before[event]}
+    if not kept and before:
+        return {key: value for key, value in data.items() if key != "hooks"}
+    return {**data, "hooks": kept}
+
+
+def _others(groups: list[Any]) -> list[Any]:
+    return [left for group in groups for left in _without(group)]
+
+
+def _without(group: Any) -> list[Any]:
+    """Return a group without our hooks, as a list of one; of none where it held no others."""
+    hooks = group.get("hooks") if isinstance(group, Mapping) else None
+    if not isinstance(hooks, list) or not any(is_ours(hook) for hook in hooks):
+        return [group]
+    others = [hook for hook in hooks if not is_ours(hook)]
+    return [{**group, "hooks": others}] if others else []

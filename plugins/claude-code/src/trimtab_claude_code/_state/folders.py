@@ -1,0 +1,92 @@
+"""Where files lie: those of the user, and those of one project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import attrs
+
+from trimtab import SYSTEM_CLOCK
+from trimtab.inspection import state_home
+from trimtab_claude_code._state.files import make_private
+from trimtab_claude_code._state.names import file_name
+
+_SUFFIXES = (".jsonl", ".jsonl.new")
+
+
+@attrs.frozen(kw_only=True)
+class JournalSettings:
+    """How sessions are kept on disk.
+
+    Args:
+        enabled: whether they are kept at all.
+        keep_days: days after the last event, at which a journal is removed.
+        max_megabytes: size of all journals of one folder; the oldest are removed first.
+    """
+
+    enabled: bool = True
+    keep_days: float = 30.0
+    max_megabytes: float = 100.0
+
+
+def user_folder(*, make: bool = True) -> Path:
+    """Return the user's own folder, which no project can write to.
+
+    Args:
+        make: make it where it is missing.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    folder = state_home() / "claude-code"
+    return make_private(folder) if make else folder
+
+
+def sessions_folder(configuration: Path | None) -> Path:
+    """Return where the journals of a configuration's sessions lie; it may not exist yet.
+
+    Args:
+        configuration: the configuration's file; None for the user's own folder.
+    """
+    return state_home(configuration) / "claude-code" / "sessions"
+
+
+def journal_path(configuration: Path | None, session_id: str) -> Path:
+    """Return the file of one Claude Code session.
+
+    Raises:
+        OSError: its folder can't be made.
+    """
+    folder = make_private(sessions_folder(configuration))
+    for above in folder.parents:
+        if above.name == ".trimtab":
+            _ignore(above / ".gitignore")
+    return folder / file_name(session_id, ".jsonl")
+
+
+def remove_old_journals(folder: Path, settings: JournalSettings) -> None:
+    """Remove journals that are too old, and the oldest of those that are too large together.
+
+    Raises:
+        OSError: one can't be removed.
+    """
+    oldest = (SYSTEM_CLOCK.now() - timedelta(days=settings.keep_days)).timestamp()
+    room = settings.max_megabytes * 1e6
+    for file, found in _journals(folder):
+        room -= found.st_size
+        if found.st_mtime < oldest or room < 0:
+            file.unlink(missing_ok=True)
+
+
+def _journals(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the journals of a folder with their status, the newest first."""
+    found = [(file, file.stat()) for file in folder.iterdir() if file.name.endswith(_SUFFIXES)]
+    yield from sorted(found, key=lambda each: -each[1].st_mtime)
+
+
+def _ignore(path: Path) -> None:
+    if not os.path.lexists(path):
+        path.write_text("*\n", encoding="utf-8")

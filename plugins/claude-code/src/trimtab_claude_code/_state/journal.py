@@ -1,0 +1,166 @@
+"""The journal of one Claude Code session: a snapshot, and the events since then.
+
+A line is added before its event is handled, so a process that dies loses nothing. From time to
+time the file is replaced, at once and whole, by one line with a snapshot of the session. Decisions
+are only ever found in the snapshot: one is written before the agent reads a decision.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from trimtab_claude_code._state.files import private, replace
+
+
+class Moment(NamedTuple):
+    """When something happened.
+
+    Args:
+        at: wall-clock time, aware UTC.
+        seconds: the monotonic clock, in seconds.
+    """
+
+    at: datetime
+    seconds: float
+
+
+class Origin(NamedTuple):
+    """Where a session began.
+
+    Args:
+        session_id: the session.
+        project: the folder.
+        config: path of the configuration that assigned its prompts.
+        stamp: the same as long as the same providers would decide the same.
+    """
+
+    session_id: str = ""
+    project: str = ""
+    config: str = ""
+    stamp: str = ""
+
+
+class Received(NamedTuple):
+    """One event, and when it came."""
+
+    moment: Moment
+    payload: Mapping[str, Any]
+
+
+class Recorded(NamedTuple):
+    """What a journal holds.
+
+    Args:
+        origin: where the session began.
+        snapshot: the session at some moment; None at its beginning.
+        moment: that moment.
+        began: monotonic seconds at which the session's process began, None where unknown.
+        received: the events after the snapshot, oldest first.
+    """
+
+    origin: Origin = Origin()
+    snapshot: str | None = None
+    moment: Moment | None = None
+    began: float | None = None
+    received: tuple[Received, ...] = ()
+
+
+class Journal:
+    """An append-only file, written by one process at a time.
+
+    Args:
+        path: the file; its folder must exist when something is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> Recorded:
+        """Return what the file holds; damaged lines, e.g. of a full disk, are left out.
+
+        Raises:
+            OSError: the file exists and can't be read.
+        """
+        try:
+            lines = self.path.read_bytes().splitlines()
+        except FileNotFoundError:
+            return Recorded()
+        return _recorded(_objects(lines))
+
+    def append(self, moment: Moment, payload: Mapping[str, Any], origin: Origin) -> None:
+        """Add one event; the first line of a new file says where the session began.
+
+        Raises:
+            OSError: it can't be written, e.g. because the disk is full.
+        """
+        with open(self.path, "ab", opener=private) as file:
+            if not file.tell():
+                file.write(_line(moment, origin=origin._asdict()))
+            elif _torn(file, self.path):
+                file.write(b"\n")
+            file.write(_line(moment, payload=payload))
+
+    def replace(
+        self, moment: Moment, snapshot: str, origin: Origin, began: float | None = None
+    ) -> None:
+        """Put a snapshot in the place of everything.
+
+        Raises:
+            OSError: it can't be written; the journal is as it was.
+        """
+        line = _line(moment, origin=origin._asdict(), began=began, snapshot=snapshot)
+        replace(self.path, line)
+
+
+def _torn(file: IO[bytes], path: Path) -> bool:
+    """Whether the last line was cut off in the middle."""
+    if not file.tell():
+        return False
+    with path.open("rb") as written:
+        written.seek(-1, os.SEEK_END)
+        return written.read() != b"\n"
+
+
+def _line(moment: Moment, **fields: Any) -> bytes:
+    stamp = {"at": moment.at.isoformat(), "seconds": moment.seconds}
+    return json.dumps({**stamp, **fields}).encode("utf-8") + b"\n"
+
+
+def _objects(lines: list[bytes]) -> Iterator[tuple[Moment, dict[str, Any]]]:
+    for line in lines:
+        try:
+            found = json.loads(line)
+            moment = Moment(datetime.fromisoformat(found["at"]), float(found["seconds"]))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue
+        yield moment, found
+
+
+def _recorded(objects: Iterator[tuple[Moment, dict[str, Any]]]) -> Recorded:
+    recorded = Recorded()
+    received: list[Received] = []
+    for moment, found in objects:
+        origin = _origin(found.get("origin")) or recorded.origin
+        if isinstance(found.get("snapshot"), str):
+            recorded = Recorded(origin, found["snapshot"], moment, _seconds(found.get("began")))
+            received = []
+        elif isinstance(found.get("payload"), dict):
+            received.append(Received(moment, found["payload"]))
+        else:
+            recorded = recorded._replace(origin=origin)
+    return recorded._replace(received=tuple(received))
+
+
+def _origin(found: object) -> Origin | None:
+    if not isinstance(found, dict):
+        return None
+    return Origin(*(str(found.get(name, "")) for name in Origin._fields))
+
+
+def _seconds(found: object) -> float | None:
+    return float(found) if isinstance(found, int | float) else None

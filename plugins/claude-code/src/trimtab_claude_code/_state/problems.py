@@ -1,0 +1,87 @@
+"""What went wrong outside the agent's run, until the user has been told; standard library only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from trimtab_claude_code._state.files import private
+
+_LONGEST = 500
+_MAX_BYTES = 64_000
+
+
+class Problem(NamedTuple):
+    """Something that went wrong.
+
+    Args:
+        what: in words for the user.
+        at: when, ISO 8601; empty where it could not be written down.
+    """
+
+    what: str
+    at: str = ""
+
+
+class Problems:
+    """A short list on disk, shown once at the beginning or end of the next session.
+
+    Args:
+        folder: the user's own folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._new = folder / "problems.jsonl"
+        self._old = folder / "problems.told.jsonl"
+        self._unwritten: list[Problem] = []
+
+    def note(self, what: str) -> None:
+        """Keep `what`, in memory where it can't be written. Never raises; keeps nothing twice."""
+        what = what if len(what) <= _LONGEST else f"{what[: _LONGEST - 3]}..."
+        if any(known.what == what for known in (*self._unwritten, *_read(self._new))):
+            return
+        try:
+            self._write(Problem(what, datetime.now(UTC).isoformat()))  # noqa: TID251  # runs without trimtab
+        except OSError:
+            self._unwritten.append(Problem(what))
+
+    def _write(self, problem: Problem) -> None:
+        with open(self._new, "a", encoding="utf-8", opener=private) as file:
+            if file.tell() < _MAX_BYTES:
+                file.write(json.dumps(problem._asdict()) + "\n")
+
+    def tell(self) -> tuple[Problem, ...]:
+        """Return what the user has not been told yet, and count it as told."""
+        untold = self.untold()
+        self._unwritten = []
+        if untold:
+            try:
+                self._new.replace(self._old)
+            except OSError:
+                pass
+        return untold
+
+    def untold(self) -> tuple[Problem, ...]:
+        """Return what the user has not been told yet."""
+        return (*_read(self._new), *self._unwritten)
+
+    def all(self) -> tuple[Problem, ...]:
+        """Return what was told last, and what has not been told yet."""
+        return (*_read(self._old), *_read(self._new), *self._unwritten)
+
+
+def _read(path: Path) -> Iterator[Problem]:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            found = json.loads(line)
+            yield Problem(str(found["what"]), str(found["at"]))
+        except (ValueError, TypeError, KeyError):
+            continue

@@ -1,0 +1,207 @@
+"""The channel between hook clients and the hook server; standard library only.
+
+A Unix socket in a folder that only the user can enter. Where such sockets don't exist: a port on
+127.0.0.1, chosen anew at each start, and a file with a secret of which both sides prove the
+knowledge before anything is sent.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from hmac import compare_digest
+from pathlib import Path
+
+SOCKET = "server.sock"
+PORT = "server.port"
+_HOST = "127.0.0.1"
+_NONCE = 16
+_BACKLOG = 128
+_LONGEST_PATH = 100
+
+
+class Stranger(OSError):
+    """The process at the other end does not know the secret."""
+
+
+class Listener:
+    """The server's end.
+
+    Args:
+        folder: the user's own folder, which must be the working directory.
+
+    Raises:
+        OSError: neither a socket nor a port can be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._secret = b""
+        self._kept: int | None = None
+        try:
+            self.socket = _unix_listener()
+            self._file = folder / SOCKET
+            (folder / PORT).unlink(missing_ok=True)
+        except OSError:
+            self.socket, self._secret = _port_listener(folder)
+            self._file = folder / PORT
+            self._kept = os.open(self._file, os.O_RDONLY)  # its inode is not given away meanwhile
+        self._inode = self._file.stat().st_ino
+
+    @property
+    def owns_endpoint(self) -> bool:
+        """Whether clients still find this server: another one may have taken its place."""
+        try:
+            return self._file.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def accept(self) -> socket.socket:
+        """Return the next connection."""
+        return self.socket.accept()[0]
+
+    def verify(self, connection: socket.socket) -> None:
+        """Prove the knowledge of the secret to a client, and make it prove its own.
+
+        Raises:
+            Stranger: it does not know the secret.
+            OSError: the connection was lost.
+        """
+        if self._secret:
+            nonce = secrets.token_bytes(_NONCE)
+            connection.sendall(
+                _proof(self._secret, b"server", _receive(connection, _NONCE)) + nonce
+            )
+            _check(self._secret, b"client", nonce, _receive(connection, _NONCE))
+
+    def close(self) -> None:
+        """Stop listening, and remove the endpoint if it is still this server's."""
+        if self.owns_endpoint:
+            self._file.unlink(missing_ok=True)
+        self.socket.close()
+        if self._kept is not None:
+            os.close(self._kept)
+
+
+def connect(folder: Path, timeout: float) -> socket.socket:
+    """Return a connection to the server.
+
+    Args:
+        folder: the user's own folder.
+        timeout: seconds for each step.
+
+    Raises:
+        OSError: none listens, or it is not the user's server.
+    """
+    if hasattr(socket, "AF_UNIX") and not (folder / PORT).exists():
+        return _connect_unix(folder, timeout)
+    port, secret = _read_port(folder / PORT)
+    connection = socket.create_connection((_HOST, port), timeout)
+    try:
+        nonce = secrets.token_bytes(_NONCE)
+        connection.sendall(nonce)
+        _check(secret, b"server", nonce, _receive(connection, _NONCE))
+        connection.sendall(_proof(secret, b"client", _receive(connection, _NONCE)))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def remove_endpoint(folder: Path) -> bool:
+    """Let the server end: it does when clients can't find it; return whether there was one."""
+    found = [file for file in (folder / SOCKET, folder / PORT) if file.exists()]
+    for file in found:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError:
+            pass  # something else than a socket lies there
+    return bool(found)
+
+
+def _connect_unix(folder: Path, timeout: float) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(timeout)
+    try:
+        with _short(folder / SOCKET) as path:
+            connection.connect(path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Give a path that fits into a socket's address; a long one is relative to its folder."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield str(path)
+        return
+    before = Path.cwd()
+    try:
+        os.chdir(path.parent)
+        yield path.name
+    finally:
+        os.chdir(before)
+
+
+def _unix_listener() -> socket.socket:
+    if not hasattr(socket, "AF_UNIX"):
+        raise OSError("this system has no Unix sockets")
+    listener = socket.socket(socket.AF_UNIX)
+    fresh = Path(f"{SOCKET}.{os.getpid()}")
+    try:
+        fresh.unlink(missing_ok=True)
+        listener.bind(str(fresh))
+        fresh.chmod(0o600)
+        listener.listen(_BACKLOG)
+        fresh.replace(SOCKET)
+    except BaseException:
+        listener.close()
+        fresh.unlink(missing_ok=True)
+        raise
+    return listener
+
+
+def _port_listener(folder: Path) -> tuple[socket.socket, bytes]:
+    listener = socket.create_server((_HOST, 0), backlog=_BACKLOG)
+    secret = secrets.token_bytes(32)
+    fresh = folder / f"{PORT}.{os.getpid()}"
+    with open(fresh, "w", encoding="ascii", opener=_private) as file:
+        file.write(f"{listener.getsockname()[1]}\n{secret.hex()}\n")
+    fresh.replace(folder / PORT)
+    return listener, secret
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _read_port(file: Path) -> tuple[int, bytes]:
+    try:
+        port, secret = file.read_text(encoding="ascii").split()
+        return int(port), bytes.fromhex(secret)
+    except ValueError as error:
+        raise OSError(f"{file} is damaged") from error
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        part = connection.recv(size - len(received))
+        if not part:
+            raise Stranger("the connection was closed during the proof")
+        received += part
+    return received
+
+
+def _proof(secret: bytes, side: bytes, nonce: bytes) -> bytes:
+    return blake2b(nonce, key=secret, person=side, digest_size=_NONCE).digest()
+
+
+def _check(secret: bytes, side: bytes, nonce: bytes, proof: bytes) -> None:
+    if not compare_digest(_proof(secret, side, nonce), proof):
+        raise Stranger("the process at the other end does not know the secret")

@@ -1,0 +1,184 @@
+"""One agent of a Claude Code session and the run that follows it."""
+
+from __future__ import annotations
+
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any
+
+from trimtab import DecisionPoint, Evidence, Outcome, Usage
+from trimtab_claude_code.hooks._payload import Payload
+from trimtab_claude_code.hooks._results import failure, readable, unreported
+
+if TYPE_CHECKING:
+    from trimtab import Deadline, Prompt, Run, TaskCompletionChecker
+
+STRUCTURED_OUTPUT = "StructuredOutput"
+"""The tool by which the program takes the final answer where it was given a schema."""
+
+_NO_USAGE = Usage()
+_RECENT = 64
+
+
+def run_id_of(prompt: Prompt[Any], session_id: str, agent_id: str | None = None) -> str:
+    """Return the id of the run in which `prompt` guides an agent of a Claude Code session."""
+    return "/".join(filter(None, (prompt.name, session_id, agent_id)))
+
+
+class Agent:
+    """Records what an agent does in its run. Its hooks are handled one at a time, under `lock`.
+
+    Args:
+        run: the run.
+        limit: seconds that each provider may take.
+        checkers: the client's own completion checkers.
+        gated: whether completion checkers decide when it may stop.
+
+    Attributes:
+        until: when the host stops waiting for the answer to the event at hand.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        limit: float,
+        *,
+        checkers: tuple[TaskCompletionChecker, ...] = (),
+        gated: bool = True,
+    ) -> None:
+        self.run = run
+        self.checkers = checkers
+        self.gated = gated
+        self.lock = RLock()
+        self.until: Deadline | None = None
+        self._limit = limit
+        self._usage = _NO_USAGE
+        # Not `lock`: whoever counts is often an event loop, and must not wait for a provider.
+        self._usage_lock = Lock()
+        self._compacted = False
+        self._summarised = False
+
+    # What happened.
+
+    def used(self, usage: Usage) -> None:
+        """Count what a response used, from the next turn on."""
+        with self._usage_lock:
+            self._usage = self._usage + usage
+
+    def started(self, call: Payload) -> None:
+        """A call is about to run; telling it twice is no error."""
+        if call.call_id in self.run.state.running:
+            return
+        self._open_turn()
+        self.run.tool_started(call.tool, call.params, call.call_id)
+
+    def finished(self, call: Payload) -> bool:
+        """A call succeeded or failed; return whether that is news."""
+        if call.call_id not in self.run.state.running and self._has_ended(call):
+            return False
+        error = call.text("error") if "error" in call.raw else None
+        outcome = Outcome.OK if error is None else failure(error, interrupted=call.interrupted)
+        if error is None and call.interrupted:
+            outcome = Outcome.INTERRUPTED
+        result = readable(call.response) if error is None else error
+        self._record(call, result, outcome, Evidence.FLAG, error)
+        return True
+
+    def unreported(self, calls: tuple[Payload, ...]) -> bool:
+        """Record those calls of a batch that no other event told; return whether there were any."""
+        known = {call.call_id for call in self.run.recent_tool_calls(max(_RECENT, 2 * len(calls)))}
+        known -= self.run.state.running.keys()
+        missed = [call for call in calls if call.call_id not in known]
+        for call in missed:
+            result = readable(call.response)
+            text = result if isinstance(result, str) else ""
+            started = call.call_id in self.run.state.running
+            outcome, evidence = unreported(text, started=started)
+            error = None if outcome is Outcome.OK else text
+            self._record(call, result, outcome, evidence, error)
+        return bool(missed)
+
+    def abandoned(self) -> None:
+        """Record calls that began and never ended: the user has interrupted them."""
+        running = self.run.state.running
+        for call_id in [name for name, calls in tuple(running.items()) for _ in calls]:
+            self.run.tool_finished(
+                call_id, outcome=Outcome.INTERRUPTED, evidence=Evidence.DERIVED, error="interrupted"
+            )
+
+    def responded(self, text: str) -> None:
+        """The agent said its last words of a request; nothing is recorded where nothing is new."""
+        if text or self._usage != _NO_USAGE:
+            self.run.model_responded(text=text, usage=self._take_usage())
+
+    def answered(self) -> bool:
+        """Return whether structured output was given, which ends the run whatever is said."""
+        last = self.run.state.last_call
+        return last is not None and last.tool == STRUCTURED_OUTPUT and last.outcome is Outcome.OK
+
+    # Compaction is told twice, by SessionStart and, with the summary, by PostCompact.
+
+    def compacting(self) -> None:
+        """The program is about to shorten the conversation."""
+        self._compacted = self._summarised = False
+
+    def restarted(self) -> None:
+        """The shortened conversation goes on; its summary may still be told."""
+        self._compacted = not self._summarised
+
+    def summarised(self, summary: str) -> None:
+        """The conversation was shortened to `summary`."""
+        self._compacted, self._summarised = False, True
+        self.run.compacted(summary)
+
+    def settle_compaction(self) -> None:
+        """Record a compaction whose summary was never told."""
+        if self._compacted:
+            self.summarised("")
+
+    # What to say.
+
+    def guidance(self, point: DecisionPoint, *pending: Any) -> str:
+        """Return what providers say at `point`."""
+        if not self.late:
+            return self.run.guide(point, pending=pending, timeout=self._limit).text
+        if point is DecisionPoint.PRE_TOOL_SELECTION:
+            with self.run.session.lock:
+                self.run.state.close_turn()
+        return ""
+
+    def feedback(self) -> str | None:
+        """Return the feedback that is due."""
+        return None if self.late else self.run.feedback(timeout=self._limit)
+
+    @property
+    def late(self) -> bool:
+        """Whether the host no longer waits: the event is recorded, and no provider asked."""
+        return self.until is not None and self.until.expired
+
+    def _has_ended(self, call: Payload) -> bool:
+        return any(each.call_id == call.call_id for each in self.run.recent_tool_calls(_RECENT))
+
+    def _record(
+        self, call: Payload, result: Any, outcome: Outcome, evidence: Evidence, error: str | None
+    ) -> None:
+        self._open_turn()
+        self.run.tool_finished(
+            call.call_id,
+            result,
+            outcome=outcome,
+            evidence=evidence,
+            error=error,
+            duration=call.duration,
+            tool=call.tool,
+            params=call.params,
+        )
+
+    def _open_turn(self) -> None:
+        """Open a turn by a response where its usage is known; else the call itself opens it."""
+        if self.run.state.open_turn is None and self._usage != _NO_USAGE:
+            self.run.model_responded(usage=self._take_usage())
+
+    def _take_usage(self) -> Usage | None:
+        with self._usage_lock:
+            usage, self._usage = self._usage, _NO_USAGE
+        return None if usage == _NO_USAGE else usage

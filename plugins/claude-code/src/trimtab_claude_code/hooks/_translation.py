@@ -1,0 +1,187 @@
+"""From hook events of Claude Code to a run, and from its decisions to hook answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from trimtab import Host, Prompt, Run, Session, Usage, shorten
+from trimtab_claude_code._host import CLAUDE_CODE
+from trimtab_claude_code.hooks._agent import Agent, run_id_of
+from trimtab_claude_code.hooks._events import HookFailed
+from trimtab_claude_code.hooks._handlers import HANDLERS
+from trimtab_claude_code.hooks._output import HookOutput
+from trimtab_claude_code.hooks._payload import Payload
+
+if TYPE_CHECKING:
+    from trimtab import Budget, Deadline, TaskCompletionChecker
+
+PromptOf = Callable[[str | None], Prompt[Any] | None]
+"""From an agent's type (None for the main agent) to its prompt; None leaves it alone."""
+
+PROVIDER_SECONDS = 1.0
+MAX_ERROR_TEXT = 500
+
+
+class ClaudeCodeHooks:
+    """Answers hook events; every agent of every Claude Code session has a run of its own.
+
+    `answer` may be called from several threads: events of one agent are handled one at a time,
+    so that parallel calls are counted and decided on as if they came one after another.
+
+    Args:
+        session: where the runs are kept.
+        prompts: the prompt of all agents, or a function from an agent's type (None for the main
+            agent) to its prompt, where None leaves the agent alone.
+        host: what is recorded as the host; its `delivery` decides what may be said where.
+        deadline, budget: of the main agent; subagents share the deadline.
+        checkers: the client's own completion checkers, asked after those of the main agent's
+            prompt. A subagent is held only by a prompt of its own: one that shares the main
+            agent's does a part of the work and can't be asked for the whole.
+        provider_seconds: how long each provider may take at one event.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        prompts: Prompt[Any] | PromptOf,
+        *,
+        host: Host = CLAUDE_CODE,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        checkers: Iterable[TaskCompletionChecker] = (),
+        provider_seconds: float = PROVIDER_SECONDS,
+    ) -> None:
+        self.session = session
+        self._prompt_of = _for_all(prompts) if isinstance(prompts, Prompt) else prompts
+        self._host = host
+        self._deadline = deadline
+        self._budget = budget
+        self._checkers = tuple(checkers)
+        self._seconds = provider_seconds
+        self._agents: dict[tuple[str, str | None], Agent] = {}
+        self._lock = Lock()
+
+    def answer(self, payload: object, until: Deadline | None = None) -> HookOutput:
+        """Return the output for one hook event: a valid answer, ``{}`` for nothing to say.
+
+        Takes at most `provider_seconds` for each provider (a completion checker its own timeout).
+        Never raises: what goes wrong becomes a `HookFailed` in the session.
+
+        Args:
+            payload: the JSON object that Claude Code gave the hook.
+            until: when the host stops waiting; after it the event is recorded and no provider
+                asked, since nobody would hear it.
+        """
+        told = Payload.of(payload)
+        try:
+            return self._answer(told, until)
+        except Exception as error:  # noqa: BLE001 - a hook must never break the agent
+            self.failed(told.raw, error)
+            return {}
+
+    def open(self, session_id: str, agent_id: str | None = None) -> Run | None:
+        """Return the run of an agent before its first event, e.g. to render its prompt.
+
+        None where the agent has no prompt.
+        """
+        agent = self._agent(session_id, agent_id, None)
+        return agent.run if agent else None
+
+    def used(self, usage: Usage, session_id: str, agent_id: str | None = None) -> None:
+        """Count tokens that the agent has used; hooks don't tell them, so budgets need this."""
+        agent = self._agents.get((session_id, agent_id))
+        if agent is not None:
+            agent.used(usage)
+
+    def close(self, session_id: str, reason: str = "") -> None:
+        """End the runs of a Claude Code session; calls still running were interrupted."""
+        for key, agent in tuple(self._agents.items()):
+            if key[0] == session_id:
+                with agent.lock:
+                    agent.settle_compaction()
+                    agent.abandoned()
+                    agent.responded("")
+                    agent.run.close(reason)
+
+    def set_deadline(self, deadline: Deadline | None) -> None:
+        """Put another deadline in the place of the one given; it holds for open runs too."""
+        self._deadline = deadline
+        for agent in tuple(self._agents.values()):
+            agent.run.deadline = deadline
+
+    def release(self) -> None:
+        """Let the threads of providers end; the runs stay open, and start them anew."""
+        for agent in tuple(self._agents.values()):
+            agent.run.invoker.close()
+
+    def failed(self, payload: object, error: BaseException) -> None:
+        """Record that an event could not be handled, e.g. because the host's time was up."""
+        told = Payload.of(payload)
+        agent = self._agents.get((told.session_id, told.agent_id))
+        self.session.dispatch(
+            HookFailed(
+                event=told.event,
+                error=shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT),
+                run_id=agent.run.run_id if agent else told.session_id,
+            )
+        )
+
+    def _answer(self, told: Payload, until: Deadline | None) -> HookOutput:
+        if told.event == "SessionEnd":
+            self._find_again(told.session_id)
+            self.close(told.session_id, told.text("reason"))
+        handler = HANDLERS.get(told.event)
+        # A compaction ends like a subagent, but one of no type.
+        if handler is None or not told.session_id or (told.agent_id and not told.agent_type):
+            return {}
+        agent = self._agent(told.session_id, told.agent_id, told.agent_type)
+        if agent is None:
+            return {}
+        with agent.lock:
+            agent.until = until
+            if told.event != "PostCompact":
+                agent.settle_compaction()
+            return handler(agent, told)
+
+    def _find_again(self, session_id: str) -> None:
+        """Meet the main agent of a restored session, whose end is the first that is told."""
+        prompt = self._prompt_of(None)
+        state = self.session.runs().get(run_id_of(prompt, session_id)) if prompt else None
+        if state is not None and not state.closed:
+            self._agent(session_id, None, None)
+
+    def _agent(self, session_id: str, agent_id: str | None, kind: str | None) -> Agent | None:
+        key = (session_id, agent_id)
+        with self._lock:
+            agent = self._agents.get(key)
+            if agent is None or agent.run.state.closed:
+                prompt = self._prompt_of(kind)
+                if prompt is None:
+                    return None
+                agent = self._watch(prompt, session_id, agent_id)
+                self._agents[key] = agent
+        return agent
+
+    def _watch(self, prompt: Prompt[Any], session_id: str, agent_id: str | None) -> Agent:
+        run = self.session.open_run(
+            prompt,
+            agent_id,
+            run_id_of(prompt, session_id, agent_id),
+            host=self._host,
+            deadline=self._deadline,
+            budget=None if agent_id else self._budget,
+            timeout=self._seconds,
+        )
+        if agent_id is None:
+            return Agent(run, self._seconds, checkers=self._checkers)
+        return Agent(run, self._seconds, gated=not self._is_main(prompt))
+
+    def _is_main(self, prompt: Prompt[Any]) -> bool:
+        main = self._prompt_of(None)
+        return main is not None and main.name == prompt.name
+
+
+def _for_all(prompt: Prompt[Any]) -> PromptOf:
+    return lambda _: prompt

@@ -1,0 +1,354 @@
+"""Sessions on one server: each has its own variables, prompt, record and limits."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from trimtab_claude_code._limits import Redaction, bounded
+from trimtab_claude_code._state.folders import JournalSettings, remove_old_journals
+from trimtab_claude_code._state.index import SessionIndex
+
+from .conftest import guidance, payload, server_pid
+
+TURN = ("PreToolUse", "PostToolUse", "PostToolBatch")
+QUIET = '[hosts.claude-code]\nprompt = "a/b"\n[prompts."a/b"]\nguidance = []\n'
+
+
+def go(session_id="s", **fields):
+    return payload("UserPromptSubmit", session_id=session_id, prompt="Go.", **fields)
+
+
+def journal_of(user, session_id="s"):
+    (file,) = user.state.rglob(f"{session_id}.jsonl")
+    return file
+
+
+def stored(user):
+    """Everything that is kept on disk about sessions."""
+    files = [file for file in user.state.rglob("*") if file.is_file() and file.name != "server.log"]
+    return b"".join(file.read_bytes() for file in files)
+
+
+# Variables of a session.
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"TRIMTAB_PLUGINS": "off"},
+        {"TRIMTAB_DISABLE": "claude-code-canary"},
+        {"TRIMTAB_CONFIG": "quiet.toml"},
+        {"TRIMTAB_CLAUDE_CODE": "off"},
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_variables_hold_for_the_session_that_has_them(hook, user, variables, first):
+    (user.project / "quiet.toml").write_text(QUIET)
+    order = [("with", variables), ("without", {})]
+    said = {
+        name: guidance(hook(go(name), **values)) for name, values in order[:: 1 if first else -1]
+    }
+    more = guidance(hook(payload("PostToolBatch", session_id="without")))
+
+    assert said["with"] == ""
+    assert "main-after-0" in said["without"]
+    assert "main-after-1" in more
+    assert guidance(hook(payload("PostToolBatch", session_id="with"), **variables)) == ""
+
+
+def test_a_process_that_goes_on_with_other_variables_is_heard(hook):
+    assert guidance(hook(go()))
+    silenced = payload("PostToolBatch", 1)
+    assert guidance(hook(silenced, TRIMTAB_PLUGINS="off")) == ""
+
+    assert "main-after-2" in guidance(hook(payload("PostToolBatch", 2)))
+
+
+def test_a_variable_that_is_wrong_is_told_and_stops_nothing(hook):
+    assert hook(go(), TRIMTAB_PLUGINS="maybe") == {}
+    told = hook(payload("SessionStart", "x"))["systemMessage"]
+    assert "TRIMTAB_PLUGINS='maybe'" in told
+
+
+# Where nobody is guided.
+
+
+def test_nothing_is_kept_where_no_prompt_is_assigned(hook, user, folder):
+    (user.project / "trimtab.toml").unlink()
+    for event in (payload("SessionStart"), go(prompt_extra="SECRET"), payload("PreToolUse")):
+        assert hook(event) == {}
+    hook(payload("PostToolUse", tool_response={"stdout": "SECRET"}))
+
+    assert b"SECRET" not in stored(user)
+    assert SessionIndex(folder).journals() == ()
+    assert list(user.state.rglob("*.jsonl")) == []
+
+
+def test_nothing_is_kept_where_the_configuration_says_so(hook, user):
+    toml = (user.project / "trimtab.toml").read_text()
+    (user.project / "trimtab.toml").write_text(
+        toml.replace('prompt = "agent/main"', 'prompt = "agent/main"\njournal = false', 1)
+    )
+    assert "main-after-0" in guidance(hook(go()))
+    assert "main-after-1" in guidance(hook(payload("PostToolBatch")))
+
+    assert list(user.state.rglob("*.jsonl")) == []
+
+
+# Where a session began.
+
+
+def test_a_session_keeps_its_prompt_wherever_the_agent_goes(hook, user, folder):
+    nested = user.project / "nested"
+    nested.mkdir()
+    (nested / "trimtab.toml").write_text(QUIET)
+    hook(go())
+    os.kill(server_pid(folder), signal.SIGKILL)
+
+    said = [guidance(hook(payload(name, cwd=str(nested)))) for name in TURN]
+    assert "main-after-1" in said[-1]
+
+    os.kill(server_pid(folder), signal.SIGKILL)
+    there = {"CLAUDE_PROJECT_DIR": str(nested)}
+    said = guidance(hook(payload("PostToolBatch", 2, cwd=str(nested)), **there))
+    assert "main-after-2" in said
+
+
+# What is kept.
+
+
+SECRETS = [
+    "sk-ant-" + "api03-0123456789abcdef",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "AKIAABCDEFGHIJKLMNOP",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123456789\nshort==\n-----END RSA PRIVATE",
+    "Authorization: Bearer abcdef0123456789abcdef",
+    "password=correct-horse-battery",
+    '"api_key": "0123456789abcdef"',
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc-def_123",
+    "acme-0123",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("around", ["{}", "x" * 3495 + " {} " + "y" * 9000])
+def test_secrets_are_taken_out_and_still_differ(secret, around):
+    redact = Redaction(["acme-"])
+    value = secret.split()[-1] if "PRIVATE" not in secret else "MIIEpAIBAAKCAQEA0123456789"
+    value = value.strip('"').removeprefix("password=")
+
+    text = bounded({"a": [around.format(secret)]}, redact)["a"][0]
+    other = bounded({"a": [around.format(f"{secret}Z")]}, redact)["a"][0]
+
+    assert value not in text
+    assert text != other
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["sk-", "eyJ", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "password=", "Bearer ", "token: \"",
+     "a", "-", "_", ".", " ", "eyJaaaaaaaaaaa.", "acme-", "ghp_", "\n", "AKIA", "="],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [10_000, 1_000_000])
+def test_redaction_takes_linear_time(part, size):
+    redact = Redaction(["acme-"])
+    text = (part * size)[:size]
+
+    began = time.perf_counter()
+    redact(text)
+    assert time.perf_counter() - began < 4
+
+
+def test_the_journal_holds_no_secret(hook, user):
+    hook(payload("UserPromptSubmit", prompt="Use ghp_abcdefghijklmnopqrstuvwxyz0123456789"))
+    hook(payload("PostToolUse", tool_response={"stdout": "password=correct-horse-battery"}))
+    hook(payload("PostToolBatch"))
+
+    assert b"ghp_abcdef" not in stored(user)
+    assert b"correct-horse" not in stored(user)
+    assert b"redacted" in stored(user)
+
+
+def test_journals_are_limited_in_age_and_size(tmp_path):
+    now = time.time()
+    for number in range(10):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_bytes(bytes(100_000))
+        os.utime(file, (now - number * 86_400,) * 2)
+
+    remove_old_journals(tmp_path, JournalSettings(keep_days=7.5))
+    assert len(list(tmp_path.iterdir())) == 8
+
+    remove_old_journals(tmp_path, JournalSettings(max_megabytes=0.35))
+    assert {file.stem for file in tmp_path.iterdir()} == {"0", "1", "2"}
+
+
+def test_a_new_session_removes_old_journals(hook, user):
+    hook(go("old"))
+    old = journal_of(user, "old")
+    os.utime(old, (time.time() - 31 * 86_400,) * 2)
+
+    hook(go("new"))
+
+    assert not old.exists()
+
+
+def test_uninstall_says_what_is_kept_and_removes_it(hook, trimtab, user):
+    trimtab("install", "claude-code")
+    hook(go("a"))
+    hook(go("b"))
+
+    remove = ("uninstall", "claude-code", "--remove-journals")
+    assert "2 journals of sessions" in trimtab("uninstall", "claude-code")[1]
+    assert "would be removed" in trimtab(*remove, "--dry-run")[1]
+    assert len(list(user.state.rglob("sessions/*.jsonl"))) == 2
+    assert "Removed 2 journals" in trimtab(*remove)[1]
+    assert list(user.state.rglob("sessions/*.jsonl")) == []
+
+
+# What status reports.
+
+
+def decided(trimtab):
+    report = json.loads(trimtab("status", "claude-code", "--all", "--json")[1])
+    return [
+        (said["what"], said.get("text", ""))
+        for session in report["sessions"]
+        for run in session["runs"]
+        for said in run["decided"]
+    ]
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_status_reports_what_was_delivered_whatever_is_configured_now(
+    hook, trimtab, user, folder, killed
+):
+    hook(go())
+    if killed:
+        os.kill(server_pid(folder), signal.SIGKILL)
+    (user.project / "trimtab.toml").write_text(QUIET)
+
+    assert [what for what, _ in decided(trimtab)] == ["delivered"]
+    hook(payload("PostToolBatch"))
+    hook(payload("SessionEnd"))
+    assert "main-after-0" in decided(trimtab)[0][1]
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_status_reports_nothing_where_nothing_was_said(hook, trimtab, user, folder, killed):
+    toml = (user.project / "trimtab.toml").read_text()
+    (user.project / "trimtab.toml").write_text(QUIET)
+    hook(go())
+    for name in TURN:
+        hook(payload(name))
+    if killed:
+        os.kill(server_pid(folder), signal.SIGKILL)
+    (user.project / "trimtab.toml").write_text(toml.replace("agent/main", "a/b"))
+
+    assert decided(trimtab) == []
+    hook(payload("PreToolUse", 2))
+    assert decided(trimtab) == []
+
+
+def test_a_switched_off_session_is_reported_as_silent(hook, trimtab):
+    hook(go(), TRIMTAB_DISABLE="claude-code-canary")
+
+    assert [what for what, _ in decided(trimtab)] == ["skipped"]
+
+
+def test_status_shows_sessions_and_leaves_out_what_has_ended(hook, trimtab):
+    hook(go())
+    status, printed = trimtab("status", "claude-code")
+    assert status == 0
+    assert "main agent, prompt agent/main: 0 turns, 0 calls" in printed
+    assert "delivered claude-code-canary pre_tool_selection: main-after-0" in printed
+    assert "hook server: running, process" in printed
+
+    hook(payload("SessionEnd", reason="other"))
+    assert "no session is running" in trimtab("status", "claude-code")[1]
+    assert "main-after-0" in trimtab("status", "claude-code", "--all")[1]
+
+
+def test_a_broken_configuration_is_told_where_sessions_begin_and_end(hook, user):
+    (user.project / "trimtab.toml").write_text("[")
+    for _ in range(2):
+        told = hook(payload("SessionStart"), CLAUDE_CODE_ENTRYPOINT="cli")["systemMessage"]
+        assert "trimtab.toml" in told
+        assert hook(payload("SessionEnd"), CLAUDE_CODE_ENTRYPOINT="cli") == {}
+
+    assert "systemMessage" in hook(payload("SessionStart"), CLAUDE_CODE_ENTRYPOINT="sdk-cli")
+    status, text = hook(payload("SessionEnd"), fails=True, CLAUDE_CODE_ENTRYPOINT="sdk-cli")
+    assert (status, "trimtab.toml" in text) == (1, True)
+
+
+# A deadline.
+
+
+def timed(user, line):
+    (user.project / "trimtab.toml").write_text(
+        f'[hosts.claude-code]\nprompt = "a/b"\n{line}\n'
+        '[prompts."a/b"]\nfeedback = [{ use = "deadline-feedback", every_n_calls = 1 }]\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "variables"),
+    [
+        ("timeout = 60", {}),
+        ("", {"TRIMTAB_TIMEOUT": "60"}),
+        ("timeout = 9999", {"TRIMTAB_TIMEOUT": "60"}),
+    ],
+)
+def test_a_session_has_the_deadline_that_its_user_gives(hook, user, line, variables):
+    pytest.importorskip("trimtab_deadline_feedback")
+    timed(user, line)
+    hook(payload("SessionStart", source="startup"), **variables)
+
+    said = "".join(guidance(hook(payload(name), **variables)) for name in TURN)
+
+    assert "seconds remaining" in said
+
+
+def test_feedback_that_needs_a_deadline_is_named_where_there_is_none(hook, user, trimtab):
+    pytest.importorskip("trimtab_deadline_feedback")
+    timed(user, "")
+
+    words = "never speaks, since sessions have no deadline"
+    assert words in hook(payload("SessionStart"))["systemMessage"]
+    assert words in trimtab("install", "claude-code")[1]
+    assert words in trimtab("doctor", "claude-code", "--program", "/none")[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("timeout = 0", "timeout must be a number above 0"),
+        ("timeout = inf", "timeout must be a number above 0"),
+        ('journal = "x"', "journal must be a table, or false"),
+        ("journal = { keep_day = 1 }", "unknown key 'journal.keep_day'"),
+        ("redact = [1]", "redact must be a list of texts"),
+        ('promt = "x"', "unknown key 'promt'"),
+        ("[hosts.claude_code]", "[hosts.claude_code] is not read"),
+    ],
+)
+def test_what_is_wrong_in_the_table_is_named(user, trimtab, line, words):
+    (user.project / "trimtab.toml").write_text(f"[hosts.claude-code]\n{line}\n")
+
+    status, printed = trimtab("install", "claude-code")
+
+    assert (status, words in printed) == (2, True), printed
+    assert not user.settings.exists()
+    assert words in trimtab("doctor", "claude-code", "--program", "/none")[1]
+
+
+def test_paths_of_variables_are_relative_to_the_project(hook, user):
+    (user.project / "conf").mkdir()
+    (user.project / "conf" / "t.toml").write_text((user.project / "trimtab.toml").read_text())
+    (user.project / "trimtab.toml").unlink()
+
+    assert "main-after-0" in guidance(hook(go(), TRIMTAB_CONFIG="conf/t.toml"))
+    assert Path.cwd() == user.project
