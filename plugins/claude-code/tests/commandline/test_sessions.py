@@ -125,7 +125,7 @@ SECRETS = [
     "sk-ant-" + "api03-0123456789abcdef",
     "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
     "AKIAABCDEFGHIJKLMNOP",
-    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123456789\nshort==\n-----END RSA PRIVATE",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123456789\nshort==\n-----END RSA",
     "Authorization: Bearer abcdef0123456789abcdef",
     "password=correct-horse-battery",
     '"api_key": "0123456789abcdef"',
