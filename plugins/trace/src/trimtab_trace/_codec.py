@@ -1,0 +1,180 @@
+"""Events as lines of JSON with a checksum, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import attrs
+
+from trimtab_trace._envelope import FORMAT_VERSION, NO_REFERENCES, References, TraceEvent
+from trimtab_trace._errors import EventInvalid
+
+_CHECK = b',"_crc":"'
+MAX_BYTES = 256 << 20
+_TAIL = len(_CHECK) + 8 + 2
+_REFERENCES = tuple(field.name for field in attrs.fields(References))
+
+
+class BadLine(ValueError):
+    """A line is no intact event; the message says why."""
+
+
+class Backend(NamedTuple):
+    """A JSON library.
+
+    Args:
+        name: of the library.
+        dumps: to bytes, without line breaks.
+        loads: from bytes.
+    """
+
+    name: str
+    dumps: Callable[[Any], bytes]
+    loads: Callable[[bytes], Any]
+
+
+def _standard() -> Backend:
+    encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+    plain = json.JSONEncoder(separators=(",", ":")).encode
+
+    def dumps(value: Any) -> bytes:
+        try:
+            return encode(value).encode()
+        except UnicodeEncodeError:  # lone surrogates, which UTF-8 can't hold
+            return plain(value).encode()
+
+    return Backend("json", dumps, json.loads)
+
+
+def _fast() -> Backend:
+    import orjson
+
+    standard = _standard()
+
+    def dumps(value: Any) -> bytes:
+        try:
+            return orjson.dumps(value)
+        except TypeError:  # lone surrogates, and integers of more than 64 bits
+            return standard.dumps(value)
+
+    def loads(data: bytes) -> Any:
+        try:
+            return orjson.loads(data)
+        except ValueError:
+            return standard.loads(data)
+
+    return Backend("orjson", dumps, loads)
+
+
+STANDARD = _standard()
+try:
+    BACKEND = _fast()
+except ImportError:
+    BACKEND = STANDARD
+
+
+def encode_line(event: TraceEvent, backend: Backend = BACKEND) -> bytes:
+    """Return `event` as one line, with its checksum and the line break.
+
+    Raises:
+        EventInvalid: the payload holds what JSON can't.
+    """
+    body = {
+        "v": event.v,
+        "run_id": event.run_id,
+        "epoch": event.epoch,
+        "seq": event.seq,
+        "event_id": event.event_id,
+        "event_type": event.event_type,
+        "timestamp": event.timestamp.isoformat(),
+        "actor": event.actor,
+        "references": references_json(event.references),
+        "payload": event.payload,
+    }
+    try:
+        text = backend.dumps(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EventInvalid(
+            f"the payload of a {event.event_type} event is no JSON: {error}"
+        ) from None
+    if len(text) > MAX_BYTES:
+        raise EventInvalid(
+            f"a {event.event_type} event has {len(text):,} bytes, the limit is {MAX_BYTES:,}; keep"
+            " large results outside the trace and record where they are"
+        )
+    kept = text[:-1]
+    return b'%b%b%08x"}\n' % (kept, _CHECK, crc32(kept))
+
+
+@lru_cache(maxsize=1024)
+def references_json(references: References) -> dict[str, str]:
+    """Return the references that are set."""
+    found = {name: getattr(references, name) for name in _REFERENCES}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def decode_line(line: bytes, backend: Backend = BACKEND) -> TraceEvent:
+    """Return the event in `line`, given without its line break.
+
+    Raises:
+        BadLine: the checksum does not match, or the line is no event.
+    """
+    kept = line[:-_TAIL]
+    if b'%b%08x"}' % (_CHECK, crc32(kept)) != line[-_TAIL:]:
+        raise BadLine(_why(line))
+    try:
+        body = backend.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"no JSON: {error}") from None
+    return event_of(body)
+
+
+def event_of(body: Mapping[str, Any]) -> TraceEvent:
+    """Return the event that a decoded line describes.
+
+    Raises:
+        BadLine: a field is missing or of the wrong type, or the format is newer.
+    """
+    try:
+        if body["v"] != FORMAT_VERSION:
+            raise BadLine(f"format version {body['v']!r}; this release reads {FORMAT_VERSION}")
+        event = TraceEvent(
+            event_type=body["event_type"],
+            payload=body["payload"],
+            event_id=body["event_id"],
+            run_id=body["run_id"],
+            timestamp=time_of(body["timestamp"]),
+            actor=body["actor"],
+            references=_references(tuple(body["references"].items())),
+            seq=body["seq"],
+            epoch=body["epoch"],
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadLine(f"no event: {type(error).__name__}: {error}") from None
+    if type(event.seq) is not int or type(event.payload) is not dict:
+        raise BadLine("no event: seq must be an integer and payload an object")
+    return event
+
+
+@lru_cache(maxsize=1024)
+def _references(items: tuple[tuple[str, str], ...]) -> References:
+    return References(**dict(items)) if items else NO_REFERENCES
+
+
+def time_of(text: str) -> datetime:
+    """Return the time that `text` names, UTC where it names no zone."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _why(line: bytes) -> str:
+    if not line.strip(b"\0"):
+        return f"{len(line)} zero bytes"
+    if line[-_TAIL : -_TAIL + len(_CHECK)] != _CHECK:
+        return "no checksum at the end of the line"
+    return "the checksum does not match"

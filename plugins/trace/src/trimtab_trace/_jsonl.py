@@ -1,0 +1,227 @@
+"""Traces as files of JSON lines: one file per run, one event per line, a line break commits."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from threading import Lock
+
+import attrs
+
+from trimtab_trace._codec import BACKEND, BadLine, Backend, decode_line, encode_line
+from trimtab_trace._durability import Durability, SyncPolicy
+from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._errors import TraceBusy, TraceError, TraceWriteError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_CHUNK = 1 << 16
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+class JsonlStore:
+    """Appends to one file.
+
+    Opening repairs a torn last line: what was never acknowledged is removed. A lock keeps a
+    second writer out until `close`.
+
+    Args:
+        path: the file; its folder is made where it is missing.
+        durability: when to sync, a name of `Durability`.
+        interval: seconds between syncs in the mode ``"interval"``.
+        backend: the JSON library.
+
+    Raises:
+        TraceBusy: another writer holds the file.
+        TraceError: the file or its folder can't be made or written.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        durability: str = "barrier",
+        interval: float = 0.05,
+        backend: Backend = BACKEND,
+    ) -> None:
+        self.path = Path(path)
+        self._policy = SyncPolicy(Durability.of(durability), interval)
+        self._backend = backend
+        self._lock = Lock()
+        self._file = _open(self.path)
+        try:
+            _hold(self._file, self.path)
+            end = _repair(self._file, backend)
+        except BaseException:
+            os.close(self._file)
+            raise
+        self.next_seq, self.epoch, self._size, self.repaired = end
+
+    def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
+        """Add one event; see `TraceStore.append`."""
+        with self._lock:
+            if event.seq != self.next_seq or event.epoch != self.epoch:
+                event = attrs.evolve(event, seq=self.next_seq, epoch=self.epoch)
+            line = encode_line(event, self._backend)
+            self._write(line)
+            self._size += len(line)
+            self.next_seq += 1
+            if self._policy.due(event.event_type, durable=durable):
+                self._sync()
+        return event
+
+    def _write(self, line: bytes) -> None:
+        if self._file < 0:
+            raise TraceWriteError(f"the trace {self.path} is closed; open it again to append")
+        written = 0
+        try:
+            while written < len(line):
+                written += os.write(self._file, line[written:] if written else line)
+        except OSError as error:
+            self._undo(error)
+            raise TraceWriteError(
+                f"can't write to the trace {self.path}: {error.strerror}; the event was left out,"
+                f" {_advice(error)}"
+            ) from error
+        except BaseException:
+            self._undo(None)
+            raise
+
+    def _undo(self, error: OSError | None) -> None:
+        """Remove the written part of a line; where that fails, the next opening does it."""
+        try:
+            os.ftruncate(self._file, self._size)
+        except OSError as second:
+            os.close(self._file)
+            self._file = -1
+            raise TraceWriteError(
+                f"can't write to the trace {self.path}: {(error or second).strerror}; open it again"
+                " to repair its last line"
+            ) from second
+
+    def _sync(self) -> None:
+        try:
+            _sync(self._file)
+        except OSError as error:
+            raise TraceWriteError(
+                f"can't sync the trace {self.path}: {error.strerror}; the last event may be lost"
+                f" if the machine stops, {_advice(error)}"
+            ) from error
+
+    def close(self) -> None:
+        """Sync what is written and let other writers in; closing twice is no error."""
+        with self._lock:
+            if self._file < 0:
+                return
+            try:
+                if self._policy.durability is not Durability.NONE:
+                    self._sync()
+            finally:
+                os.close(self._file)
+                self._file = -1
+
+
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "free some space and append again"
+    return "append again when the cause is gone"
+
+
+def _open(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        known = path.exists()
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _CLOEXEC, 0o600)
+    except OSError as error:
+        raise TraceError(
+            f"can't write the trace {path}: {error.strerror}; choose a folder that can be written"
+        ) from None
+    if not known:
+        _sync_folder(path.parent)
+    return file
+
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name survive a crash, where the system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def _hold(file: int, path: Path) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TraceBusy(
+            f"another writer holds the trace {path}; close it, or write to another file"
+        ) from None
+    except OSError:
+        return  # a file system without locks
+
+
+def _repair(file: int, backend: Backend) -> tuple[int, int, int, int]:
+    """Return next seq, epoch, size and removed bytes, after the last line is put right."""
+    size = os.fstat(file).st_size
+    start = _line_start(file, size)
+    tail = os.pread(file, size - start, start)
+    removed = 0
+    if tail and _intact(tail, backend):
+        os.write(file, b"\n")
+        size += 1
+    elif tail and _intact(tail[:-1], backend):  # the line break was changed to another byte
+        os.ftruncate(file, size - 1)
+        os.write(file, b"\n")
+    elif tail:
+        os.ftruncate(file, start)
+        size, removed = start, len(tail)
+    seq, epoch = _last(file, size, backend)
+    return seq, epoch, size, removed
+
+
+def _intact(line: bytes, backend: Backend) -> bool:
+    try:
+        decode_line(line, backend)
+    except BadLine:
+        return False
+    return True
+
+
+def _line_start(file: int, end: int) -> int:
+    """Return where the line that ends before `end` starts: behind the line break before it."""
+    while end > 0:
+        begin = max(0, end - _CHUNK)
+        found = os.pread(file, end - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
+
+
+def _last(file: int, size: int, backend: Backend) -> tuple[int, int]:
+    """Return the next seq and epoch by the last intact line; damaged ones behind it count."""
+    damaged, end = 0, size
+    while end > 0:
+        start = _line_start(file, end - 1)
+        try:
+            event = decode_line(os.pread(file, end - 1 - start, start), backend)
+        except BadLine:
+            damaged, end = damaged + 1, start
+            continue
+        return event.seq + 1 + damaged, event.epoch + 1
+    return damaged, 1 if damaged else 0

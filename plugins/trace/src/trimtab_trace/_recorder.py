@@ -1,0 +1,154 @@
+"""Recorders: observers of a run that a prompt names, and that write its trace."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab import RunContext
+from trimtab_trace._durability import Durability
+from trimtab_trace._envelope import References
+from trimtab_trace._errors import TraceError
+from trimtab_trace._jsonl import JsonlStore
+from trimtab_trace._redaction import Redactor, redactor
+from trimtab_trace._settings import settings_of
+from trimtab_trace._sqlite import SqliteStore
+from trimtab_trace._store import TraceStore
+from trimtab_trace._writer import TraceWriter
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class Recording:
+    """Writes one run to a trace.
+
+    Args:
+        writer: of the trace.
+        close: whether the end of the run closes it.
+    """
+
+    def __init__(self, writer: TraceWriter, *, close: bool = True) -> None:
+        self.writer = writer
+        self._close = close
+
+    def record(self, event: Any) -> None:
+        """Append one event of the run."""
+        self.writer.record(event)
+
+    def close(self) -> None:
+        """The run has ended."""
+        if self._close:
+            self.writer.close()
+
+
+def file_name(run_id: str) -> str:
+    """Return a run's identifier as the name of a file, without its suffix."""
+    return _UNSAFE.sub("_", run_id)[:120].lstrip(".") or "run"
+
+
+def begin(writer: TraceWriter, run: Any, *, keep: int | None = 200) -> None:
+    """Write what `run` was opened with, the first event of its trace."""
+    settings = settings_of(run, keep)
+    writer.write(
+        "RunConfigured",
+        attrs.asdict(settings, recurse=False),
+        run_id=run.run_id,
+        actor=run.agent_id or "main",
+        references=References(namespace=settings.prompt),
+    )
+
+
+class JsonlTrace:
+    """The recorder ``jsonl-trace``: one file of JSON lines per run, ``RUN_ID.jsonl``.
+
+    Args:
+        folder: where the files are; ``traces`` in the state folder where None.
+        durability: when to sync to the disk: ``"none"``, ``"barrier"``, ``"interval"`` or
+            ``"each"``.
+        redact: keys whose values are not written, with ``*`` as in ``"*token*"``.
+        keep: trace files that stay in the folder; older ones are removed when a run opens.
+            None keeps all.
+    """
+
+    name = "jsonl-trace"
+
+    def __init__(
+        self,
+        folder: str | None = None,
+        *,
+        durability: str = "barrier",
+        redact: Iterable[str] = (),
+        keep: int | None = None,
+    ) -> None:
+        self._folder = Path(folder) if folder else default_folder()
+        self._durability = Durability.of(durability).value
+        self._redact = _redactor(redact)
+        if keep is not None and keep < 1:
+            raise TraceError(f"keep must be 1 or more, or None for all, not {keep}")
+        self._keep = keep
+
+    def open(self, context: RunContext) -> Recording:
+        """Start to record a run."""
+        path = self._folder / f"{file_name(context.run.run_id)}.jsonl"
+        store = JsonlStore(path, durability=self._durability)
+        if self._keep is not None:
+            remove_old(self._folder, self._keep, path)
+        return _recording(store, context, self._redact)
+
+
+class SqliteTrace:
+    """The recorder ``sqlite-trace``: one database for many runs.
+
+    Args:
+        path: the database; ``traces.db`` in the state folder where None.
+        durability, redact: as for `JsonlTrace`.
+    """
+
+    name = "sqlite-trace"
+
+    def __init__(
+        self, path: str | None = None, *, durability: str = "barrier", redact: Iterable[str] = ()
+    ) -> None:
+        self._path = Path(path) if path else default_folder() / "traces.db"
+        self._durability = Durability.of(durability).value
+        self._redact = _redactor(redact)
+
+    def open(self, context: RunContext) -> Recording:
+        """Start to record a run."""
+        store = SqliteStore(self._path, context.run.run_id, durability=self._durability)
+        return _recording(store, context, self._redact)
+
+
+def _recording(store: TraceStore, context: RunContext, redact: Redactor | None) -> Recording:
+    try:
+        writer = TraceWriter(store, clock=context.session.clock, redact=redact)
+        begin(writer, context.run)
+    except BaseException:
+        store.close()
+        raise
+    return Recording(writer)
+
+
+def _redactor(keys: Iterable[str]) -> Redactor | None:
+    wanted = (keys,) if isinstance(keys, str) else tuple(keys)
+    return redactor(wanted) if wanted else None
+
+
+def default_folder() -> Path:
+    """Return the folder of traces: ``TRIMTAB_HOME/traces``, else ``.trimtab/traces``."""
+    return Path(os.environ.get("TRIMTAB_HOME") or ".trimtab") / "traces"
+
+
+def remove_old(folder: Path, keep: int, current: Path) -> None:
+    """Remove the oldest trace files of a folder, `current` aside, so that `keep` are left."""
+    files = [(path.stat().st_mtime_ns, path) for path in folder.glob("*.jsonl") if path != current]
+    for _, path in sorted(files, reverse=True)[keep - 1 :]:
+        try:
+            path.unlink()
+        except OSError:
+            continue

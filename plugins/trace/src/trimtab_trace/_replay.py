@@ -1,0 +1,298 @@
+"""Deterministic replay: the same providers are asked the same questions at the same moments."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from trimtab import (
+    CompletionChecked,
+    CompletionStatus,
+    Deadline,
+    DecisionPoint,
+    Event,
+    Feedback,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    Prompt,
+    ProviderFaulted,
+    ProviderQuarantined,
+    RenderedPrompt,
+    Run,
+    RunClosed,
+    RunOpened,
+    Session,
+    TaskCompletionContext,
+    TaskCompletionResult,
+)
+from trimtab.session.events import (
+    CompletionAsked,
+    FeedbackAsked,
+    GuidanceAsked,
+    PromptRendered,
+    Question,
+)
+from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._session import Rebuilder
+from trimtab_trace._settings import RunConfigured, prompt_of
+from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of
+
+DECISIONS = (
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    Feedback,
+    CompletionChecked,
+    ProviderFaulted,
+    ProviderQuarantined,
+)
+_TIMES = ("elapsed",)
+
+
+@attrs.frozen
+class Difference:
+    """Where a replay first decided otherwise than the trace.
+
+    Args:
+        seq: the event of the trace at which it shows; its end where the trace ended before.
+        recorded: what the trace holds there, `event_type` and payload; None for nothing.
+        replayed: what the replay decided; None for nothing.
+    """
+
+    seq: int
+    recorded: tuple[str, Mapping[str, Any]] | None
+    replayed: tuple[str, Mapping[str, Any]] | None
+
+    def __str__(self) -> str:
+        return f"event {self.seq}: recorded {_said(self.recorded)}, replayed {_said(self.replayed)}"
+
+
+def _said(decision: tuple[str, Mapping[str, Any]] | None) -> str:
+    if decision is None:
+        return "no decision"
+    name, payload = decision
+    return f"{name} {json.dumps(payload, sort_keys=True, ensure_ascii=True, default=str)}"
+
+
+@attrs.frozen
+class Replayed:
+    """What became of a replay.
+
+    Args:
+        session: the session, rebuilt up to the end or the first difference.
+        decisions: decisions that were the same.
+        events: events that were replayed.
+        unknown: events left out because no installed package offers their type.
+        difference: the first difference; None where all decisions were the same.
+    """
+
+    session: Session
+    decisions: int
+    events: int
+    unknown: int
+    difference: Difference | None
+
+    @property
+    def identical(self) -> bool:
+        """Whether all decisions were the same, in the same order."""
+        return self.difference is None
+
+
+def replay(
+    trace: Iterable[TraceEvent],
+    *,
+    prompts: Mapping[str, Prompt[Any]] | None = None,
+    types: EventTypes = EVENT_TYPES,
+) -> Replayed:
+    """Replay a trace: the decisions must come out as they were recorded.
+
+    The recorded events happen again at their recorded times; at each recorded question the
+    providers are asked again. The replay ends at the first difference.
+
+    Args:
+        trace: its events, in order.
+        prompts: the prompts by name; those that are missing are built with the providers and
+            options that the trace names.
+        types: the registry of types.
+
+    Raises:
+        TraceError: the trace is damaged, or holds a provider that was given as an object.
+        ProviderError: a provider is not installed, or refuses its options.
+    """
+    replayer = _Replayer(types, dict(prompts or {}))
+    events = 0
+    for event in trace:
+        difference = replayer.happen(event)
+        events += 1
+        if difference is not None:
+            return replayer.result(events, difference)
+    return replayer.result(events, replayer.end())
+
+
+class _Replayer:
+    """Feeds a trace to a session with providers, and compares what they decide."""
+
+    def __init__(self, types: EventTypes, prompts: dict[str, Prompt[Any]]) -> None:
+        self._prompts = prompts
+        self._rebuilder = Rebuilder(self._prompt, types)
+        self._types = types
+        self._decided: deque[Event] = deque()
+        self._decisions = 0
+        self._last = -1
+        self._listening = False
+        self._asked: CompletionAsked | None = None
+        self._stand_in: list[TraceEvent] = []
+
+    def _prompt(self, name: str, settings: RunConfigured | None) -> Prompt[Any]:
+        found = self._prompts.get(name)
+        if found is None:
+            found = prompt_of(settings or RunConfigured(name, {}))
+            self._prompts[name] = found
+        return found
+
+    def result(self, events: int, difference: Difference | None) -> Replayed:
+        """Return what became of the replay."""
+        return Replayed(
+            self._rebuilder.session,
+            self._decisions,
+            events,
+            self._rebuilder.unknown,
+            difference,
+        )
+
+    def happen(self, event: TraceEvent) -> Difference | None:
+        """Let one event happen; return a difference that it shows."""
+        self._last = event.seq
+        record = self._types.load(event)
+        if self._asked is not None:
+            self._answer(event, record)
+        if isinstance(record, DECISIONS):
+            return self._compare(event, record)
+        if self._decided:
+            return Difference(event.seq, None, self._shown(self._decided[0]))
+        self._rebuilder.load(event)
+        self._apply(event, record)
+        return None
+
+    def end(self) -> Difference | None:
+        """Return the difference that shows at the end of the trace."""
+        self._check_stop()
+        if self._decided:
+            return Difference(self._last + 1, None, self._shown(self._decided[0]))
+        return None
+
+    def _listen(self) -> None:
+        if not self._listening:
+            self._listening = True
+            for kind in DECISIONS:
+                self._rebuilder.session.observe(kind, self._decided.append)
+
+    def _apply(self, event: TraceEvent, record: Any) -> None:
+        run = self._rebuilder.run_of(record) if isinstance(record, Event) else None
+        if isinstance(record, RunConfigured):
+            self._rebuilder.configure(event, record)
+            self._listen()
+        elif isinstance(record, RunOpened):
+            self._listen()
+            self._rebuilder.open(record)
+        elif run is None or not isinstance(record, Question | PromptRendered | RunClosed):
+            self._rebuilder.fold(event, record)
+        elif isinstance(record, RunClosed):
+            run.close(record.reason)
+        elif isinstance(record, PromptRendered):
+            run.rendered = RenderedPrompt(record.text, (), None)
+        else:
+            self._ask(run, record)
+
+    def _ask(self, run: Run, question: Question) -> None:
+        if question.deadline is not None:
+            total, used = question.deadline
+            clock = self._rebuilder.clock
+            run.deadline = Deadline(total, clock, started=clock.seconds - used)
+        if isinstance(question, GuidanceAsked):
+            run.guide(DecisionPoint(question.decision_point), pending=question.pending)
+        elif isinstance(question, FeedbackAsked):
+            run.feedback()
+        elif isinstance(question, CompletionAsked):
+            self._asked, self._stand_in = question, []
+            if not question.extra:
+                self._check_stop()
+
+    # A stop at which the client's own checkers were asked: what they said shows in the events
+    # that follow, so the question waits for those.
+
+    def _answer(self, event: TraceEvent, record: Any) -> None:
+        self._stand_in.append(event)
+        if not isinstance(record, ProviderFaulted):
+            self._check_stop(record)
+
+    def _check_stop(self, record: Any = None) -> None:
+        question, self._asked = self._asked, None
+        if question is None:
+            return
+        run = self._rebuilder.run_of(question)
+        assert run is not None
+        verdict = record if isinstance(record, CompletionChecked) else None
+        faults = [self._types.load(event) for event in self._stand_in]
+        run.check_completion(
+            output=question.output,
+            stop_reason=question.stop_reason,
+            background_work=question.background_work,
+            awaiting_user=question.awaiting_user,
+            api_error=question.api_error,
+            final=question.final,
+            extra=tuple(_stand_in(name, verdict, faults) for name in question.extra),
+        )
+
+    def _compare(self, event: TraceEvent, record: Event) -> Difference | None:
+        recorded = self._shown(record)
+        if not self._decided:
+            return Difference(event.seq, recorded, None)
+        replayed = self._shown(self._decided.popleft())
+        if recorded != replayed:
+            return Difference(event.seq, recorded, replayed)
+        self._decisions += 1
+        return None
+
+    def _shown(self, record: Event) -> tuple[str, Mapping[str, Any]]:
+        """Return what counts of a decision: everything but its times."""
+        one = self._types.of(type(record))
+        payload = payload_of(one, record)
+        for name in _TIMES:
+            payload.pop(name, None)
+        return one.name, {**payload, "run_id": record.run_id}
+
+
+@attrs.frozen
+class _StandIn:
+    """Says at a stop what a checker of the client said when the trace was recorded."""
+
+    name: str
+    answer: Callable[[], TaskCompletionResult]
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:  # noqa: ARG002
+        return self.answer()
+
+
+def _stand_in(name: str, verdict: CompletionChecked | None, faults: list[Any]) -> _StandIn:
+    for fault in faults:
+        if isinstance(fault, ProviderFaulted) and fault.source.name == name:
+            return _StandIn(name, lambda: _raise(fault.error))
+    if verdict is None or not verdict.sources or verdict.sources[-1].name != name:
+        return _StandIn(name, TaskCompletionResult.ok)
+    feedback, progress = verdict.feedback or "", verdict.progress
+    if verdict.status is CompletionStatus.UNVERIFIED:
+        return _StandIn(name, lambda: TaskCompletionResult.unverified(verdict.reason or ""))
+    if verdict.status is CompletionStatus.OK:
+        return _StandIn(name, lambda: TaskCompletionResult.ok(verdict.feedback))
+    return _StandIn(name, lambda: TaskCompletionResult.incomplete(feedback, progress=progress))
+
+
+def _raise(error: str) -> TaskCompletionResult:
+    """Raise what describes itself as `error`."""
+    name, _, message = error.partition(": ")
+    kind = type(name if name.isidentifier() else "RecordedError", (Exception,), {})
+    raise kind(message)

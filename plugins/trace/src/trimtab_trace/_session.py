@@ -1,0 +1,127 @@
+"""A session made of a trace: by folding its events, without asking any provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from trimtab import LOCAL_HOST, Event, Prompt, Run, RunClosed, RunOpened, Session
+from trimtab.session.events import CompletionAsked, GuidanceAsked, PromptRendered, Question
+from trimtab import DecisionPoint
+from trimtab_trace._clock import ReplayClock
+from trimtab_trace._envelope import TraceEvent, UnknownEvent
+from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of
+from trimtab_trace._types import EVENT_TYPES, EventTypes
+
+MakePrompt = Callable[[str, RunConfigured | None], Prompt[Any]]
+
+
+def _bare(name: str, _: RunConfigured | None) -> Prompt[Any]:
+    return bare_prompt(name)
+
+
+@attrs.define(eq=False)
+class Rebuilder:
+    """Feeds the records of a trace to a session.
+
+    Args:
+        make_prompt: returns the prompt of a run by its name and recorded settings.
+        types: the registry of types.
+
+    Attributes:
+        session: the session so far; None before the first event.
+        unknown: events of types that no installed package offers; they are left out.
+    """
+
+    make_prompt: MakePrompt = _bare
+    types: EventTypes = EVENT_TYPES
+    clock: ReplayClock = attrs.field(factory=ReplayClock)
+    unknown: int = 0
+    _session: Session | None = None
+    _settings: dict[str, RunConfigured] = attrs.field(factory=dict)
+    _runs: dict[str, Run] = attrs.field(factory=dict)
+
+    @property
+    def session(self) -> Session:
+        """The session so far."""
+        if self._session is None:
+            self._session = Session(clock=self.clock)
+        return self._session
+
+    def load(self, event: TraceEvent) -> Any:
+        """Return the record of an event, after moving the clock to it."""
+        record = self.types.load(event)
+        seconds = record.elapsed if isinstance(record, Event) else None
+        self.clock.set(event.timestamp, seconds)
+        if isinstance(record, UnknownEvent):
+            self.unknown += 1
+        return record
+
+    def configure(self, event: TraceEvent, settings: RunConfigured) -> None:
+        """Keep what the run was opened with."""
+        self._settings[event.run_id] = settings
+        if self._session is None:
+            self._session = Session(clock=self.clock, keep=settings.keep)
+
+    def fold(self, event: TraceEvent, record: Any) -> None:
+        """Let one record happen."""
+        if isinstance(record, UnknownEvent):
+            return
+        if isinstance(record, RunConfigured):
+            self.configure(event, record)
+        elif isinstance(record, RunOpened):
+            self.open(record)
+        elif isinstance(record, GuidanceAsked | CompletionAsked):
+            self._close_turn(record)
+        elif not isinstance(record, Question | PromptRendered):
+            self.session.dispatch(record)
+
+    def run_of(self, event: Event) -> Run | None:
+        """Return the run that an event belongs to, where its opening is in the trace."""
+        return self._runs.get(event.run_id)
+
+    def open(self, record: RunOpened) -> Run:
+        """Open a run as it was opened."""
+        settings = self._settings.get(record.run_id)
+        state = self.session.runs().get(record.run_id)
+        self.clock.open_at(state.active_seconds if state is not None else 0.0)
+        run = self._runs[record.run_id] = self.session.open_run(
+            self.make_prompt(record.prompt_name, settings),
+            record.agent_id,
+            record.run_id,
+            host=host_of(settings) if settings else LOCAL_HOST,
+            budget=budget_of(settings) if settings else None,
+        )
+        return run
+
+    def _close_turn(self, record: GuidanceAsked | CompletionAsked) -> None:
+        """Guidance before the next tools, and a stop, end the open turn."""
+        point = getattr(record, "decision_point", None)
+        run = self.run_of(record)
+        if run is not None and point in (None, DecisionPoint.PRE_TOOL_SELECTION.value):
+            run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+
+
+def session_of(
+    events: Iterable[TraceEvent], *, types: EventTypes = EVENT_TYPES, until: int | None = None
+) -> Session:
+    """Return the session that a trace describes, without asking its providers.
+
+    Args:
+        events: of the trace, in order.
+        types: the registry of types.
+        until: the last event that counts; None for all.
+    """
+    rebuilder = Rebuilder(types=types)
+    for event in events:
+        if until is not None and event.seq > until:
+            break
+        rebuilder.fold(event, rebuilder.load(event))
+    return rebuilder.session
+
+
+def session_at(events: Iterable[TraceEvent], seq: int) -> Session:
+    """Return the session as it was once event `seq` had happened."""
+    return session_of(events, until=seq)

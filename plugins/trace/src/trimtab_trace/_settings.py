@@ -1,0 +1,194 @@
+"""What a run was opened with, as the first event of its trace: enough to open it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab import (
+    Budget,
+    CompletionCheckerConfig,
+    DecisionPoint,
+    Delivery,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    GuidanceProviderConfig,
+    Host,
+    Prompt,
+    ProviderRef,
+)
+from trimtab.trajectory import ToolProfile
+from trimtab_trace._errors import TraceError
+from trimtab_trace._values import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trimtab import Run
+
+_KINDS: Mapping[str, type[Any]] = {
+    "guidance": GuidanceProviderConfig,
+    "feedback": FeedbackProviderConfig,
+    "completion": CompletionCheckerConfig,
+}
+
+
+@attrs.frozen
+class RunConfigured:
+    """What a run was opened with.
+
+    Args:
+        prompt: the prompt's name.
+        host: the runtime: name, delivery by decision point, tools, parallel calls.
+        tool_profiles: how tools behave, the prompt's before the host's.
+        providers: the settings of each provider, by kind and in the prompt's order.
+        guidance_limit, feedback_delivery: of the prompt.
+        budget: limits; None where the run has none.
+        keep: tool results that the session keeps whole; None for all.
+    """
+
+    prompt: str
+    host: Mapping[str, Any]
+    tool_profiles: tuple[Mapping[str, Any], ...] = ()
+    providers: Mapping[str, Any] = attrs.field(factory=dict)
+    guidance_limit: int = 3
+    feedback_delivery: str = "first"
+    budget: Mapping[str, Any] | None = None
+    keep: int | None = None
+
+
+def settings_of(run: Run, keep: int | None) -> RunConfigured:
+    """Return what `run` was opened with."""
+    prompt, host = run.prompt, run.host
+    table = prompt.table
+    return RunConfigured(
+        prompt=prompt.name,
+        host={
+            "name": host.name,
+            "delivery": {point.value: how.value for point, how in host.delivery.items()},
+            "tools": None if run.tools is None else sorted(run.tools),
+            "parallel_calls": host.parallel_calls,
+        },
+        tool_profiles=tuple(map(_saved, (*prompt.template.tool_profiles, *host.tool_profiles))),
+        providers=_providers(prompt),
+        guidance_limit=table.guidance_limit,
+        feedback_delivery=table.feedback_delivery,
+        budget=attrs.asdict(run.budget) if run.budget is not None else None,
+        keep=keep,
+    )
+
+
+def _providers(prompt: Prompt[Any]) -> dict[str, list[dict[str, Any]]]:
+    configs = prompt.table.configs
+    return {kind: [_setting(one) for one in _of(cls, configs)] for kind, cls in _KINDS.items()}
+
+
+def _of(cls: type[Any], configs: Iterable[Any]) -> list[Any]:
+    return [one for one in configs if type(one) is cls]
+
+
+def _setting(config: Any) -> dict[str, Any]:
+    provider = config.provider
+    saved: dict[str, Any] = attrs.asdict(
+        config, filter=lambda field, _: field.name != "provider", recurse=True
+    )
+    if isinstance(provider, ProviderRef):
+        return {**saved, "use": provider.name, "options": encode(dict(provider.options))}
+    name = getattr(provider, "name", None)
+    return {**saved, "object": name if isinstance(name, str) else type(provider).__qualname__}
+
+
+def prompt_of(settings: RunConfigured) -> Prompt[Any]:
+    """Return a prompt with fresh providers, as the trace names them.
+
+    Raises:
+        TraceError: a provider was given as an object, which a trace can't hold.
+        ProviderError: a provider is not installed, or refuses its options.
+    """
+    ns, _, key = settings.prompt.partition("/")
+    return Prompt(
+        ns or "run",
+        key or "main",
+        name=settings.prompt,
+        config=None,
+        guidance_providers=_configs(settings, "guidance"),
+        feedback_providers=_configs(settings, "feedback"),
+        completion_checkers=_configs(settings, "completion"),
+        guidance_limit=settings.guidance_limit,
+        feedback_delivery=settings.feedback_delivery,
+    )
+
+
+def bare_prompt(name: str) -> Prompt[Any]:
+    """Return a prompt of that name without providers."""
+    ns, _, key = name.partition("/")
+    return Prompt(ns or "run", key or "main", name=name or "run/main", config=None)
+
+
+def _configs(settings: RunConfigured, kind: str) -> list[Any]:
+    return [_config(settings.prompt, _KINDS[kind], saved) for saved in settings.providers[kind]]
+
+
+def _config(prompt: str, cls: type[Any], saved: Mapping[str, Any]) -> Any:
+    fields = dict(saved)
+    if "object" in fields:
+        raise TraceError(
+            f"provider {fields['object']!r} of prompt {prompt!r} was given as an object, which a"
+            " trace does not hold; pass the prompt to replay(trace, prompts={name: prompt})"
+        )
+    reference = ProviderRef(fields.pop("use"), decode(fields.pop("options")))
+    if fields.get("trigger") is not None:
+        fields["trigger"] = FeedbackTrigger(**fields["trigger"])
+    return cls(reference, **fields)
+
+
+def host_of(settings: RunConfigured) -> Host:
+    """Return the runtime that the trace describes."""
+    saved = settings.host
+    return Host(
+        name=saved["name"],
+        delivery={DecisionPoint(p): Delivery(how) for p, how in saved["delivery"].items()},
+        tools=None if saved["tools"] is None else frozenset(saved["tools"]),
+        parallel_calls=saved["parallel_calls"],
+        tool_profiles=tuple(map(_profile, settings.tool_profiles)),
+    )
+
+
+def budget_of(settings: RunConfigured) -> Budget | None:
+    """Return the budget that the trace describes."""
+    return None if settings.budget is None else Budget(**settings.budget)
+
+
+@cache
+def _default_profile() -> ToolProfile:
+    return ToolProfile(names=())
+
+
+def _saved(profile: ToolProfile) -> dict[str, Any]:
+    """Return the fields of a profile that are set."""
+    default, saved = _default_profile(), {}
+    for field in attrs.fields(ToolProfile):
+        value = getattr(profile, field.name)
+        if field.name == "names" or value != getattr(default, field.name):
+            saved[field.name] = _plain(value)
+    return saved
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, re.Pattern):
+        return {"pattern": value.pattern, "flags": value.flags}
+    return sorted(value) if isinstance(value, frozenset) else encode(value)
+
+
+def _profile(saved: Mapping[str, Any]) -> ToolProfile:
+    fields = dict(saved)
+    for name in ("result_noise", "error_pattern"):
+        if name in fields:
+            fields[name] = re.compile(fields[name]["pattern"], fields[name]["flags"])
+    if "polling_params" in fields:
+        fields["polling_params"] = decode(fields["polling_params"])
+    return ToolProfile(**fields)

@@ -1,0 +1,274 @@
+"""Types of events by name: how a record of a session becomes an event of a trace, and back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache, lru_cache
+from importlib.metadata import entry_points
+from typing import Any
+
+import attrs
+
+from trimtab import (
+    CompactionHappened,
+    CompletionChecked,
+    Event,
+    Feedback,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    ModelResponded,
+    ObserverFaulted,
+    Outcome,
+    Plan,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSkipped,
+    ProviderSlow,
+    RunClosed,
+    RunOpened,
+    ToolInvoked,
+    ToolStarted,
+    UserMessage,
+)
+from trimtab.session.events import CompletionAsked, FeedbackAsked, GuidanceAsked, PromptRendered
+from trimtab_trace._envelope import References, TraceEvent, UnknownEvent
+from trimtab_trace._errors import TraceError
+from trimtab_trace._settings import RunConfigured
+from trimtab_trace._values import decode, encode, field_names
+
+GROUP = "trimtab.trace_events"
+_log = logging.getLogger("trimtab.trace")
+_IN_ENVELOPE = ("prompt_name", "run_id", "at")
+_REFERENCES = tuple(field.name for field in attrs.fields(References) if field.name != "corrects")
+
+
+@attrs.frozen
+class EventType:
+    """One type of events.
+
+    Args:
+        name: what stands in the trace.
+        kind: the class of its records.
+        names: payload names that differ from the fields' own, by field.
+        added: payload entries that are computed from a record, for readers of the trace.
+    """
+
+    name: str
+    kind: type[Any]
+    names: Mapping[str, str] = attrs.field(factory=dict)
+    added: Callable[[Any], Mapping[str, Any]] | None = None
+
+
+class EventTypes:
+    """The registry of types.
+
+    Args:
+        types: to begin with.
+        discover: also look for types that installed packages offer (entry points of the group
+            ``trimtab.trace_events``), when one is met that is not registered.
+    """
+
+    def __init__(self, types: tuple[EventType, ...] = (), *, discover: bool = True) -> None:
+        self._by_name: dict[str, EventType] = {}
+        self._by_kind: dict[type[Any], EventType] = {}
+        self._discover = discover
+        for one in types:
+            self.add(one)
+
+    def register(self, name: str, kind: type[Any]) -> None:
+        """Let records of `kind` stand in traces as `name`.
+
+        Raises:
+            TraceError: the name belongs to another class.
+        """
+        self.add(EventType(name, kind))
+
+    def add(self, one: EventType) -> None:
+        """Register a type with names of its own for the payload; see `register`."""
+        known = self._by_name.get(one.name)
+        if known is not None and known.kind is not one.kind:
+            raise TraceError(
+                f"event type {one.name!r} is {known.kind.__qualname__} of"
+                f" {known.kind.__module__}; register {one.kind.__qualname__} by another name"
+            )
+        self._by_name[one.name] = one
+        self._by_kind[one.kind] = one
+
+    def of(self, kind: type[Any]) -> EventType:
+        """Return the type of a record's class; the class's own name unless registered."""
+        found = self._by_kind.get(kind)
+        if found is None:
+            name = kind.__name__
+            if name in self._by_name:
+                name = f"{kind.__module__}.{kind.__qualname__}"
+            found = self._by_kind[kind] = EventType(name, kind)
+        return found
+
+    def named(self, name: str) -> EventType | None:
+        """Return the registered or installed type of that name, None where there is none."""
+        found = self._by_name.get(name)
+        if found is None and self._discover:
+            kind = _installed(name)
+            if kind is not None:
+                found = self._by_name[name] = EventType(name, kind)
+                self._by_kind[kind] = found
+        return found
+
+    def load(self, event: TraceEvent) -> Any:
+        """Return the record that `event` holds, or an `UnknownEvent`.
+
+        Raises:
+            TraceError: its payload does not fit its type.
+        """
+        found = self.named(event.event_type)
+        if found is None:
+            return UnknownEvent(event)
+        try:
+            return _structured(found, event)
+        except Exception as error:
+            raise TraceError(
+                f"event {event.seq} does not fit its type {event.event_type}:"
+                f" {type(error).__name__}: {error}"
+            ) from error
+
+
+def payload_of(one: EventType, record: Any) -> dict[str, Any]:
+    """Return the payload of a record of that type."""
+    payload: dict[str, Any] = _unstructure_of(one.kind, tuple(one.names.items()))(record)
+    if one.added is not None:
+        payload.update(one.added(record))
+    return payload
+
+
+@cache
+def _unstructure_of(
+    kind: type[Any], names: tuple[tuple[str, str], ...]
+) -> Callable[[Any], dict[str, Any]]:
+    """Return a function that is made for one class: renames, and leaves out what is None."""
+    if not field_names(kind):
+        return lambda record: {"value": encode(record)}
+    from cattrs.gen import make_dict_unstructure_fn, override
+
+    overrides: dict[str, Any] = {}
+    for field in attrs.fields(kind) if attrs.has(kind) else ():
+        hidden = issubclass(kind, Event) and field.name in _IN_ENVELOPE
+        overrides[field.name] = override(
+            omit=True if hidden else None,
+            omit_if_default=field.default is None or None,
+            rename=dict(names).get(field.name),
+        )
+    return make_dict_unstructure_fn(kind, _converter(), **overrides)
+
+
+def references_of(record: Any) -> References:
+    """Return what a record refers to, by the names of its attributes."""
+    values = tuple(_reference(record, name) for name in _attributes(type(record)))
+    prompt = record.prompt_name if isinstance(record, Event) else None
+    return _built(type(record), values, prompt or None)
+
+
+def _reference(record: Any, name: str) -> str | None:
+    value = getattr(record, name, None)
+    return value if isinstance(value, str) and value else None
+
+
+@lru_cache(maxsize=1024)
+def _built(kind: type[Any], values: tuple[str | None, ...], prompt: str | None) -> References:
+    found = dict(zip(_attributes(kind), values, strict=True))
+    if prompt is not None:
+        found["namespace"] = prompt
+    return References(**found)
+
+
+@cache
+def _attributes(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(name for name in _REFERENCES if hasattr(kind, name) or name in field_names(kind))
+
+
+def _structured(one: EventType, event: TraceEvent) -> Any:
+    fields = dict(event.payload)
+    if issubclass(one.kind, Event):
+        fields["prompt_name"] = event.references.namespace or ""
+        fields["run_id"] = event.run_id
+        fields["at"] = event.timestamp
+    return _structure_of(one.kind, tuple(one.names.items()))(fields, one.kind)
+
+
+@cache
+def _structure_of(kind: type[Any], names: tuple[tuple[str, str], ...]) -> Callable[..., Any]:
+    if not names:
+        return _converter().get_structure_hook(kind)  # type: ignore[no-any-return]
+    from cattrs.gen import make_dict_structure_fn, override
+
+    renames = {name: override(rename=stored) for name, stored in names}
+    return make_dict_structure_fn(kind, _converter(), _cattrs_detailed_validation=False, **renames)
+
+
+@cache
+def _converter() -> Any:
+    from cattrs.preconf.json import make_converter
+
+    converter = make_converter(detailed_validation=False)
+    converter.register_unstructure_hook_func(lambda kind: kind is Any, encode)
+    converter.register_structure_hook_func(lambda kind: kind is Any, lambda v, _: decode(v))
+    converter.register_structure_hook(
+        datetime, lambda v, _: v if type(v) is datetime else datetime.fromisoformat(v)
+    )
+    return converter
+
+
+@cache
+def _offers() -> Mapping[str, Any]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _installed(name: str) -> type[Any] | None:
+    point = _offers().get(name)
+    if point is None:
+        return None
+    try:
+        kind = point.load()
+    except Exception:
+        _log.exception("event type %s of %s can't be loaded", name, point.value)
+        return None
+    return kind if isinstance(kind, type) else None
+
+
+def _returned(record: ToolInvoked) -> Mapping[str, Any]:
+    return {"success": record.outcome is Outcome.OK}
+
+
+_CALL = {"params": "input"}
+EVENT_TYPES = EventTypes(
+    (
+        EventType("RunOpened", RunOpened),
+        EventType("RunTerminated", RunClosed),
+        EventType("UserMessage", UserMessage),
+        EventType("ModelResponded", ModelResponded),
+        EventType("ToolInvoked", ToolStarted, _CALL),
+        EventType(
+            "ToolReturned",
+            ToolInvoked,
+            {**_CALL, "result": "output", "duration": "latency"},
+            _returned,
+        ),
+        EventType("CompactionHappened", CompactionHappened),
+        EventType("GuidanceDelivered", GuidanceDelivered),
+        EventType("GuidanceSuppressed", GuidanceSuppressed),
+        EventType("FeedbackDelivered", Feedback),
+        EventType("CompletionChecked", CompletionChecked),
+        EventType("ProviderSkipped", ProviderSkipped),
+        EventType("ProviderFaulted", ProviderFaulted),
+        EventType("ProviderQuarantined", ProviderQuarantined),
+        EventType("ProviderSlow", ProviderSlow),
+        EventType("ObserverFaulted", ObserverFaulted),
+        EventType("PlanRecorded", Plan),
+        EventType("RunConfigured", RunConfigured),
+        EventType("PromptRendered", PromptRendered),
+        EventType("GuidanceAsked", GuidanceAsked),
+        EventType("FeedbackAsked", FeedbackAsked),
+        EventType("CompletionAsked", CompletionAsked),
+    )
+)
