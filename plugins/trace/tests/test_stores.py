@@ -105,7 +105,7 @@ def test_a_full_disk_leaves_the_event_out_and_says_so(make: MakeStore, tmp_path:
     for record in records(3):
         writer.record(record)
     before = store.next_seq
-    with file_size_limit(20_000), pytest.raises(TraceWriteError, match="append again|free some"):
+    with file_size_limit(20_000), pytest.raises(TraceWriteError, match=r"append again|free some"):
         writer.write("Note", {"text": "x" * 100_000}, event_id="retried")
     assert store.next_seq == before
     added = writer.write("Note", {"text": "x" * 100_000}, event_id="retried")

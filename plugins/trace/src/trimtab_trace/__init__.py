@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab_trace._bus import InProcessEventBus as InProcessEventBus
+    from trimtab_trace._bus import (
+        InProcessEventBus as InProcessEventBus,
+    )
     from trimtab_trace._envelope import (
         Damage as Damage,
         References as References,
@@ -23,9 +25,44 @@ if TYPE_CHECKING:
         TraceError as TraceError,
         TraceWriteError as TraceWriteError,
     )
-    from trimtab_trace._jsonl import JsonlStore as JsonlStore
-    from trimtab_trace._redaction import redactor as redactor
-    from trimtab_trace._sqlite import SqliteStore as SqliteStore, traces_in as traces_in
+    from trimtab_trace._export._atif import (
+        atif as atif,
+    )
+    from trimtab_trace._export._cloudevents import (
+        cloudevents as cloudevents,
+    )
+    from trimtab_trace._export._otel import (
+        Spans as Spans,
+        export_spans as export_spans,
+    )
+    from trimtab_trace._jsonl import (
+        JsonlStore as JsonlStore,
+    )
+    from trimtab_trace._recorder import (
+        JsonlTrace as JsonlTrace,
+        Recording as Recording,
+        SessionTrace as SessionTrace,
+        SqliteTrace as SqliteTrace,
+    )
+    from trimtab_trace._redaction import (
+        redactor as redactor,
+    )
+    from trimtab_trace._replay import (
+        Difference as Difference,
+        Replayed as Replayed,
+        replay as replay,
+    )
+    from trimtab_trace._session import (
+        session_at as session_at,
+        session_of as session_of,
+    )
+    from trimtab_trace._settings import (
+        RunConfigured as RunConfigured,
+    )
+    from trimtab_trace._sqlite import (
+        SqliteStore as SqliteStore,
+        traces_in as traces_in,
+    )
     from trimtab_trace._store import (
         Trace as Trace,
         TraceStore as TraceStore,
@@ -36,21 +73,75 @@ if TYPE_CHECKING:
         EventType as EventType,
         EventTypes as EventTypes,
     )
-    from trimtab_trace._writer import TraceWriter as TraceWriter
+    from trimtab_trace._verify import (
+        Report as Report,
+        verify as verify,
+    )
+    from trimtab_trace._writer import (
+        TraceWriter as TraceWriter,
+    )
 
 _MODULES = {
     "_bus": ("InProcessEventBus",),
-    "_envelope": ("Damage", "References", "TraceEvent", "UnknownEvent"),
-    "_errors": ("EventInvalid", "TraceBusy", "TraceDamaged", "TraceError", "TraceWriteError"),
+    "_envelope": (
+        "Damage",
+        "References",
+        "TraceEvent",
+        "UnknownEvent",
+    ),
+    "_errors": (
+        "EventInvalid",
+        "TraceBusy",
+        "TraceDamaged",
+        "TraceError",
+        "TraceWriteError",
+    ),
+    "_export._atif": ("atif",),
+    "_export._cloudevents": ("cloudevents",),
+    "_export._otel": (
+        "Spans",
+        "export_spans",
+    ),
     "_jsonl": ("JsonlStore",),
+    "_recorder": (
+        "JsonlTrace",
+        "Recording",
+        "SessionTrace",
+        "SqliteTrace",
+    ),
     "_redaction": ("redactor",),
-    "_sqlite": ("SqliteStore", "traces_in"),
-    "_store": ("Trace", "TraceStore", "open_trace"),
-    "_types": ("EVENT_TYPES", "EventType", "EventTypes"),
+    "_replay": (
+        "Difference",
+        "Replayed",
+        "replay",
+    ),
+    "_session": (
+        "session_at",
+        "session_of",
+    ),
+    "_settings": ("RunConfigured",),
+    "_sqlite": (
+        "SqliteStore",
+        "traces_in",
+    ),
+    "_store": (
+        "Trace",
+        "TraceStore",
+        "open_trace",
+    ),
+    "_types": (
+        "EVENT_TYPES",
+        "EventType",
+        "EventTypes",
+    ),
+    "_verify": (
+        "Report",
+        "verify",
+    ),
     "_writer": ("TraceWriter",),
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = sorted(_WHERE)
+__all__ = sorted(_WHERE)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

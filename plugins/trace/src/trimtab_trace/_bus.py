@@ -42,5 +42,5 @@ class InProcessEventBus:
             if isinstance(event, kind):
                 try:
                     handler(event)
-                except Exception:
+                except Exception:  # noqa: BLE001 - others are called all the same
                     _log.exception("a subscriber to %s raised", kind.__name__)

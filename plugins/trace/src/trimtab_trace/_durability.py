@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from enum import StrEnum
 
+from trimtab import SYSTEM_CLOCK
 from trimtab_trace._errors import TraceError
 
 BARRIERS = frozenset({"ToolInvoked", "CompletionChecked", "RunTerminated", "LeaseLost"})
@@ -50,7 +50,7 @@ class SyncPolicy:
         self,
         durability: Durability,
         interval: float = 0.05,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = SYSTEM_CLOCK.monotonic,
     ) -> None:
         self.durability = durability
         self._interval = interval

@@ -9,7 +9,7 @@ from threading import Lock
 
 import attrs
 
-from trimtab_trace._codec import BACKEND, BadLine, Backend, decode_line, encode_line
+from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_line
 from trimtab_trace._durability import Durability, SyncPolicy
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import TraceBusy, TraceError, TraceWriteError
@@ -225,3 +225,13 @@ def _last(file: int, size: int, backend: Backend) -> tuple[int, int]:
             continue
         return event.seq + 1 + damaged, event.epoch + 1
     return damaged, 1 if damaged else 0
+
+
+def torn_bytes(path: Path) -> int:
+    """Return the length of a last line that was cut short; 0 where the file ends with an event."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = _line_start(file.fileno(), size)
+        tail = os.pread(file.fileno(), size - start, start)
+    whole = not tail or _intact(tail, BACKEND) or _intact(tail[:-1], BACKEND)
+    return 0 if whole else len(tail)

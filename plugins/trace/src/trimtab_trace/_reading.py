@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from trimtab_trace._codec import BACKEND, BadLine, Backend, decode_line
+from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line
 from trimtab_trace._envelope import Damage, TraceEvent
 from trimtab_trace._errors import TraceError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import RunContext
+from trimtab import SYSTEM_CLOCK, Clock, Event, RunContext
 from trimtab_trace._durability import Durability
 from trimtab_trace._envelope import References
 from trimtab_trace._errors import TraceError
@@ -152,3 +152,52 @@ def remove_old(folder: Path, keep: int, current: Path) -> None:
             path.unlink()
         except OSError:
             continue
+
+
+class SessionTrace:
+    """Writes all runs of one session to one file.
+
+    Give it to the runs of a session, one after the other; close it when the session is over.
+
+    Args:
+        path: the file.
+        durability, redact: as for `JsonlTrace`.
+        clock: tells the time of records that bear none.
+    """
+
+    name = "session-trace"
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        durability: str = "none",
+        redact: Iterable[str] = (),
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        store = JsonlStore(path, durability=durability)
+        self._writer = TraceWriter(store, clock=clock, redact=_redactor(redact))
+        self._last: object = None
+
+    def open(self, context: RunContext) -> _SharedRecording:
+        """Start to record a run."""
+        begin(self._writer, context.run)
+        return _SharedRecording(self)
+
+    def record(self, event: object) -> None:
+        """Append one event; a record that every run of the session hears is written once."""
+        if isinstance(event, Event) or event is not self._last:
+            self._last = event
+            self._writer.record(event)
+
+    def close(self) -> None:
+        """Close the file; closing twice is no error."""
+        self._writer.close()
+
+
+class _SharedRecording:
+    def __init__(self, trace: SessionTrace) -> None:
+        self.record = trace.record
+
+    def close(self) -> None:
+        """The run has ended; the file stays open for others."""

@@ -278,9 +278,11 @@ class _StandIn:
 
 
 def _stand_in(name: str, verdict: CompletionChecked | None, faults: list[Any]) -> _StandIn:
-    for fault in faults:
-        if isinstance(fault, ProviderFaulted) and fault.source.name == name:
-            return _StandIn(name, lambda: _raise(fault.error))
+    errors = [
+        one.error for one in faults if isinstance(one, ProviderFaulted) and one.source.name == name
+    ]
+    if errors:
+        return _StandIn(name, lambda: _raise(errors[0]))
     if verdict is None or not verdict.sources or verdict.sources[-1].name != name:
         return _StandIn(name, TaskCompletionResult.ok)
     feedback, progress = verdict.feedback or "", verdict.progress

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
 
-from trimtab import LOCAL_HOST, Event, Prompt, Run, RunClosed, RunOpened, Session
+from trimtab import LOCAL_HOST, DecisionPoint, Event, Prompt, Run, RunOpened, Session
 from trimtab.session.events import CompletionAsked, GuidanceAsked, PromptRendered, Question
-from trimtab import DecisionPoint
 from trimtab_trace._clock import ReplayClock
 from trimtab_trace._envelope import TraceEvent, UnknownEvent
 from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
@@ -56,7 +56,7 @@ class RunConfigured:
     tool_profiles: tuple[Mapping[str, Any], ...] = ()
     providers: Mapping[str, Any] = attrs.field(factory=dict)
     guidance_limit: int = 3
-    feedback_delivery: str = "first"
+    feedback_delivery: Literal["first", "all"] = "first"
     budget: Mapping[str, Any] | None = None
     keep: int | None = None
 
@@ -113,7 +113,7 @@ def prompt_of(settings: RunConfigured) -> Prompt[Any]:
     return Prompt(
         ns or "run",
         key or "main",
-        name=settings.prompt,
+        name=settings.prompt or "run/main",
         config=None,
         guidance_providers=_configs(settings, "guidance"),
         feedback_providers=_configs(settings, "feedback"),

@@ -10,7 +10,7 @@ from threading import Lock
 
 import attrs
 
-from trimtab_trace._codec import BACKEND, BadLine, Backend, decode_line, encode_line
+from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_line
 from trimtab_trace._durability import Durability, SyncPolicy
 from trimtab_trace._envelope import Damage, TraceEvent
 from trimtab_trace._errors import TraceBusy, TraceError, TraceWriteError
@@ -67,7 +67,8 @@ class SqliteStore:
         self._database: sqlite3.Connection | None = _connect(self.path)
         self._full = False
         last = self._database.execute(_LAST, (name,)).fetchone()
-        self.next_seq, self.epoch = (last[0] + 1, last[1] + 1) if last else (0, 0)
+        self.next_seq: int = last[0] + 1 if last else 0
+        self.epoch: int = last[1] + 1 if last else 0
 
     def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
         """Add one event; see `TraceStore.append`.

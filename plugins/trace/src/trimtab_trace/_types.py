@@ -36,7 +36,7 @@ from trimtab.session.events import CompletionAsked, FeedbackAsked, GuidanceAsked
 from trimtab_trace._envelope import References, TraceEvent, UnknownEvent
 from trimtab_trace._errors import TraceError
 from trimtab_trace._settings import RunConfigured
-from trimtab_trace._values import decode, encode, field_names
+from trimtab_trace._values import decode, encode, field_names, per_class
 
 GROUP = "trimtab.trace_events"
 _log = logging.getLogger("trimtab.trace")
@@ -59,6 +59,21 @@ class EventType:
     kind: type[Any]
     names: Mapping[str, str] = attrs.field(factory=dict)
     added: Callable[[Any], Mapping[str, Any]] | None = None
+    unstructure: Callable[[Any], dict[str, Any]] = attrs.field(init=False, eq=False, repr=False)
+    structure: Callable[..., Any] = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        # Made when they are first called: most types never are.
+        object.__setattr__(self, "unstructure", self._made)
+        object.__setattr__(self, "structure", self._read)
+
+    def _made(self, record: Any) -> dict[str, Any]:
+        object.__setattr__(self, "unstructure", _unstructure_of(self.kind, self.names))
+        return self.unstructure(record)
+
+    def _read(self, fields: Mapping[str, Any], kind: type[Any]) -> Any:
+        object.__setattr__(self, "structure", _structure_of(self.kind, self.names))
+        return self.structure(fields, kind)
 
 
 class EventTypes:
@@ -136,16 +151,13 @@ class EventTypes:
 
 def payload_of(one: EventType, record: Any) -> dict[str, Any]:
     """Return the payload of a record of that type."""
-    payload: dict[str, Any] = _unstructure_of(one.kind, tuple(one.names.items()))(record)
+    payload: dict[str, Any] = one.unstructure(record)
     if one.added is not None:
         payload.update(one.added(record))
     return payload
 
 
-@cache
-def _unstructure_of(
-    kind: type[Any], names: tuple[tuple[str, str], ...]
-) -> Callable[[Any], dict[str, Any]]:
+def _unstructure_of(kind: type[Any], names: Mapping[str, str]) -> Callable[[Any], dict[str, Any]]:
     """Return a function that is made for one class: renames, and leaves out what is None."""
     if not field_names(kind):
         return lambda record: {"value": encode(record)}
@@ -157,16 +169,17 @@ def _unstructure_of(
         overrides[field.name] = override(
             omit=True if hidden else None,
             omit_if_default=field.default is None or None,
-            rename=dict(names).get(field.name),
+            rename=names.get(field.name),
         )
     return make_dict_unstructure_fn(kind, _converter(), **overrides)
 
 
 def references_of(record: Any) -> References:
     """Return what a record refers to, by the names of its attributes."""
-    values = tuple(_reference(record, name) for name in _attributes(type(record)))
+    names = _attributes(type(record))
+    values = tuple(_reference(record, name) for name in names)
     prompt = record.prompt_name if isinstance(record, Event) else None
-    return _built(type(record), values, prompt or None)
+    return _built(names, values, prompt or None)
 
 
 def _reference(record: Any, name: str) -> str | None:
@@ -175,14 +188,16 @@ def _reference(record: Any, name: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _built(kind: type[Any], values: tuple[str | None, ...], prompt: str | None) -> References:
-    found = dict(zip(_attributes(kind), values, strict=True))
+def _built(
+    names: tuple[str, ...], values: tuple[str | None, ...], prompt: str | None
+) -> References:
+    found = dict(zip(names, values, strict=True))
     if prompt is not None:
         found["namespace"] = prompt
     return References(**found)
 
 
-@cache
+@per_class
 def _attributes(kind: type[Any]) -> tuple[str, ...]:
     return tuple(name for name in _REFERENCES if hasattr(kind, name) or name in field_names(kind))
 
@@ -193,16 +208,15 @@ def _structured(one: EventType, event: TraceEvent) -> Any:
         fields["prompt_name"] = event.references.namespace or ""
         fields["run_id"] = event.run_id
         fields["at"] = event.timestamp
-    return _structure_of(one.kind, tuple(one.names.items()))(fields, one.kind)
+    return one.structure(fields, one.kind)
 
 
-@cache
-def _structure_of(kind: type[Any], names: tuple[tuple[str, str], ...]) -> Callable[..., Any]:
+def _structure_of(kind: type[Any], names: Mapping[str, str]) -> Callable[..., Any]:
     if not names:
         return _converter().get_structure_hook(kind)  # type: ignore[no-any-return]
     from cattrs.gen import make_dict_structure_fn, override
 
-    renames = {name: override(rename=stored) for name, stored in names}
+    renames: dict[str, Any] = {name: override(rename=to) for name, to in names.items()}
     return make_dict_structure_fn(kind, _converter(), _cattrs_detailed_validation=False, **renames)
 
 
@@ -230,7 +244,7 @@ def _installed(name: str) -> type[Any] | None:
         return None
     try:
         kind = point.load()
-    except Exception:
+    except Exception:  # noqa: BLE001 - a broken package must not hide the trace
         _log.exception("event type %s of %s can't be loaded", name, point.value)
         return None
     return kind if isinstance(kind, type) else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -19,6 +19,12 @@ _MARK = "$"
 _DEEPEST = 64
 _MOST_BITS = 10_000  # Python reads no number of more than 4,300 digits back
 _LONGEST_TEXT = 100_000
+T = TypeVar("T")
+
+
+def per_class(function: Callable[[type[Any]], T]) -> Callable[[type[Any]], T]:
+    """Return `function`, called once for each class."""
+    return cast("Callable[[type[Any]], T]", cache(function))
 
 
 def encode(value: Any, depth: int = 0) -> Any:
@@ -30,33 +36,30 @@ def encode(value: Any, depth: int = 0) -> Any:
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return value
-    if kind is int and value.bit_length() < _MOST_BITS:
-        return value
-    if kind is float:
-        return value if math.isfinite(value) else {_FLOAT: repr(value)}
-    if depth >= _DEEPEST:
-        return _text(value)
-    if kind is dict:
+    if kind is dict and depth < _DEEPEST:
         return {_key(key): encode(item, depth + 1) for key, item in value.items()}
-    if kind is list or kind is tuple:
+    if (kind is list or kind is tuple) and depth < _DEEPEST:
         return [encode(item, depth + 1) for item in value]
     return _rarer(value, depth + 1)
 
 
 def _rarer(value: Any, depth: int) -> Any:
-    if isinstance(value, ResultDigest):
-        return {_DIGEST: [value.length, value.digest]}
+    if isinstance(value, int | float):
+        return _number(value)
     if isinstance(value, Enum):
         return encode(value.value, depth)
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return encode(kind(value), depth) if kind is not int else _integer(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, ResultDigest):
+        return {_DIGEST: [value.length, value.digest]}
     if isinstance(value, bytes | bytearray):
         return {_BYTES: base64.b64encode(value).decode()}
-    return _container(value, depth)
+    return _container(value, depth) if depth <= _DEEPEST else _text(value)
 
 
-def _integer(value: int) -> Any:
+def _number(value: float) -> Any:
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {_FLOAT: repr(float(value))}
     return int(value) if value.bit_length() < _MOST_BITS else f"{value:#x}"[:_LONGEST_TEXT]
 
 
@@ -73,7 +76,7 @@ def _container(value: Any, depth: int) -> Any:
     return _text(value)
 
 
-@cache
+@per_class
 def field_names(kind: type[Any]) -> tuple[str, ...]:
     """Return the fields of a record's class, attrs or dataclass; none for other classes."""
     if attrs.has(kind):

@@ -58,9 +58,10 @@ class TraceWriter:
             EventInvalid: it can't be encoded.
             TraceWriteError: it was not written.
         """
-        if isinstance(record, UnknownEvent | TraceEvent):
-            return self.append(record.event if isinstance(record, UnknownEvent) else record)
-        one = self._types.of(type(record))
+        kind = type(record)
+        if kind is UnknownEvent or kind is TraceEvent:
+            return self.append(record.event if kind is UnknownEvent else record)
+        one = self._types.of(kind)
         try:
             payload = payload_of(one, record)
             found = references or references_of(record)
@@ -118,7 +119,10 @@ class TraceWriter:
             actor=actor,
             references=references,
         )
-        return self.append(event, durable=durable)
+        if event_id is not None:
+            return self.append(event, durable=durable)
+        with self._lock:
+            return self._store(event, durable=durable)
 
     def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
         """Append an event as it is; one of the last 1,024 with the same `event_id` is returned."""

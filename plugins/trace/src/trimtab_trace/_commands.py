@@ -1,0 +1,242 @@
+"""The command ``trimtab trace``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from trimtab.plugins.names import plain
+from trimtab_trace._codec import references_json
+from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._errors import TraceError
+from trimtab_trace._store import Trace, open_trace
+
+_WIDTH = 100
+FORMATS = ("atif", "cloudevents", "otel")
+
+
+def trace(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab trace``."""
+    parser.description = "Show, check, compare, replay and export recorded traces."
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    show = _command(commands, "show", "list the events", run_show)
+    show.add_argument("--type", action="append", metavar="NAME", help="only events of this type")
+    show.add_argument("--json", action="store_true", help="whole events, one per line")
+    at = _command(commands, "at", "show the session as it was after an event", run_at)
+    at.add_argument("seq", metavar="SEQ", type=int, help="the number of the event")
+    at.add_argument("--json", action="store_true", help="the whole session, as a snapshot")
+    diff = commands.add_parser("diff", help="compare two traces, times and identifiers aside")
+    diff.add_argument("first", metavar="A", type=Path)
+    diff.add_argument("second", metavar="B", type=Path)
+    diff.set_defaults(run=run_diff)
+    _command(commands, "verify", "check every event; status 1 where one is damaged", run_verify)
+    again = _command(
+        commands, "replay", "ask the providers again; status 1 at a difference", run_replay
+    )
+    again.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="take the providers of the prompts from this file, not from the trace",
+    )
+    export = _command(commands, "export", "write the trace in another format", run_export)
+    export.add_argument("--to", choices=FORMATS, required=True, help="the format")
+    export.add_argument("-o", "--output", metavar="FILE", type=Path, help="the file, not stdout")
+    export.add_argument(
+        "--content", action="store_true", help="otel: also arguments, results and texts"
+    )
+
+
+def _command(
+    commands: Any, name: str, what: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=what, description=what)
+    parser.add_argument("file", metavar="FILE", type=Path, help="a trace, JSON lines or SQLite")
+    parser.add_argument("--name", metavar="NAME", help="of the trace in a database with several")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _say(text: str = "") -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _opened(options: argparse.Namespace, *, strict: bool = True) -> Trace:
+    return open_trace(options.file, options.name, strict=strict)
+
+
+def run_show(options: argparse.Namespace) -> int:
+    """List the events; 1 where some are damaged."""
+    found = _opened(options, strict=False)
+    start: float | None = None
+    for event in found:
+        start = event.timestamp.timestamp() if start is None else start
+        if options.type and event.event_type not in options.type:
+            continue
+        _say(json.dumps(as_json(event)) if options.json else _line(event, start))
+    return _complain(found)
+
+
+def as_json(event: TraceEvent) -> dict[str, Any]:
+    """Return a whole event as JSON shows it."""
+    return {
+        "seq": event.seq,
+        "epoch": event.epoch,
+        "run_id": event.run_id,
+        "event_id": event.event_id,
+        "event_type": event.event_type,
+        "timestamp": event.timestamp.isoformat(),
+        "actor": event.actor,
+        "references": references_json(event.references),
+        "payload": event.payload,
+    }
+
+
+def _line(event: TraceEvent, start: float) -> str:
+    seconds = event.timestamp.timestamp() - start
+    actor = "" if event.actor == "main" else f"[{plain(event.actor, 20)}] "
+    name = plain(event.event_type, 24)
+    return f"{event.seq:>6}  {seconds:>+10.3f}s  {name:<20}  {actor}{summary(event)}"
+
+
+def summary(event: TraceEvent) -> str:
+    """Return what an event says, on one bounded line."""
+    shown = _SHOWN.get(event.event_type)
+    values = [_value(event.payload, path) for path in shown] if shown else [event.payload]
+    said = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    return plain(" · ".join(text for text in said if text not in ("", "null", "{}")), _WIDTH)
+
+
+_SHOWN: dict[str, tuple[str, ...]] = {
+    "RunConfigured": ("prompt", "host.name"),
+    "RunOpened": (),
+    "UserMessage": ("text",),
+    "ModelResponded": ("text", "tool_calls"),
+    "ToolInvoked": ("tool", "input"),
+    "ToolReturned": ("tool", "outcome", "error", "output"),
+    "GuidanceAsked": ("decision_point",),
+    "GuidanceDelivered": ("provider_name", "injection.content"),
+    "GuidanceSuppressed": ("provider_name", "reason"),
+    "FeedbackDelivered": ("provider_name", "severity", "summary"),
+    "CompletionAsked": ("stop_reason",),
+    "CompletionChecked": ("status", "feedback", "reason"),
+    "ProviderFaulted": ("source.name", "hook", "error"),
+    "PromptRendered": ("text",),
+    "RunTerminated": ("reason",),
+}
+
+
+def _value(payload: Any, path: str) -> Any:
+    for key in path.split("."):
+        payload = payload.get(key) if isinstance(payload, dict) else None
+    return payload
+
+
+def _complain(found: Trace) -> int:
+    for damage in found.damages:
+        sys.stderr.write(f"trimtab: {plain(str(found.path))}: {plain(str(damage), 300)}\n")
+    return 1 if found.damages else 0
+
+
+def run_at(options: argparse.Namespace) -> int:
+    """Show the session as it was after an event."""
+    from trimtab_trace._session import session_at
+
+    session = session_at(_opened(options), options.seq)
+    if options.json:
+        _say(session.snapshot())
+        return 0
+    for run_id, state in session.runs().items():
+        ended = "ended" if state.closed else "open"
+        _say(f"run {plain(run_id, 80)} of {plain(state.prompt_name, 80)}: {ended}")
+        _say(f"  {state.turns:,} turns, {state.calls:,} calls, {len(state.running):,} running")
+        _say(f"  {state.usage.total_tokens:,} tokens, {state.active_seconds:,.3f} s")
+        if state.last_call is not None:
+            call = state.last_call
+            _say(f"  last call: {plain(call.tool, 40)} {call.outcome.value}")
+    return 0
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Compare two traces; 1 where they differ."""
+    from trimtab_trace._diff import first_difference
+
+    found = first_difference(open_trace(options.first), open_trace(options.second))
+    if found is None:
+        _say("the traces hold the same events")
+        return 0
+    for name, event in (("A", found[0]), ("B", found[1])):
+        text = "ends here" if event is None else json.dumps(as_json(event), sort_keys=True)
+        _say(f"{name}: {plain(text, 2000)}")
+    return 1
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """Check every event; 1 where something is damaged."""
+    from trimtab_trace._verify import verify
+
+    report = verify(_opened(options, strict=False))
+    for line in report.lines():
+        _say(plain(line, 300))
+    return 0 if report.intact else 1
+
+
+def run_replay(options: argparse.Namespace) -> int:
+    """Replay a trace; 1 at the first decision that differs."""
+    from trimtab_trace._replay import replay
+
+    prompts = _configured(options) if options.config else None
+    done = replay(_opened(options), prompts=prompts)
+    if done.unknown:
+        _say(f"{done.unknown:,} events of unknown types were left out")
+    if done.difference is not None:
+        _say(f"differs after {done.decisions:,} equal decisions")
+        _say(plain(str(done.difference), 4000))
+        return 1
+    _say(f"identical: {done.decisions:,} decisions in {done.events:,} events")
+    return 0
+
+
+def _configured(options: argparse.Namespace) -> dict[str, Any]:
+    from trimtab import Prompt, load_configuration
+
+    configuration = load_configuration(options.config)
+    prompts: dict[str, Any] = {}
+    for name in configuration.prompts:
+        ns, _, key = name.partition("/")
+        prompts[name] = Prompt(ns or "run", key or "main", name=name, config=configuration)
+    return prompts
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """Write a trace in another format."""
+    lines = _exported(options)
+    if options.output is None:
+        for line in lines:
+            _say(line)
+        return 0
+    try:
+        with options.output.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise TraceError(f"can't write {options.output}: {error.strerror}") from None
+    return 0
+
+
+def _exported(options: argparse.Namespace) -> Iterable[str]:
+    found = _opened(options)
+    if options.to == "atif":
+        from trimtab_trace._export._atif import atif
+
+        return [json.dumps(atif(found), indent=2)]
+    if options.to == "cloudevents":
+        from trimtab_trace._export._cloudevents import cloudevents
+
+        return (json.dumps(event) for event in cloudevents(found))
+    from trimtab_trace._export._otel_json import span_lines
+
+    return span_lines(found, content=options.content)

@@ -1,0 +1,291 @@
+"""Traces as OpenTelemetry spans, with the names of the GenAI conventions (in development)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._errors import TraceError
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, TracerProvider
+
+_LONGEST = 8_000
+
+
+def export_spans(
+    events: Iterable[TraceEvent],
+    provider: TracerProvider | None = None,
+    *,
+    content: bool = False,
+) -> None:
+    """Hand a trace to OpenTelemetry as spans with their recorded times.
+
+    Args:
+        events: of the trace, in order.
+        provider: where the spans go; the global tracer provider where None.
+        content: also export arguments, results and texts, which may be confidential.
+
+    Raises:
+        TraceError: OpenTelemetry is not installed.
+    """
+    spans = Spans(provider, content=content)
+    for event in events:
+        spans.add(event)
+    spans.close()
+
+
+def _opentelemetry() -> Any:
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        raise TraceError(
+            "OpenTelemetry is not installed: pip install 'trimtab-trace[otel]'"
+        ) from None
+    return trace
+
+
+@attrs.define
+class _OpenRun:
+    """A run whose span is open, with the spans inside."""
+
+    span: Span
+    inside: dict[str, Span] = attrs.field(factory=dict)
+    last: int = 0
+
+
+class Spans:
+    """Makes spans of events, one after the other.
+
+    A run is a span ``invoke_agent``, a tool call a span ``execute_tool``, a stage a span
+    ``invoke_workflow``, a new plan a span ``plan``; responses, guidance, feedback and completion
+    checks are events of the run's span.
+
+    Args:
+        provider: where the spans go; the global tracer provider where None.
+        content: also export arguments, results and texts.
+    """
+
+    def __init__(self, provider: TracerProvider | None = None, *, content: bool = False) -> None:
+        self._trace = _opentelemetry()
+        self._tracer = self._trace.get_tracer("trimtab_trace", tracer_provider=provider)
+        self._content = content
+        self._runs: dict[str, _OpenRun] = {}
+        self._hosts: dict[str, str] = {}
+
+    def add(self, event: TraceEvent) -> None:
+        """Take one event."""
+        handler = _HANDLERS.get(event.event_type)
+        if handler is not None:
+            handler(self, event)
+
+    def close(self) -> None:
+        """End all open spans at the time of the last event of their run."""
+        for run in self._runs.values():
+            for span in reversed(run.inside.values()):
+                span.end(run.last)
+            run.span.end(run.last)
+        self._runs.clear()
+
+    # Runs.
+
+    def configured(self, event: TraceEvent) -> None:
+        """Keep the name of the host for the run's span."""
+        self._hosts[event.run_id] = str(event.payload.get("host", {}).get("name", ""))
+
+    def _run(self, event: TraceEvent) -> _OpenRun:
+        run = self._runs.get(event.run_id)
+        if run is None:
+            run = self._runs[event.run_id] = _OpenRun(self._open(event))
+        run.last = max(run.last, _nanoseconds(event.timestamp))
+        return run
+
+    def _open(self, event: TraceEvent) -> Span:
+        name = event.references.namespace or event.actor
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": name,
+            "gen_ai.conversation.id": event.run_id,
+            "trimtab.actor": event.actor,
+            "trimtab.host": self._hosts.pop(event.run_id, ""),
+        }
+        return self._start(f"invoke_agent {name}", event, attributes, None)
+
+    def _start(
+        self, name: str, event: TraceEvent, attributes: Mapping[str, Any], parent: Span | None
+    ) -> Span:
+        context = None if parent is None else self._trace.set_span_in_context(parent)
+        kept = {key: value for key, value in attributes.items() if value not in (None, "")}
+        span: Span = self._tracer.start_span(
+            name[:200],
+            context=context,
+            kind=self._trace.SpanKind.INTERNAL,
+            attributes=kept,
+            start_time=_nanoseconds(event.timestamp),
+        )
+        return span
+
+    def opened(self, event: TraceEvent) -> None:
+        """A run starts, or goes on."""
+        self._run(event)
+
+    def ended(self, event: TraceEvent) -> None:
+        """A run ends, and with it all that is open inside."""
+        run = self._run(event)
+        del self._runs[event.run_id]
+        for span in reversed(run.inside.values()):
+            span.end(run.last)
+        reason = event.payload.get("reason")
+        if reason:
+            run.span.set_attribute("trimtab.termination.reason", str(reason)[:_LONGEST])
+        run.span.end(run.last)
+
+    # Inside a run.
+
+    def started(self, event: TraceEvent) -> None:
+        """A tool call starts."""
+        payload, run = event.payload, self._run(event)
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": payload.get("tool"),
+            "gen_ai.tool.call.id": payload.get("call_id"),
+            "gen_ai.tool.type": "function",
+            "trimtab.plan.step": event.references.step_id,
+        }
+        if self._content:
+            attributes["gen_ai.tool.call.arguments"] = _text(payload.get("input"))
+        name = f"execute_tool {payload.get('tool')}"
+        run.inside[f"call:{payload.get('call_id')}"] = self._start(
+            name, event, attributes, run.span
+        )
+
+    def returned(self, event: TraceEvent) -> None:
+        """A tool call ends."""
+        payload, run = event.payload, self._run(event)
+        span = run.inside.pop(f"call:{payload.get('call_id')}", None)
+        if span is None:
+            self.started(event)
+            span = run.inside.pop(f"call:{payload.get('call_id')}")
+        if self._content:
+            span.set_attribute("gen_ai.tool.call.result", _text(payload.get("output")))
+        if not payload.get("success", True):
+            error = str(payload.get("error") or payload.get("outcome"))
+            span.set_attribute("error.type", str(payload.get("outcome")))
+            described = error[:_LONGEST] if self._content else str(payload.get("outcome"))
+            span.set_status(self._trace.StatusCode.ERROR, described)
+        span.end(_nanoseconds(event.timestamp))
+
+    def responded(self, event: TraceEvent) -> None:
+        """A response of the model."""
+        usage = event.payload.get("usage") or {}
+        attributes: dict[str, Any] = {"gen_ai.operation.name": "chat"}
+        for name in ("input_tokens", "output_tokens"):
+            if name in usage:
+                attributes[f"gen_ai.usage.{name}"] = usage[name]
+        if self._content:
+            attributes["gen_ai.output.messages"] = _text(event.payload.get("text"))
+        self._event(event, "gen_ai.client.inference.operation.details", attributes)
+
+    def guided(self, event: TraceEvent) -> None:
+        """Guidance was delivered."""
+        payload = event.payload
+        attributes = {
+            "trimtab.provider": payload.get("provider_name"),
+            "trimtab.decision_point": payload.get("decision_point"),
+            "trimtab.delivery": payload.get("delivery"),
+            "trimtab.level": payload.get("level"),
+        }
+        if self._content:
+            attributes["trimtab.text"] = _text(payload.get("injection", {}).get("content"))
+        self._event(event, "trimtab.guidance", attributes)
+
+    def fed_back(self, event: TraceEvent) -> None:
+        """Feedback was delivered."""
+        attributes = {
+            "trimtab.provider": event.payload.get("provider_name"),
+            "trimtab.severity": event.payload.get("severity"),
+        }
+        if self._content:
+            attributes["trimtab.text"] = _text(event.payload.get("summary"))
+        self._event(event, "trimtab.feedback", attributes)
+
+    def checked(self, event: TraceEvent) -> None:
+        """The completion gate was asked."""
+        payload = event.payload
+        names = [source.get("name", "") for source in payload.get("sources", ())]
+        attributes = {
+            "gen_ai.evaluation.name": ", ".join(names) or "completion",
+            "gen_ai.evaluation.score.label": payload.get("status"),
+        }
+        if self._content:
+            attributes["gen_ai.evaluation.explanation"] = _text(
+                payload.get("feedback") or payload.get("reason")
+            )
+        self._event(event, "gen_ai.evaluation.result", attributes)
+
+    def planned(self, event: TraceEvent) -> None:
+        """A plan was made or changed."""
+        run = self._run(event)
+        attributes = {
+            "gen_ai.operation.name": "plan",
+            "trimtab.plan.id": event.references.plan_id,
+            "trimtab.event": event.event_type,
+        }
+        if self._content:
+            attributes["trimtab.plan"] = _text(event.payload)
+        span = self._start("plan", event, attributes, run.span)
+        span.end(_nanoseconds(event.timestamp))
+
+    def stage_started(self, event: TraceEvent) -> None:
+        """A stage starts."""
+        run, name = self._run(event), _stage(event)
+        attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": name}
+        run.inside[f"stage:{name}"] = self._start(
+            f"invoke_workflow {name}", event, attributes, run.span
+        )
+
+    def stage_completed(self, event: TraceEvent) -> None:
+        """A stage ends."""
+        span = self._run(event).inside.pop(f"stage:{_stage(event)}", None)
+        if span is not None:
+            span.end(_nanoseconds(event.timestamp))
+
+    def _event(self, event: TraceEvent, name: str, attributes: Mapping[str, Any]) -> None:
+        kept = {key: value for key, value in attributes.items() if value not in (None, "")}
+        self._run(event).span.add_event(name, kept, _nanoseconds(event.timestamp))
+
+
+_HANDLERS: Mapping[str, Callable[[Spans, TraceEvent], None]] = {
+    "RunConfigured": Spans.configured,
+    "RunOpened": Spans.opened,
+    "RunTerminated": Spans.ended,
+    "ToolInvoked": Spans.started,
+    "ToolReturned": Spans.returned,
+    "ModelResponded": Spans.responded,
+    "GuidanceDelivered": Spans.guided,
+    "FeedbackDelivered": Spans.fed_back,
+    "CompletionChecked": Spans.checked,
+    "PlanAuthored": Spans.planned,
+    "PlanUpdated": Spans.planned,
+    "StageStarted": Spans.stage_started,
+    "StageCompleted": Spans.stage_completed,
+}
+
+
+def _stage(event: TraceEvent) -> str:
+    return str(event.payload.get("stage") or event.payload.get("name") or "stage")
+
+
+def _nanoseconds(at: datetime) -> int:
+    seconds = int(at.timestamp())
+    return seconds * 1_000_000_000 + at.microsecond * 1_000
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text[:_LONGEST]

@@ -1,0 +1,95 @@
+"""Checking a trace: every checksum, the order, and that payloads fit their types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+from trimtab_trace._envelope import Damage, TraceEvent
+from trimtab_trace._errors import TraceError
+from trimtab_trace._jsonl import torn_bytes
+from trimtab_trace._store import Trace, is_database
+from trimtab_trace._types import EVENT_TYPES, EventTypes
+
+
+@attrs.define
+class Report:
+    """What a check found.
+
+    Attributes:
+        path: the file.
+        events: intact events.
+        writers: how often the trace was opened for writing, as far as its events show.
+        types: intact events by type.
+        unknown: events by type that no installed package offers.
+        open_runs: runs that have not ended.
+        damages: what is damaged or missing.
+        torn: bytes of a last line that was cut short; its write was never acknowledged.
+    """
+
+    path: Path
+    events: int = 0
+    writers: int = 0
+    types: Counter[str] = attrs.field(factory=Counter)
+    unknown: Counter[str] = attrs.field(factory=Counter)
+    open_runs: dict[str, None] = attrs.field(factory=dict)
+    damages: list[Damage] = attrs.field(factory=list)
+    torn: int = 0
+
+    @property
+    def intact(self) -> bool:
+        """Whether every event is there and whole."""
+        return not self.damages and not self.torn
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report as lines of text."""
+        yield f"{self.path}: {self.events:,} events intact, {self.writers:,} writers"
+        if self.unknown:
+            names = ", ".join(sorted(self.unknown))
+            yield f"{self.unknown.total():,} events of types that nobody offers: {names}"
+        for run_id in self.open_runs:
+            yield f"run {run_id} has not ended"
+        for damage in self.damages:
+            yield f"damaged: {damage}"
+        if self.torn:
+            yield (
+                f"damaged: the last line was cut short ({self.torn:,} bytes); the next writer"
+                " removes it"
+            )
+
+
+def verify(trace: Trace, types: EventTypes = EVENT_TYPES) -> Report:
+    """Read a trace from end to end and report what is damaged.
+
+    Raises:
+        TraceError: the file can't be read, or is no trace.
+    """
+    report = Report(trace.path)
+    for item in trace.scan():
+        if isinstance(item, Damage):
+            report.damages.append(item)
+        else:
+            _count(report, item, types)
+    if not is_database(trace.path):
+        report.torn = torn_bytes(trace.path)
+    return report
+
+
+def _count(report: Report, event: TraceEvent, types: EventTypes) -> None:
+    report.events += 1
+    report.writers = max(report.writers, event.epoch + 1)
+    report.types[event.event_type] += 1
+    if event.event_type == "RunOpened":
+        report.open_runs[event.run_id] = None
+    elif event.event_type == "RunTerminated":
+        report.open_runs.pop(event.run_id, None)
+    if types.named(event.event_type) is None:
+        report.unknown[event.event_type] += 1
+        return
+    try:
+        types.load(event)
+    except TraceError as error:
+        report.damages.append(Damage(f"event {event.seq}", str(error), event.seq))
