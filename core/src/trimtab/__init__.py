@@ -11,10 +11,14 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_contract.composite": "CompositeChecker",
-        "_contract.context": "FeedbackContext GuidanceContext RunContext TaskCompletionContext",
+        "_contract.context": (
+            "FeedbackContext GuidanceContext RecorderContext RunContext TaskCompletionContext"
+        ),
         "_contract.hookspecs": "hookimpl hookspec",
         "_contract.host": "Host LOCAL_HOST",
-        "_contract.providers": "FeedbackProvider GuidanceProvider TaskCompletionChecker",
+        "_contract.providers": (
+            "FeedbackProvider GuidanceProvider Recorder RunRecording TaskCompletionChecker"
+        ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
         "_events.guidance": (
             "ClassificationResult format_guidance GuidanceDelivered GuidanceInjection "
@@ -25,6 +29,9 @@ __all__, __getattr__, __dir__ = lazy_names(
             "CompletionChecked CompletionStatus Feedback FeedbackSuppressed Observation "
             "ObserverFaulted ProviderEvent ProviderFaulted ProviderQuarantined ProviderSkipped "
             "ProviderSlow"
+        ),
+        "_events.questions": (
+            "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question"
         ),
         "_events.run": (
             "CallOrigin CompactionHappened Event Evidence ModelResponded Outcome ResultDigest "
@@ -39,7 +46,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_policy.guidance": "Episode",
         "_policy.settings": (
             "CompletionCheckerConfig FeedbackProviderConfig FeedbackTrigger "
-            "GuidanceProviderConfig ProviderConfig"
+            "GuidanceProviderConfig ProviderConfig RecorderConfig"
         ),
         "_prompt.sections": "MarkdownSection",
         "_prompt.template": "Prompt PromptTemplate",

@@ -4,6 +4,7 @@ from trimtab._contract.composite import (
 from trimtab._contract.context import (
     FeedbackContext as FeedbackContext,
     GuidanceContext as GuidanceContext,
+    RecorderContext as RecorderContext,
     RunContext as RunContext,
     TaskCompletionContext as TaskCompletionContext,
 )
@@ -18,6 +19,8 @@ from trimtab._contract.host import (
 from trimtab._contract.providers import (
     FeedbackProvider as FeedbackProvider,
     GuidanceProvider as GuidanceProvider,
+    Recorder as Recorder,
+    RunRecording as RunRecording,
     TaskCompletionChecker as TaskCompletionChecker,
 )
 from trimtab._contract.tools import (
@@ -55,6 +58,13 @@ from trimtab._events.providers import (
     ProviderQuarantined as ProviderQuarantined,
     ProviderSkipped as ProviderSkipped,
     ProviderSlow as ProviderSlow,
+)
+from trimtab._events.questions import (
+    CompletionAsked as CompletionAsked,
+    FeedbackAsked as FeedbackAsked,
+    GuidanceAsked as GuidanceAsked,
+    PromptRendered as PromptRendered,
+    Question as Question,
 )
 from trimtab._events.run import (
     CallOrigin as CallOrigin,
@@ -103,6 +113,7 @@ from trimtab._policy.settings import (
     FeedbackTrigger as FeedbackTrigger,
     GuidanceProviderConfig as GuidanceProviderConfig,
     ProviderConfig as ProviderConfig,
+    RecorderConfig as RecorderConfig,
 )
 from trimtab._prompt.sections import (
     MarkdownSection as MarkdownSection,

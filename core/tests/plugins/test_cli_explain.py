@@ -45,6 +45,7 @@ def test_providers_stand_in_the_prompt_s_order_with_their_package(trimtab):
         "  1. loop  acme 1.0",
         "feedback: as the code declares",
         "completion: none",
+        "recorders: as the code declares",
     ]
     assert str(Path("trimtab.toml").absolute()) in done.stdout
 

@@ -114,4 +114,6 @@ def _settings(kind: ProviderKind, instance: Any) -> ProviderConfig:
         return settings.FeedbackProviderConfig(instance, settings.FeedbackTrigger(every_n_calls=1))
     if kind is ProviderKind.GUIDANCE:
         return settings.GuidanceProviderConfig(instance)
+    if kind is ProviderKind.RECORDER:
+        return settings.RecorderConfig(instance)
     return settings.CompletionCheckerConfig(instance)

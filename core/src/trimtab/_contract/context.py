@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import attrs
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from trimtab._events.guidance import ClassificationResult
     from trimtab._events.providers import Feedback
     from trimtab._policy.guidance import Episode
+    from trimtab._policy.settings import ProviderConfig
     from trimtab._types.limits import Budget, Deadline, Usage
     from trimtab._types.resources import Resources
-    from trimtab.trajectory import Trajectory
+    from trimtab.trajectory import ToolProfile, Trajectory
 
 
 def _as_view(run: Any) -> RunView:
@@ -193,3 +194,44 @@ class TaskCompletionContext(RunContext):
     stop_reason: str | None = None
     attempt: int = 0
     final: bool = False
+
+
+class _Enabled(Protocol):
+    """What a recorder sees of the table of a prompt."""
+
+    @property
+    def settings(self) -> tuple[ProviderConfig, ...]: ...
+    @property
+    def guidance_limit(self) -> int: ...
+    @property
+    def feedback_delivery(self) -> Literal["first", "all"]: ...
+
+
+@attrs.frozen(eq=False, repr=False)
+class RecorderContext(RunContext):
+    """What a recorder sees of the run that it is opened for.
+
+    Args:
+        table: the providers of the prompt.
+        tool_profiles: how tools behave, the prompt's profiles before the host's.
+        keep: tool results that the session keeps whole; None for all.
+    """
+
+    _table: _Enabled
+    tool_profiles: tuple[ToolProfile, ...]
+    keep: int | None
+
+    @property
+    def providers(self) -> tuple[ProviderConfig, ...]:
+        """The settings of all providers of the prompt, recorders included."""
+        return self._table.settings
+
+    @property
+    def guidance_limit(self) -> int:
+        """Injections per decision, over all providers."""
+        return self._table.guidance_limit
+
+    @property
+    def feedback_delivery(self) -> Literal["first", "all"]:
+        """Whether the first feedback provider that speaks is delivered, or all."""
+        return self._table.feedback_delivery

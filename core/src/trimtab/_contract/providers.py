@@ -6,7 +6,12 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
+    from trimtab._contract.context import (
+        FeedbackContext,
+        GuidanceContext,
+        RecorderContext,
+        TaskCompletionContext,
+    )
     from trimtab._events.guidance import ClassificationResult, GuidanceInjection
     from trimtab._events.providers import Feedback
     from trimtab._policy.completion import TaskCompletionResult
@@ -69,4 +74,31 @@ class TaskCompletionChecker(Protocol):
         self, context: TaskCompletionContext
     ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
         """Return the verdict."""
+        ...
+
+
+@runtime_checkable
+class RunRecording(Protocol):
+    """One run that is being recorded; made by `Recorder.open`."""
+
+    def record(self, event: object) -> None:
+        """Take one event of the run; called in order, never by two threads at once."""
+        ...
+
+    def close(self) -> None:
+        """The run has ended, or goes on elsewhere."""
+        ...
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """Observes the runs of a prompt that names it: writes traces, exports, measures."""
+
+    @property
+    def name(self) -> str:
+        """Unique identifier."""
+        ...
+
+    def open(self, context: RecorderContext) -> RunRecording:
+        """Start to record a run; called when it is opened or resumed."""
         ...

@@ -15,6 +15,7 @@ class ProviderKind(StrEnum):
     GUIDANCE = "guidance"
     FEEDBACK = "feedback"
     COMPLETION = "completion"
+    RECORDER = "recorders"
 
     @property
     def group(self) -> str:

@@ -12,6 +12,7 @@ from trimtab._policy.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     GuidanceProviderConfig,
+    RecorderConfig,
 )
 
 
@@ -22,6 +23,7 @@ class PromptSettings:
     guidance: tuple[GuidanceProviderConfig, ...] | None = None
     feedback: tuple[FeedbackProviderConfig, ...] | None = None
     completion: tuple[CompletionCheckerConfig, ...] | None = None
+    recorders: tuple[RecorderConfig, ...] | None = None
     guidance_limit: int | None = None
     feedback_delivery: Literal["first", "all"] | None = None
 

@@ -16,6 +16,7 @@ from trimtab._policy.settings import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
+    RecorderConfig,
 )
 from trimtab._types.errors import ConfigurationError
 from trimtab._types.text import error_message, sanitize
@@ -34,6 +35,7 @@ PROMPT_KEYS: dict[str, _Types] = {
     "guidance": (list,),
     "feedback": (list,),
     "completion": (list,),
+    "record": (list,),
     "guidance_limit": (int,),
     "feedback_delivery": (str,),
 }
@@ -167,6 +169,7 @@ def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
         guidance=_providers(table, "guidance", _guidance, GUIDANCE_KEYS, place),
         feedback=_providers(table, "feedback", _feedback, TRIGGER_KEYS, place),
         completion=_providers(table, "completion", _completion, COMPLETION_KEYS, place),
+        recorders=_providers(table, "record", _recorder, {}, place),
         guidance_limit=limit,
         feedback_delivery=delivery,
     )
@@ -224,3 +227,7 @@ def _feedback(reference: ProviderRef, settings: Mapping[str, Any]) -> FeedbackPr
 
 def _completion(reference: ProviderRef, settings: Mapping[str, Any]) -> CompletionCheckerConfig:
     return CompletionCheckerConfig(reference, **settings)
+
+
+def _recorder(reference: ProviderRef, _: Mapping[str, Any]) -> RecorderConfig:
+    return RecorderConfig(reference)

@@ -32,6 +32,7 @@ WORDS = {
     "guidance": "guidance provider",
     "feedback": "feedback provider",
     "completion": "completion checker",
+    "recorders": "recorder",
     "hosts": "host",
     "mailboxes": "mailbox",
     "transcripts": "transcript reader",

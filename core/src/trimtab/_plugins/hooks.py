@@ -104,6 +104,7 @@ KIND_HOOKS = {
     ProviderKind.GUIDANCE: _declared(GuidanceSpec),
     ProviderKind.FEEDBACK: _declared(FeedbackSpec),
     ProviderKind.COMPLETION: _declared(CompletionSpec),
+    ProviderKind.RECORDER: (),
 }
 RUN_HOOKS = _declared(RunSpec)
 _ALL_HOOKS = tuple(name for spec in SPECS for name in _declared(spec))

@@ -25,6 +25,7 @@ GROUPS = (
     "guidance",
     "feedback",
     "completion",
+    "recorders",
     "hosts",
     "mailboxes",
     "transcripts",

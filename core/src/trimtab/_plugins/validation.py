@@ -45,6 +45,7 @@ class LoadedProvider:
         provide: of a `GuidanceProvider` or `FeedbackProvider`, else None.
         should_run: of a `FeedbackProvider`, else None.
         check: of a `TaskCompletionChecker`, else None; may be ``async def``.
+        open: of a `Recorder`, else None.
     """
 
     source: Provenance
@@ -57,6 +58,7 @@ class LoadedProvider:
     provide: Method | None = None
     should_run: Method | None = None
     check: Method | None = None
+    open: Method | None = None
 
 
 _GUIDE = "guide_"
@@ -78,7 +80,11 @@ _PROTOCOLS = {
     ProviderKind.GUIDANCE: _Protocol(("classify", "provide"), ("name", "category")),
     ProviderKind.FEEDBACK: _Protocol(("should_run", "provide"), ("name",)),
     ProviderKind.COMPLETION: _Protocol(("check",)),
+    ProviderKind.RECORDER: _Protocol(("open",), ("name",)),
 }
+
+
+_BY_KEYWORD = frozenset({ProviderKind.GUIDANCE, ProviderKind.FEEDBACK})
 
 
 def source_of(kind: ProviderKind, instance: Any) -> Provenance:
@@ -159,7 +165,7 @@ def _protocol_methods(
     for name, method in methods.items():
         if kind is not ProviderKind.COMPLETION:
             check_synchronous(method, name, who)
-        check_call(method, name, who, by_keyword=kind is not ProviderKind.COMPLETION)
+        check_call(method, name, who, by_keyword=kind in _BY_KEYWORD)
     return methods
 
 

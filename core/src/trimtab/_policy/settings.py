@@ -124,4 +124,19 @@ class CompletionCheckerConfig:
     kind = ProviderKind.COMPLETION
 
 
-ProviderConfig = GuidanceProviderConfig | FeedbackProviderConfig | CompletionCheckerConfig
+@attrs.frozen
+class RecorderConfig:
+    """A recorder on a prompt.
+
+    Args:
+        provider: an instance, an entry name, or ``enable(name, **options)``.
+    """
+
+    provider: Any = attrs.field(converter=_as_ref)
+
+    kind = ProviderKind.RECORDER
+
+
+ProviderConfig = (
+    GuidanceProviderConfig | FeedbackProviderConfig | CompletionCheckerConfig | RecorderConfig
+)

@@ -14,6 +14,7 @@ from trimtab._policy.settings import (
     FeedbackProviderConfig,
     GuidanceProviderConfig,
     ProviderConfig,
+    RecorderConfig,
 )
 from trimtab._prompt.sections import (
     MarkdownSection,
@@ -75,6 +76,10 @@ def _completion(declared: Iterable[Any]) -> tuple[CompletionCheckerConfig, ...]:
     return _configs(CompletionCheckerConfig, declared)
 
 
+def _recorders(declared: Iterable[Any]) -> tuple[RecorderConfig, ...]:
+    return _configs(RecorderConfig, declared)
+
+
 def _as_sections(declared: Iterable[Any]) -> tuple[MarkdownSection[Any], ...]:
     return _several("sections", declared)
 
@@ -132,6 +137,9 @@ class PromptTemplate(Generic[Output]):
     )
     completion_checkers: tuple[CompletionCheckerConfig, ...] = attrs.field(
         kw_only=True, default=(), converter=_completion
+    )
+    recorders: tuple[RecorderConfig, ...] = attrs.field(
+        kw_only=True, default=(), converter=_recorders
     )
     guidance_limit: int = attrs.field(kw_only=True, default=3, validator=attrs.validators.ge(1))
     feedback_delivery: FeedbackDelivery = attrs.field(
@@ -205,6 +213,7 @@ class Prompt(Generic[Output]):
         guidance_providers: Iterable[Any] = ...,
         feedback_providers: Iterable[Any] = ...,
         completion_checkers: Iterable[Any] = ...,
+        recorders: Iterable[Any] = ...,
         guidance_limit: int = ...,
         feedback_delivery: FeedbackDelivery = ...,
         tools: Iterable[Tool[Any, Any]] = ...,
@@ -232,6 +241,7 @@ class Prompt(Generic[Output]):
             guidance=self.guidance_providers,
             feedback=self.feedback_providers,
             completion=self.completion_checkers,
+            recorders=self.recorders,
             guidance_limit=self.template.guidance_limit,
             feedback_delivery=self.template.feedback_delivery,
             config=config,
@@ -256,6 +266,11 @@ class Prompt(Generic[Output]):
     def completion_checkers(self) -> tuple[CompletionCheckerConfig, ...]:
         """The completion checkers that the template declares."""
         return self.template.completion_checkers
+
+    @property
+    def recorders(self) -> tuple[RecorderConfig, ...]:
+        """The recorders that the template declares."""
+        return self.template.recorders
 
     def bind(self, *params: Any, resources: Resources | None = None) -> Prompt[Output]:
         """Return the prompt with parameters and resources bound; the providers are shared.

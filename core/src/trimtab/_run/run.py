@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._events.providers import CompletionChecked, Feedback
     from trimtab._prompt.template import Prompt
+    from trimtab._run.recording import Recordings
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
     from trimtab._types.limits import Budget, Deadline
@@ -54,6 +55,7 @@ class Run(OpenRun):
     ) -> None:
         super().__init__(session, prompt, state, host=host, deadline=deadline, budget=budget)
         self._timeout = _checked(timeout)
+        self.recordings: Recordings | None = None
         state.feedback.watched = frozenset(
             entry.trigger.reset_by for entry in prompt.table.feedback if entry.trigger.reset_by
         )
@@ -100,25 +102,49 @@ class Run(OpenRun):
             point = _decision_point(point)
         if timeout is not None:
             _checked(timeout)
-        if not self._begins(point):
-            return NOTHING
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
-        context = self.guidance_context(point, pending)
+        calls = tuple(pending)
+        if not self._begins(point, pending=calls, delivery=delivery, replayed=replayed):
+            return NOTHING
+        context = self.guidance_context(point, calls)
         return guide(self, context, timeout, delivery=delivery, replayed=replayed)
 
     def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
         """As `guide`, with a context of the caller's."""
         point = _decision_point(context.decision_point)
-        return guide(self, context, None) if self._begins(point) else NOTHING
+        begins = self._begins(point, pending=context.pending_tool_calls)
+        return guide(self, context, None) if begins else NOTHING
 
-    def _begins(self, point: DecisionPoint) -> bool:
+    def _begins(self, point: DecisionPoint, **asked: Any) -> bool:
         """Return whether there is anybody to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
         if self.state.closed:
             return False
-        if point is DecisionPoint.PRE_TOOL_SELECTION:
+        asks = bool(self.prompt.table.guides.get(point))
+        selects = point is DecisionPoint.PRE_TOOL_SELECTION
+        if self.recordings is not None and (asks or selects):
+            self.recordings.asked("GuidanceAsked", decision_point=point, **asked)
+        if selects:
             self._close_turn()
-        return bool(self.prompt.table.guides.get(point))
+        return asks
+
+    def start_recording(self, recorders: Iterable[Any], keep: int | None) -> None:
+        """Open the recorders of this run; `Session.open_run` does it.
+
+        Args:
+            recorders: who they are, and their ``open``.
+            keep: tool results that the session keeps whole; None for all.
+        """
+        from trimtab._run.recording import Recordings
+
+        self.recordings = Recordings(self, self._timeout)
+        self.recordings.start(recorders, keep)
+
+    def stop_recording(self) -> None:
+        """Close the recorders of this run; they hear no more."""
+        if self.recordings is not None:
+            self.recordings.stop()
+            self.recordings = None
 
     async def aguide(
         self,
@@ -159,6 +185,8 @@ class Run(OpenRun):
             return ()
         from trimtab._run.feedback import feedback
 
+        if self.recordings is not None:
+            self.recordings.asked("FeedbackAsked", replayed=replayed)
         return feedback(self, timeout, replayed=replayed)
 
     async def afeedback(
@@ -195,8 +223,20 @@ class Run(OpenRun):
         Raises:
             ProviderError: one of `extra` is no completion checker; nothing is recorded.
         """
-        from trimtab._run.completion import StopRequest, check
+        from trimtab._run.completion import StopRequest, check, own_checks
 
+        own = own_checks(tuple(extra))
+        if self.recordings is not None:
+            self.recordings.asked(
+                "CompletionAsked",
+                output=output,
+                stop_reason=stop_reason,
+                background_work=background_work,
+                awaiting_user=awaiting_user,
+                api_error=api_error,
+                final=final,
+                extra=tuple(entry.source.name for entry in own),
+            )
         self._close_turn()
         stop = StopRequest(
             output=output,
@@ -206,7 +246,7 @@ class Run(OpenRun):
             api_error=api_error,
             final=final,
         )
-        return check(self, stop, tuple(extra))
+        return check(self, stop, own)
 
     async def acheck_completion(self, **stop: Any) -> CompletionChecked:
         """As `check_completion`, off the event loop."""
@@ -225,6 +265,8 @@ class Run(OpenRun):
             text = "\n\n".join(filter(None, (rendered.text, batch.text)))
             rendered = attrs.evolve(rendered, text=text)
         self.rendered = rendered
+        if self.recordings is not None:
+            self.recordings.rendered(rendered.text)
         return rendered
 
     async def arender(self, *params: Any, timeout: float | None = None) -> RenderedPrompt[Any]:
@@ -255,6 +297,7 @@ class Run(OpenRun):
             return
         self.dispatch(RunClosed, reason=reason)
         self._call_run_hooks(self.prompt.table.closed, "run_closed")
+        self.stop_recording()
         self.invoker.close()
 
     def _call_run_hooks(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:

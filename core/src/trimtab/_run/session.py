@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab._contract.host import LOCAL_HOST, Host
 from trimtab._events.run import RunOpened, ToolInvoked
+from trimtab._policy.settings import RecorderConfig
 from trimtab._run.run import Run
 from trimtab._session.record import Record, new_id
 from trimtab._session.slices import Reducer, Slice, ToolLog
@@ -16,6 +17,7 @@ from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
 
 if TYPE_CHECKING:
     from trimtab._prompt.template import Prompt
+    from trimtab._table.entries import RunHook
 
 
 class Session(Record):
@@ -41,6 +43,7 @@ class Session(Record):
         deadline: Deadline | None = None,
         budget: Budget | None = None,
         timeout: float | None = None,
+        recorders: Iterable[Any] = (),
     ) -> Run:
         """Open a prompt for one agent.
 
@@ -52,12 +55,17 @@ class Session(Record):
             deadline: the run's time limit, or None.
             budget: the run's limits in tokens, cost and active time, or None.
             timeout: seconds that each provider may take for the opening and the closing of the
-                run, on a worker thread; None calls them on this one.
+                run, on a worker thread; None calls them on this one. The same for each event
+                that a recorder takes.
+            recorders: recorders of this run beside the prompt's: objects, entry names or
+                ``enable(…)``.
 
         Raises:
+            ProviderError: one of `recorders` can't be used; nothing is recorded.
             SessionError: `run_id` is a run of another prompt, or an argument has the wrong type.
         """
         _check_arguments(prompt, host, deadline, budget)
+        hooks = (*prompt.table.recorders, *_recorders(recorders))
         if run_id in self._runs:
             self._runs[run_id].save_projections()
         with self.lock:
@@ -67,7 +75,14 @@ class Session(Record):
             run = Run(
                 self, prompt, state, host=host, deadline=deadline, budget=budget, timeout=timeout
             )
+            earlier = self._runs.get(run.run_id)
             self._runs[run.run_id] = run
+            if not hooks:
+                run.dispatch(RunOpened, resumed=resumed)
+        if earlier is not None:
+            earlier.stop_recording()
+        if hooks:  # outside the lock: a recorder may open files
+            run.start_recording(hooks, self._keep)
             run.dispatch(RunOpened, resumed=resumed)
         run.opened(resumed=resumed)
         return run
@@ -212,3 +227,14 @@ def _check_arguments(prompt: object, host: object, deadline: object, budget: obj
 
 def _profiles(prompt: Prompt[Any], host: Host) -> tuple[Any, ...]:
     return (*prompt.template.tool_profiles, *host.tool_profiles)
+
+
+def _recorders(recorders: Iterable[Any]) -> tuple[RunHook, ...]:
+    configs = [one if isinstance(one, RecorderConfig) else RecorderConfig(one) for one in recorders]
+    if not configs:
+        return ()
+    from trimtab._plugins.config_records import Configuration
+    from trimtab._plugins.resolution import resolve
+
+    loaded = [resolve(config, Configuration()) for config in configs]
+    return tuple((one.source, one.open) for one in loaded if one.open is not None)

@@ -19,6 +19,7 @@ from trimtab._events.run import (
     UserMessage,
 )
 from trimtab._session.lock import SessionLock
+from trimtab._session.sink import Sink
 from trimtab._session.slices import Reducer, Slice, ToolLog
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
@@ -47,6 +48,7 @@ class Record:
         self._slices: dict[type[Any], Slice[Any]] = {ToolInvoked: ToolLog(keep)}
         self._reducers: dict[type[Any], Reducer] = {}
         self._observers: list[Observer] = []
+        self._sinks: tuple[Sink, ...] = ()
         self._listeners: dict[type[Any], tuple[Callable[[Any], object], ...]] = {}
         self._states: dict[str, RunState] = {}
         self._current: dict[str, str] = {}
@@ -125,8 +127,30 @@ class Record:
             state.apply(event)  # type: ignore[arg-type]
         if self._observers and self._listeners_of(kind):
             self.lock.later(event)
+        if self._sinks:
+            self._feed(event)
+
+    def _feed(self, event: object) -> None:
+        """Hand `event` to the sinks alone; call it while holding the lock."""
+        for sink in self._sinks:
+            if sink.wants(event):
+                sink.put(event)
+                self.lock.later(sink)
+
+    def _attach(self, sink: Sink) -> None:
+        """Let `sink` hear what is recorded from now on."""
+        with self.lock:
+            self._sinks = (*self._sinks, sink)
+
+    def _detach(self, sink: Sink) -> None:
+        """Let `sink` hear no more."""
+        with self.lock:
+            self._sinks = tuple(known for known in self._sinks if known is not sink)
 
     def _tell(self, event: object) -> None:
+        if isinstance(event, Sink):
+            event.drain()
+            return
         for callback in self._listeners_of(type(event)):
             try:
                 callback(event)

@@ -10,6 +10,7 @@ from trimtab._policy.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     GuidanceProviderConfig,
+    RecorderConfig,
 )
 from trimtab._table.compiling import compile_table
 from trimtab._types.errors import ConfigurationError
@@ -27,6 +28,7 @@ def build_table(
     guidance: Sequence[GuidanceProviderConfig] = (),
     feedback: Sequence[FeedbackProviderConfig] = (),
     completion: Sequence[CompletionCheckerConfig] = (),
+    recorders: Sequence[RecorderConfig] = (),
     guidance_limit: int = 3,
     feedback_delivery: FeedbackDelivery = "first",
     config: Configuration | Literal["auto"] | None = "auto",
@@ -51,6 +53,7 @@ def build_table(
         *_either(table.guidance, guidance),
         *_either(table.feedback, feedback),
         *_either(table.completion, completion),
+        *_either(table.recorders, recorders),
     )
     loaded, skipped = _resolved(wanted, configuration)
     return compile_table(

@@ -115,6 +115,8 @@ def compile_table(
         ),
         opened=_run_hooks(loaded, "run_opened"),
         closed=_run_hooks(loaded, "run_closed"),
+        recorders=tuple((p.source, p.open) for p in loaded if p.open is not None),
+        settings=tuple(p.config for p in loaded),
         skipped=tuple(skipped),
         guidance_limit=guidance_limit,
         feedback_delivery=feedback_delivery,

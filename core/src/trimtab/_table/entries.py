@@ -16,7 +16,7 @@ from trimtab._policy.settings import GuidanceProviderConfig
 if TYPE_CHECKING:
     from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
     from trimtab._events.providers import ProviderSkipped
-    from trimtab._policy.settings import FeedbackTrigger
+    from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
 
 
 FeedbackDelivery = Literal["first", "all"]
@@ -98,13 +98,27 @@ RunHook = tuple[Provenance, Callable[[Any], object]]
 
 @attrs.frozen(eq=False, repr=False)
 class PromptTable:
-    """All providers of one prompt, ready to call."""
+    """All providers of one prompt, ready to call.
+
+    Attributes:
+        guides: guidance providers by decision point.
+        feedback: feedback providers.
+        checks: completion checkers.
+        opened, closed: hooks of the run.
+        recorders: the ``open`` of each recorder.
+        settings: the settings of all providers that were loaded.
+        skipped: providers that were left out, on record.
+        guidance_limit: injections per decision.
+        feedback_delivery: whether the first provider that speaks is delivered, or all.
+    """
 
     guides: Mapping[DecisionPoint, tuple[GuidanceEntry, ...]] = attrs.field(factory=dict)
     feedback: tuple[FeedbackEntry, ...] = ()
     checks: tuple[CheckEntry, ...] = ()
     opened: tuple[RunHook, ...] = ()
     closed: tuple[RunHook, ...] = ()
+    recorders: tuple[RunHook, ...] = ()
+    settings: tuple[ProviderConfig, ...] = ()
     skipped: tuple[ProviderSkipped, ...] = ()
     guidance_limit: int = 3
     feedback_delivery: FeedbackDelivery = "first"
@@ -116,4 +130,5 @@ class PromptTable:
         found = [source for _, source in guides]
         found += [entry.source for entry in self.feedback]
         found += [entry.source for entry in self.checks]
+        found += [source for source, _ in self.recorders]
         return tuple(dict.fromkeys(found))
