@@ -35,6 +35,9 @@ if TYPE_CHECKING:
         Spans as Spans,
         export_spans as export_spans,
     )
+    from trimtab_trace._export._otel_recorder import (
+        OtelRecorder as OtelRecorder,
+    )
     from trimtab_trace._jsonl import (
         JsonlStore as JsonlStore,
     )
@@ -102,6 +105,7 @@ _MODULES = {
         "Spans",
         "export_spans",
     ),
+    "_export._otel_recorder": ("OtelRecorder",),
     "_jsonl": ("JsonlStore",),
     "_recorder": (
         "JsonlTrace",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from trimtab.plugins.names import plain
+from trimtab import sanitize
 from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import TraceError
@@ -98,8 +98,8 @@ def as_json(event: TraceEvent) -> dict[str, Any]:
 
 def _line(event: TraceEvent, start: float) -> str:
     seconds = event.timestamp.timestamp() - start
-    actor = "" if event.actor == "main" else f"[{plain(event.actor, 20)}] "
-    name = plain(event.event_type, 24)
+    actor = "" if event.actor == "main" else f"[{sanitize(event.actor, 20)}] "
+    name = sanitize(event.event_type, 24)
     return f"{event.seq:>6}  {seconds:>+10.3f}s  {name:<20}  {actor}{summary(event)}"
 
 
@@ -108,7 +108,7 @@ def summary(event: TraceEvent) -> str:
     shown = _SHOWN.get(event.event_type)
     values = [_value(event.payload, path) for path in shown] if shown else [event.payload]
     said = [value if isinstance(value, str) else json.dumps(value) for value in values]
-    return plain(" · ".join(text for text in said if text not in ("", "null", "{}")), _WIDTH)
+    return sanitize(" · ".join(text for text in said if text not in ("", "null", "{}")), _WIDTH)
 
 
 _SHOWN: dict[str, tuple[str, ...]] = {
@@ -138,7 +138,7 @@ def _value(payload: Any, path: str) -> Any:
 
 def _complain(found: Trace) -> int:
     for damage in found.damages:
-        sys.stderr.write(f"trimtab: {plain(str(found.path))}: {plain(str(damage), 300)}\n")
+        sys.stderr.write(f"trimtab: {sanitize(str(found.path))}: {sanitize(str(damage), 300)}\n")
     return 1 if found.damages else 0
 
 
@@ -152,12 +152,12 @@ def run_at(options: argparse.Namespace) -> int:
         return 0
     for run_id, state in session.runs().items():
         ended = "ended" if state.closed else "open"
-        _say(f"run {plain(run_id, 80)} of {plain(state.prompt_name, 80)}: {ended}")
+        _say(f"run {sanitize(run_id, 80)} of {sanitize(state.prompt_name, 80)}: {ended}")
         _say(f"  {state.turns:,} turns, {state.calls:,} calls, {len(state.running):,} running")
         _say(f"  {state.usage.total_tokens:,} tokens, {state.active_seconds:,.3f} s")
         if state.last_call is not None:
             call = state.last_call
-            _say(f"  last call: {plain(call.tool, 40)} {call.outcome.value}")
+            _say(f"  last call: {sanitize(call.tool, 40)} {call.outcome.value}")
     return 0
 
 
@@ -171,7 +171,7 @@ def run_diff(options: argparse.Namespace) -> int:
         return 0
     for name, event in (("A", found[0]), ("B", found[1])):
         text = "ends here" if event is None else json.dumps(as_json(event), sort_keys=True)
-        _say(f"{name}: {plain(text, 2000)}")
+        _say(f"{name}: {sanitize(text, 2000)}")
     return 1
 
 
@@ -181,7 +181,7 @@ def run_verify(options: argparse.Namespace) -> int:
 
     report = verify(_opened(options, strict=False))
     for line in report.lines():
-        _say(plain(line, 300))
+        _say(sanitize(line, 300))
     return 0 if report.intact else 1
 
 
@@ -195,7 +195,7 @@ def run_replay(options: argparse.Namespace) -> int:
         _say(f"{done.unknown:,} events of unknown types were left out")
     if done.difference is not None:
         _say(f"differs after {done.decisions:,} equal decisions")
-        _say(plain(str(done.difference), 4000))
+        _say(sanitize(str(done.difference), 4000))
         return 1
     _say(f"identical: {done.decisions:,} decisions in {done.events:,} events")
     return 0

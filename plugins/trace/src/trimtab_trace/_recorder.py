@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import SYSTEM_CLOCK, Clock, Event, RunContext
+from trimtab import SYSTEM_CLOCK, Clock, Event, RecorderContext, find_configuration
+from trimtab.inspection import state_home
 from trimtab_trace._durability import Durability
 from trimtab_trace._envelope import References
 from trimtab_trace._errors import TraceError
@@ -51,9 +51,9 @@ def file_name(run_id: str) -> str:
     return _UNSAFE.sub("_", run_id)[:120].lstrip(".") or "run"
 
 
-def begin(writer: TraceWriter, run: Any, *, keep: int | None = 200) -> None:
-    """Write what `run` was opened with, the first event of its trace."""
-    settings = settings_of(run, keep)
+def begin(writer: TraceWriter, context: RecorderContext) -> None:
+    """Write what the run was opened with, the first event of its trace."""
+    settings, run = settings_of(context), context.run
     writer.write(
         "RunConfigured",
         attrs.asdict(settings, recurse=False),
@@ -92,7 +92,7 @@ class JsonlTrace:
             raise TraceError(f"keep must be 1 or more, or None for all, not {keep}")
         self._keep = keep
 
-    def open(self, context: RunContext) -> Recording:
+    def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
         path = self._folder / f"{file_name(context.run.run_id)}.jsonl"
         store = JsonlStore(path, durability=self._durability)
@@ -118,16 +118,16 @@ class SqliteTrace:
         self._durability = Durability.of(durability).value
         self._redact = _redactor(redact)
 
-    def open(self, context: RunContext) -> Recording:
+    def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
         store = SqliteStore(self._path, context.run.run_id, durability=self._durability)
         return _recording(store, context, self._redact)
 
 
-def _recording(store: TraceStore, context: RunContext, redact: Redactor | None) -> Recording:
+def _recording(store: TraceStore, context: RecorderContext, redact: Redactor | None) -> Recording:
     try:
         writer = TraceWriter(store, clock=context.session.clock, redact=redact)
-        begin(writer, context.run)
+        begin(writer, context)
     except BaseException:
         store.close()
         raise
@@ -140,8 +140,8 @@ def _redactor(keys: Iterable[str]) -> Redactor | None:
 
 
 def default_folder() -> Path:
-    """Return the folder of traces: ``TRIMTAB_HOME/traces``, else ``.trimtab/traces``."""
-    return Path(os.environ.get("TRIMTAB_HOME") or ".trimtab") / "traces"
+    """Return the folder of traces: ``traces`` in the state folder of the configuration."""
+    return state_home(find_configuration()) / "traces"
 
 
 def remove_old(folder: Path, keep: int, current: Path) -> None:
@@ -179,9 +179,9 @@ class SessionTrace:
         self._writer = TraceWriter(store, clock=clock, redact=_redactor(redact))
         self._last: object = None
 
-    def open(self, context: RunContext) -> _SharedRecording:
+    def open(self, context: RecorderContext) -> _SharedRecording:
         """Start to record a run."""
-        begin(self._writer, context.run)
+        begin(self._writer, context)
         return _SharedRecording(self)
 
     def record(self, event: object) -> None:

@@ -10,17 +10,22 @@ from typing import Any
 import attrs
 
 from trimtab import (
+    CompletionAsked,
     CompletionChecked,
     CompletionStatus,
     Deadline,
-    DecisionPoint,
     Event,
     Feedback,
+    FeedbackAsked,
+    GuidanceAsked,
     GuidanceDelivered,
     GuidanceSuppressed,
     Prompt,
+    PromptRendered,
     ProviderFaulted,
     ProviderQuarantined,
+    ProviderSlow,
+    Question,
     RenderedPrompt,
     Run,
     RunClosed,
@@ -28,13 +33,6 @@ from trimtab import (
     Session,
     TaskCompletionContext,
     TaskCompletionResult,
-)
-from trimtab.session.events import (
-    CompletionAsked,
-    FeedbackAsked,
-    GuidanceAsked,
-    PromptRendered,
-    Question,
 )
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._session import Rebuilder
@@ -49,6 +47,7 @@ DECISIONS = (
     ProviderFaulted,
     ProviderQuarantined,
 )
+_DURING_A_STOP = (ProviderFaulted, ProviderQuarantined, ProviderSlow)
 _TIMES = ("elapsed",)
 
 
@@ -144,7 +143,7 @@ class _Replayer:
         self._last = -1
         self._listening = False
         self._asked: CompletionAsked | None = None
-        self._stand_in: list[TraceEvent] = []
+        self._waiting: list[tuple[TraceEvent, Any]] = []
 
     def _prompt(self, name: str, settings: RunConfigured | None) -> Prompt[Any]:
         found = self._prompts.get(name)
@@ -168,7 +167,10 @@ class _Replayer:
         self._last = event.seq
         record = self._types.load(event)
         if self._asked is not None:
-            self._answer(event, record)
+            return self._answer(event, record)
+        return self._next(event, record)
+
+    def _next(self, event: TraceEvent, record: Any) -> Difference | None:
         if isinstance(record, DECISIONS):
             return self._compare(event, record)
         if self._decided:
@@ -179,10 +181,10 @@ class _Replayer:
 
     def end(self) -> Difference | None:
         """Return the difference that shows at the end of the trace."""
-        self._check_stop()
-        if self._decided:
+        difference = self._check_stop()
+        if difference is None and self._decided:
             return Difference(self._last + 1, None, self._shown(self._decided[0]))
-        return None
+        return difference
 
     def _listen(self) -> None:
         if not self._listening:
@@ -213,30 +215,32 @@ class _Replayer:
             clock = self._rebuilder.clock
             run.deadline = Deadline(total, clock, started=clock.seconds - used)
         if isinstance(question, GuidanceAsked):
-            run.guide(DecisionPoint(question.decision_point), pending=question.pending)
+            run.guide(question.decision_point, pending=question.pending)
         elif isinstance(question, FeedbackAsked):
             run.feedback()
         elif isinstance(question, CompletionAsked):
-            self._asked, self._stand_in = question, []
+            self._asked = question
             if not question.extra:
                 self._check_stop()
 
     # A stop at which the client's own checkers were asked: what they said shows in the events
     # that follow, so the question waits for those.
 
-    def _answer(self, event: TraceEvent, record: Any) -> None:
-        self._stand_in.append(event)
-        if not isinstance(record, ProviderFaulted):
-            self._check_stop(record)
+    def _answer(self, event: TraceEvent, record: Any) -> Difference | None:
+        if isinstance(record, _DURING_A_STOP):
+            self._waiting.append((event, record))
+            return None
+        return self._check_stop(record) or self._next(event, record)
 
-    def _check_stop(self, record: Any = None) -> None:
+    def _check_stop(self, record: Any = None) -> Difference | None:
         question, self._asked = self._asked, None
+        waiting, self._waiting = self._waiting, []
         if question is None:
-            return
+            return None
         run = self._rebuilder.run_of(question)
         assert run is not None
         verdict = record if isinstance(record, CompletionChecked) else None
-        faults = [self._types.load(event) for event in self._stand_in]
+        faults = [one for _, one in waiting]
         run.check_completion(
             output=question.output,
             stop_reason=question.stop_reason,
@@ -246,6 +250,8 @@ class _Replayer:
             final=question.final,
             extra=tuple(_stand_in(name, verdict, faults) for name in question.extra),
         )
+        differences = (self._next(event, one) for event, one in waiting)
+        return next((one for one in differences if one is not None), None)
 
     def _compare(self, event: TraceEvent, record: Event) -> Difference | None:
         recorded = self._shown(record)

@@ -7,8 +7,19 @@ from typing import Any
 
 import attrs
 
-from trimtab import LOCAL_HOST, DecisionPoint, Event, Prompt, Run, RunOpened, Session
-from trimtab.session.events import CompletionAsked, GuidanceAsked, PromptRendered, Question
+from trimtab import (
+    LOCAL_HOST,
+    CompletionAsked,
+    DecisionPoint,
+    Event,
+    GuidanceAsked,
+    Prompt,
+    PromptRendered,
+    Question,
+    Run,
+    RunOpened,
+    Session,
+)
 from trimtab_trace._clock import ReplayClock
 from trimtab_trace._envelope import TraceEvent, UnknownEvent
 from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of
@@ -99,7 +110,7 @@ class Rebuilder:
         """Guidance before the next tools, and a stop, end the open turn."""
         point = getattr(record, "decision_point", None)
         run = self.run_of(record)
-        if run is not None and point in (None, DecisionPoint.PRE_TOOL_SELECTION.value):
+        if run is not None and point in (None, DecisionPoint.PRE_TOOL_SELECTION):
             run.guide(DecisionPoint.PRE_TOOL_SELECTION)
 
 

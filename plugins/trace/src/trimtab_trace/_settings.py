@@ -28,7 +28,7 @@ from trimtab_trace._values import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trimtab import Run
+    from trimtab import RecorderContext
 
 _KINDS: Mapping[str, type[Any]] = {
     "guidance": GuidanceProviderConfig,
@@ -61,29 +61,27 @@ class RunConfigured:
     keep: int | None = None
 
 
-def settings_of(run: Run, keep: int | None) -> RunConfigured:
-    """Return what `run` was opened with."""
-    prompt, host = run.prompt, run.host
-    table = prompt.table
+def settings_of(context: RecorderContext) -> RunConfigured:
+    """Return what the run of `context` was opened with."""
+    run, host = context.run, context.host
     return RunConfigured(
-        prompt=prompt.name,
+        prompt=run.prompt.name,
         host={
             "name": host.name,
             "delivery": {point.value: how.value for point, how in host.delivery.items()},
             "tools": None if run.tools is None else sorted(run.tools),
             "parallel_calls": host.parallel_calls,
         },
-        tool_profiles=tuple(map(_saved, (*prompt.template.tool_profiles, *host.tool_profiles))),
-        providers=_providers(prompt),
-        guidance_limit=table.guidance_limit,
-        feedback_delivery=table.feedback_delivery,
+        tool_profiles=tuple(map(_saved, context.tool_profiles)),
+        providers=_providers(context.providers),
+        guidance_limit=context.guidance_limit,
+        feedback_delivery=context.feedback_delivery,
         budget=attrs.asdict(run.budget) if run.budget is not None else None,
-        keep=keep,
+        keep=context.keep,
     )
 
 
-def _providers(prompt: Prompt[Any]) -> dict[str, list[dict[str, Any]]]:
-    configs = prompt.table.configs
+def _providers(configs: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
     return {kind: [_setting(one) for one in _of(cls, configs)] for kind, cls in _KINDS.items()}
 
 

@@ -13,15 +13,19 @@ import attrs
 
 from trimtab import (
     CompactionHappened,
+    CompletionAsked,
     CompletionChecked,
     Event,
     Feedback,
+    FeedbackAsked,
+    GuidanceAsked,
     GuidanceDelivered,
     GuidanceSuppressed,
     ModelResponded,
     ObserverFaulted,
     Outcome,
     Plan,
+    PromptRendered,
     ProviderFaulted,
     ProviderQuarantined,
     ProviderSkipped,
@@ -32,7 +36,6 @@ from trimtab import (
     ToolStarted,
     UserMessage,
 )
-from trimtab.session.events import CompletionAsked, FeedbackAsked, GuidanceAsked, PromptRendered
 from trimtab_trace._envelope import References, TraceEvent, UnknownEvent
 from trimtab_trace._errors import TraceError
 from trimtab_trace._settings import RunConfigured

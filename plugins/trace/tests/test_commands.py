@@ -1,0 +1,146 @@
+"""The command ``trimtab trace``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trimtab.__main__ import main
+from trimtab_trace import JsonlStore, JsonlTrace, SqliteTrace, TraceWriter, open_trace
+
+from .running import drive, prompt
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    drive(prompt(JsonlTrace(str(tmp_path))))
+    return tmp_path / "run-1.jsonl"
+
+
+def run(*arguments: object) -> int:
+    return main(["trace", *map(str, arguments)])
+
+
+def test_show_lists_every_event(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("show", trace) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(list(open_trace(trace)))
+    assert lines[0].split()[2] == "RunConfigured"
+    assert run("show", trace, "--type", "GuidanceDelivered", "--json") == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {event["event_type"] for event in shown} == {"GuidanceDelivered"}
+
+
+def test_show_obeys_no_character_of_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = TraceWriter(JsonlStore(tmp_path / "run.jsonl"))
+    writer.write("\x1b[2J", {"text": "\x1b]0;title\x07\u202e"}, actor="\x1b[31m\nx")
+    writer.write("UserMessage", {"text": "\x1b[31mred\n\n"})
+    writer.close()
+    assert run("show", tmp_path / "run.jsonl") == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 2
+    assert all(character.isprintable() for character in out.replace("\n", ""))
+
+
+def test_show_and_verify_name_what_is_damaged(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("verify", trace) == 0
+    assert "events intact, 1 writers" in capsys.readouterr().out
+    data = bytearray(trace.read_bytes())
+    data[len(data) // 2] ^= 1
+    trace.write_bytes(data)
+    assert run("verify", trace) == 1
+    out = capsys.readouterr().out
+    assert "damaged: line" in out
+    assert run("show", trace) == 1
+    assert "byte" in capsys.readouterr().err
+    trace.write_bytes(data[:-20])
+    assert run("verify", trace) == 1
+    assert "cut short" in capsys.readouterr().out
+
+
+def test_verify_names_payloads_that_do_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = TraceWriter(JsonlStore(tmp_path / "run.jsonl"))
+    writer.write("ToolReturned", {"nothing": "fits"}, run_id="r")
+    writer.write("RunOpened", {}, run_id="r")
+    writer.write("Gone", {})
+    writer.close()
+    assert run("verify", tmp_path / "run.jsonl") == 1
+    out = capsys.readouterr().out
+    assert "event 0 does not fit its type ToolReturned" in out
+    assert "nobody offers: Gone" in out
+    assert "run r has not ended" in out
+
+
+def test_at_shows_the_session_then(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("at", trace, 12) == 0
+    assert "run run-1 of agent/main: open" in capsys.readouterr().out
+    assert run("at", trace, 12, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["run_id"] == "run-1"
+
+
+def test_diff_shows_the_first_pair_that_differs(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive(prompt(JsonlTrace(str(tmp_path / "same"))), run_id="another")
+    assert run("diff", trace, tmp_path / "same" / "another.jsonl") == 0
+    drive(prompt(JsonlTrace(str(tmp_path / "other")), threshold=2))
+    capsys.readouterr()
+    assert run("diff", trace, tmp_path / "other" / "run-1.jsonl") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:2] for line in lines] == ["A:", "B:"]
+    assert "GuidanceDelivered" in lines[1]
+
+
+def test_replay_of_a_provider_object_says_what_to_do(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("replay", trace) == 2
+    assert "given as an object" in capsys.readouterr().err
+
+
+def test_export_writes_each_format(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("export", trace, "--to", "atif", "-o", tmp_path / "a.json") == 0
+    assert json.loads((tmp_path / "a.json").read_text())["steps"]
+    assert run("export", trace, "--to", "cloudevents") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(list(open_trace(trace)))
+    assert run("export", trace, "--to", "atif", "-o", tmp_path / "no" / "a.json") == 2
+    pytest.importorskip("opentelemetry.sdk")
+    capsys.readouterr()
+    assert run("export", trace, "--to", "otel") == 0
+    names = {json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()}
+    assert names == {"invoke_agent agent/main", "execute_tool bash"}
+
+
+def test_a_database_with_several_runs_asks_for_a_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.db"
+    for name in ("one", "two"):
+        drive(prompt(SqliteTrace(str(path))), run_id=name)
+    assert run("verify", path) == 2
+    assert "name one of: one, two" in capsys.readouterr().err
+    assert run("verify", path, "--name", "two") == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n", b"\xff\xfe\x00", b"[1]\n[2]\n"])
+def test_what_is_no_trace_is_named(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    for verb in (["show"], ["verify"], ["at"], ["replay"]):
+        status = run(*verb, path, *(["3"] if verb == ["at"] else []))
+        assert status in ((0,) if not content else (0, 1, 2))
+    assert run("show", tmp_path / "missing.jsonl") == 2
+    assert "no such file" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""Traces in the formats of others, checked with what those others publish."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trimtab import Session
+from trimtab_trace import JsonlTrace, OtelRecorder, atif, cloudevents, export_spans, open_trace
+
+from .running import drive, prompt
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    drive(prompt(JsonlTrace(str(tmp_path))))
+    return tmp_path / "run-1.jsonl"
+
+
+def test_cloudevents_have_what_their_specification_requires(trace: Path) -> None:
+    found = list(cloudevents(open_trace(trace)))
+    events = list(open_trace(trace))
+    assert len(found) == len(events)
+    for one, event in zip(found, events, strict=True):
+        assert one["specversion"] == "1.0"
+        assert all(isinstance(one[name], str) and one[name] for name in ("id", "source", "type"))
+        assert one["id"] == event.event_id
+        assert one["data"]["payload"] == event.payload
+        assert all(name.isalnum() and name.islower() for name in one)
+    assert [one["sequence"] for one in found] == sorted(one["sequence"] for one in found)
+    assert len({(one["source"], one["id"]) for one in found}) == len(found)
+
+
+def test_atif_numbers_steps_and_ties_results_to_their_calls(trace: Path) -> None:
+    document = atif(open_trace(trace))
+    steps = document["steps"]
+    assert [step["step_id"] for step in steps] == list(range(1, len(steps) + 1))
+    assert document["schema_version"] == "ATIF-v1.8"
+    results = 0
+    for step in steps:
+        calls = {call["tool_call_id"] for call in step.get("tool_calls", ())}
+        for result in step.get("observation", {"results": ()})["results"]:
+            assert result["source_call_id"] in calls
+            results += 1
+        if step["source"] != "agent":
+            assert not {"tool_calls", "metrics", "reasoning_content"} & set(step)
+    assert results == 9
+    assert document["final_metrics"]["total_prompt_tokens"] == 900
+    said = [step for step in steps if "trimtab" in step.get("extra", {})]
+    assert any("failures in a row" in step["message"] for step in said)
+
+
+@pytest.mark.e2e
+def test_atif_is_valid_by_the_models_of_harbor(trace: Path) -> None:
+    trajectories = pytest.importorskip("harbor.models.trajectories")
+    found = trajectories.Trajectory.model_validate(atif(open_trace(trace)))
+    assert len(found.steps) > 9
+
+
+def spans_of(session_or_trace: Path | None, *, content: bool = False) -> list[object]:
+    pytest.importorskip("opentelemetry.sdk")
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    if session_or_trace is None:
+        live: Session = drive(prompt(OtelRecorder(content=content, provider=provider)))
+        assert live.runs()["run-1"].closed
+    else:
+        export_spans(open_trace(session_or_trace), provider, content=content)
+    return list(exporter.get_finished_spans())
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_spans_reach_opentelemetry_by_the_names_of_its_conventions(trace: Path, live: bool) -> None:
+    spans = spans_of(None if live else trace)
+    tools = [span for span in spans if span.name == "execute_tool bash"]
+    (agent,) = (span for span in spans if span.name == "invoke_agent agent/main")
+    assert len(tools) == 9
+    assert {span.parent.span_id for span in tools} == {agent.context.span_id}
+    assert agent.attributes["gen_ai.operation.name"] == "invoke_agent"
+    assert agent.attributes["gen_ai.agent.name"] == "agent/main"
+    assert agent.attributes["gen_ai.conversation.id"] == "run-1"
+    assert dict(tools[0].attributes) == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "bash",
+        "gen_ai.tool.call.id": "call-0",
+        "gen_ai.tool.type": "function",
+        "error.type": "error",
+    }
+    assert tools[0].end_time - tools[0].start_time == 1_300_000_000
+    names = [event.name for event in agent.events]
+    assert names.count("gen_ai.client.inference.operation.details") == 9
+    assert "trimtab.guidance" in names
+    assert "trimtab.feedback" in names
+    results = [event for event in agent.events if event.name == "gen_ai.evaluation.result"]
+    assert {event.attributes["gen_ai.evaluation.score.label"] for event in results} >= {
+        "incomplete",
+        "unverified",
+    }
+    assert agent.attributes["trimtab.termination.reason"] == "done"
+
+
+def test_texts_leave_the_machine_only_where_asked_for(trace: Path) -> None:
+    without = json.dumps([span.to_json() for span in spans_of(trace)])
+    assert "make 0" not in without
+    assert "failures in a row" not in without
+    content = json.dumps([span.to_json() for span in spans_of(trace, content=True)])
+    assert "make 0" in content
+    assert "failures in a row" in content

@@ -1,0 +1,255 @@
+"""Replaying a trace: the same decisions, texts and order; the same session at any point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from trimtab import (
+    CompletionChecked,
+    Feedback,
+    GuidanceDelivered,
+    ManualClock,
+    Plan,
+    Prompt,
+    ProviderFaulted,
+    Run,
+    Session,
+    ToolInvoked,
+)
+from trimtab_trace import (
+    JsonlStore,
+    JsonlTrace,
+    SessionTrace,
+    SqliteTrace,
+    TraceError,
+    TraceEvent,
+    TraceWriter,
+    open_trace,
+    replay,
+    session_at,
+    session_of,
+)
+
+from .running import drive, prompt, step
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> tuple[Session, Path]:
+    session = drive(prompt(JsonlTrace(str(tmp_path))))
+    return session, tmp_path / "run-1.jsonl"
+
+
+def again(threshold: int = 3) -> dict[str, Prompt]:
+    return {"agent/main": prompt(threshold=threshold)}
+
+
+def test_a_replay_decides_the_same_and_ends_with_the_same_session(
+    recorded: tuple[Session, Path],
+) -> None:
+    session, path = recorded
+    done = replay(open_trace(path), prompts=again())
+    assert done.difference is None
+    assert done.decisions >= 15
+    for kind in (GuidanceDelivered, Feedback, CompletionChecked, ProviderFaulted):
+        assert len(session[kind]), kind
+        assert done.session[kind].all() == session[kind].all()
+    assert done.session.snapshot() == session.snapshot()
+
+
+def test_what_a_database_holds_replays_alike(tmp_path: Path) -> None:
+    session = drive(prompt(SqliteTrace(str(tmp_path / "runs.db"))))
+    done = replay(open_trace(tmp_path / "runs.db"), prompts=again())
+    assert done.identical
+    assert done.session.snapshot() == session.snapshot()
+
+
+def test_two_recordings_of_one_run_hold_the_same_events(tmp_path: Path) -> None:
+    from trimtab_trace._diff import first_difference
+
+    for name in ("a", "b"):
+        drive(prompt(JsonlTrace(str(tmp_path / name))))
+    one, other = (open_trace(tmp_path / name / "run-1.jsonl") for name in ("a", "b"))
+    assert first_difference(one, other) is None
+
+
+def test_another_setting_is_reported_at_the_first_event_that_differs(
+    recorded: tuple[Session, Path],
+) -> None:
+    _, path = recorded
+    done = replay(open_trace(path), prompts=again(threshold=2))
+    assert done.difference is not None
+    assert not done.identical
+    early = done.difference
+    first = next(e for e in open_trace(path) if e.event_type == "GuidanceDelivered")
+    assert early.seq < first.seq
+    assert early.recorded is None
+    assert early.replayed is not None
+    assert "2 failures in a row" in str(early)
+    late = replay(open_trace(path), prompts=again(threshold=4)).difference
+    assert late is not None
+    assert late.seq == first.seq
+    assert late.replayed is None
+
+
+def test_a_changed_text_is_a_difference(recorded: tuple[Session, Path], tmp_path: Path) -> None:
+    _, path = recorded
+    changed = []
+    for event in open_trace(path):
+        if event.event_type == "FeedbackDelivered":
+            payload = {**event.payload, "summary": "300.0 seconds are left!"}
+            changed.append(attrs.evolve(event, payload=payload))
+        else:
+            changed.append(event)
+    difference = replay(changed, prompts=again()).difference
+    assert difference is not None
+    assert changed[difference.seq].event_type == "FeedbackDelivered"
+
+
+def test_a_missing_decision_at_the_end_is_a_difference(recorded: tuple[Session, Path]) -> None:
+    _, path = recorded
+    events = list(open_trace(path))
+    last = max(i for i, e in enumerate(events) if e.event_type == "CompletionChecked")
+    difference = replay(events[:last], prompts=again()).difference
+    assert difference is not None
+    assert difference.seq == last
+
+
+def test_a_provider_that_was_given_as_an_object_is_named(recorded: tuple[Session, Path]) -> None:
+    _, path = recorded
+    with pytest.raises(TraceError, match="'repeats' of prompt 'agent/main' was given as an object"):
+        replay(open_trace(path))
+
+
+def test_the_installed_providers_are_built_from_the_trace(tmp_path: Path) -> None:
+    pytest.importorskip("trimtab_doom_loop")
+    pytest.importorskip("trimtab_deadline_feedback")
+    from trimtab import enable
+
+    session = drive(
+        Prompt(
+            "agent",
+            "main",
+            config=None,
+            recorders=[JsonlTrace(str(tmp_path))],
+            guidance_providers=[enable("doom-loop", max_repetitions=2)],
+            feedback_providers=[enable("deadline-feedback", warning_threshold_seconds=295)],
+        )
+    )
+    assert len(session[GuidanceDelivered])
+    assert len(session[Feedback])
+    done = replay(open_trace(tmp_path / "run-1.jsonl"))
+    assert done.identical
+    assert done.session.snapshot() == session.snapshot()
+
+
+def test_session_at_is_the_session_as_it_was(tmp_path: Path) -> None:
+    clock = ManualClock()
+    session = Session(clock=clock)
+    run = session.open_run(prompt(JsonlTrace(str(tmp_path))), run_id="run-1")
+    path = tmp_path / "run-1.jsonl"
+    seen: list[tuple[int, int, int]] = []
+    for number in range(6):
+        step(run, number, clock, fails=True)
+        last = list(open_trace(path))[-1].seq
+        seen.append((last, run.state.calls, run.state.turns))
+    for last, calls, turns in seen:
+        state = session_at(open_trace(path), last).runs()["run-1"]
+        assert (state.calls, state.turns, state.open_turn) == (calls, turns, None)
+
+
+def test_a_session_of_a_trace_holds_the_recorded_events(recorded: tuple[Session, Path]) -> None:
+    session, path = recorded
+    folded = session_of(open_trace(path))
+    for kind in (ToolInvoked, GuidanceDelivered, Feedback, CompletionChecked):
+        assert folded[kind].all() == session[kind].all()
+    assert folded.runs()["run-1"].usage == session.runs()["run-1"].usage
+
+
+def test_a_run_that_goes_on_in_another_process_continues_its_trace(tmp_path: Path) -> None:
+    clock = ManualClock()
+    first = Session(clock=clock)
+    run = first.open_run(prompt(JsonlTrace(str(tmp_path))), run_id="run-1")
+    for number in range(3):
+        step(run, number, clock, fails=True)
+    run.stop_recording()  # the process ends here
+    clock.advance(60)
+    second = Session.restore(first.snapshot(), clock=clock)
+    run = second.open_run(prompt(JsonlTrace(str(tmp_path))), run_id="run-1")
+    for number in range(3, 6):
+        step(run, number, clock, fails=True)
+    run.close()
+    path = tmp_path / "run-1.jsonl"
+    assert {event.epoch for event in open_trace(path)} == {0, 1}
+    folded = session_of(open_trace(path))
+    assert folded.runs()["run-1"].calls == 6
+    assert folded[ToolInvoked].all() == second[ToolInvoked].all()
+
+
+def test_runs_of_one_session_may_share_a_file(tmp_path: Path) -> None:
+    clock = ManualClock()
+    session = Session(clock=clock)
+    trace = SessionTrace(tmp_path / "session.jsonl", clock=clock)
+    main = session.open_run(prompt(), run_id="main", recorders=[trace])
+    clock.advance(3.7)
+    sub = session.open_run(prompt(key="sub"), "helper", run_id="sub", recorders=[trace])
+    for number in range(5):
+        for run in (main, sub):
+            step(run, number, clock, fails=True)
+    session.dispatch(Plan())
+    sub.close()
+    main.close()
+    trace.close()
+    events = list(open_trace(tmp_path / "session.jsonl"))
+    assert [event.event_type for event in events].count("PlanRecorded") == 1
+    assert {event.actor for event in events} == {"main", "helper"}
+    done = replay(events, prompts={"agent/main": prompt(), "agent/sub": prompt(key="sub")})
+    assert done.identical, str(done.difference)
+    assert done.session.snapshot() == session.snapshot()
+
+
+def test_events_of_unknown_types_are_left_out_and_counted(
+    recorded: tuple[Session, Path], tmp_path: Path
+) -> None:
+    session, path = recorded
+    copy = TraceWriter(JsonlStore(tmp_path / "copy.jsonl"))
+    for event in open_trace(path):
+        copy.append(event)
+        if event.event_type == "ToolReturned":
+            copy.write("StageOfAGonePackage", {"x": 1}, run_id=event.run_id)
+    copy.close()
+    done = replay(open_trace(tmp_path / "copy.jsonl"), prompts=again())
+    assert done.identical
+    assert done.unknown == 9
+    assert done.session.snapshot() == session.snapshot()
+
+
+def test_keep_removes_the_oldest_traces_of_the_folder(tmp_path: Path) -> None:
+    for number in range(5):
+        drive(prompt(JsonlTrace(str(tmp_path), keep=3)), run_id=f"run-{number}")
+    assert sorted(path.stem for path in tmp_path.iterdir()) == ["run-2", "run-3", "run-4"]
+    with pytest.raises(TraceError, match="keep"):
+        JsonlTrace(str(tmp_path), keep=0)
+
+
+def test_a_run_id_can_not_leave_the_folder(tmp_path: Path) -> None:
+    run: Run = Session().open_run(
+        prompt(JsonlTrace(str(tmp_path / "traces"))), run_id="../../etc/passwd\0"
+    )
+    run.close()
+    assert [path.name for path in (tmp_path / "traces").iterdir()] == ["_.._etc_passwd_.jsonl"]
+
+
+def test_a_full_disk_is_an_event_and_the_run_goes_on(tmp_path: Path) -> None:
+    from .test_stores import file_size_limit
+
+    with file_size_limit(6_000):
+        session = drive(prompt(JsonlTrace(str(tmp_path), durability="none")))
+    faults = [fault for fault in session[ProviderFaulted].all() if fault.hook == "record"]
+    assert len(faults) == 3
+    assert "free some space" in faults[0].error
+    assert len(session[ToolInvoked]) == 9
+    events: list[TraceEvent] = list(open_trace(tmp_path / "run-1.jsonl"))
+    assert [event.seq for event in events] == list(range(len(events)))
