@@ -17,6 +17,7 @@ from trimtab import (
     Event,
     Feedback,
     FeedbackAsked,
+    FeedbackSuppressed,
     GuidanceAsked,
     GuidanceDelivered,
     GuidanceSuppressed,
@@ -43,6 +44,7 @@ DECISIONS = (
     GuidanceDelivered,
     GuidanceSuppressed,
     Feedback,
+    FeedbackSuppressed,
     CompletionChecked,
     ProviderFaulted,
     ProviderQuarantined,
@@ -215,9 +217,14 @@ class _Replayer:
             clock = self._rebuilder.clock
             run.deadline = Deadline(total, clock, started=clock.seconds - used)
         if isinstance(question, GuidanceAsked):
-            run.guide(question.decision_point, pending=question.pending)
+            run.guide(
+                question.decision_point,
+                pending=question.pending,
+                delivery=question.delivery,
+                replayed=question.replayed,
+            )
         elif isinstance(question, FeedbackAsked):
-            run.feedback()
+            run.feedback(replayed=question.replayed)
         elif isinstance(question, CompletionAsked):
             self._asked = question
             if not question.extra:
