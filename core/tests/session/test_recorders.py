@@ -278,6 +278,17 @@ def test_opening_a_run_again_opens_its_recorders_again():
     assert (len(notes.contexts), notes.closed) == (2, 2)
 
 
+def test_a_fork_is_recorded_by_the_recorders_of_its_prompt():
+    notes = Notes()
+    session = Session()
+    run = session.open_run(prompt(notes))
+    one_call(run)
+    fork = session.fork_run(run, run_id="fork")
+    assert notes.heard[-1].forked_from == run.run_id
+    one_call(fork, 1)
+    assert notes.heard[-1].run_id == "fork"
+
+
 def test_a_run_may_have_recorders_of_its_own():
     notes = Notes()
     run = Session().open_run(prompt(), recorders=[notes])

@@ -81,11 +81,15 @@ class Session(Record):
                 run.dispatch(RunOpened, resumed=resumed)
         if earlier is not None:
             earlier.stop_recording()
-        if hooks:  # outside the lock: a recorder may open files
-            run.start_recording(hooks, self._keep)
-            run.dispatch(RunOpened, resumed=resumed)
+        if hooks:
+            self._start_recording(run, hooks, resumed=resumed)
         run.opened(resumed=resumed)
         return run
+
+    def _start_recording(self, run: Run, hooks: Iterable[RunHook], **opened: Any) -> None:
+        """Open recorders, then record the opening; outside the lock, as they may open files."""
+        run.start_recording(hooks, self._keep)
+        run.dispatch(RunOpened, **opened)
 
     def fork_run(
         self,
@@ -124,7 +128,11 @@ class Session(Record):
                 self, run.prompt, state, host=run.host, deadline=run.deadline, budget=run.budget
             )
             self._runs[made.run_id] = made
-            made.dispatch(RunOpened, forked_from=run.run_id, forked_at=state.calls)
+            origin = {"forked_from": run.run_id, "forked_at": state.calls}
+            if not run.prompt.table.recorders:
+                made.dispatch(RunOpened, **origin)
+        if run.prompt.table.recorders:
+            self._start_recording(made, run.prompt.table.recorders, **origin)
         made.opened(resumed=True)
         return made
 
