@@ -128,7 +128,7 @@ class Session(Record):
                 self, run.prompt, state, host=run.host, deadline=run.deadline, budget=run.budget
             )
             self._runs[made.run_id] = made
-            origin = {"forked_from": run.run_id, "forked_at": state.calls}
+            origin: dict[str, Any] = {"forked_from": run.run_id, "forked_at": state.calls}
             if not run.prompt.table.recorders:
                 made.dispatch(RunOpened, **origin)
         if run.prompt.table.recorders:
