@@ -3,7 +3,7 @@ from trimtab._hosting.adapter import (
     PromptResponse as PromptResponse,
 )
 from trimtab._hosting.blocking import (
-    Verdict as Verdict,
+    StopDecision as StopDecision,
     append_text as append_text,
 )
 from trimtab._hosting.calls import (

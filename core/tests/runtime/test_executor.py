@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
+import time
+from functools import partial
 
 import attrs
 import pytest
 
 from trimtab import (
+    Deadline,
     Heartbeat,
     ManualClock,
     Outcome,
@@ -21,6 +25,7 @@ from trimtab import (
     ToolInvoked,
     ToolResult,
 )
+from trimtab._hosting.threads import in_parallel
 
 
 @attrs.frozen
@@ -56,6 +61,10 @@ async def wait_in_vain(params, *, context):
 
 
 def odd(params, *, context):
+    return 7
+
+
+def plain(params, *, context):
     return params.path
 
 
@@ -97,6 +106,7 @@ HANDLERS = {
     "give_up": give_up,
     "wait_in_vain": wait_in_vain,
     "odd": odd,
+    "plain": plain,
     "slow": slow,
     "hang": hang,
     "late": late,
@@ -148,7 +158,8 @@ ANSWERS = {
     "halves": (Outcome.OK, "😀 \ufffd"),
     "half": (Outcome.ERROR, "FileNotFoundError: a\ufffd"),
     "number": (Outcome.ERROR, "TypeError: message must be text, not int"),
-    "odd": (Outcome.ERROR, "ToolError: odd: the handler returned str instead of a ToolResult"),
+    "odd": (Outcome.ERROR, "ToolError: odd: the handler returned int instead of a ToolResult"),
+    "plain": (Outcome.OK, "a.py"),
 }
 
 
@@ -165,9 +176,12 @@ def test_a_call_is_answered_and_recorded(execute, run, tool):
 
 INVALID = {
     "unknown tool": (ToolCall("wirte", {}, "c1"), 'There is no tool "wirte". Tools: read, fail'),
-    "no object": (ToolCall("read", '{"pa', "c1"), "read: arguments must be a JSON object, not"),
+    "no object": (ToolCall("read", '{"pa', "c1"), "read: the arguments are not valid JSON (Unter"),
     "a field too many": (ToolCall("slow", {"path": "a", "x": 1}, "c1"), "slow: "),
-    "a field too few": (ToolCall("read", {}, "c1"), "read: required field missing"),
+    "a field too few": (
+        ToolCall("read", {}, "c1"),
+        "read: missing params.path (str). Arg",
+    ),
 }
 
 
@@ -231,3 +245,85 @@ def test_an_object_with_an_async_call_is_awaited(run):
 def test_two_tools_of_one_name_are_refused(run):
     with pytest.raises(ToolError, match="two tools are called 'read'"):
         ToolExecutor(run, [TOOLS[0], Tool("read", "", Path, fail)])
+
+
+def sleep(params, *, context):
+    time.sleep(5)
+    return "too late"
+
+
+async def async_sleep(params, *, context):
+    await asyncio.sleep(5)
+
+
+@pytest.mark.parametrize("handler", [sleep, async_sleep])
+@pytest.mark.parametrize("on_a_loop", [False, True])
+def test_a_tool_does_not_outlast_the_deadline(handler, on_a_loop):
+    prompt = Prompt(ns="a", key="b", config=None)
+    run = Session().open_run(prompt, deadline=Deadline(0.2))
+    executor = ToolExecutor(run, [Tool("wait", "", Path, handler)])
+    call = ToolCall("wait", {"path": "a"}, "c1")
+    began = time.monotonic()
+    answer = asyncio.run(executor.aexecute(call)) if on_a_loop else executor.execute(call)
+    assert time.monotonic() - began < 2
+    assert answer.outcome is Outcome.INTERRUPTED
+    assert "the deadline passed" in answer.text
+    late = executor.execute(attrs.evolve(call, call_id="c2"))
+    assert late.text == "interrupted: the deadline had passed before the tool could run"
+    assert [call.outcome for call in run.session[ToolInvoked].all()] == [Outcome.INTERRUPTED] * 2
+
+
+def test_abandoned_calls_are_interrupted_and_their_results_dropped(run):
+    go_on, entered = threading.Event(), threading.Event()
+
+    def wait(params, *, context):
+        entered.set()
+        go_on.wait(5)
+        return "done"
+
+    executor = ToolExecutor(run, [Tool("wait", "", Path, wait)])
+    thread = threading.Thread(target=executor.execute, args=[ToolCall("wait", {"path": "a"}, "c")])
+    thread.start()
+    entered.wait(5)
+    executor.abandon()
+    go_on.set()
+    thread.join()
+    assert [call.outcome for call in run.session[ToolInvoked].all()] == [Outcome.INTERRUPTED]
+
+
+def test_an_unknown_tool_gets_the_names_that_exist(run):
+    executor = ToolExecutor(run, TOOLS[:2])
+    text = executor.execute(ToolCall("raed", {}, "c")).text
+    assert text == "There is no tool \"raed\". Did you mean 'read'? Tools: read, fail."
+
+
+def test_cut_off_arguments_are_shown_as_they_are(run):
+    executor = ToolExecutor(run, TOOLS)
+    text = executor.execute(ToolCall("read", '{"path": "a",', "c")).text
+    assert '{"path": "a",' in text
+    assert text.endswith("Arguments: path (str).")
+
+
+def test_parallel_jobs_keep_their_order_and_the_limit():
+    running, most = [], []
+
+    def job(n):
+        running.append(n)
+        most.append(len(running))
+        time.sleep(0.01)
+        running.remove(n)
+        return n
+
+    assert in_parallel([partial(job, n) for n in range(9)], 3) == list(range(9))
+    assert max(most) <= 3
+
+
+def test_a_job_that_raises_keeps_others_from_starting():
+    begun = []
+
+    def job(n):
+        begun.append(n)
+        raise KeyError(n)
+
+    with pytest.raises(KeyError, match="0"):
+        in_parallel([partial(job, n) for n in range(9)], 1)

@@ -10,6 +10,7 @@ import attrs
 
 from trimtab._types.errors import ToolError
 from trimtab._types.resources import Filesystem
+from trimtab._types.text import as_text
 
 if TYPE_CHECKING:
     from trimtab._contract.host import BoundPrompt
@@ -41,7 +42,7 @@ class ToolResult(Generic[Value]):
 
     Args:
         success: whether the tool did what it was asked.
-        message: what the model reads; the value, as JSON, where None.
+        message: what the model reads; if None, the value as JSON, or "ok" without a value.
         value: the typed answer.
 
     Raises:
@@ -66,6 +67,8 @@ class ToolResult(Generic[Value]):
         """Return what the model reads."""
         if self.message is not None:
             return self.message
+        if self.value is None:
+            return "ok" if self.success else "failed"
         return self.value if isinstance(self.value, str) else _as_json(self.value)
 
 
@@ -146,14 +149,21 @@ class Tool(Generic[Params, Value]):
         """Return the arguments of a call as `params`.
 
         Raises:
-            ToolError: they do not fit; the message says which and is meant for the model.
+            ToolError: they do not fit; the message is for the model: what is wrong where, and
+                which fields there are.
         """
         from trimtab._types.schema import from_json
 
         try:
             return from_json(self.params, arguments, name="params")
         except ValueError as error:
-            raise ToolError(f"{self.name}: {error}") from error
+            raise ToolError(f"{self.name}: {error}. {self.describe_arguments()}") from error
+
+    def describe_arguments(self) -> str:
+        """Return one line about the arguments: ``Arguments: path (str), limit (int, optional).``"""
+        from trimtab._types.conformance import describe_fields
+
+        return f"Arguments: {describe_fields(self.schema) or 'none'}."
 
     def call(
         self, arguments: Mapping[str, Any], *, context: ToolContext
@@ -184,4 +194,7 @@ class RenderedPrompt(Generic[Output]):
 def _as_json(value: object) -> str:
     from trimtab._types.schema import to_json
 
-    return json.dumps(to_json(value), ensure_ascii=False, default=str)
+    try:
+        return json.dumps(to_json(value), ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys of other types, a value in itself
+        return as_text(value)

@@ -23,10 +23,16 @@ class PromptResponse(Generic[Output]):
     Args:
         text: the final text, None where there was none.
         output: the structured output, None where the prompt asks for none.
+        stop_reason: why the model's last response ended, in the service's words, e.g. ``"stop"``
+            or ``"length"``; None if unknown.
+        truncated: whether the service cut that response off or filtered it, so that `text` may
+            lack its end.
     """
 
     text: str | None = None
     output: Output | None = None
+    stop_reason: str | None = None
+    truncated: bool = False
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import Evidence, Outcome, ToolCall
 from trimtab._hosting.calls import AskedCalls, RunningCall
 from trimtab._hosting.placement import Placement
+from trimtab._types.errors import SessionError
 from trimtab._types.text import as_text, render_block
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ T = TypeVar("T")
 
 
 @attrs.frozen
-class Verdict:
+class StopDecision:
     """Whether the agent may stop; truthy if it may.
 
     Args:
@@ -57,6 +58,11 @@ class BlockingDriver:
     """
 
     def __init__(self, run: Run, *, timeout: float | None = 1.0) -> None:
+        if run.state.closed:
+            raise SessionError(
+                f"run {run.run_id!r} is closed: open it again with session.open_run(prompt, "
+                "run_id=…), or open a new one"
+            )
         self.run = run
         self._placement = Placement(run, timeout)
         self._timeout = timeout
@@ -270,7 +276,7 @@ class BlockingDriver:
         final: bool = False,
         delivery: Delivery | None = None,
         replayed: bool = False,
-    ) -> Verdict:
+    ) -> StopDecision:
         """Return whether the agent may stop after a response without calls.
 
         PRE_RESPONSE guidance sends the agent back before the completion gate is asked.
@@ -291,9 +297,9 @@ class BlockingDriver:
             way = delivery or self._placement.way(DecisionPoint.PRE_RESPONSE)
             said = self._placement.ask(DecisionPoint.PRE_RESPONSE, way, replayed=replayed)
             if said:
-                return Verdict(False, "" if way is Delivery.EPHEMERAL else said)
+                return StopDecision(False, "" if way is Delivery.EPHEMERAL else said)
         if replayed:
-            return Verdict(may_stop=True)
+            return StopDecision(may_stop=True)
         response = self.run.state.last_response
         ending = (response.text if response else None) if text is None else text
         checked = self.run.check_completion(
@@ -306,9 +312,9 @@ class BlockingDriver:
             final=final,
         )
         if checked.may_stop:
-            return Verdict(may_stop=True, checked=checked)
+            return StopDecision(may_stop=True, checked=checked)
         feedback = render_block("feedback", checked.feedback or "", source="completion")
-        return Verdict(False, feedback, checked)
+        return StopDecision(False, feedback, checked)
 
     def exhausted(self) -> str | None:
         """Return why nothing more may be asked of the model; None if it may."""

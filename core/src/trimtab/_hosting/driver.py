@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import Outcome, ToolCall
-from trimtab._hosting.blocking import BlockingDriver, Verdict
+from trimtab._hosting.blocking import BlockingDriver, StopDecision
 from trimtab._hosting.calls import end_of
 from trimtab._hosting.placement import REQUEST, RESULT, TOOLS
 
@@ -79,7 +79,7 @@ class Driver(BlockingDriver):
         """As `comment`, off the event loop."""
         return await _off_loop(self._comments(), self.comment, **how)
 
-    async def amay_stop(self, text: str | None = None, **stop: Any) -> Verdict:
+    async def amay_stop(self, text: str | None = None, **stop: Any) -> StopDecision:
         """As `may_stop`, off the event loop."""
         return await _off_loop(True, self.may_stop, text, **stop)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
-from threading import Thread
+import json
+from collections.abc import Iterable, Mapping
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events.run import Outcome, ToolCall
+from trimtab._hosting.threads import start, wait_for, within
+from trimtab._plugins.hints import did_you_mean
 from trimtab._types.errors import ToolError
 from trimtab._types.text import as_text, quote, replace_surrogates, shorten
 
@@ -58,6 +59,9 @@ class ToolAnswer:
 class ToolExecutor:
     """Runs calls of a run's tools; `execute` may be called from several threads at once.
 
+    The run's deadline holds: a tool that outlasts it is cancelled if it is ``async def``, else
+    left behind on its thread, and the call is recorded as interrupted.
+
     Args:
         run: where the calls are recorded.
         tools: what the model may call.
@@ -73,6 +77,8 @@ class ToolExecutor:
         self._run = run
         self._heartbeat = heartbeat
         self._tools: dict[str, Tool[Any, Any]] = {}
+        self._guard = Lock()
+        self._running: set[_Bound] = set()
         for tool in tools:
             if self._tools.setdefault(tool.name, tool) is not tool:
                 raise ToolError(f"two tools are called {tool.name!r}; rename one")
@@ -86,29 +92,48 @@ class ToolExecutor:
         bound = self._bind(call, guidance)
         if isinstance(bound, ToolAnswer):
             return bound
+        seconds = self._seconds_left()
         try:
-            answer = bound.answer()
+            answer = bound.answer() if seconds is None else within(seconds, bound.answer)
+        except TimeoutError:
+            answer = bound.late()
         except BaseException:
-            self._interrupted(call)
+            self._interrupted(bound)
             raise
-        return self._record(answer)
+        return self._record(answer, bound)
 
     async def aexecute(self, call: ToolCall, *, guidance: str = "") -> ToolAnswer:
         """Run one call: ``async def`` handlers right here, others on a thread.
 
-        A thread can't be ended from outside: cancelled, the call is recorded as interrupted at
-        once, the handler is left behind, and what it comes to is not recorded.
+        A thread can't be ended from outside: if the task is cancelled, the call is recorded as
+        interrupted at once, the handler is left behind, and its result is not recorded.
         """
         bound = self._bind(call, guidance)
         if isinstance(bound, ToolAnswer):
             return bound
-        on_the_loop = _is_async(bound.tool.handler)
         try:
-            answer = await (bound.aanswer() if on_the_loop else _on_a_thread(bound.answer))
+            async with asyncio.timeout(self._seconds_left()):
+                if _is_async(bound.tool.handler):
+                    answer = await bound.aanswer()
+                else:
+                    answer = await asyncio.wrap_future(start(bound.answer))
+        except TimeoutError:
+            answer = bound.late()
         except BaseException:
-            self._interrupted(call)
+            self._interrupted(bound)
             raise
-        return self._record(answer)
+        return self._record(answer, bound)
+
+    def abandon(self) -> None:
+        """Record the calls that still run as interrupted; their results are dropped."""
+        with self._guard:
+            running = tuple(self._running)
+        for bound in running:
+            self._interrupted(bound)
+
+    def _seconds_left(self) -> float | None:
+        deadline = self._run.deadline
+        return None if deadline is None else max(deadline.remaining().total_seconds(), 0.0)
 
     def _bind(self, call: ToolCall, guidance: str) -> _Bound | ToolAnswer:
         """Return the call, ready to run and recorded as started, or why it can't run."""
@@ -116,18 +141,24 @@ class ToolExecutor:
         if tool is None:
             return self._invalid(call, self._unknown(call))
         if not isinstance(call.params, Mapping):
-            given = quote(str(call.params))
-            return self._invalid(call, f"{tool.name}: arguments must be a JSON object, not {given}")
+            return self._invalid(call, _no_object(tool, call.params))
+        if self._seconds_left() == 0:
+            text = "interrupted: the deadline had passed before the tool could run"
+            return self._record(ToolAnswer(call, text, Outcome.INTERRUPTED))
         try:
             params = tool.parse(call.params)
         except ToolError as error:
             return self._invalid(call, str(error))
         self._run.tool_started(call.tool, call.params, call.call_id)
-        return _Bound(call, tool, params, self._context(guidance))
+        bound = _Bound(call, tool, params, self._context(guidance))
+        with self._guard:
+            self._running.add(bound)
+        return bound
 
     def _unknown(self, call: ToolCall) -> str:
         names = ", ".join(self._tools) or "none"
-        return f"There is no tool {quote(call.tool)}. Tools: {names}."
+        hint = did_you_mean(call.tool, self._tools)
+        return f"There is no tool {quote(call.tool)}.{hint} Tools: {names}."
 
     def _context(self, guidance: str) -> ToolContext:
         return ToolContext(
@@ -143,10 +174,16 @@ class ToolExecutor:
     def _invalid(self, call: ToolCall, text: str) -> ToolAnswer:
         return self._record(ToolAnswer(call, replace_surrogates(text), Outcome.INVALID))
 
-    def _interrupted(self, call: ToolCall) -> None:
-        self._record(ToolAnswer(call, "interrupted", Outcome.INTERRUPTED))
+    def _interrupted(self, bound: _Bound) -> None:
+        self._record(ToolAnswer(bound.call, "interrupted", Outcome.INTERRUPTED), bound)
 
-    def _record(self, answer: ToolAnswer) -> ToolAnswer:
+    def _record(self, answer: ToolAnswer, bound: _Bound | None = None) -> ToolAnswer:
+        """Record the end of a call, once."""
+        if bound is not None:
+            with self._guard:
+                if bound not in self._running:
+                    return answer
+                self._running.discard(bound)
         call, text, outcome = answer.call, answer.text, answer.outcome
         error = None if outcome is Outcome.OK else shorten(text, MAX_ERROR_TEXT)
         self._run.tool_finished(
@@ -157,7 +194,7 @@ class ToolExecutor:
         return answer
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Bound:
     """A call with all that its handler needs; whatever that does, it has an answer."""
 
@@ -169,7 +206,7 @@ class _Bound:
     def answer(self) -> ToolAnswer:
         try:
             value = self._run()
-            return self._ended(_wait(value) if inspect.isawaitable(value) else value)
+            return self._ended(wait_for(value) if inspect.isawaitable(value) else value)
         except RAISED as error:
             return self._failed(error)
 
@@ -181,10 +218,16 @@ class _Bound:
                 raise
             return self._failed(error)
 
+    def late(self) -> ToolAnswer:
+        text = "interrupted: the deadline passed while the tool was running"
+        return ToolAnswer(self.call, text, Outcome.INTERRUPTED)
+
     def _run(self) -> Any:
         return self.tool.handler(self.params, context=self.context)
 
     def _ended(self, result: object) -> ToolAnswer:
+        if isinstance(result, str):
+            result = ToolResult.ok(message=result)
         if not isinstance(result, ToolResult):
             what = f"the handler returned {type(result).__name__} instead of a ToolResult"
             raise ToolError(f"{self.tool.name}: {what}")
@@ -200,34 +243,13 @@ def _is_async(handler: Any) -> bool:
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called)
 
 
-async def _on_a_thread(work: Callable[[], ToolAnswer]) -> ToolAnswer:
-    """Return what `work` comes to; who is cancelled leaves it behind.
-
-    ``asyncio.to_thread`` would hold up the end of the loop, and of the program, until it is done.
-    """
-    future: Future[ToolAnswer] = Future()
-    future.set_running_or_notify_cancel()
-    inside = copy_context().run
-    Thread(target=inside, args=(_settle, future, work), name="trimtab-tool", daemon=True).start()
-    return await asyncio.wrap_future(future)
-
-
-def _settle(future: Future[ToolAnswer], work: Callable[[], ToolAnswer]) -> None:
-    try:
-        future.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
-        future.set_exception(error)
-
-
-def _wait(value: Awaitable[Any]) -> Any:
-    """Return what `value` comes to; on a thread of its own where this one has a running loop."""
-
-    async def wait() -> Any:
-        return await value
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(wait())
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(wait())).result()
+def _no_object(tool: Tool[Any, Any], given: object) -> str:
+    """Return what the model reads about arguments that are no JSON object."""
+    problem = "not a JSON object"
+    if isinstance(given, str):
+        try:
+            json.loads(given)
+        except (ValueError, RecursionError) as error:
+            problem = f"not valid JSON ({error})"
+    shown = shorten(as_text(given), 200)
+    return f"{tool.name}: the arguments are {problem}: {shown}\n{tool.describe_arguments()}"

@@ -129,11 +129,13 @@ class Usage:
         input_tokens: tokens read by the model.
         output_tokens: tokens written by the model.
         cost: money, in the currency of the budget.
+        cached_tokens: those of `input_tokens` that the service had in its cache.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    cached_tokens: int = 0
 
     @property
     def total_tokens(self) -> int:
@@ -145,6 +147,7 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cost + other.cost,
+            self.cached_tokens + other.cached_tokens,
         )
 
 

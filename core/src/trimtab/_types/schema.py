@@ -7,13 +7,14 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from datetime import date, datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
 
+from trimtab._types.conformance import problems_of
 from trimtab._types.errors import ToolError
 
 Schema = dict[str, Any]
@@ -164,21 +165,30 @@ T = TypeVar("T")
 
 
 def from_json(cls: type[T], value: Any, *, name: str) -> T:
-    """Return `value`, decoded JSON, as an object of `cls`.
+    """Return `value`, decoded JSON, as an object of `cls`; nothing is converted silently.
+
+    The value must conform to the schema of `cls`: a whole float is an int, texts become dates,
+    paths and members of enums, lists become tuples and sets. All else is a problem.
 
     Args:
+        cls: an attrs class or dataclass.
+        value: decoded JSON.
         name: what the message calls `value`, e.g. ``"params"``.
 
     Raises:
-        ValueError: it does not fit; the message lists why, in words for the model.
+        ValueError: it does not conform; the message lists the problems, in words for the model.
+        ToolError: `cls` has no counterpart in JSON.
     """
     import cattrs
 
+    problems = problems_of(_schema_of(cls), value, name)  # type: ignore[arg-type]
+    if problems:
+        raise ValueError("; ".join(problems))
     try:
         return _converter(strict=True).structure(value, cls)
     except Exception as error:  # cattrs and validators raise what they like
-        reasons = "; ".join(cattrs.transform_error(error, path=name))
-        raise ValueError(reasons) from error
+        reasons = [reason.replace(" @ ", " at ") for reason in cattrs.transform_error(error, name)]
+        raise ValueError("; ".join(reasons)) from error
 
 
 def to_json(value: Any) -> Any:
@@ -186,8 +196,19 @@ def to_json(value: Any) -> Any:
     return _converter(strict=False).unstructure(value)
 
 
+@lru_cache(maxsize=256)
+def _schema_of(cls: type[Any]) -> Schema:
+    return json_schema(cls)
+
+
 @cache  # a converter compiles its hooks for a class once
 def _converter(*, strict: bool) -> cattrs.Converter:
     import cattrs
+    from cattrs.strategies import configure_union_passthrough
 
-    return cattrs.Converter(forbid_extra_keys=strict)
+    converter = cattrs.Converter(forbid_extra_keys=strict)
+    converter.register_structure_hook(Path, lambda value, _: Path(value))
+    converter.register_structure_hook(date, lambda value, _: date.fromisoformat(value))
+    converter.register_structure_hook(datetime, lambda value, _: datetime.fromisoformat(value))
+    configure_union_passthrough(str | bool | int | float | None, converter)
+    return converter

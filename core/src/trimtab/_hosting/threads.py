@@ -1,0 +1,90 @@
+"""Work on daemon threads that nobody has to wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from threading import Thread
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def start(work: Callable[[], T]) -> Future[T]:
+    """Begin `work` on a daemon thread, in a copy of this context.
+
+    ``asyncio.to_thread`` and ``ThreadPoolExecutor`` would hold up the end of the loop, or of the
+    program, until it is done.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+    inside = copy_context().run
+    Thread(target=inside, args=(_settle, future, work), name="trimtab-tool", daemon=True).start()
+    return future
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """Return the result of `work`; leave it behind if it takes longer.
+
+    Raises:
+        TimeoutError: it took longer.
+        Exception: what `work` raises.
+    """
+    future = start(work)
+    if not wait([future], timeout=seconds).done:
+        raise TimeoutError(f"no result after {seconds:.3g} seconds")
+    return future.result()
+
+
+def in_parallel(jobs: Sequence[Callable[[], T]], limit: int) -> list[T]:
+    """Return the results of `jobs` in order, at most `limit` of them at the same time.
+
+    If one raises, or the caller is interrupted, those that have not begun don't begin; those that
+    run are left behind.
+    """
+    futures: list[Future[T]] = [Future() for _ in jobs]
+    waiting = deque(zip(futures, (_inside(job) for job in jobs), strict=True))
+    for _ in range(min(limit, len(jobs))):
+        Thread(target=_work_off, args=(waiting,), name="trimtab-tool", daemon=True).start()
+    try:
+        return [future.result() for future in futures]
+    finally:
+        waiting.clear()
+
+
+def wait_for(value: Any) -> Any:
+    """Return the result of an awaitable; on another thread if this one has a running loop."""
+
+    async def awaited() -> Any:
+        return await value
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(awaited())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(awaited())).result()
+
+
+def _inside(job: Callable[[], T]) -> Callable[[], T]:
+    context = copy_context()
+    return lambda: context.run(job)
+
+
+def _work_off(waiting: deque[tuple[Future[T], Callable[[], T]]]) -> None:
+    while True:
+        try:
+            future, job = waiting.popleft()
+        except IndexError:
+            return
+        _settle(future, job)
+
+
+def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
+        future.set_exception(error)
