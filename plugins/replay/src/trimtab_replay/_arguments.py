@@ -36,7 +36,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--reader", metavar="NAME", default="", help="read every file with this")
     group.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="limit of each run")
     add_jobs(group)
-    group.add_argument("--limit", metavar="N", type=_count, help="recordings at most")
+    group.add_argument("--limit", metavar="N", type=count, help="recordings at most")
     group.add_argument(
         "--since", metavar="TIME", type=_moment, help="only what began then or later, e.g. 7d"
     )
@@ -44,7 +44,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 def add_jobs(group: argparse._ActionsContainer) -> None:
     """Add the argument that says in how many processes."""
-    group.add_argument("--jobs", metavar="N", type=_count, default=1, help="processes")
+    group.add_argument("--jobs", metavar="N", type=count, default=1, help="processes")
 
 
 def selection_of(options: argparse.Namespace, *, default_all: bool = False) -> Selection:
@@ -122,7 +122,8 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """Read a number from 1 on, as an argument's type."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
     return int(text)

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from trimtab import sanitize
 from trimtab_replay._pool import ReadStats
+from trimtab_replay._recording import Skipped
 
 
 def report_stats(stats: ReadStats) -> int:
     """Say on the error channel what was not read; return the exit status."""
-    for skipped in stats.skipped:
-        line = "" if skipped.line is None else f":{skipped.line}"
-        complain(f"{sanitize(skipped.path, 300)}{line}: {sanitize(skipped.what, 300)}")
-    if stats.other_files:
-        complain(f"other files, no transcripts: {stats.other_files}")
+    status = report_skipped(stats.skipped, stats.other_files)
     if stats.without_calls:
         complain(f"files whose runs hold no tool call: {stats.without_calls}")
     if stats.left_out:
         complain(f"runs left out, older than asked for or without a time: {stats.left_out}")
     if not stats.runs:
         complain("no recorded run was replayed")
-    return int(bool(stats.skipped))
+    return status
+
+
+def report_skipped(skipped: Iterable[Skipped], other_files: int) -> int:
+    """Say which files were not read; return the exit status, 1 if one should have been."""
+    status = 0
+    for each in skipped:
+        status = 1
+        line = "" if each.line is None else f":{each.line}"
+        complain(f"{sanitize(each.path, 300)}{line}: {sanitize(each.what, 1_000)}")
+    if other_files:
+        complain(f"other files, no transcripts: {other_files}")
+    return status
 
 
 def complain(message: str) -> None:

@@ -124,6 +124,14 @@ class Progress:
             self.stream.flush()
             self._shown_at, self._showing = now, True
 
+    def items(self, done: int, what: str) -> None:
+        """Show that `done` things are done, of an unknown number."""
+        now = SYSTEM_CLOCK.monotonic()
+        if self.stream.isatty() and now - self._shown_at >= _PROGRESS_SECONDS:
+            self.stream.write(f"\r{done:,} {what}\x1b[K")
+            self.stream.flush()
+            self._shown_at, self._showing = now, True
+
     def clear(self) -> None:
         """Take the line away."""
         if self._showing:

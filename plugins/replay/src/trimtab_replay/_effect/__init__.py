@@ -1,0 +1,1 @@
+"""``trimtab effect``: whether nudges help, measured on a user's own record."""

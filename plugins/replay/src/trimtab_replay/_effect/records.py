@@ -1,0 +1,159 @@
+"""Recorded sessions of trimtab's own: snapshots, journals and traces, read as runs.
+
+All three hold the same events. A file is read without importing the package that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from trimtab_replay._corpus import Argument, Found, find
+from trimtab_replay._lenient_json import parse
+from trimtab_replay._recording import Skipped
+from trimtab_replay._transcript import Transcript
+from trimtab_replay._values import as_dict, as_int, as_text, dicts, named
+
+IN_SHADOW = "in shadow"
+_CALLS = {"ToolInvoked", "ToolReturned"}
+_NEEDED = {
+    *_CALLS,
+    "GuidanceDelivered",
+    "GuidanceSuppressed",
+    "CompletionChecked",
+    "RunClosed",
+    "RunTerminated",
+}
+_MODEL = {"", "model"}
+
+
+@attrs.frozen
+class RecordedCall:
+    """One ended tool call: its turn, what was asked, what came back, and whether it went well."""
+
+    turn: int
+    action: str
+    output: str
+    is_ok: bool
+
+
+@attrs.frozen
+class Moment:
+    """A decision of one provider to speak.
+
+    Args:
+        provider: its entry name.
+        turn: the turn after which it spoke, or would have spoken.
+        is_nudged: whether the agent read the text; False if the run was held out.
+    """
+
+    provider: str
+    turn: int
+    is_nudged: bool
+
+
+@attrs.define
+class RecordedRun:
+    """What is compared of one run.
+
+    Attributes:
+        calls: of the model, in the order in which they ended.
+        moments: in the order in which they were decided.
+        completion: the status of the last completion check; empty if there was none.
+        is_closed: whether the run has ended.
+    """
+
+    run_id: str
+    calls: list[RecordedCall] = attrs.field(factory=list)
+    moments: list[Moment] = attrs.field(factory=list)
+    completion: str = ""
+    is_closed: bool = False
+
+    def add(self, kind: str, event: Mapping[str, Any]) -> None:
+        """Add one event, as recorded."""
+        if kind in _CALLS:
+            self._add_call(event)
+        elif kind == "GuidanceDelivered":
+            self._add_moment(event, is_nudged=True)
+        elif kind == "GuidanceSuppressed" and event.get("reason") == IN_SHADOW:
+            self._add_moment(event, is_nudged=False)
+        elif kind == "CompletionChecked":
+            self.completion = named(event.get("status"))
+        elif kind in {"RunClosed", "RunTerminated"}:
+            self.is_closed = True
+
+    def _add_call(self, event: Mapping[str, Any]) -> None:
+        if named(event.get("caller")) in _MODEL:
+            action = f"{named(event.get('tool'))} {as_text(event.get('params'))}"
+            is_ok = event.get("outcome") == "ok"
+            turn, output = as_int(event.get("turn")), as_text(event.get("result"))
+            self.calls.append(RecordedCall(turn, action, output, is_ok))
+
+    def _add_moment(self, event: Mapping[str, Any], *, is_nudged: bool) -> None:
+        name = named(event.get("provider_name"))
+        self.moments.append(Moment(name, as_int(event.get("turn")), is_nudged))
+
+
+@attrs.define
+class Records:
+    """Reads runs from files and folders, and keeps count of what it can't read."""
+
+    files: int = 0
+    other_files: int = 0
+    skipped: list[Skipped] = attrs.field(factory=list)
+
+    def runs(self, arguments: Iterable[Argument]) -> Iterator[RecordedRun]:
+        """Yield every run under `arguments`."""
+        for found in find(arguments):
+            yield from self._of_file(found)
+
+    def _of_file(self, found: Found) -> Iterator[RecordedRun]:
+        try:
+            if not found.file.is_file():
+                raise FileNotFoundError("no such file")
+            source = Transcript(found.file, found.path, self.skipped.append)
+            runs: dict[str, RecordedRun] = {}
+            for kind, event in _events(source):
+                run_id = named(event.get("run_id"))
+                runs.setdefault(run_id, RecordedRun(run_id)).add(kind, event)
+        except OSError as error:
+            self.skipped.append(Skipped(found.path, None, str(error)))
+            return
+        if runs:
+            self.files += 1
+        elif found.named and not source.has_skipped:
+            source.skip("no snapshot, journal or trace of trimtab")
+        else:
+            self.other_files += not source.has_skipped
+        source.finish()
+        yield from runs.values()
+
+
+def _events(source: Transcript) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield type and fields of the events that are compared, those of one type in order."""
+    for row in source.documents():
+        value = as_dict(row.value)
+        snapshot = _snapshot_in(value)
+        if snapshot is not None:
+            for kind in as_dict(snapshot.get("slices")):
+                if kind in _NEEDED:
+                    yield from ((kind, event) for event in dicts(snapshot["slices"][kind]))
+        elif named(value.get("event_type", value.get("type"))) in _NEEDED:
+            kind = named(value.get("event_type", value.get("type")))
+            fields = as_dict(value.get("payload"))
+            yield kind, {"run_id": value.get("run_id"), **fields}
+
+
+def _snapshot_in(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the snapshot that a document is, or that a journal's line holds."""
+    if isinstance(value.get("slices"), dict):
+        return value
+    held = value.get("snapshot")
+    if isinstance(held, str):
+        try:
+            held = parse(held.encode("utf-8", "replace")).value
+        except ValueError:
+            return None
+    return held if isinstance(held, dict) and isinstance(held.get("slices"), dict) else None

@@ -1,0 +1,201 @@
+"""`trimtab effect` finds an effect that is there, claims none that is not, and names harm."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from trimtab_replay._effect.measures import Aftermath, Arm, Comparison, Measure, compare
+from trimtab_replay._effect.records import Moment, RecordedCall, RecordedRun, Records
+from trimtab_replay._effect.verdicts import Difference, Share, Verdict, effects
+
+from .simulated import Traffic
+
+HELPING = Traffic(nudged=0.8, held_out=0.2)
+HARMING = Traffic(nudged=0.1, held_out=0.7)
+NONE = Traffic(nudged=0.5, held_out=0.5)
+
+
+def record(folder: Path, traffic: Traffic, runs: int, seed: int = 7) -> Path:
+    chance = random.Random(seed)
+    for number in range(runs):
+        snapshot = traffic.session(chance).snapshot()
+        (folder / f"{number:04}.json").write_text(snapshot)
+    return folder
+
+
+def verdict(run, folder: Path) -> dict:
+    status, printed, _ = run("effect", folder, "--json")
+    assert status == 0
+    (provider,) = json.loads(printed)["providers"]
+    return provider
+
+
+@pytest.mark.parametrize(("traffic", "expected"), [(HELPING, "helps"), (HARMING, "harms")])
+def test_a_known_effect_is_found_in_recorded_sessions(run, tmp_path, traffic, expected):
+    found = verdict(run, record(tmp_path, traffic, 120))
+
+    assert (found["provider"], found["verdict"]) == ("nagging", expected)
+    assert found["nudged_runs"] + found["held_out_runs"] == 120
+    low, high = found["measures"]["progress"]["interval"]
+    truth = traffic.nudged - traffic.held_out
+    assert low < truth < high
+
+
+def test_no_effect_is_claimed_where_there_is_none(run, tmp_path):
+    found = verdict(run, record(tmp_path, NONE, 120))
+
+    assert found["verdict"] in {"unclear", "no difference"}
+
+
+def test_harm_to_completion_outweighs_progress(run, tmp_path):
+    traffic = Traffic(nudged=0.9, held_out=0.2, nudged_done=0.1, held_out_done=0.8)
+    found = verdict(run, record(tmp_path, traffic, 120))
+
+    assert found["verdict"] == "harms"
+    assert "harm (completed at the end)" in found["message"]
+
+
+def test_few_runs_are_too_few(run, tmp_path):
+    found = verdict(run, record(tmp_path, HELPING, 12))
+
+    assert found["verdict"] == "too little"
+    assert "too few runs to tell" in found["message"]
+
+
+def test_a_record_without_held_out_runs_says_what_to_set(run, tmp_path):
+    traffic = Traffic(nudged=0.8, held_out=0.2, holdout=0.0)
+    status, printed, _ = run("effect", record(tmp_path, traffic, 12))
+
+    assert status == 0
+    assert "Set holdout = 0.5" in " ".join(printed.split())
+
+
+def test_the_sentence_for_people_has_the_numbers(run, tmp_path):
+    _, printed, _ = run("effect", record(tmp_path, HELPING, 120))
+
+    assert "nagging: its nudges help" in " ".join(printed.split())
+    assert "within 3 turns" in " ".join(printed.split())
+
+
+def test_a_file_that_is_no_record_is_named(run, tmp_path):
+    path = tmp_path / "notes.json"
+    path.write_text('{"a": 1}')
+    status, _, said = run("effect", path)
+
+    assert status == 1
+    assert "no snapshot, journal or trace" in said
+
+
+def test_a_missing_file_is_named(run, tmp_path):
+    status, _, said = run("effect", tmp_path / "nowhere.json")
+
+    assert status == 1
+    assert "no such file" in said
+
+
+def runs_of(path: Path) -> list[RecordedRun]:
+    records = Records()
+    found = list(records.runs([path]))
+    assert records.skipped == []
+    return found
+
+
+def test_a_journal_s_snapshot_is_read(tmp_path):
+    snapshot = HELPING.session(random.Random(1)).snapshot()
+    path = tmp_path / "session.jsonl"
+    lines = [{"snapshot": snapshot, "at": "2026-01-01T00:00:00Z"}, {"payload": {"a": 1}}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    (found,) = runs_of(path)
+
+    assert (len(found.calls), len(found.moments), found.is_closed) == (6, 1, True)
+
+
+def test_a_trace_is_read(tmp_path):
+    slices = json.loads(HELPING.session(random.Random(1)).snapshot())["slices"]
+    names = {"ToolInvoked": "ToolReturned", "RunClosed": "RunTerminated"}
+    rows = [
+        {"event_type": names.get(kind, kind), "run_id": event["run_id"], "payload": event}
+        for kind, events in slices.items()
+        for event in events
+    ]
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    (found,) = runs_of(path)
+
+    assert (len(found.calls), len(found.moments), found.is_closed) == (6, 1, True)
+
+
+def test_only_the_first_moment_of_a_run_counts():
+    calls = [RecordedCall(turn, "a", "x", True) for turn in range(9)]
+    run = RecordedRun("r", calls, [Moment("p", 2, True), Moment("p", 5, True)])
+
+    (comparison,) = compare([run])
+
+    assert len(comparison.nudged) == 1
+    assert comparison.nudged.count(Measure.PROGRESS) == (0, 1)
+
+
+def test_progress_is_a_new_answer_within_the_turns():
+    calls = [RecordedCall(turn, "a", "x", True) for turn in range(6)]
+    calls.append(RecordedCall(6, "b", "new", True))
+    run = RecordedRun("r", calls, [Moment("p", 2, False)])
+
+    (late,) = compare([run], turns=3)
+    (in_time,) = compare([run], turns=4)
+
+    assert late.held_out.count(Measure.PROGRESS) == (0, 1)
+    assert in_time.held_out.count(Measure.PROGRESS) == (1, 1)
+
+
+def drawn(chance: random.Random, rate: float, runs: int) -> Arm:
+    arm = Arm()
+    for _ in range(runs):
+        moves, done = chance.random() < rate, chance.random() < 0.5
+        arm.aftermaths.append(Aftermath(moves, moves, False, done, 3))
+    return arm
+
+
+def test_verdicts_on_traffic_without_an_effect_are_rarely_wrong():
+    chance = random.Random(3)
+    claims = 0
+    for _ in range(400):
+        comparison = Comparison("p", drawn(chance, 0.4, 40), drawn(chance, 0.4, 40))
+        (effect,) = effects([comparison])
+        claims += effect.verdict in {Verdict.HELPS, Verdict.HARMS}
+
+    assert claims <= 400 * 0.05
+
+
+def test_an_effect_is_found_as_often_as_the_needed_runs_promise():
+    chance = random.Random(4)
+    known = Difference(Measure.PROGRESS, Share(50, 100), Share(50, 100), 0.975)
+    found = 0
+    for _ in range(200):
+        comparison = Comparison(
+            "p", drawn(chance, 0.6, known.needed), drawn(chance, 0.4, known.needed)
+        )
+        (effect,) = effects([comparison])
+        found += effect.verdict is Verdict.HELPS
+
+    assert found >= 200 * 0.7
+
+
+def test_more_comparisons_need_wider_intervals():
+    one = effects([Comparison("a")])[0].differences[0].confidence
+    many = effects([Comparison(name) for name in "abcde"])[0].differences[0].confidence
+
+    assert 0.95 < one < many < 1.0
+
+
+@pytest.mark.parametrize("count", [0, 5, 10])
+def test_intervals_stay_within_their_bounds(count):
+    share = Share(count, 10)
+    low, high = share.interval(0.95)
+
+    assert 0 <= low <= share.rate <= high <= 1
