@@ -85,3 +85,45 @@ def test_beats_of_many_threads_all_reach_the_callback():
         for _ in range(400):
             pool.submit(heart.beat)
     assert len(seen) == 400
+
+
+def test_beats_are_counted():
+    heart = Heartbeat()
+    heart.beat()
+    heart.beat()
+    assert heart.beats == 2
+
+
+def test_a_declared_silence_counts_down_and_is_a_beat():
+    clock = ManualClock()
+    heart = Heartbeat(clock)
+    heart.expect(600)
+    clock.advance(100)
+    assert (heart.expected(), heart.beats) == (500, 1)
+    clock.advance(501)
+    assert heart.expected() == 0.0
+
+
+def test_a_declared_silence_ends_with_its_block_and_a_beat():
+    clock = ManualClock()
+    heart = Heartbeat(clock)
+    with heart.expect(600):
+        clock.advance(30)
+    assert (heart.expected(), heart.elapsed(), heart.beats) == (0.0, 0, 2)
+
+
+def test_the_longest_of_two_declared_silences_counts():
+    heart = Heartbeat(ManualClock())
+    long = heart.expect(600)
+    with heart.expect(60):
+        heart.beat()
+        assert heart.expected() == 600
+    assert heart.expected() == 600
+    long.end()
+    assert heart.expected() == 0.0
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_silence_without_a_length_is_refused(seconds):
+    with pytest.raises(ValueError, match="finite number of seconds above 0"):
+        Heartbeat().expect(seconds)

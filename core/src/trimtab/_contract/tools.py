@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import attrs
@@ -110,6 +111,16 @@ class ToolContext:
         """Tell that work goes on; call it now and then in long operations."""
         if self.heartbeat is not None:
             self.heartbeat.beat()
+
+    def expect(self, seconds: float) -> AbstractContextManager[object]:
+        """Declare that no beat may come for `seconds`: ``with context.expect(600): …``.
+
+        Raises:
+            ValueError: `seconds` is not a finite number above 0.
+        """
+        if self.heartbeat is None:
+            return nullcontext()
+        return self.heartbeat.expect(seconds)
 
 
 class ToolHandler(Protocol[Params_contra, Value]):

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from threading import Lock
+from types import TracebackType
 
 from trimtab._types.limits import SYSTEM_CLOCK, Clock
 
 Callback = Callable[[], None]
+
+
+class Expectation:
+    """A declared silent stretch; made by `Heartbeat.expect`. As a context manager it ends itself."""
+
+    def __init__(self, heartbeat: Heartbeat, until: float) -> None:
+        self._heartbeat = heartbeat
+        self.until = until
+
+    def end(self) -> None:
+        """End the stretch early, with a beat. Ending it twice is no error."""
+        self._heartbeat.end(self)
+
+    def __enter__(self) -> Expectation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.end()
 
 
 class Heartbeat:
@@ -28,9 +53,16 @@ class Heartbeat:
         self._clock = clock
         self._on_fault = on_fault
         self._lock = Lock()
-        self._callbacks: list[Callback] = []
+        self._callbacks: tuple[Callback, ...] = ()
+        self._expectations: tuple[Expectation, ...] = ()
         self._faults: deque[Exception] = deque(maxlen=20)
+        self._beats = 0
         self._last = clock.monotonic()
+
+    @property
+    def beats(self) -> int:
+        """How many beats there were."""
+        return self._beats
 
     @property
     def faults(self) -> tuple[Exception, ...]:
@@ -42,9 +74,47 @@ class Heartbeat:
         """Record that work goes on, and tell the callbacks."""
         with self._lock:
             self._last = self._clock.monotonic()
-            callbacks = tuple(self._callbacks)
+            self._beats += 1
+            callbacks = self._callbacks
         for callback in callbacks:
             self._call(callback)
+
+    def expect(self, seconds: float) -> Expectation:
+        """Declare that no beat may come for `seconds`, e.g. during one long computation; beat.
+
+        Args:
+            seconds: more than 0. The declaration ends then, or when its `end` is called, or with
+                the `with` block that it opens.
+
+        Raises:
+            ValueError: `seconds` is not a number above 0.
+        """
+        if not 0 < seconds < math.inf:
+            raise ValueError(f"expect() needs a finite number of seconds above 0, not {seconds}")
+        expectation = Expectation(self, self._clock.monotonic() + seconds)
+        with self._lock:
+            self._expectations = (*self._open_expectations(), expectation)
+        self.beat()
+        return expectation
+
+    def expected(self) -> float:
+        """Return the seconds that are left of the longest declared silent stretch, 0.0 if none."""
+        expectations = self._expectations
+        if not expectations:
+            return 0.0
+        return max(0.0, max(one.until for one in expectations) - self._clock.monotonic())
+
+    def end(self, expectation: Expectation) -> None:
+        """End a declared silent stretch, with a beat; called by `Expectation.end`."""
+        with self._lock:
+            self._expectations = tuple(
+                one for one in self._open_expectations() if one is not expectation
+            )
+        self.beat()
+
+    def _open_expectations(self) -> tuple[Expectation, ...]:
+        now = self._clock.monotonic()
+        return tuple(one for one in self._expectations if one.until > now)
 
     def elapsed(self) -> float:
         """Return the monotonic seconds since the last beat, or since the beginning."""
@@ -54,7 +124,7 @@ class Heartbeat:
     def add_callback(self, callback: Callback) -> None:
         """Call `callback` at every beat from now on; added twice, it is called twice."""
         with self._lock:
-            self._callbacks.append(callback)
+            self._callbacks = (*self._callbacks, callback)
 
     def remove_callback(self, callback: Callback) -> None:
         """Undo one `add_callback`.
@@ -65,7 +135,9 @@ class Heartbeat:
         with self._lock:
             if callback not in self._callbacks:
                 raise ValueError(f"{callback!r} is no callback of this heartbeat")
-            self._callbacks.remove(callback)
+            remaining = list(self._callbacks)
+            remaining.remove(callback)
+            self._callbacks = tuple(remaining)
 
     def _call(self, callback: Callback) -> None:
         try:
