@@ -1,0 +1,118 @@
+"""Agents that work from queues: leases kept by proof of work, mailboxes, loops."""
+
+from trimtab_worker._calibration import calibrate
+from trimtab_worker._clock import LEASE_CLOCK, LeaseClock
+from trimtab_worker._codec import Codec, Envelope
+from trimtab_worker._config import DeadLetterPolicy, EvalLoopConfig, LoopConfig, MainLoopConfig
+from trimtab_worker._errors import (
+    CalibrationError,
+    CalibrationWarning,
+    MailboxError,
+    MessageTooLarge,
+    ReceiptHandleExpiredError,
+    UndecodableMessage,
+)
+from trimtab_worker._evaluation import EvalLoop, EvalResult, Sample, Score
+from trimtab_worker._events import (
+    LeaseCapNear,
+    LeaseEvent,
+    LeaseGrantDiffers,
+    LeaseLost,
+    LeaseRegained,
+    LeaseShaky,
+    MailboxFailed,
+    MessageAbandoned,
+    MessageBuried,
+    MessageDone,
+    MessageEvent,
+    MessageFailed,
+    MessageReceived,
+    SampleScored,
+    WorkerStuck,
+)
+from trimtab_worker._extender import LeaseExtender
+from trimtab_worker._feedback import LeaseFeedback
+from trimtab_worker._keeper import Keeper
+from trimtab_worker._lease import Lease, LeaseExtenderConfig, LeaseState
+from trimtab_worker._loop import Loop, LoopSummary, Work
+from trimtab_worker._mailbox import BaseMailbox, Mailbox, Message
+from trimtab_worker._main import MainLoop, Reply
+from trimtab_worker._memory import InMemoryMailbox
+from trimtab_worker._records import (
+    Capped,
+    DeadLetter,
+    Delivery,
+    Extension,
+    Granted,
+    Lost,
+    MailboxFacts,
+    MailboxStats,
+    Unknown,
+)
+from trimtab_worker._sqlite import SqliteMailbox
+from trimtab_worker._urls import open_mailbox
+from trimtab_worker._watchdog import Watchdog
+
+__all__ = [
+    "LEASE_CLOCK",
+    "BaseMailbox",
+    "CalibrationError",
+    "CalibrationWarning",
+    "Capped",
+    "Codec",
+    "DeadLetter",
+    "DeadLetterPolicy",
+    "Delivery",
+    "Envelope",
+    "EvalLoop",
+    "EvalLoopConfig",
+    "EvalResult",
+    "Extension",
+    "Granted",
+    "InMemoryMailbox",
+    "Keeper",
+    "Lease",
+    "LeaseCapNear",
+    "LeaseClock",
+    "LeaseEvent",
+    "LeaseExtender",
+    "LeaseExtenderConfig",
+    "LeaseFeedback",
+    "LeaseGrantDiffers",
+    "LeaseLost",
+    "LeaseRegained",
+    "LeaseShaky",
+    "LeaseState",
+    "Loop",
+    "LoopConfig",
+    "LoopSummary",
+    "Lost",
+    "Mailbox",
+    "MailboxError",
+    "MailboxFacts",
+    "MailboxFailed",
+    "MailboxStats",
+    "MainLoop",
+    "MainLoopConfig",
+    "Message",
+    "MessageAbandoned",
+    "MessageBuried",
+    "MessageDone",
+    "MessageEvent",
+    "MessageFailed",
+    "MessageReceived",
+    "MessageTooLarge",
+    "ReceiptHandleExpiredError",
+    "Reply",
+    "Sample",
+    "SampleScored",
+    "Score",
+    "SqliteMailbox",
+    "UndecodableMessage",
+    "Unknown",
+    "Watchdog",
+    "Work",
+    "WorkerStuck",
+    "calibrate",
+    "open_mailbox",
+]

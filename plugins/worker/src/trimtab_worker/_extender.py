@@ -1,0 +1,94 @@
+"""Leases kept by proof of work: `LeaseExtender.attach` (seed name and form kept)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from trimtab_worker._keeper import KEEPER, Keeper, Kept
+from trimtab_worker._lease import Lease, LeaseExtenderConfig, LeaseTerms
+from trimtab_worker._records import MailboxFacts
+
+if TYPE_CHECKING:
+    from trimtab import Heartbeat
+    from trimtab_worker._events import LeaseEvent
+
+FOREIGN = MailboxFacts(engine="another mailbox", fenced=False, reports_loss=True)
+
+
+class LeaseExtender:
+    """Extends the lease of one message while beats come.
+
+    `Heartbeat.beat` only records the time; one thread per process asks the engines. A lease lasts
+    `extension` seconds from the last beat, is never shortened, and nothing is asked after the
+    block that `attach` opens.
+
+    Args:
+        config: how leases are extended.
+        keeper: whose thread does it; the process's unless given.
+    """
+
+    def __init__(
+        self, config: LeaseExtenderConfig | None = None, *, keeper: Keeper = KEEPER
+    ) -> None:
+        self.config = config or LeaseExtenderConfig()
+        self._keeper = keeper
+        self._attaching = threading.Lock()
+
+    @contextmanager
+    def attach(
+        self,
+        msg: Any,
+        heartbeat: Heartbeat,
+        *,
+        visibility: float | None = None,
+        on_event: Callable[[LeaseEvent], object] | None = None,
+    ) -> Iterator[Lease]:
+        """Keep the lease of `msg` within the block; the block's end waits for a call in flight.
+
+        Args:
+            msg: a `Message`, or any object with `extend_visibility(seconds)`.
+            heartbeat: whose beats are the proof of work.
+            visibility: seconds that the lease lasts from now, where `msg` does not tell.
+            on_event: called with lease events, on the keeper's thread.
+
+        Raises:
+            RuntimeError: this extender is attached already, or no thread can be started.
+        """
+        lease = self._lease(msg, heartbeat, visibility)
+        if not self.config.enabled:
+            try:
+                yield lease
+            finally:
+                lease.release()
+            return
+        if not self._attaching.acquire(blocking=False):
+            raise RuntimeError("LeaseExtender already attached: use one extender per message")
+        try:
+            kept = Kept(lease, msg, on_event or _ignore)
+            self._keeper.add(kept)
+            try:
+                yield lease
+            finally:
+                self._keeper.remove(kept, self.config.join_timeout)
+        finally:
+            self._attaching.release()
+
+    def _lease(self, msg: Any, heartbeat: Heartbeat, visibility: float | None) -> Lease:
+        now = self._keeper.clock.monotonic
+        mailbox = getattr(msg, "mailbox", None)
+        age = mailbox.clock.monotonic() - msg.received if mailbox is not None else 0.0
+        terms = LeaseTerms(
+            received=now() - age,
+            visibility=getattr(msg, "visibility", None) if visibility is None else visibility,
+            facts=getattr(mailbox, "facts", FOREIGN),
+            message_id=str(getattr(msg, "id", "")),
+            deliveries=getattr(msg, "deliveries", 0),
+        )
+        return Lease(self.config, terms, heartbeat, now=now)
+
+
+def _ignore(_: LeaseEvent) -> None:
+    """Nobody listens."""

@@ -1,0 +1,328 @@
+"""One lease while its message is worked on: pure policy, driven by a keeper with the time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab_worker._events import (
+    LeaseCapNear,
+    LeaseEvent,
+    LeaseGrantDiffers,
+    LeaseLost,
+    LeaseRegained,
+    LeaseShaky,
+)
+from trimtab_worker._records import Capped, Extension, Granted, Lost, MailboxFacts, Unknown
+
+if TYPE_CHECKING:
+    from trimtab import Heartbeat
+
+NEVER = float("inf")
+FIRST_RETRY = 0.5
+NOTABLE = 0.05
+"""The share by which a grant must fall short of what was asked to be reported."""
+
+
+def _positive(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
+    if value is not None and not 0 < value < NEVER:
+        raise ValueError(f"{attribute.name} must be a finite number above 0, not {value}")
+
+
+class LeaseState(StrEnum):
+    """What is known of a lease."""
+
+    HELD = "held"
+    SHAKY = "shaky"
+    LOST = "lost"
+    RELEASED = "released"
+
+
+@attrs.frozen
+class LeaseExtenderConfig:
+    """How leases are extended. A lease lasts `extension` seconds from the last beat.
+
+    Args:
+        interval: seconds by which an extension must prolong a lease to be worth a call.
+        extension: seconds that a lease lasts after a beat.
+        enabled: extend at all.
+        margin: seconds before the end at which a lease counts as lost, for the time that messages
+            travel; a twentieth of `extension`, 10 at most, where None.
+        max_total: seconds after receipt that no extension passes, None: as the engine allows.
+        max_extensions: of one delivery, None without limit.
+        cap_warning: seconds before a limit at which `LeaseCapNear` is reported, at most a tenth
+            of the limit.
+        join_timeout: seconds that the end of a block waits for an extension in flight.
+
+    Raises:
+        ValueError: a number is not positive, or `interval` is more than a third of `extension`.
+    """
+
+    interval: float = attrs.field(default=60.0, validator=_positive)
+    extension: float = attrs.field(default=300.0, validator=_positive)
+    enabled: bool = True
+    margin: float | None = attrs.field(default=None, validator=_positive)
+    max_total: float | None = attrs.field(default=None, validator=_positive)
+    max_extensions: int | None = attrs.field(default=None, validator=_positive)
+    cap_warning: float = attrs.field(default=600.0, validator=_positive)
+    join_timeout: float = attrs.field(default=10.0, validator=_positive)
+
+    def __attrs_post_init__(self) -> None:
+        if self.interval > self.extension / 3:
+            raise ValueError(
+                f"interval {self.interval:g} s is more than a third of extension "
+                f"{self.extension:g} s: two failed calls would lose the lease; "
+                f"use interval={self.extension / 3:g} or extension={self.interval * 3:g}"
+            )
+
+    @property
+    def safety(self) -> float:
+        """The margin in seconds."""
+        return min(10.0, self.extension / 20) if self.margin is None else self.margin
+
+
+@attrs.frozen
+class LeaseTerms:
+    """What a lease begins with.
+
+    Args:
+        received: monotonic seconds at which the message was asked for.
+        visibility: seconds that the engine granted, None where unknown.
+        facts: of the engine.
+        message_id, deliveries: for events.
+    """
+
+    received: float
+    visibility: float | None
+    facts: MailboxFacts
+    message_id: str = ""
+    deliveries: int = 0
+
+
+class Lease:
+    """The lease of one message that a keeper extends while beats come.
+
+    The keeper calls `check`, `request` and `settle` in turn, all with the monotonic time; nothing
+    here does I/O. Users read `state`, `lost`, `remaining` and `cap_remaining`.
+    """
+
+    def __init__(
+        self,
+        config: LeaseExtenderConfig,
+        terms: LeaseTerms,
+        heartbeat: Heartbeat,
+        *,
+        now: Callable[[], float],
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.config = config
+        self.terms = terms
+        self.heartbeat = heartbeat
+        self.state = LeaseState.HELD
+        self.final = False
+        self.extensions = 0
+        self._now = now
+        self._jitter = jitter
+        self._expiry = None if terms.visibility is None else terms.received + terms.visibility
+        self._extension = config.extension
+        self._proven = heartbeat.beats
+        self._asked = self._proven
+        self._failures = 0
+        self._retry_at = -NEVER
+        self._cap, self._limit, self._cap_reason = self._caps()
+        self._cap_told = False
+        self._exhausted = False
+
+    def _caps(self) -> tuple[float, float | None, str]:
+        facts, own = self.terms.facts, self.config.max_total
+        limits = [
+            (limit, reason)
+            for limit, reason in (
+                (facts.max_total, f"{facts.engine} ends a lease after this time"),
+                (own, "max_total of LeaseExtenderConfig"),
+            )
+            if limit is not None
+        ]
+        if not limits:
+            return NEVER, None, ""
+        limit, reason = min(limits)
+        return self.terms.received + limit, limit, reason
+
+    # What users read.
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease ended while the message was worked on."""
+        return self.state is LeaseState.LOST
+
+    def remaining(self) -> float | None:
+        """Return the seconds until the lease counts as lost; None where the engine never said."""
+        return None if self._expiry is None else self.deadline - self._now()
+
+    def cap_remaining(self) -> float | None:
+        """Return the seconds until the limit that no extension passes; None without limit."""
+        return None if self._cap == NEVER else self._cap - self.config.safety - self._now()
+
+    @property
+    def deadline(self) -> float:
+        """Monotonic seconds at which the lease counts as lost."""
+        return NEVER if self._expiry is None else self._expiry - self.config.safety
+
+    # What the keeper does.
+
+    def check(self, now: float) -> list[LeaseEvent]:
+        """Return what the time alone brings: the end of the lease, a limit that is near."""
+        events: list[LeaseEvent] = []
+        if self.state is LeaseState.RELEASED:
+            return events
+        if not self._cap_told and now >= self._cap - self._cap_warning():
+            events.append(self._cap_near(now))
+        if self.state is not LeaseState.LOST and now >= self.deadline:
+            events.append(self._lose(self._why_expired(), final=False))
+        return events
+
+    def request(self, now: float) -> float | None:
+        """Return the seconds to ask for now, None where nothing is to be asked.
+
+        Never fewer than are left, and nothing without a beat or a declared silent stretch since
+        the last grant.
+        """
+        if not self._may_ask or now < self._retry_at:
+            return None
+        beats = self.heartbeat.beats
+        target = self._target(now, beats)
+        if target is None or target <= now:
+            return None
+        if self._expiry is not None and target - self._expiry < self._step:
+            return None
+        self._asked = beats
+        return target - now
+
+    @property
+    def _may_ask(self) -> bool:
+        enough = self.config.max_extensions
+        return (
+            self.state is not LeaseState.RELEASED
+            and not self.final
+            and not self._exhausted
+            and self.terms.facts.extendable
+            and (enough is None or self.extensions < enough)
+        )
+
+    @property
+    def _step(self) -> float:
+        return min(self.config.interval, self._extension / 3)
+
+    def _target(self, now: float, beats: int) -> float | None:
+        """Return until when the work that was shown so far may hold the lease."""
+        silence = self.heartbeat.expected()
+        targets = []
+        if beats > self._proven:
+            targets.append(now - self.heartbeat.elapsed() + self._extension)
+        if silence > 0:
+            targets.append(now + silence + self.config.safety)
+        if not targets:
+            return None
+        longest = self.terms.facts.max_grant
+        return min(max(targets), self._cap, NEVER if longest is None else now + longest)
+
+    def settle(self, sent: float, now: float, asked: float, outcome: Extension) -> list[LeaseEvent]:
+        """Take in how the request that was sent at `sent` ended; return what is to be told."""
+        if self.state is LeaseState.RELEASED:
+            return []
+        if isinstance(outcome, Granted):
+            return self._granted(sent, now, asked, outcome.seconds)
+        if isinstance(outcome, Lost):
+            self.final = True
+            known = self.state is LeaseState.LOST
+            lost = self._lose(outcome.reason, final=True)
+            return [] if known else [lost]
+        if isinstance(outcome, Capped):
+            return self._capped(now, outcome.limit)
+        return self._failed(now, outcome)
+
+    def _granted(self, sent: float, now: float, asked: float, seconds: float) -> list[LeaseEvent]:
+        events: list[LeaseEvent] = []
+        if self.state is LeaseState.LOST:
+            late = max(0.0, now - (self._expiry if self._expiry is not None else now))
+            events.append(LeaseRegained(late=late, **self._facts))
+        if seconds < asked * (1 - NOTABLE) and self._extension > seconds:
+            events.append(LeaseGrantDiffers(asked=asked, granted=seconds, **self._facts))
+            self._extension = seconds
+        self._expiry = sent + seconds
+        self._proven, self._failures, self._retry_at = self._asked, 0, -NEVER
+        self.extensions += 1
+        self.state = LeaseState.HELD
+        if self.extensions == self.config.max_extensions and not self._cap_told:
+            self._cap, self._cap_reason = self._expiry, "max_extensions of LeaseExtenderConfig"
+            events.append(self._cap_near(now))
+        return events
+
+    def _failed(self, now: float, outcome: Unknown) -> list[LeaseEvent]:
+        pause = min(FIRST_RETRY * 2**self._failures, self._step / 2, self._extension / 10)
+        self._failures = min(self._failures + 1, 20)
+        self._retry_at = now + pause * (0.5 + self._jitter())
+        if self.state is not LeaseState.HELD:
+            return []
+        self.state = LeaseState.SHAKY
+        left = None if self._expiry is None else self.deadline - now
+        return [LeaseShaky(error=outcome.error, remaining=left, **self._facts)]
+
+    def _capped(self, now: float, limit: float | None) -> list[LeaseEvent]:
+        self._exhausted = True
+        if self._cap_told or self._expiry is None:
+            return []
+        self._cap = min(self._cap, self._expiry)
+        self._limit, self._cap_reason = limit, f"{self.terms.facts.engine} refuses to extend more"
+        return [self._cap_near(now)]
+
+    def _lose(self, reason: str, *, final: bool) -> LeaseLost:
+        self.state = LeaseState.LOST
+        return LeaseLost(reason=reason, final=final, **self._facts)
+
+    def _why_expired(self) -> str:
+        if self._failures:
+            return "extending failed until the lease ended"
+        return f"no beat for {self.heartbeat.elapsed():.0f} s"
+
+    def _cap_warning(self) -> float:
+        tenth = NEVER if self._limit is None else self._limit / 10
+        return min(self.config.cap_warning, tenth) + self.config.safety
+
+    def _cap_near(self, now: float) -> LeaseCapNear:
+        self._cap_told = True
+        left = self._cap - self.config.safety - now
+        return LeaseCapNear(
+            remaining=left, limit=self._limit, reason=self._cap_reason, **self._facts
+        )
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {"message_id": self.terms.message_id, "deliveries": self.terms.deliveries}
+
+    def next_look(self, now: float) -> float:
+        """Return when `check` and `request` should be called next."""
+        moments = []
+        if self.state is not LeaseState.LOST:
+            moments.append(self.deadline)
+        if not self._cap_told:
+            moments.append(self._cap - self._cap_warning())
+        if self._may_ask:
+            moments.append(self._next_request(now))
+        return max(now + 0.005, min(moments, default=NEVER))
+
+    def _next_request(self, now: float) -> float:
+        tick = min(1.0, max(0.01, self._step / 10))
+        if self._retry_at > now:
+            return self._retry_at
+        if self._expiry is None:
+            return now + tick
+        return max(now + tick, self._expiry - self._extension + self._step)
+
+    def release(self) -> None:
+        """End it: nothing is asked any more."""
+        self.state = LeaseState.RELEASED

@@ -1,0 +1,342 @@
+"""Mailboxes: the protocol, the message, and a base that turns an engine into a mailbox."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from trimtab_worker._clock import LEASE_CLOCK
+from trimtab_worker._codec import Codec
+from trimtab_worker._errors import (
+    MailboxError,
+    MessageTooLarge,
+    ReceiptHandleExpiredError,
+    UndecodableMessage,
+)
+from trimtab_worker._records import (
+    DeadLetter,
+    Delivery,
+    Extension,
+    Granted,
+    Lost,
+    MailboxFacts,
+    MailboxStats,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from trimtab import Clock
+
+Body = TypeVar("Body")
+
+LOG = logging.getLogger("trimtab_worker")
+FIRST_PAUSE = 0.01
+LONGEST_PAUSE = 0.2
+LONGEST_REASON = 500
+
+
+class Mailbox(Protocol[Body]):
+    """A queue of messages with leases.
+
+    A message that is received is leased: nobody else receives it for `visibility` seconds. All
+    methods may be called from several threads. `ack`, `nack` and `bury` return whether the engine
+    accepted them: an engine that is fenced refuses a worker whose lease was lost.
+    """
+
+    facts: MailboxFacts
+    clock: Clock
+
+    def send(self, body: Body, *, delay: float = 0.0, reply_to: str | None = None) -> str:
+        """Put a message into the mailbox, ready after `delay` seconds; return its id."""
+        ...
+
+    def receive(
+        self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
+    ) -> Sequence[Message[Body]]:
+        """Lease messages that are ready, or wait for the first for `wait` seconds at most.
+
+        Bodies that can't be decoded go to the dead letters with their bytes.
+        """
+        ...
+
+    def ack(self, message: Message[Any]) -> bool:
+        """Remove a message that was processed."""
+        ...
+
+    def nack(self, message: Message[Any], delay: float = 0.0) -> bool:
+        """Give a message back, ready after `delay` seconds."""
+        ...
+
+    def extend(self, message: Message[Any], seconds: float) -> Extension:
+        """Let the lease last `seconds` from now. Raises nothing: see `Extension`."""
+        ...
+
+    def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
+        """Extend several leases, at most `facts.batch` in one call; one outcome each."""
+        ...
+
+    def bury(self, message: Message[Any], reason: str) -> bool:
+        """Move a message to the dead letters."""
+        ...
+
+    def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
+        """Return dead letters, oldest first."""
+        ...
+
+    def requeue(self, ids: Iterable[str] | None = None) -> int:
+        """Send dead letters again (None: all), with fresh delivery counts; return how many."""
+        ...
+
+    def drop(self, ids: Iterable[str] | None = None) -> int:
+        """Delete dead letters (None: all); return how many."""
+        ...
+
+    def stats(self) -> MailboxStats:
+        """Count the messages."""
+        ...
+
+    def close(self) -> None:
+        """Release connections; closing twice is no error."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class Message(Generic[Body]):
+    """One delivery of a message.
+
+    Args:
+        id: of the message; the same at every delivery.
+        body: what was sent.
+        deliveries: how often the message was handed out, this time included.
+        visibility: seconds that the lease lasts, counted from `received`.
+        received: monotonic seconds of the mailbox's clock when it was asked for.
+        receipt: the engine's mark of this delivery.
+        mailbox: where it came from.
+        reply_to: the address for an answer, where the sender wants one.
+        sent_at: when it was sent, where the engine knows.
+        wire: the bytes that were sent.
+    """
+
+    id: str
+    body: Body
+    deliveries: int
+    visibility: float
+    received: float
+    receipt: Any = attrs.field(repr=False)
+    mailbox: Mailbox[Body] = attrs.field(repr=False)
+    reply_to: str | None = None
+    sent_at: datetime | None = None
+    wire: bytes = attrs.field(default=b"", repr=False)
+
+    def ack(self) -> bool:
+        """Remove the message: it was processed. False: refused, the lease is lost."""
+        return self.mailbox.ack(self)
+
+    def nack(self, delay: float = 0.0) -> bool:
+        """Give the message back, ready after `delay` seconds."""
+        return self.mailbox.nack(self, delay)
+
+    def extend(self, seconds: float) -> Extension:
+        """Let the lease last `seconds` from now; may shorten it where the engine does."""
+        return self.mailbox.extend(self, seconds)
+
+    def extend_visibility(self, seconds: float) -> None:
+        """As `extend`, with errors.
+
+        Raises:
+            ReceiptHandleExpiredError: the lease is lost.
+            MailboxError: nothing was extended for another reason.
+        """
+        outcome = self.extend(seconds)
+        if isinstance(outcome, Lost):
+            raise ReceiptHandleExpiredError(f"message {self.id}: {outcome.reason}")
+        if not isinstance(outcome, Granted):
+            raise MailboxError(f"message {self.id} was not extended: {outcome}")
+
+
+class BaseMailbox(ABC, Generic[Body]):
+    """A mailbox over an engine of bytes: subclass it, and implement what is abstract.
+
+    Args:
+        body: attrs class that bodies are of, or several; None: plain JSON values.
+        clock: where the time is read.
+    """
+
+    facts: MailboxFacts
+
+    def __init__(
+        self,
+        body: type[Body] | Sequence[type[Any]] | None = None,
+        *,
+        clock: Clock = LEASE_CLOCK,
+    ) -> None:
+        types = (body,) if isinstance(body, type) else tuple(body or ())
+        self.codec = Codec(*types)
+        self.clock = clock
+
+    # What an engine does.
+
+    @abstractmethod
+    def put(self, data: bytes, delay: float) -> str:
+        """Store a message, ready after `delay` seconds; return its id."""
+
+    @abstractmethod
+    def take(self, count: int, visibility: float) -> Sequence[Delivery]:
+        """Lease up to `count` messages that are ready; don't wait."""
+
+    @abstractmethod
+    def delete(self, receipt: Any) -> bool:
+        """Remove a leased message; False where the lease is no longer this one."""
+
+    @abstractmethod
+    def release(self, receipt: Any, delay: float) -> bool:
+        """End a lease; False where it is no longer this one."""
+
+    @abstractmethod
+    def prolong(self, receipt: Any, seconds: float) -> Extension:
+        """Set a lease to end `seconds` from now, never earlier than before where possible."""
+
+    @abstractmethod
+    def discard(self, receipt: Any, reason: str) -> bool:
+        """Move a leased message to the dead letters."""
+
+    @abstractmethod
+    def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
+        """Return dead letters, oldest first."""
+
+    @abstractmethod
+    def requeue(self, ids: Iterable[str] | None = None) -> int:
+        """Send dead letters again (None: all); return how many."""
+
+    @abstractmethod
+    def drop(self, ids: Iterable[str] | None = None) -> int:
+        """Delete dead letters (None: all); return how many."""
+
+    @abstractmethod
+    def stats(self) -> MailboxStats:
+        """Count the messages."""
+
+    def close(self) -> None:
+        """Release connections; closing twice is no error."""
+
+    # What a mailbox does.
+
+    def send(self, body: Body, *, delay: float = 0.0, reply_to: str | None = None) -> str:
+        """Put a message into the mailbox, ready after `delay` seconds; return its id.
+
+        Raises:
+            MailboxError: the body is of another type, or too large.
+        """
+        check_seconds("delay", delay)
+        data = self.codec.encode(body, reply_to=reply_to)
+        limit = self.facts.max_bytes
+        if limit is not None and len(data) > limit:
+            raise MessageTooLarge(
+                f"a message of {len(data)} bytes is too large for {self.facts.engine}: "
+                f"at most {limit} bytes; store the content elsewhere and send its address"
+            )
+        return self.put(data, delay)
+
+    def receive(
+        self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
+    ) -> Sequence[Message[Body]]:
+        """Lease messages that are ready, or wait for the first for `wait` seconds at most."""
+        check_seconds("wait", wait)
+        if not visibility > 0:
+            raise MailboxError(f"visibility must be seconds above 0, not {visibility}")
+        until = self.clock.monotonic() + wait
+        while True:
+            left = max(0.0, until - self.clock.monotonic())
+            asked, deliveries = self.poll(max_messages, visibility, left)
+            messages = [one for one in map(self._opened(visibility, asked), deliveries) if one]
+            if messages or self.clock.monotonic() >= until:
+                return messages
+
+    def poll(self, count: int, visibility: float, wait: float) -> tuple[float, Sequence[Delivery]]:
+        """Call `take` until it has something, for `wait` seconds at most.
+
+        Returns:
+            monotonic seconds just before the call that leased the messages, and these.
+        """
+        pause, until = FIRST_PAUSE, self.clock.monotonic() + wait
+        while True:
+            asked = self.clock.monotonic()
+            found = self.take(count, visibility)
+            left = until - self.clock.monotonic()
+            if found or left <= 0:
+                return asked, found
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+
+    def _opened(self, visibility: float, asked: float) -> Any:
+        def opened(delivery: Delivery) -> Message[Body] | None:
+            try:
+                envelope = self.codec.decode(delivery.body)
+            except UndecodableMessage as error:
+                LOG.warning("message %s goes to the dead letters: %s", delivery.id, error)
+                self.discard(delivery.receipt, str(error)[:LONGEST_REASON])
+                return None
+            return Message(
+                delivery.id,
+                envelope.body,
+                delivery.deliveries,
+                visibility,
+                asked,
+                delivery.receipt,
+                self,
+                envelope.reply_to,
+                delivery.sent_at,
+                delivery.body,
+            )
+
+        return opened
+
+    def ack(self, message: Message[Any]) -> bool:
+        """Remove a message that was processed; False: refused, the lease is lost."""
+        return self.delete(message.receipt)
+
+    def nack(self, message: Message[Any], delay: float = 0.0) -> bool:
+        """Give a message back, ready after `delay` seconds; False: refused, the lease is lost."""
+        check_seconds("delay", delay)
+        return self.release(message.receipt, delay)
+
+    def extend(self, message: Message[Any], seconds: float) -> Extension:
+        """Let the lease last `seconds` from now."""
+        return self.prolong(message.receipt, seconds)
+
+    def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
+        """Extend several leases one by one; engines with a batch call do better."""
+        return [self.extend(message, seconds) for message, seconds in asked]
+
+    def bury(self, message: Message[Any], reason: str) -> bool:
+        """Move a message to the dead letters; False: refused, the lease is lost."""
+        return self.discard(message.receipt, reason[:LONGEST_REASON])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def check_seconds(name: str, value: float) -> None:
+    """Refuse what is no number of seconds.
+
+    Raises:
+        MailboxError: `value` is negative, infinite or NaN.
+    """
+    if not 0 <= value < float("inf"):
+        raise MailboxError(f"{name} must be seconds of 0 or more, not {value}")

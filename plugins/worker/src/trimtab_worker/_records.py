@@ -1,0 +1,131 @@
+"""Records of mailboxes: static facts, outcomes of an extension, counts and dead letters."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen(kw_only=True)
+class MailboxFacts:
+    """What an engine can do, known without asking it.
+
+    Args:
+        engine: its name, e.g. ``"sqlite"``.
+        fenced: a worker that lost its lease can neither ack, return nor extend the message.
+        reports_loss: an extension by a worker that lost its lease is refused visibly.
+        sets_seconds: an extension can ask for a number of seconds.
+        extendable: leases can be extended at all.
+        max_total: seconds after receipt that no extension can pass, None without limit.
+        max_grant: seconds that one grant may last, None without limit.
+        whole_seconds: the engine counts in whole seconds.
+        batch: how many leases one call can extend.
+        call_timeout: seconds after which a call to the engine is given up.
+        max_bytes: longest message as sent, None without limit.
+    """
+
+    engine: str
+    fenced: bool
+    reports_loss: bool
+    sets_seconds: bool = True
+    extendable: bool = True
+    max_total: float | None = None
+    max_grant: float | None = None
+    whole_seconds: bool = False
+    batch: int = 1
+    call_timeout: float = 5.0
+    max_bytes: int | None = None
+
+
+@attrs.frozen
+class Granted:
+    """The lease lasts `seconds` from the moment the request was sent."""
+
+    seconds: float
+
+
+@attrs.frozen
+class Lost:
+    """The lease is gone for good: redelivered, acknowledged, or the queue refuses us."""
+
+    reason: str
+
+
+@attrs.frozen
+class Unknown:
+    """Nothing was learnt: a timeout, a throttle, an error of the service. Worth a retry."""
+
+    error: str
+
+
+@attrs.frozen
+class Capped:
+    """The engine's limit on the whole lease is reached; the lease ends when it ends.
+
+    Args:
+        limit: the limit, in seconds after receipt; None where the engine does not say.
+    """
+
+    limit: float | None = None
+
+
+Extension = Granted | Lost | Unknown | Capped
+
+
+@attrs.frozen
+class Delivery:
+    """One message as an engine hands it out, before its bytes are decoded.
+
+    Args:
+        id: of the message; the same at every delivery.
+        receipt: what the engine needs to recognise this delivery.
+        body: the bytes that were sent.
+        deliveries: how often the message was handed out, this time included.
+        sent_at: when it was sent, where the engine knows.
+    """
+
+    id: str
+    receipt: Any
+    body: bytes
+    deliveries: int
+    sent_at: datetime | None = None
+
+
+@attrs.frozen
+class DeadLetter:
+    """A message that nobody will try again.
+
+    Args:
+        id: names it in `requeue` and `drop`.
+        body: the bytes that were sent.
+        reason: why it was given up.
+        deliveries: how often it was handed out.
+        died_at: when it was given up, where the engine knows.
+    """
+
+    id: str
+    body: bytes
+    reason: str
+    deliveries: int
+    died_at: datetime | None = None
+
+
+@attrs.frozen
+class MailboxStats:
+    """Counts of messages; None where the engine can't tell.
+
+    Args:
+        waiting: ready to be received.
+        in_flight: received, not yet acknowledged.
+        delayed: to be ready later.
+        dead: given up.
+        acked: acknowledged since the mailbox exists.
+    """
+
+    waiting: int
+    in_flight: int
+    delayed: int
+    dead: int
+    acked: int | None = None

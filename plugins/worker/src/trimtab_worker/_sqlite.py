@@ -1,0 +1,280 @@
+"""The embedded mailbox: one SQLite file, shared by threads and processes of one machine."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from trimtab_worker._clock import LEASE_CLOCK
+from trimtab_worker._errors import MailboxError
+from trimtab_worker._mailbox import BaseMailbox
+from trimtab_worker._records import (
+    DeadLetter,
+    Delivery,
+    Extension,
+    Granted,
+    Lost,
+    MailboxFacts,
+    MailboxStats,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from trimtab import Clock
+
+Body = TypeVar("Body")
+Receipt = tuple[int, bytes]
+
+VERSION = 1
+BUSY = 10.0
+SCHEMA = """
+create table if not exists messages(
+    id integer primary key autoincrement, body blob not null, visible_at real not null,
+    deliveries integer not null default 0, token blob, sent_at real not null);
+create index if not exists messages_ready on messages(visible_at, id);
+create table if not exists dead(
+    id integer primary key, body blob not null, reason text not null,
+    deliveries integer not null, died_at real not null);
+create table if not exists counts(name text primary key, n integer not null);
+insert or ignore into counts values('acked', 0), ('buried', 0);
+create trigger if not exists count_acked after delete on messages begin
+    update counts set n = n + 1 where name = 'acked'; end;
+"""
+TAKE = """update messages set deliveries = deliveries + 1, token = :token, visible_at = :until
+    where id in (select id from messages where visible_at <= :now
+                 order by visible_at, id limit :count)
+    returning id, body, deliveries, sent_at"""
+DELETE = "delete from messages where id = ? and token = ?"
+RELEASE = "update messages set token = null, visible_at = ? where id = ? and token = ?"
+PROLONG = """update messages set visible_at = max(visible_at, :until)
+    where id = :id and token = :token and visible_at > :now returning visible_at"""
+BURY = """insert or replace into dead
+    select id, body, ?, deliveries, ? from messages where id = ? and token = ?"""
+REQUEUE = """insert into messages(body, visible_at, sent_at)
+    select body, :now, :now from dead where :every or id = :id order by id"""
+STATS = """select
+    count(*) filter (where visible_at <= :now),
+    count(*) filter (where visible_at > :now and token is not null),
+    count(*) filter (where visible_at > :now and token is null),
+    (select count(*) from dead),
+    (select n from counts where name = 'acked') - (select n from counts where name = 'buried')
+    from messages"""
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that can be referred to weakly."""
+
+
+class SqliteMailbox(BaseMailbox[Body]):
+    """A mailbox in one SQLite file (WAL), fenced by a random token per delivery.
+
+    Leases are judged by the machine's wall clock. The file must lie on a local disk: WAL does not
+    work on network file systems.
+
+    Args:
+        path: of the file; made where it does not exist.
+        body: attrs class that bodies are of, or several; None: plain JSON values.
+        clock: where the time is read.
+        durable: wait for the disk at every change. Otherwise a power failure, unlike a crash of
+            the process, may undo the last changes.
+
+    Raises:
+        MailboxError: the file can't be opened, or is of a newer version.
+    """
+
+    facts = MailboxFacts(engine="sqlite", fenced=True, reports_loss=True, call_timeout=BUSY / 2)
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        body: type[Body] | Sequence[type[Any]] | None = None,
+        *,
+        clock: Clock = LEASE_CLOCK,
+        durable: bool = False,
+    ) -> None:
+        super().__init__(body, clock=clock)
+        self.path = Path(path)
+        self._durable = durable
+        self._local = threading.local()
+        self._open: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        self._prepare()
+
+    @classmethod
+    def from_url(cls, url: str, body: Any = None) -> SqliteMailbox[Any]:
+        """Open ``sqlite:///relative.db`` or ``sqlite:////absolute.db``."""
+        parts = urlsplit(url)
+        path = unquote(parts.path)[1:]
+        if parts.netloc or not path:
+            raise MailboxError(f"{url!r} names no file: write sqlite:///queue.db")
+        return cls(path, body)
+
+    def put(self, data: bytes, delay: float) -> str:
+        now = self._now()
+        made = self._do(
+            "insert into messages(body, visible_at, sent_at) values(?, ?, ?)",
+            (data, now + delay, now),
+        )
+        return str(made.lastrowid)
+
+    def take(self, count: int, visibility: float) -> Sequence[Delivery]:
+        now, token = self._now(), os.urandom(8)
+        values = {"now": now, "until": now + visibility, "token": token, "count": count}
+        rows = self._do(TAKE, values).fetchall()
+        return [
+            Delivery(str(identifier), (identifier, token), body, deliveries, _time(sent_at))
+            for identifier, body, deliveries, sent_at in sorted(rows)
+        ]
+
+    def delete(self, receipt: Receipt) -> bool:
+        return self._do(DELETE, receipt).rowcount > 0
+
+    def release(self, receipt: Receipt, delay: float) -> bool:
+        return self._do(RELEASE, (self._now() + delay, *receipt)).rowcount > 0
+
+    def prolong(self, receipt: Receipt, seconds: float) -> Extension:
+        identifier, token = receipt
+        now = self._now()
+        values = {"until": now + seconds, "id": identifier, "token": token, "now": now}
+        try:
+            row = self._do(PROLONG, values).fetchone()
+        except MailboxError as error:
+            return Unknown(str(error))
+        return Granted(row[0] - now) if row else Lost("expired, delivered again, or gone")
+
+    def discard(self, receipt: Receipt, reason: str) -> bool:
+        connection = self._connection()
+        try:
+            with _transaction(connection):
+                buried = connection.execute(BURY, (reason, self._now(), *receipt)).rowcount
+                if buried > 0:
+                    connection.execute(DELETE, receipt)
+                    connection.execute("update counts set n = n + 1 where name = 'buried'")
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return buried > 0
+
+    def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
+        rows = self._do(
+            "select id, body, reason, deliveries, died_at from dead order by id limit ?", (limit,)
+        )
+        return [
+            DeadLetter(str(identifier), body, reason, deliveries, _time(died_at))
+            for identifier, body, reason, deliveries, died_at in rows
+        ]
+
+    def requeue(self, ids: Iterable[str] | None = None) -> int:
+        return self._move(ids, REQUEUE)
+
+    def drop(self, ids: Iterable[str] | None = None) -> int:
+        return self._move(ids, None)
+
+    def _move(self, ids: Iterable[str] | None, insert: str | None) -> int:
+        connection, moved = self._connection(), 0
+        try:
+            with _transaction(connection):
+                for identifier in [None] if ids is None else ids:
+                    values = {"now": self._now(), "every": identifier is None, "id": identifier}
+                    if insert:
+                        connection.execute(insert, values)
+                    moved += connection.execute(
+                        "delete from dead where :every or id = :id", values
+                    ).rowcount
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return moved
+
+    def stats(self) -> MailboxStats:
+        return MailboxStats(*self._do(STATS, {"now": self._now()}).fetchone())
+
+    def close(self) -> None:
+        for connection in list(self._open):
+            connection.close()
+        self._open.clear()
+        self._local = threading.local()
+
+    # The file.
+
+    def _now(self) -> float:
+        return self.clock.now().timestamp()
+
+    def _do(self, sql: str, values: Any) -> sqlite3.Cursor:
+        try:
+            return self._connection().execute(sql, values)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def _connection(self) -> sqlite3.Connection:
+        """The connection of this thread; a child process opens its own."""
+        known = getattr(self._local, "known", None)
+        if known is None or known[0] != os.getpid():
+            known = self._local.known = os.getpid(), self._connect()
+        connection: sqlite3.Connection = known[1]
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(
+                self.path,
+                timeout=BUSY,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=_Connection,
+            )
+            connection.execute("pragma journal_mode = wal")
+            connection.execute(f"pragma synchronous = {'full' if self._durable else 'normal'}")
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        self._open.add(connection)
+        return connection
+
+    def _prepare(self) -> None:
+        connection = self._connection()
+        try:
+            with _transaction(connection):
+                found = connection.execute("pragma user_version").fetchone()[0]
+                if found > VERSION:
+                    raise MailboxError(
+                        f"{self.path} is a mailbox of version {found}; this trimtab-worker reads "
+                        f"up to {VERSION}: install a newer one"
+                    )
+                if found < VERSION:
+                    _create(connection)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: sqlite3.Error) -> MailboxError:
+        return MailboxError(f"mailbox {self.path}: {error}")
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    statement = ""
+    for line in SCHEMA.strip().splitlines():
+        statement += line + "\n"
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+    connection.execute(f"pragma user_version = {VERSION}")
+
+
+class _transaction:  # noqa: N801 - used as a statement
+    """A transaction that takes the write lock at once, and is undone by an error."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("begin immediate")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._connection.execute("rollback" if kind else "commit")
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

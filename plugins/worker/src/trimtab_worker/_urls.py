@@ -1,0 +1,29 @@
+"""Mailboxes by URL: the scheme names an entry point of the group ``trimtab.mailboxes``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.plugins.discovery import discover
+from trimtab.plugins.loading import load
+from trimtab.plugins.selection import select
+from trimtab_worker._errors import MailboxError
+
+
+def open_mailbox(url: str, body: Any = None) -> Any:
+    """Open the mailbox that `url` names, e.g. ``sqlite:///queue.db``.
+
+    Args:
+        url: its scheme is the name of an installed engine: ``sqlite``, ``redis``, ``sqs``,
+            ``postgresql``, or another package's.
+        body: attrs class that bodies are of, or several; None: plain JSON values.
+
+    Raises:
+        MailboxError: this is no URL, or the engine refuses it.
+        ProviderError: no engine of that name is installed, or it can't be loaded.
+    """
+    scheme, colon, _ = url.partition(":")
+    if not colon or not scheme:
+        raise MailboxError(f"{url!r} is no URL of a mailbox: write e.g. sqlite:///queue.db")
+    factory = load(select("mailboxes", scheme, discover()))
+    return factory(url, body)
