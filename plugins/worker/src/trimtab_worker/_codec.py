@@ -109,7 +109,8 @@ def make_converter() -> Any:
     from cattrs.preconf.json import make_converter as json_converter
 
     converter = json_converter(forbid_extra_keys=True)
-    converter.register_structure_hook_func(PRIMITIVES.__contains__, _primitive)
+    for kind in PRIMITIVES:
+        converter.register_structure_hook(kind, _primitive)
     return converter
 
 

@@ -46,6 +46,8 @@ class LeaseState(StrEnum):
 class LeaseExtenderConfig:
     """How leases are extended. A lease lasts `extension` seconds from the last beat.
 
+    A declared silent stretch holds it until `interval` and `margin` after the stretch's end.
+
     Args:
         interval: seconds by which an extension must prolong a lease to be worth a call.
         extension: seconds that a lease lasts after a beat.
@@ -210,6 +212,7 @@ class Lease:
             and not self.final
             and not self._exhausted
             and self.terms.facts.extendable
+            and (self.state is not LeaseState.LOST or self.terms.facts.reports_loss)
             and (enough is None or self.extensions < enough)
         )
 
@@ -224,7 +227,7 @@ class Lease:
         if beats > self._proven:
             targets.append(now - self.heartbeat.elapsed() + self._extension)
         if silence > 0:
-            targets.append(now + silence + self.config.safety)
+            targets.append(now + silence + self._step + self.config.safety)
         if not targets:
             return None
         longest = self.terms.facts.max_grant

@@ -257,7 +257,7 @@ class BaseMailbox(ABC, Generic[Body]):
             left = max(0.0, until - self.clock.monotonic())
             asked, deliveries = self.poll(max_messages, visibility, left)
             messages = [one for one in map(self._opened(visibility, asked), deliveries) if one]
-            if messages or self.clock.monotonic() >= until:
+            if messages or not deliveries:
                 return messages
 
     def poll(self, count: int, visibility: float, wait: float) -> tuple[float, Sequence[Delivery]]:

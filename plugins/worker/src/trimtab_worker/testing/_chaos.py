@@ -1,0 +1,217 @@
+"""Chaos: workers that are killed and stopped, connections that are cut, a server that restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab_worker._urls import open_mailbox
+
+WORKER = """
+import os, sys, time
+from trimtab_worker.testing._chaos import work
+work(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+"""
+Fault = Callable[[], object]
+FAULT_PAUSE = (0.15, 0.45)
+
+
+@attrs.frozen
+class ChaosReport:
+    """What a chaos run saw.
+
+    Args:
+        sent: messages sent.
+        done: distinct messages whose acknowledgement was accepted.
+        acks: acknowledgements that were accepted.
+        refused: acknowledgements that the engine refused.
+        doubles: messages with more than one accepted acknowledgement.
+        redelivered: deliveries beyond the first of a message.
+        faults: how often each kind of fault was made.
+        errors: calls to the engine that raised.
+        stats: of the mailbox at the end.
+        seconds: that it took.
+    """
+
+    sent: int
+    done: int
+    acks: int
+    refused: int
+    doubles: int
+    redelivered: int
+    faults: Mapping[str, int]
+    errors: int
+    stats: Any
+    seconds: float
+
+    @property
+    def lost(self) -> int:
+        """Messages that nobody acknowledged."""
+        return self.sent - self.done
+
+
+def run_chaos(
+    url: str,
+    *,
+    messages: int = 200,
+    workers: int = 3,
+    lease: float = 1.0,
+    faults: Mapping[str, Fault] | None = None,
+    timeout: float = 100.0,
+    seed: int = 0,
+) -> ChaosReport:
+    """Let processes work through a mailbox while they and the server are disturbed.
+
+    Args:
+        url: of an empty mailbox that several processes can open.
+        messages: how many are sent.
+        workers: processes that work at a time; a killed one is replaced.
+        lease: seconds of a lease; a stopped worker stays stopped for longer.
+        faults: disturbances of the server, by name; each is made several times.
+        timeout: seconds after which the run ends, done or not.
+        seed: of the random order of faults.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        crew = _Crew(url, Path(folder), lease, random.Random(seed))  # noqa: S311 - no secrets
+        mailbox = open_mailbox(url)
+        started = time.perf_counter()
+        for number in range(messages):
+            mailbox.send(number)
+        try:
+            made = crew.disturb(workers, messages, faults or {}, started + timeout)
+        finally:
+            crew.end()
+        seconds = time.perf_counter() - started
+        report = _report(crew.journal(), messages, made, mailbox.stats(), seconds)
+        mailbox.close()
+    return report
+
+
+@attrs.define
+class _Crew:
+    """The workers of a run, and the journals that they write."""
+
+    url: str
+    folder: Path
+    lease: float
+    random: random.Random
+    running: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
+    started: int = 0
+
+    def hire(self, wanted: int) -> None:
+        self.running = [one for one in self.running if one.poll() is None]
+        while len(self.running) < wanted:
+            journal = self.folder / f"{self.started}.jsonl"
+            command = [sys.executable, "-c", WORKER, self.url, str(journal), str(self.lease)]
+            self.running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            self.started += 1
+
+    def disturb(
+        self, wanted: int, messages: int, faults: Mapping[str, Fault], until: float
+    ) -> Counter[str]:
+        made: Counter[str] = Counter()
+        kinds: list[tuple[str, Fault]] = [
+            ("kill", self.kill),
+            ("stop", self.stop),
+            *faults.items(),
+        ]
+        turn = 0
+        while time.perf_counter() < until:
+            self.hire(wanted)
+            time.sleep(self.random.uniform(*FAULT_PAUSE))
+            if len(_acked(self.journal())) >= messages:
+                break
+            name, fault = kinds[turn % len(kinds)]
+            turn += 1
+            fault()
+            made[name] += 1
+        return made
+
+    def kill(self) -> None:
+        self.random.choice(self.running).send_signal(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Stop a worker for longer than its lease, then let it go on."""
+        victim = self.random.choice(self.running)
+        victim.send_signal(signal.SIGSTOP)
+        time.sleep(self.lease * 1.5)
+        victim.send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        for one in self.running:
+            one.kill()
+            one.wait()
+
+    def journal(self) -> list[dict[str, Any]]:
+        lines: list[dict[str, Any]] = []
+        for path in sorted(self.folder.glob("*.jsonl")):
+            written = path.read_bytes().split(b"\n")
+            lines += [json.loads(line) for line in written if line.endswith(b"}")]
+        return lines
+
+
+def work(url: str, journal: str, lease: float) -> None:
+    """Receive, extend and acknowledge for ever; write what happens to a journal."""
+    out = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(**facts: Any) -> None:
+        os.write(out, json.dumps(facts).encode() + b"\n")
+
+    mailbox: Any = None
+    while True:
+        try:
+            mailbox = mailbox or open_mailbox(url)
+            for message in mailbox.receive(wait=1, visibility=lease):
+                note(what="got", n=message.body, deliveries=message.deliveries)
+                time.sleep(random.uniform(0, 0.02))  # noqa: S311 - no secrets
+                outcome = message.extend(lease)
+                note(what=type(outcome).__name__, n=message.body)
+                # Killed after the engine accepts and before this is written, it is not counted:
+                # the end of the run then looks at the mailbox.
+                accepted = message.ack()
+                note(what="ack" if accepted else "refused", n=message.body)
+        except Exception as error:  # noqa: BLE001 - the server is being disturbed
+            note(what="error", error=f"{type(error).__name__}: {error}"[:200])
+            time.sleep(0.1)
+
+
+def _acked(journal: Iterable[Mapping[str, Any]]) -> set[int]:
+    return {line["n"] for line in journal if line["what"] == "ack"}
+
+
+def _report(
+    journal: Sequence[Mapping[str, Any]],
+    sent: int,
+    faults: Counter[str],
+    stats: Any,
+    seconds: float,
+) -> ChaosReport:
+    by_kind = Counter(line["what"] for line in journal)
+    acks: dict[int, int] = defaultdict(int)
+    for line in journal:
+        if line["what"] == "ack":
+            acks[line["n"]] += 1
+    return ChaosReport(
+        sent=sent,
+        done=len(acks),
+        acks=by_kind["ack"],
+        refused=by_kind["refused"],
+        doubles=sum(count > 1 for count in acks.values()),
+        redelivered=sum(line["what"] == "got" and line["deliveries"] > 1 for line in journal),
+        faults=faults,
+        errors=by_kind["error"],
+        stats=stats,
+        seconds=seconds,
+    )
