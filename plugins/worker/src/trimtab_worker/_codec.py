@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import attrs
@@ -45,7 +46,7 @@ class Codec:
         self._types = {kind.__name__: kind for kind in types}
         if len(self._types) < len(types):
             raise MailboxError("two message types of a mailbox have the same class name")
-        self._converter = make_converter()
+        self._converter = shared_converter()
 
     def encode(self, body: object, *, reply_to: str | None = None) -> bytes:
         """Return the bytes of a message.
@@ -104,8 +105,9 @@ class Codec:
         return " or ".join(sorted(self._types))
 
 
-def make_converter() -> Any:
-    """Return a cattrs converter that neither drops unknown fields nor converts primitives."""
+@cache
+def shared_converter() -> Any:
+    """Return the cattrs converter that neither drops unknown fields nor converts primitives."""
     from cattrs.preconf.json import make_converter as json_converter
 
     converter = json_converter(forbid_extra_keys=True)

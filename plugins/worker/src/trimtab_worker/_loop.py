@@ -350,7 +350,9 @@ class Loop(ABC):
             self._bury(message, policy, said, self.failure(work, error))
             return
         delay = self.retry_delay(message.deliveries)
-        self._firmly(lambda: message.nack(delay))
+        if not self._firmly(lambda: message.nack(delay)):
+            self._abandon(message, f"the engine refused to take it back; {said}")
+            return
         self._count("failed")
         self.tell(
             MessageFailed(

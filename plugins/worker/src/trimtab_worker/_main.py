@@ -147,6 +147,6 @@ def deadline_for(config: LoopConfig, lease: Lease | None, clock: Clock) -> Deadl
 
 def as_json(value: Any) -> Any:
     """Return an output as JSON values."""
-    from trimtab_worker._codec import make_converter
+    from trimtab_worker._codec import shared_converter
 
-    return make_converter().unstructure(value)
+    return shared_converter().unstructure(value)
