@@ -11,12 +11,13 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from trimtab_worker._errors import MailboxError
 from trimtab_worker._urls import open_mailbox
 
 WORKER = """
@@ -34,7 +35,9 @@ class ChaosReport:
 
     Args:
         sent: messages sent.
-        done: distinct messages whose acknowledgement was accepted.
+        worked: distinct messages that a worker finished and tried to acknowledge.
+        done: of these, whose acknowledgement was seen to be accepted; a worker that is killed in
+            between tells no one.
         acks: acknowledgements that were accepted.
         refused: acknowledgements that the engine refused.
         doubles: messages with more than one accepted acknowledgement.
@@ -46,6 +49,7 @@ class ChaosReport:
     """
 
     sent: int
+    worked: int
     done: int
     acks: int
     refused: int
@@ -58,8 +62,9 @@ class ChaosReport:
 
     @property
     def lost(self) -> int:
-        """Messages that nobody acknowledged."""
-        return self.sent - self.done
+        """Messages that nobody finished, or that are still in the mailbox."""
+        left = self.stats.waiting + self.stats.in_flight + self.stats.delayed
+        return max(self.sent - self.worked, int(left))
 
 
 def run_chaos(
@@ -90,11 +95,11 @@ def run_chaos(
         for number in range(messages):
             mailbox.send(number)
         try:
-            made = crew.disturb(workers, messages, faults or {}, started + timeout)
+            made = crew.disturb(workers, mailbox, faults or {}, started + timeout)
         finally:
             crew.end()
         seconds = time.perf_counter() - started
-        report = _report(crew.journal(), messages, made, mailbox.stats(), seconds)
+        report = _report(crew.journal(), messages, made, _settled(mailbox), seconds)
         mailbox.close()
     return report
 
@@ -119,7 +124,7 @@ class _Crew:
             self.started += 1
 
     def disturb(
-        self, wanted: int, messages: int, faults: Mapping[str, Fault], until: float
+        self, wanted: int, mailbox: Any, faults: Mapping[str, Fault], until: float
     ) -> Counter[str]:
         made: Counter[str] = Counter()
         kinds: list[tuple[str, Fault]] = [
@@ -131,7 +136,7 @@ class _Crew:
         while time.perf_counter() < until:
             self.hire(wanted)
             time.sleep(self.random.uniform(*FAULT_PAUSE))
-            if len(_acked(self.journal())) >= messages:
+            if _empty(mailbox):
                 break
             name, fault = kinds[turn % len(kinds)]
             turn += 1
@@ -178,8 +183,7 @@ def work(url: str, journal: str, lease: float) -> None:
                 time.sleep(random.uniform(0, 0.02))  # noqa: S311 - no secrets
                 outcome = message.extend(lease)
                 note(what=type(outcome).__name__, n=message.body)
-                # Killed after the engine accepts and before this is written, it is not counted:
-                # the end of the run then looks at the mailbox.
+                note(what="done", n=message.body)
                 accepted = message.ack()
                 note(what="ack" if accepted else "refused", n=message.body)
         except Exception as error:  # noqa: BLE001 - the server is being disturbed
@@ -187,8 +191,22 @@ def work(url: str, journal: str, lease: float) -> None:
             time.sleep(0.1)
 
 
-def _acked(journal: Iterable[Mapping[str, Any]]) -> set[int]:
-    return {line["n"] for line in journal if line["what"] == "ack"}
+def _settled(mailbox: Any) -> Any:
+    """The counts, once the connection that was cut is made again."""
+    for _ in range(10):
+        try:
+            return mailbox.stats()
+        except MailboxError:
+            time.sleep(0.2)
+    return mailbox.stats()
+
+
+def _empty(mailbox: Any) -> bool:
+    try:
+        stats = mailbox.stats()
+    except MailboxError:
+        return False
+    return not (stats.waiting or stats.in_flight or stats.delayed)
 
 
 def _report(
@@ -205,6 +223,7 @@ def _report(
             acks[line["n"]] += 1
     return ChaosReport(
         sent=sent,
+        worked=len({line["n"] for line in journal if line["what"] == "done"}),
         done=len(acks),
         acks=by_kind["ack"],
         refused=by_kind["refused"],

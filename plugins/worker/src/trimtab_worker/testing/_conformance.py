@@ -61,7 +61,9 @@ class SkewedClock(SystemClock):
 
 
 class MailboxConformance:
-    """Subclass it as ``TestMine(MailboxConformance)``, and override the fixture `url`.
+    """Subclass it as ``TestMine(MailboxConformance)``.
+
+    It needs a fixture `url`: the URL of a mailbox that is empty for each test.
 
     Attributes:
         second: seconds of the shortest lease that the engine can measure.
@@ -72,11 +74,6 @@ class MailboxConformance:
     second: float = 0.4
     own_clock: bool = True
     separate: bool = True
-
-    @pytest.fixture
-    def url(self) -> str:
-        """The URL of an empty mailbox."""
-        raise NotImplementedError("override the fixture `url`")
 
     @pytest.fixture
     def open_one(self, url: str) -> Iterator[OPEN]:

@@ -1,0 +1,178 @@
+"""The mailbox: rows of a table, leased by SKIP LOCKED."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+
+from trimtab_postgres import _sql
+from trimtab_worker import (
+    LEASE_CLOCK,
+    BaseMailbox,
+    DeadLetter,
+    Delivery,
+    Extension,
+    Granted,
+    Lost,
+    MailboxError,
+    MailboxFacts,
+    MailboxStats,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from trimtab import Clock
+
+Body = TypeVar("Body")
+Receipt = tuple[int, bytes]
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+TIMEOUT = 5
+
+
+class PostgresMailbox(BaseMailbox[Body]):
+    """A mailbox in the tables ``trimtab_messages``, ``trimtab_dead`` and ``trimtab_acked``.
+
+    Leases are judged by the server's clock, and fenced by a random token per delivery. The tables
+    are made where they do not exist. Each thread has a connection of its own.
+
+    Args:
+        conninfo: of the database, as for ``psycopg.connect``.
+        queue: name of the mailbox; one database holds many.
+        body: attrs class that bodies are of, or several; None: plain JSON values.
+        clock: where waiting is measured.
+
+    Raises:
+        MailboxError: the database can't be reached, or refuses to make the tables.
+    """
+
+    facts = MailboxFacts(engine="postgres", fenced=True, reports_loss=True, call_timeout=TIMEOUT)
+
+    def __init__(
+        self,
+        conninfo: str,
+        queue: str = "agents",
+        body: type[Body] | Sequence[type[Any]] | None = None,
+        *,
+        clock: Clock = LEASE_CLOCK,
+    ) -> None:
+        super().__init__(body, clock=clock)
+        self.queue = queue
+        self._conninfo = conninfo
+        self._local = threading.local()
+        self._open: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._prepare()
+
+    @classmethod
+    def from_url(cls, url: str, body: Any = None) -> PostgresMailbox[Any]:
+        """Open ``postgresql://user@host/database?queue=agents``.
+
+        Other parameters go to ``psycopg.connect``.
+        """
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        queue = options.pop("queue", "agents")
+        return cls(urlunsplit(parts._replace(query=urlencode(options))), queue, body)
+
+    def put(self, data: bytes, delay: float) -> str:
+        return str(self._row(_sql.PUT, (self.queue, data, delay))[0])
+
+    def take(self, count: int, visibility: float) -> Sequence[Delivery]:
+        token = os.urandom(8)
+        values = {"queue": self.queue, "count": count, "token": token, "visibility": visibility}
+        rows = self._do(_sql.TAKE, values).fetchall()
+        return [
+            Delivery(str(identifier), (identifier, token), body, deliveries, sent_at)
+            for identifier, body, deliveries, sent_at in sorted(rows)
+        ]
+
+    def delete(self, receipt: Receipt) -> bool:
+        return self._do(_sql.ACK, receipt).rowcount > 0
+
+    def release(self, receipt: Receipt, delay: float) -> bool:
+        return self._do(_sql.RELEASE, (delay, *receipt)).rowcount > 0
+
+    def prolong(self, receipt: Receipt, seconds: float) -> Extension:
+        try:
+            row = self._do(_sql.PROLONG, (seconds, *receipt)).fetchone()
+        except MailboxError as error:
+            return Unknown(str(error))
+        return Granted(row[0]) if row else Lost("expired, delivered again, or gone")
+
+    def discard(self, receipt: Receipt, reason: str) -> bool:
+        # Postgres has no NUL in texts.
+        return self._do(_sql.BURY, (*receipt, reason.replace("\0", "�"))).rowcount > 0
+
+    def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
+        rows = self._do(_sql.DEAD, (self.queue, limit)).fetchall()
+        return [DeadLetter(str(identifier), *rest) for identifier, *rest in rows]
+
+    def requeue(self, ids: Iterable[str] | None = None) -> int:
+        return self._letters(_sql.REQUEUE, ids)
+
+    def drop(self, ids: Iterable[str] | None = None) -> int:
+        return self._letters(_sql.DROP, ids)
+
+    def _letters(self, statement: str, ids: Iterable[str] | None) -> int:
+        known = None if ids is None else [int(one) for one in ids if one.isdecimal()]
+        return self._do(statement, {"queue": self.queue, "ids": known}).rowcount
+
+    def stats(self) -> MailboxStats:
+        return MailboxStats(*self._row(_sql.STATS, {"queue": self.queue}))
+
+    def close(self) -> None:
+        for connection in list(self._open):
+            connection.close()
+        self._open.clear()
+        self._local = threading.local()
+
+    # The database.
+
+    def _row(self, statement: str, values: Any) -> tuple[Any, ...]:
+        row = self._do(statement, values).fetchone()
+        assert row is not None
+        return row
+
+    def _do(self, statement: str, values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
+        connection = None
+        try:
+            connection = self._connection()
+            return connection.execute(statement, values)
+        except psycopg.Error as error:
+            if connection is not None and connection.broken:
+                self._local.known = None
+            raise self._failed(error) from error
+
+    def _connection(self) -> Connection:
+        """The connection of this thread; a child process opens its own."""
+        known = getattr(self._local, "known", None)
+        if known is None or known[0] != os.getpid() or known[1].closed:
+            known = self._local.known = os.getpid(), self._connect()
+        connection: Connection = known[1]
+        return connection
+
+    def _connect(self) -> Connection:
+        connection = psycopg.connect(
+            self._conninfo, autocommit=True, connect_timeout=TIMEOUT, application_name="trimtab"
+        )
+        connection.execute(f"set statement_timeout = {TIMEOUT * 1000}")
+        self._open.add(connection)
+        return connection
+
+    def _prepare(self) -> None:
+        try:
+            with self._connection().transaction():
+                for statement in _sql.SCHEMA:
+                    self._connection().execute(statement)
+        except psycopg.Error as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: psycopg.Error) -> MailboxError:
+        said = str(error).strip() or type(error).__name__
+        return MailboxError(f"mailbox {self.queue} in Postgres: {said}")

@@ -1,0 +1,64 @@
+"""The tables of all mailboxes of a database, and the statements on them."""
+
+SCHEMA = (
+    "select pg_advisory_xact_lock(7474617573)",
+    """create table if not exists trimtab_messages(
+        id bigint generated always as identity primary key,
+        queue text not null, body bytea not null, visible_at timestamptz not null,
+        deliveries integer not null default 0, token bytea,
+        sent_at timestamptz not null default clock_timestamp())""",
+    """create index if not exists trimtab_messages_ready
+        on trimtab_messages(queue, visible_at, id)""",
+    """create table if not exists trimtab_dead(
+        id bigint generated always as identity primary key,
+        queue text not null, body bytea not null, reason text not null,
+        deliveries integer not null, died_at timestamptz not null default clock_timestamp())""",
+    "create index if not exists trimtab_dead_of on trimtab_dead(queue, id)",
+    # Several slots per queue: acknowledgements at one time don't wait for one row.
+    """create table if not exists trimtab_acked(
+        queue text not null, slot integer not null, n bigint not null,
+        primary key(queue, slot))""",
+)
+PUT = """insert into trimtab_messages(queue, body, visible_at)
+    values(%s, %s, clock_timestamp() + make_interval(secs => %s)) returning id"""
+TAKE = """with ready as (
+        select id from trimtab_messages
+        where queue = %(queue)s and visible_at <= clock_timestamp()
+        order by visible_at, id for update skip locked limit %(count)s)
+    update trimtab_messages m
+    set deliveries = m.deliveries + 1, token = %(token)s,
+        visible_at = clock_timestamp() + make_interval(secs => %(visibility)s)
+    from ready where m.id = ready.id
+    returning m.id, m.body, m.deliveries, m.sent_at"""
+ACK = """with gone as (delete from trimtab_messages where id = %s and token = %s returning queue)
+    insert into trimtab_acked(queue, slot, n) select queue, pg_backend_pid() %% 16, 1 from gone
+    on conflict(queue, slot) do update set n = trimtab_acked.n + 1"""
+RELEASE = """update trimtab_messages
+    set token = null, visible_at = clock_timestamp() + make_interval(secs => %s)
+    where id = %s and token = %s"""
+PROLONG = """update trimtab_messages
+    set visible_at = greatest(visible_at, clock_timestamp() + make_interval(secs => %s))
+    where id = %s and token = %s and visible_at > clock_timestamp()
+    returning extract(epoch from visible_at - clock_timestamp())::float8"""
+BURY = """with gone as (
+        delete from trimtab_messages where id = %s and token = %s
+        returning queue, body, deliveries)
+    insert into trimtab_dead(queue, body, reason, deliveries)
+    select queue, body, %s, deliveries from gone"""
+DEAD = """select id, body, reason, deliveries, died_at from trimtab_dead
+    where queue = %s order by id limit %s"""
+REQUEUE = """with gone as (
+        delete from trimtab_dead
+        where queue = %(queue)s and (%(ids)s::bigint[] is null or id = any(%(ids)s))
+        returning queue, body)
+    insert into trimtab_messages(queue, body, visible_at)
+    select queue, body, clock_timestamp() from gone"""
+DROP = """delete from trimtab_dead
+    where queue = %(queue)s and (%(ids)s::bigint[] is null or id = any(%(ids)s))"""
+STATS = """select
+    count(*) filter (where visible_at <= clock_timestamp()),
+    count(*) filter (where visible_at > clock_timestamp() and token is not null),
+    count(*) filter (where visible_at > clock_timestamp() and token is null),
+    (select count(*) from trimtab_dead where queue = %(queue)s),
+    (select coalesce(sum(n), 0)::bigint from trimtab_acked where queue = %(queue)s)
+    from trimtab_messages where queue = %(queue)s"""

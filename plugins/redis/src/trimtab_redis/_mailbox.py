@@ -1,0 +1,224 @@
+"""The mailbox: a Redis stream with leases, changed by one script."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
+
+from trimtab_redis._script import GROUP, SCRIPT
+from trimtab_worker import (
+    LEASE_CLOCK,
+    BaseMailbox,
+    DeadLetter,
+    Delivery,
+    Extension,
+    Granted,
+    Lost,
+    MailboxError,
+    MailboxFacts,
+    MailboxStats,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from trimtab import Clock
+
+Body = TypeVar("Body")
+Receipt = tuple[str, str]
+
+TIMEOUT = 5.0
+KEYS = ("", ":leases", ":tokens", ":deliveries", ":delayed", ":staged", ":dead", ":counts")
+NAME = re.compile(r"[\w.:-]{1,200}")
+ENTRY_ID = re.compile(r"\d{1,20}-\d{1,20}")
+NOT_HELD, EXPIRED = -1, -2
+
+
+class RedisMailbox(BaseMailbox[Body]):
+    """A mailbox on a Redis stream and its consumer group ``workers``.
+
+    Leases are judged by the server's clock, and fenced by a random token per delivery. A server
+    without persistence loses the mailbox when it stops.
+
+    Args:
+        client: a ``redis.Redis`` whose answers are bytes (``decode_responses=False``).
+        queue: name of the mailbox; its keys begin with ``trimtab:{queue}``.
+        body: attrs class that bodies are of, or several; None: plain JSON values.
+        clock: where waiting is measured.
+
+    Raises:
+        MailboxError: the name has other characters than letters, digits and ``._:-``.
+    """
+
+    facts = MailboxFacts(
+        engine="redis", fenced=True, reports_loss=True, batch=64, call_timeout=TIMEOUT
+    )
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        queue: str = "agents",
+        body: type[Body] | Sequence[type[Any]] | None = None,
+        *,
+        clock: Clock = LEASE_CLOCK,
+    ) -> None:
+        super().__init__(body, clock=clock)
+        if not NAME.fullmatch(queue):
+            raise MailboxError(f"{queue!r} is no name of a queue: letters, digits and ._:- only")
+        self._client = client
+        self._keys = [f"trimtab:{{{queue}}}{suffix}" for suffix in KEYS]
+        self._worker = f"{socket.gethostname()}:{os.getpid()}"
+        self._script: Any = client.register_script(SCRIPT)
+        self._grouped = False
+
+    @classmethod
+    def from_url(cls, url: str, body: Any = None) -> RedisMailbox[Any]:
+        """Open ``redis://host:6379/0?queue=agents`` (``rediss:`` for TLS).
+
+        Other parameters go to ``redis.Redis.from_url``.
+        """
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        queue = options.pop("queue", "agents")
+        bare = urlunsplit(parts._replace(query=urlencode(options)))
+        client = redis.Redis.from_url(
+            bare,
+            socket_timeout=TIMEOUT,
+            socket_connect_timeout=TIMEOUT,
+            health_check_interval=15,
+            retry=Retry(NoBackoff(), 0),
+        )
+        return cls(client, queue, body)
+
+    def put(self, data: bytes, delay: float) -> str:
+        return _text(self._do("put", data, _ms(delay)))
+
+    def take(self, count: int, visibility: float) -> Sequence[Delivery]:
+        token = os.urandom(8).hex()
+        found = self._do("take", count, _ms(visibility), self._worker, token)
+        return [
+            Delivery(_text(name), (_text(entry), token), body, deliveries, _time(sent))
+            for entry, name, body, deliveries, sent in found
+        ]
+
+    def delete(self, receipt: Receipt) -> bool:
+        return bool(self._do("ack", *receipt) > 0)
+
+    def release(self, receipt: Receipt, delay: float) -> bool:
+        return bool(self._do("nack", *receipt, _ms(delay)) > 0)
+
+    def prolong(self, receipt: Receipt, seconds: float) -> Extension:
+        try:
+            answer = self._do("extend", *receipt, _ms(seconds), self._worker)
+        except MailboxError as error:
+            return Unknown(str(error))
+        return _extension(answer)
+
+    def extend_many(self, asked: Sequence[tuple[Any, float]]) -> Sequence[Extension]:
+        """Extend several leases in one round trip."""
+        try:
+            self._client.script_load(SCRIPT)
+            pipeline = self._client.pipeline(transaction=False)
+            for message, seconds in asked:
+                arguments = ["extend", *message.receipt, _ms(seconds), self._worker]
+                pipeline.evalsha(self._script.sha, len(KEYS), *self._keys, *arguments)
+            answers = pipeline.execute(raise_on_error=False)
+        except RedisError as error:
+            return [Unknown(f"{type(error).__name__}: {error}")] * len(asked)
+        return [
+            Unknown(str(answer)) if isinstance(answer, Exception) else _extension(answer)
+            for answer in answers
+        ]
+
+    def discard(self, receipt: Receipt, reason: str) -> bool:
+        return bool(self._do("bury", *receipt, reason) > 0)
+
+    def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
+        try:
+            entries: Any = self._client.xrange(self._keys[6], count=limit)
+        except RedisError as error:
+            raise self._failed(error) from error
+        return [
+            DeadLetter(
+                _text(entry),
+                fields[b"b"],
+                fields[b"r"].decode(errors="replace"),
+                int(fields[b"n"]),
+                _time(entry.split(b"-")[0]),
+            )
+            for entry, fields in entries
+        ]
+
+    def requeue(self, ids: Iterable[str] | None = None) -> int:
+        return self._letters("requeue", ids)
+
+    def drop(self, ids: Iterable[str] | None = None) -> int:
+        return self._letters("drop", ids)
+
+    def _letters(self, operation: str, ids: Iterable[str] | None) -> int:
+        if ids is None:
+            return int(self._do(operation))
+        known = [one for one in ids if ENTRY_ID.fullmatch(one)]
+        return sum(int(self._do(operation, one)) for one in known)
+
+    def stats(self) -> MailboxStats:
+        return MailboxStats(*self._do("stats"))
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _do(self, *arguments: Any) -> Any:
+        try:
+            try:
+                self._make_group()
+                return self._script(keys=self._keys, args=arguments)
+            except ResponseError as error:
+                if "NOGROUP" not in str(error):
+                    raise
+                self._grouped = False  # the server was emptied
+                self._make_group()
+                return self._script(keys=self._keys, args=arguments)
+        except RedisError as error:
+            raise self._failed(error) from error
+
+    def _make_group(self) -> None:
+        if self._grouped:
+            return
+        try:
+            self._client.xgroup_create(self._keys[0], GROUP, id="0", mkstream=True)
+        except ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+        self._grouped = True
+
+    def _failed(self, error: RedisError) -> MailboxError:
+        return MailboxError(f"mailbox {self._keys[0]}: {type(error).__name__}: {error}")
+
+
+def _extension(answer: int) -> Extension:
+    if answer == NOT_HELD:
+        return Lost("delivered again, given back, or gone")
+    if answer == EXPIRED:
+        return Lost("the lease has expired")
+    return Granted(answer / 1000)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _text(value: bytes) -> str:
+    return value.decode()
+
+
+def _time(milliseconds: bytes) -> datetime:
+    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)

@@ -1,0 +1,148 @@
+"""The one script: every change of a mailbox is one call of it, atomic on the server.
+
+Keys: stream of bodies, leases (sorted set: stream id → end in ms), tokens (hash: stream id →
+token of the delivery), deliveries (hash), delayed (sorted set), staged (hash: id → body), dead
+(stream), counts (hash). A message that is leased, or given back with a delay, is pending in the
+group and has an entry in leases; its delivery count in the group is that of deliveries.
+"""
+
+GROUP = "workers"
+
+SCRIPT = """
+local stream, leases, tokens, deliveries, delayed, staged, dead, counts = unpack(KEYS)
+local operation, group = ARGV[1], 'workers'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function held(id, token)
+  return redis.call('HGET', tokens, id) == token
+end
+
+local function remove(id)
+  redis.call('XACK', stream, group, id)
+  redis.call('XDEL', stream, id)
+  redis.call('ZREM', leases, id)
+  redis.call('HDEL', tokens, id)
+  redis.call('HDEL', deliveries, id)
+end
+
+local function add(name, body, sent)
+  redis.call('XADD', stream, '*', 'i', name, 'b', body, 's', sent)
+end
+
+local function field(fields, name)
+  for at = 1, #fields, 2 do
+    if fields[at] == name then return fields[at + 1] end
+  end
+end
+
+local function promote()
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 100)) do
+    add(name, redis.call('HGET', staged, name), now)
+    redis.call('HDEL', staged, name)
+    redis.call('ZREM', delayed, name)
+  end
+end
+
+local function lease(found, entry, token, lasting)
+  local id, fields = entry[1], entry[2]
+  local count = redis.call('HINCRBY', deliveries, id, 1)
+  redis.call('HSET', tokens, id, token)
+  redis.call('ZADD', leases, now + lasting, id)
+  table.insert(found, {id, field(fields, 'i'), field(fields, 'b'), count, field(fields, 's')})
+end
+
+if operation == 'put' then
+  local delay = tonumber(ARGV[3])
+  local name = tostring(redis.call('HINCRBY', counts, 'sent', 1))
+  if delay > 0 then
+    redis.call('HSET', staged, name, ARGV[2])
+    redis.call('ZADD', delayed, now + delay, name)
+  else
+    add(name, ARGV[2], now)
+  end
+  return name
+end
+
+if operation == 'take' then
+  local want, lasting = tonumber(ARGV[2]), tonumber(ARGV[3])
+  local worker, token, found = ARGV[4], ARGV[5], {}
+  promote()
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, want)) do
+    local entry = redis.call('XCLAIM', stream, group, worker, 0, id)[1]
+    if entry and entry[2] then lease(found, entry, token, lasting) else remove(id) end
+  end
+  if #found < want then
+    local fresh = redis.call('XREADGROUP', 'GROUP', group, worker, 'COUNT', want - #found,
+                             'STREAMS', stream, '>')
+    if fresh then
+      for _, entry in ipairs(fresh[1][2]) do lease(found, entry, token, lasting) end
+    end
+  end
+  return found
+end
+
+if operation == 'stats' then
+  promote()
+  local in_flight, later = 0, 0
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases, '(' .. now, '+inf')) do
+    if redis.call('HEXISTS', tokens, id) == 1 then
+      in_flight = in_flight + 1
+    else
+      later = later + 1
+    end
+  end
+  local waiting = redis.call('XLEN', stream) - in_flight - later
+  return {waiting, in_flight, later + redis.call('ZCARD', delayed), redis.call('XLEN', dead),
+          tonumber(redis.call('HGET', counts, 'acked') or 0)}
+end
+
+if operation == 'requeue' or operation == 'drop' then
+  local first, last = '-', '+'
+  if ARGV[2] then first, last = ARGV[2], ARGV[2] end
+  local letters = redis.call('XRANGE', dead, first, last)
+  for _, entry in ipairs(letters) do
+    if operation == 'requeue' then
+      add(field(entry[2], 'i'), field(entry[2], 'b'), now)
+    end
+    redis.call('XDEL', dead, entry[1])
+  end
+  return #letters
+end
+
+local id, token = ARGV[2], ARGV[3]
+if not held(id, token) then return -1 end
+
+if operation == 'ack' then
+  remove(id)
+  redis.call('HINCRBY', counts, 'acked', 1)
+  return 1
+end
+
+if operation == 'nack' then
+  redis.call('HDEL', tokens, id)
+  redis.call('ZADD', leases, now + tonumber(ARGV[4]), id)
+  return 1
+end
+
+if operation == 'extend' then
+  local ends = tonumber(redis.call('ZSCORE', leases, id))
+  if ends <= now then return -2 end
+  ends = math.max(ends, now + tonumber(ARGV[4]))
+  redis.call('ZADD', leases, ends, id)
+  redis.call('XCLAIM', stream, group, ARGV[5], 0, id, 'JUSTID')
+  return ends - now
+end
+
+if operation == 'bury' then
+  local entry = redis.call('XRANGE', stream, id, id)[1]
+  if entry then
+    redis.call('XADD', dead, '*', 'i', field(entry[2], 'i'), 'b', field(entry[2], 'b'),
+               'r', ARGV[4], 'n', redis.call('HGET', deliveries, id))
+  end
+  remove(id)
+  return 1
+end
+
+return redis.error_reply('unknown operation ' .. operation)
+"""

@@ -1,0 +1,112 @@
+"""The mailbox on a real server."""
+
+import pytest
+import redis
+
+from trimtab_redis import RedisMailbox
+from trimtab_worker import (
+    Granted,
+    Lost,
+    MailboxError,
+    Unknown,
+    open_mailbox,
+)
+from trimtab_worker.testing import MailboxConformance, run_chaos
+
+
+class TestRedis(MailboxConformance):
+    """What every mailbox must do; cases C1, C2, G2, H6, I3 and I4 among it."""
+
+
+@pytest.fixture
+def mailbox(url):
+    with open_mailbox(url) as mailbox:
+        yield mailbox
+
+
+def test_i2_an_extension_resets_the_idle_time_of_the_group(mailbox, server):
+    mailbox.send("x")
+    (message,) = mailbox.receive(visibility=30)
+    first = server.client.xpending_range("trimtab:{tests}", "workers", "-", "+", 1)[0]
+    outcome = message.extend(60)
+    second = server.client.xpending_range("trimtab:{tests}", "workers", "-", "+", 1)[0]
+
+    assert isinstance(outcome, Granted)
+    assert second["times_delivered"] == first["times_delivered"] == 1
+    assert second["time_since_delivered"] <= 1000
+
+
+def test_an_acknowledged_message_leaves_nothing_on_the_server(mailbox, server):
+    mailbox.send("x")
+    mailbox.receive()[0].ack()
+    kept = {key: server.client.type(key) for key in server.client.keys()}
+
+    assert set(kept) == {b"trimtab:{tests}", b"trimtab:{tests}:counts"}
+    assert server.client.xlen("trimtab:{tests}") == 0
+
+
+def test_two_queues_of_one_server_are_apart(server, mailbox):
+    mailbox.send("x")
+    with open_mailbox(server.url("other")) as other:
+        assert list(other.receive()) == []
+
+
+def test_a_server_that_was_emptied_is_set_up_again(mailbox, server):
+    mailbox.send("x")
+    server.client.flushall()
+    server.client.script_flush()
+    mailbox.send("y")
+
+    assert [message.body for message in mailbox.receive(10)] == ["y"]
+
+
+def test_a_restarted_server_keeps_leases(mailbox, server):
+    mailbox.send("x")
+    (message,) = mailbox.receive(visibility=60)
+    server.restart()
+    with pytest.raises(MailboxError):
+        for _ in range(2):  # the pool's old connection fails once
+            mailbox.stats()
+        raise MailboxError("the pool had found out by itself")
+
+    assert list(mailbox.receive()) == []
+    assert message.ack()
+
+
+def test_an_extension_while_the_server_is_down_teaches_nothing(mailbox, server):
+    mailbox.send("x")
+    (message,) = mailbox.receive(visibility=60)
+    server.stop()
+    try:
+        assert isinstance(message.extend(60), Unknown)
+        assert all(isinstance(one, Unknown) for one in mailbox.extend_many([(message, 60.0)] * 2))
+        with pytest.raises(MailboxError, match="trimtab:{tests}: ConnectionError"):
+            message.ack()
+    finally:
+        server.start()
+
+
+def test_an_extension_in_a_batch_that_the_script_refuses_is_lost(mailbox):
+    mailbox.send("x")
+    (message,) = mailbox.receive()
+    message.ack()
+
+    assert isinstance(mailbox.extend_many([(message, 60.0)])[0], Lost)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a}{b", "x" * 201])
+def test_a_name_that_would_break_the_keys_is_refused(name):
+    with pytest.raises(MailboxError, match="no name of a queue"):
+        RedisMailbox(redis.Redis(), name)
+
+
+def test_chaos_workers_die_connections_break_and_the_server_restarts(url, server, capsys):
+    faults = {"cut": server.cut, "restart": server.restart}
+    report = run_chaos(url, messages=200, faults=faults)
+    with capsys.disabled():
+        print(f"\nredis: {report}")
+
+    assert report.lost == 0
+    assert report.stats.acked == report.sent
+    assert report.doubles == 0
+    assert set(report.faults) == {"kill", "stop", "cut", "restart"}
