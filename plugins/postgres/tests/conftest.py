@@ -1,6 +1,5 @@
 """A Postgres server of the tests' own, on a loopback port; it never runs as root."""
 
-import glob
 import os
 import pwd
 import shutil
@@ -18,8 +17,8 @@ def programs():
     found = shutil.which("pg_ctl")
     if found:
         return Path(found).parent
-    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin/pg_ctl"))
-    return Path(folders[-1]).parent if folders else None
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
+    return programs[-1].parent if programs else None
 
 
 class Server:
@@ -33,7 +32,13 @@ class Server:
         """Run a program of Postgres as another user where this one is root."""
         command = [str(self.programs / program), *arguments]
         if os.geteuid() == 0:
-            command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
+            command = [
+                "setpriv",
+                "--reuid=postgres",
+                "--regid=postgres",
+                "--clear-groups",
+                *command,
+            ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=60, cwd="/")
 
     def make(self):

@@ -1,5 +1,6 @@
 """The mailbox on a real server."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -61,7 +62,7 @@ def test_a_restarted_server_keeps_leases(mailbox, server):
 
 
 def test_a_database_that_cannot_be_reached_is_named(server):
-    with pytest.raises(MailboxError, match="mailbox agents in Postgres: .*refused"):
+    with pytest.raises(MailboxError, match=r"mailbox agents in Postgres: .*refused"):
         open_mailbox("postgresql://postgres@127.0.0.1:1/postgres")
 
 
@@ -86,7 +87,7 @@ def test_chaos_workers_die_connections_break_and_the_server_restarts(url, server
     faults = {"cut": server.cut, "restart": server.restart}
     report = run_chaos(url, messages=200, faults=faults)
     with capsys.disabled():
-        print(f"\npostgres: {report}")
+        sys.stdout.write(f"\npostgres: {report}\n")
 
     assert report.lost == 0
     assert report.stats.acked == report.sent

@@ -1,5 +1,8 @@
 """The mailbox on a real server."""
 
+import contextlib
+import sys
+
 import pytest
 import redis
 
@@ -39,7 +42,7 @@ def test_i2_an_extension_resets_the_idle_time_of_the_group(mailbox, server):
 def test_an_acknowledged_message_leaves_nothing_on_the_server(mailbox, server):
     mailbox.send("x")
     mailbox.receive()[0].ack()
-    kept = {key: server.client.type(key) for key in server.client.keys()}
+    kept = {key: server.client.type(key) for key in server.client.scan_iter()}
 
     assert set(kept) == {b"trimtab:{tests}", b"trimtab:{tests}:counts"}
     assert server.client.xlen("trimtab:{tests}") == 0
@@ -64,10 +67,8 @@ def test_a_restarted_server_keeps_leases(mailbox, server):
     mailbox.send("x")
     (message,) = mailbox.receive(visibility=60)
     server.restart()
-    with pytest.raises(MailboxError):
-        for _ in range(2):  # the pool's old connection fails once
-            mailbox.stats()
-        raise MailboxError("the pool had found out by itself")
+    with contextlib.suppress(MailboxError):  # the first call may meet the old connection
+        mailbox.stats()
 
     assert list(mailbox.receive()) == []
     assert message.ack()
@@ -80,7 +81,7 @@ def test_an_extension_while_the_server_is_down_teaches_nothing(mailbox, server):
     try:
         assert isinstance(message.extend(60), Unknown)
         assert all(isinstance(one, Unknown) for one in mailbox.extend_many([(message, 60.0)] * 2))
-        with pytest.raises(MailboxError, match="trimtab:{tests}: ConnectionError"):
+        with pytest.raises(MailboxError, match=r"trimtab:\{tests\}: ConnectionError"):
             message.ack()
     finally:
         server.start()
@@ -104,7 +105,7 @@ def test_chaos_workers_die_connections_break_and_the_server_restarts(url, server
     faults = {"cut": server.cut, "restart": server.restart}
     report = run_chaos(url, messages=200, faults=faults)
     with capsys.disabled():
-        print(f"\nredis: {report}")
+        sys.stdout.write(f"\nredis: {report}\n")
 
     assert report.lost == 0
     assert report.stats.acked == report.sent

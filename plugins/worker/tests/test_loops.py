@@ -281,9 +281,7 @@ def silent_until_taken(mailbox):
     return act
 
 
-def test_a_lost_lease_is_seen_by_the_agents_session_and_the_loop(
-    mailbox, replies, events, loop_of
-):
+def test_a_lost_lease_is_seen_by_the_agents_session_and_the_loop(mailbox, replies, events, loop_of):
     mailbox.send(Question("a"))
     loop = loop_of(silent_until_taken(mailbox), quick())
     summary = loop.run(max_messages=1)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
-import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -15,6 +14,7 @@ from trimtab_postgres import _sql
 from trimtab_worker import (
     LEASE_CLOCK,
     BaseMailbox,
+    ConnectionPool,
     DeadLetter,
     Delivery,
     Extension,
@@ -40,7 +40,7 @@ class PostgresMailbox(BaseMailbox[Body]):
     """A mailbox in the tables ``trimtab_messages``, ``trimtab_dead`` and ``trimtab_acked``.
 
     Leases are judged by the server's clock, and fenced by a random token per delivery. The tables
-    are made where they do not exist. Each thread has a connection of its own.
+    are made where they do not exist. There are as many connections as threads use at a time.
 
     Args:
         conninfo: of the database, as for ``psycopg.connect``.
@@ -65,8 +65,7 @@ class PostgresMailbox(BaseMailbox[Body]):
         super().__init__(body, clock=clock)
         self.queue = queue
         self._conninfo = conninfo
-        self._local = threading.local()
-        self._open: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._pool = ConnectionPool(self._connect, psycopg.Connection.close)
         self._prepare()
 
     @classmethod
@@ -127,10 +126,7 @@ class PostgresMailbox(BaseMailbox[Body]):
         return MailboxStats(*self._row(_sql.STATS, {"queue": self.queue}))
 
     def close(self) -> None:
-        for connection in list(self._open):
-            connection.close()
-        self._open.clear()
-        self._local = threading.local()
+        self._pool.close()
 
     # The database.
 
@@ -140,39 +136,26 @@ class PostgresMailbox(BaseMailbox[Body]):
         return row
 
     def _do(self, statement: str, values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
-        connection = None
-        try:
-            connection = self._connection()
+        with self._connection() as connection:
             return connection.execute(statement, values)
-        except psycopg.Error as error:
-            if connection is not None and connection.broken:
-                self._local.known = None
-            raise self._failed(error) from error
 
-    def _connection(self) -> Connection:
-        """The connection of this thread; a child process opens its own."""
-        known = getattr(self._local, "known", None)
-        if known is None or known[0] != os.getpid() or known[1].closed:
-            known = self._local.known = os.getpid(), self._connect()
-        connection: Connection = known[1]
-        return connection
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        try:
+            with self._pool.use() as connection:
+                yield connection
+        except psycopg.Error as error:
+            said = str(error).strip() or type(error).__name__
+            raise MailboxError(f"mailbox {self.queue} in Postgres: {said}") from error
 
     def _connect(self) -> Connection:
         connection = psycopg.connect(
             self._conninfo, autocommit=True, connect_timeout=TIMEOUT, application_name="trimtab"
         )
         connection.execute(f"set statement_timeout = {TIMEOUT * 1000}")
-        self._open.add(connection)
         return connection
 
     def _prepare(self) -> None:
-        try:
-            with self._connection().transaction():
-                for statement in _sql.SCHEMA:
-                    self._connection().execute(statement)
-        except psycopg.Error as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: psycopg.Error) -> MailboxError:
-        said = str(error).strip() or type(error).__name__
-        return MailboxError(f"mailbox {self.queue} in Postgres: {said}")
+        with self._connection() as connection, connection.transaction():
+            for statement in _sql.SCHEMA:
+                connection.execute(statement)

@@ -38,6 +38,7 @@ from trimtab_worker._loop import Loop, LoopSummary, Work
 from trimtab_worker._mailbox import BaseMailbox, Mailbox, Message
 from trimtab_worker._main import MainLoop, Reply
 from trimtab_worker._memory import InMemoryMailbox
+from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
     Capped,
     DeadLetter,
@@ -60,6 +61,7 @@ __all__ = [
     "CalibrationWarning",
     "Capped",
     "Codec",
+    "ConnectionPool",
     "DeadLetter",
     "DeadLetterPolicy",
     "Delivery",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
-import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._errors import MailboxError
 from trimtab_worker._mailbox import BaseMailbox
+from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
     DeadLetter,
     Delivery,
@@ -68,10 +68,6 @@ STATS = """select
     from messages"""
 
 
-class _Connection(sqlite3.Connection):
-    """A connection that can be referred to weakly."""
-
-
 class SqliteMailbox(BaseMailbox[Body]):
     """A mailbox in one SQLite file (WAL), fenced by a random token per delivery.
 
@@ -102,8 +98,7 @@ class SqliteMailbox(BaseMailbox[Body]):
         super().__init__(body, clock=clock)
         self.path = Path(path)
         self._durable = durable
-        self._local = threading.local()
-        self._open: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        self._pool = ConnectionPool(self._connect, sqlite3.Connection.close)
         self._prepare()
 
     @classmethod
@@ -126,7 +121,7 @@ class SqliteMailbox(BaseMailbox[Body]):
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
         now, token = self._now(), os.urandom(8)
         values = {"now": now, "until": now + visibility, "token": token, "count": count}
-        rows = self._do(TAKE, values).fetchall()
+        rows = self._do(TAKE, values).rows
         return [
             Delivery(str(identifier), (identifier, token), body, deliveries, _time(sent_at))
             for identifier, body, deliveries, sent_at in sorted(rows)
@@ -143,30 +138,26 @@ class SqliteMailbox(BaseMailbox[Body]):
         now = self._now()
         values = {"until": now + seconds, "id": identifier, "token": token, "now": now}
         try:
-            row = self._do(PROLONG, values).fetchone()
+            rows = self._do(PROLONG, values).rows
         except MailboxError as error:
             return Unknown(str(error))
-        return Granted(row[0] - now) if row else Lost("expired, delivered again, or gone")
+        return Granted(rows[0][0] - now) if rows else Lost("expired, delivered again, or gone")
 
     def discard(self, receipt: Receipt, reason: str) -> bool:
-        connection = self._connection()
-        try:
-            with _transaction(connection):
-                buried = connection.execute(BURY, (reason, self._now(), *receipt)).rowcount
-                if buried > 0:
-                    connection.execute(DELETE, receipt)
-                    connection.execute("update counts set n = n + 1 where name = 'buried'")
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+        with self._writing() as connection:
+            buried = connection.execute(BURY, (reason, self._now(), *receipt)).rowcount
+            if buried > 0:
+                connection.execute(DELETE, receipt)
+                connection.execute("update counts set n = n + 1 where name = 'buried'")
         return buried > 0
 
     def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        rows = self._do(
+        found = self._do(
             "select id, body, reason, deliveries, died_at from dead order by id limit ?", (limit,)
         )
         return [
             DeadLetter(str(identifier), body, reason, deliveries, _time(died_at))
-            for identifier, body, reason, deliveries, died_at in rows
+            for identifier, body, reason, deliveries, died_at in found.rows
         ]
 
     def requeue(self, ids: Iterable[str] | None = None) -> int:
@@ -176,81 +167,73 @@ class SqliteMailbox(BaseMailbox[Body]):
         return self._move(ids, None)
 
     def _move(self, ids: Iterable[str] | None, insert: str | None) -> int:
-        connection, moved = self._connection(), 0
-        try:
-            with _transaction(connection):
-                for identifier in [None] if ids is None else ids:
-                    values = {"now": self._now(), "every": identifier is None, "id": identifier}
-                    if insert:
-                        connection.execute(insert, values)
-                    moved += connection.execute(
-                        "delete from dead where :every or id = :id", values
-                    ).rowcount
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+        moved = 0
+        with self._writing() as connection:
+            for identifier in [None] if ids is None else ids:
+                values = {"now": self._now(), "every": identifier is None, "id": identifier}
+                if insert:
+                    connection.execute(insert, values)
+                moved += connection.execute(
+                    "delete from dead where :every or id = :id", values
+                ).rowcount
         return moved
 
     def stats(self) -> MailboxStats:
-        return MailboxStats(*self._do(STATS, {"now": self._now()}).fetchone())
+        return MailboxStats(*self._do(STATS, {"now": self._now()}).rows[0])
 
     def close(self) -> None:
-        for connection in list(self._open):
-            connection.close()
-        self._open.clear()
-        self._local = threading.local()
+        self._pool.close()
 
     # The file.
 
     def _now(self) -> float:
         return self.clock.now().timestamp()
 
-    def _do(self, sql: str, values: Any) -> sqlite3.Cursor:
-        try:
-            return self._connection().execute(sql, values)
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+    def _do(self, sql: str, values: Any) -> _Result:
+        with self._connection() as connection:
+            cursor = connection.execute(sql, values)
+            return _Result(cursor.fetchall(), cursor.rowcount, cursor.lastrowid)
 
-    def _connection(self) -> sqlite3.Connection:
-        """The connection of this thread; a child process opens its own."""
-        known = getattr(self._local, "known", None)
-        if known is None or known[0] != os.getpid():
-            known = self._local.known = os.getpid(), self._connect()
-        connection: sqlite3.Connection = known[1]
-        return connection
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._pool.use() as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise MailboxError(f"mailbox {self.path}: {error}") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that takes the write lock at once; an error closes its connection."""
+        with self._connection() as connection:
+            connection.execute("begin immediate")
+            yield connection
+            connection.execute("commit")
 
     def _connect(self) -> sqlite3.Connection:
-        try:
-            connection = sqlite3.connect(
-                self.path,
-                timeout=BUSY,
-                isolation_level=None,
-                check_same_thread=False,
-                factory=_Connection,
-            )
-            connection.execute("pragma journal_mode = wal")
-            connection.execute(f"pragma synchronous = {'full' if self._durable else 'normal'}")
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
-        self._open.add(connection)
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("pragma journal_mode = wal")
+        connection.execute(f"pragma synchronous = {'full' if self._durable else 'normal'}")
         return connection
 
     def _prepare(self) -> None:
-        connection = self._connection()
-        try:
-            with _transaction(connection):
-                found = connection.execute("pragma user_version").fetchone()[0]
-                if found > VERSION:
-                    raise MailboxError(
-                        f"{self.path} is a mailbox of version {found}; this trimtab-worker reads "
-                        f"up to {VERSION}: install a newer one"
-                    )
-                if found < VERSION:
-                    _create(connection)
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+        with self._writing() as connection:
+            found = connection.execute("pragma user_version").fetchone()[0]
+            if found > VERSION:
+                raise MailboxError(
+                    f"{self.path} is a mailbox of version {found}; this trimtab-worker reads "
+                    f"up to {VERSION}: install a newer one"
+                )
+            if found < VERSION:
+                _create(connection)
 
-    def _failed(self, error: sqlite3.Error) -> MailboxError:
-        return MailboxError(f"mailbox {self.path}: {error}")
+
+class _Result(NamedTuple):
+    rows: list[tuple[Any, ...]]
+    rowcount: int
+    lastrowid: int | None
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -261,19 +244,6 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
             statement = ""
     connection.execute(f"pragma user_version = {VERSION}")
-
-
-class _transaction:  # noqa: N801 - used as a statement
-    """A transaction that takes the write lock at once, and is undone by an error."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("begin immediate")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._connection.execute("rollback" if kind else "commit")
 
 
 def _time(seconds: float) -> datetime:

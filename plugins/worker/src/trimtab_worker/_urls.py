@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.plugins.discovery import discover
-from trimtab.plugins.loading import load
-from trimtab.plugins.selection import select
+from trimtab.inspection import discover, load, select
 from trimtab_worker._errors import MailboxError
 
 

@@ -26,7 +26,6 @@ from trimtab_worker.testing._chaos import work
 work(sys.argv[1], sys.argv[2], float(sys.argv[3]))
 """
 Fault = Callable[[], object]
-FAULT_PAUSE = (0.15, 0.45)
 
 
 @attrs.frozen
@@ -74,6 +73,7 @@ def run_chaos(
     workers: int = 3,
     lease: float = 1.0,
     faults: Mapping[str, Fault] | None = None,
+    pause: tuple[float, float] = (0.15, 0.45),
     timeout: float = 100.0,
     seed: int = 0,
 ) -> ChaosReport:
@@ -85,11 +85,13 @@ def run_chaos(
         workers: processes that work at a time; a killed one is replaced.
         lease: seconds of a lease; a stopped worker stays stopped for longer.
         faults: disturbances of the server, by name; each is made several times.
+        pause: shortest and longest time between two faults, in seconds: longer than a worker
+            takes to start.
         timeout: seconds after which the run ends, done or not.
         seed: of the random order of faults.
     """
     with tempfile.TemporaryDirectory() as folder:
-        crew = _Crew(url, Path(folder), lease, random.Random(seed))  # noqa: S311 - no secrets
+        crew = _Crew(url, Path(folder), lease, pause, random.Random(seed))  # noqa: S311 - no secrets
         mailbox = open_mailbox(url)
         started = time.perf_counter()
         for number in range(messages):
@@ -111,6 +113,7 @@ class _Crew:
     url: str
     folder: Path
     lease: float
+    pause: tuple[float, float]
     random: random.Random
     running: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
     started: int = 0
@@ -135,7 +138,7 @@ class _Crew:
         turn = 0
         while time.perf_counter() < until:
             self.hire(wanted)
-            time.sleep(self.random.uniform(*FAULT_PAUSE))
+            time.sleep(self.random.uniform(*self.pause))
             if _empty(mailbox):
                 break
             name, fault = kinds[turn % len(kinds)]
