@@ -11,6 +11,7 @@ from trimtab_worker._errors import (
     MessageTooLarge,
     ReceiptHandleExpiredError,
     UndecodableMessage,
+    WorkerError,
 )
 from trimtab_worker._evaluation import EvalLoop, EvalResult, Sample, Score
 from trimtab_worker._events import (
@@ -50,6 +51,7 @@ from trimtab_worker._records import (
     MailboxStats,
     Unknown,
 )
+from trimtab_worker._setup import WorkerSetup
 from trimtab_worker._sqlite import SqliteMailbox
 from trimtab_worker._urls import open_mailbox
 from trimtab_worker._watchdog import Watchdog
@@ -114,6 +116,8 @@ __all__ = [
     "Unknown",
     "Watchdog",
     "Work",
+    "WorkerError",
+    "WorkerSetup",
     "WorkerStuck",
     "calibrate",
     "open_mailbox",

@@ -21,6 +21,10 @@ class ReceiptHandleExpiredError(MailboxError):
     """The lease of a message is no longer ours: it expired, or the message is gone."""
 
 
+class WorkerError(TrimtabError):
+    """A worker can't be started; the message names the factory."""
+
+
 class CalibrationError(TrimtabError, ValueError):
     """Times of a loop contradict each other; the message has the numbers and what would work."""
 

@@ -170,27 +170,33 @@ class Loop(ABC):
         Returns:
             what was done in this call.
         """
-        self._stopping.clear()
         self._summary, self._left = LoopSummary(), max_messages
+        stopping = self._stopping
         watchdog = self._watchdog()
         threads = [
             threading.Thread(
-                target=self._worker, args=(f"worker-{n}", until_idle, watchdog), daemon=True
+                target=self._worker,
+                args=(f"worker-{n}", until_idle, watchdog, stopping),
+                daemon=True,
             )
             for n in range(self.config.concurrency)
         ]
         for thread in threads:
             thread.start()
         try:
-            self._join(threads)
+            self._join(threads, stopping)
         finally:
-            self.stop()
+            stopping.set()
+            self._stopping = threading.Event()
             if watchdog is not None:
                 watchdog.stop()
         return self._summary
 
     def stop(self) -> None:
-        """Take no more messages; `run` returns when those in work are done. Safe in a signal."""
+        """Take no more messages; `run` returns when those in work are done.
+
+        Before `run`, it makes the next `run` return at once. Safe in a signal handler.
+        """
         self._stopping.set()
 
     def _watchdog(self) -> Watchdog | None:
@@ -203,13 +209,13 @@ class Loop(ABC):
         watchdog.start()
         return watchdog
 
-    def _join(self, threads: list[threading.Thread]) -> None:
+    def _join(self, threads: list[threading.Thread], stopping: threading.Event) -> None:
         """Wait for the workers, after `stop` for `drain_timeout` at most."""
         limit, until = self.config.drain_timeout, None
         while any(thread.is_alive() for thread in threads):
             for thread in threads:
                 thread.join(0.05)
-            if limit is not None and self._stopping.is_set():
+            if limit is not None and stopping.is_set():
                 until = until if until is not None else self.clock.monotonic() + limit
                 if self.clock.monotonic() >= until:
                     self._give_back()
@@ -225,17 +231,19 @@ class Loop(ABC):
                 work.lease.release()
             self._firmly(lambda work=work: work.message.nack(0.0))  # type: ignore[misc]
 
-    def _worker(self, name: str, until_idle: bool, watchdog: Watchdog | None) -> None:
+    def _worker(
+        self, name: str, until_idle: bool, watchdog: Watchdog | None, stopping: threading.Event
+    ) -> None:
         watched = Watched(name) if watchdog is None else watchdog.watch(name)
         try:
-            self._serve(watched, until_idle=until_idle)
+            self._serve(watched, stopping, until_idle=until_idle)
         finally:
             if watchdog is not None:
                 watchdog.forget(watched)
 
-    def _serve(self, watched: Watched, *, until_idle: bool) -> None:
+    def _serve(self, watched: Watched, stopping: threading.Event, *, until_idle: bool) -> None:
         failures = 0
-        while not self._stopping.is_set() and self._claim():
+        while not stopping.is_set() and self._claim():
             try:
                 # One at a time: a message that waits in a buffer ages.
                 messages = self.requests.receive(
@@ -244,7 +252,7 @@ class Loop(ABC):
             except Exception as error:  # noqa: BLE001 - an engine's client is not ours
                 self._unclaim()
                 failures += 1
-                self._pause(error, failures)
+                stopping.wait(self._down(error, failures))
                 continue
             failures = 0
             if not messages:
@@ -266,12 +274,13 @@ class Loop(ABC):
             if self._left is not None:
                 self._left += 1
 
-    def _pause(self, error: Exception, failures: int) -> None:
+    def _down(self, error: Exception, failures: int) -> float:
+        """Tell that the mailbox failed; return the seconds until the next attempt."""
         shortest, longest = RECONNECT
         pause = min(longest, shortest * 2.0 ** min(failures - 1, 10))
         LOG.warning("the mailbox failed: %s; next attempt in %.0f s", error, pause)
         self.tell(MailboxFailed(error=f"{type(error).__name__}: {error}", retry_in=pause))
-        self._stopping.wait(pause)
+        return pause
 
     # One message.
 
@@ -414,6 +423,17 @@ class Loop(ABC):
     def _count(self, name: str) -> None:
         with self._lock:
             self._summary = attrs.evolve(self._summary, **{name: getattr(self._summary, name) + 1})
+
+    def listen(self, on_event: Callable[[Any], object]) -> None:
+        """Let `on_event` hear of events too, before the listener that was given."""
+        given = self._on_event
+
+        def both(event: Any) -> None:
+            on_event(event)
+            if given is not None:
+                given(event)
+
+        self._on_event = both
 
     def tell(self, event: Any) -> None:
         """Pass an event to the listener; what that raises is logged."""

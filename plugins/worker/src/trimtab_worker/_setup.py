@@ -1,0 +1,101 @@
+"""What `trimtab worker` runs: a factory's loop, or what a loop is made of."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab import describe_error
+from trimtab_worker._config import MainLoopConfig
+from trimtab_worker._errors import WorkerError
+from trimtab_worker._loop import Loop, Replies
+from trimtab_worker._main import MainLoop, Prepare
+from trimtab_worker._urls import open_mailbox
+
+if TYPE_CHECKING:
+    from trimtab import Adapter
+
+
+@attrs.frozen(kw_only=True)
+class WorkerSetup:
+    """What a main loop is made of, but for its mailbox.
+
+    Args:
+        adapter: evaluates prompts.
+        prepare: returns the prompt and the session for one request.
+        request: attrs class of the requests; None: plain JSON values.
+        config: times, dead letters, concurrency.
+        replies: as for `MainLoop`.
+    """
+
+    adapter: Adapter
+    prepare: Prepare
+    request: type[Any] | None = None
+    config: MainLoopConfig = attrs.field(factory=MainLoopConfig)
+    replies: Replies = None
+
+
+def make_loop(target: str, url: str | None, on_event: Callable[[Any], object]) -> Loop:
+    """Return the loop that the factory `target` makes.
+
+    Args:
+        target: ``module:factory``; the module may lie in the current folder. The factory takes
+            nothing or the mailbox's URL, and returns a loop or a `WorkerSetup`.
+        url: of the mailbox.
+        on_event: listener of the loop.
+
+    Raises:
+        WorkerError: there is no such factory, it fails, or returns something else.
+    """
+    factory = _imported(target)
+    try:
+        takes_url = bool(inspect.signature(factory).parameters)
+        made = factory(url) if takes_url else factory()
+    except Exception as error:
+        raise WorkerError(f"{target} failed: {describe_error(error)}") from error
+    if isinstance(made, Loop):
+        if url is not None and not takes_url:
+            raise WorkerError(
+                f"{target} returns a loop with a mailbox of its own: leave out --mailbox, or let "
+                f"the factory take the URL"
+            )
+        made.listen(on_event)
+        return made
+    if not isinstance(made, WorkerSetup):
+        raise WorkerError(
+            f"{target} must return a MainLoop, an EvalLoop or a WorkerSetup, "
+            f"not {type(made).__name__}"
+        )
+    if url is None:
+        raise WorkerError(f"{target} returns a WorkerSetup, which needs --mailbox URL")
+    return MainLoop(
+        made.adapter,
+        open_mailbox(url, made.request),
+        made.config,
+        prepare=made.prepare,
+        replies=made.replies,
+        on_event=on_event,
+    )
+
+
+def _imported(target: str) -> Callable[..., Any]:
+    module, colon, name = target.partition(":")
+    if not (module and colon and name):
+        raise WorkerError(f"{target!r} names no factory: write module:function")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise WorkerError(f"{target} can't be imported: {describe_error(error)}") from error
+    if not callable(found):
+        raise WorkerError(f"{target} is no function but {type(found).__name__}")
+    factory: Callable[..., Any] = found
+    return factory

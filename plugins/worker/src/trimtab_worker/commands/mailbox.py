@@ -1,0 +1,117 @@
+"""``trimtab mailbox``: send, count, and look after dead letters."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from trimtab import sanitize
+from trimtab.inspection import say, say_json
+from trimtab_worker import DeadLetter, MailboxError, open_mailbox
+
+LONGEST_INPUT = 10_000_000
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab mailbox``."""
+    parser.description = "Send messages to a mailbox, count them, look after its dead letters."
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _send(commands.add_parser("send", help="put one message into the mailbox"))
+    _stats(commands.add_parser("stats", help="count the messages"))
+    _dead(commands.add_parser("dead", help="list, requeue or drop dead letters"))
+
+
+def _send(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="e.g. sqlite:///queue.db")
+    parser.add_argument("body", metavar="JSON", help="the body; - reads it from standard input")
+    parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--reply-to", metavar="ADDRESS", help="where the worker sends its answer")
+    parser.set_defaults(run=run_send)
+
+
+def _stats(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL")
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(run=run_stats)
+
+
+def _dead(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL")
+    parser.add_argument("action", nargs="?", choices=("list", "requeue", "drop"), default="list")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="dead letters; all without one")
+    parser.add_argument("--limit", type=int, default=100, help="of a list (default 100)")
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(run=run_dead)
+
+
+def run_send(options: argparse.Namespace) -> int:
+    """Send one message; print its id."""
+    body = _parsed(options.body)
+    with open_mailbox(options.url) as mailbox:
+        say(mailbox.send(body, delay=options.delay, reply_to=options.reply_to))
+    return 0
+
+
+def _parsed(text: str) -> Any:
+    if text == "-":
+        text = sys.stdin.read(LONGEST_INPUT)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MailboxError(f"the body is not JSON: {error}; write a text as '\"…\"'") from error
+
+
+def run_stats(options: argparse.Namespace) -> int:
+    """Print the counts."""
+    with open_mailbox(options.url) as mailbox:
+        stats = mailbox.stats()
+    counts = {
+        "waiting": stats.waiting,
+        "in_flight": stats.in_flight,
+        "delayed": stats.delayed,
+        "dead": stats.dead,
+        "acked": stats.acked,
+    }
+    if options.json:
+        say_json(counts)
+        return 0
+    for name, count in counts.items():
+        say(f"{name.replace('_', ' '):10}{'unknown' if count is None else count}")
+    return 0
+
+
+def run_dead(options: argparse.Namespace) -> int:
+    """List dead letters, send them again, or delete them; 1 where an id is unknown."""
+    ids = options.ids or None
+    with open_mailbox(options.url) as mailbox:
+        if options.action == "list":
+            _list(mailbox.dead_letters(options.limit), options)
+            return 0
+        act = mailbox.requeue if options.action == "requeue" else mailbox.drop
+        done = act(ids)
+    say(f"{done} {'sent again' if options.action == 'requeue' else 'dropped'}")
+    return 0 if ids is None or done == len(set(ids)) else 1
+
+
+def _list(letters: list[DeadLetter], options: argparse.Namespace) -> None:
+    shown = [one for one in letters if not options.ids or one.id in options.ids]
+    if options.json:
+        say_json({"dead_letters": [_as_json(one) for one in shown]})
+        return
+    for one in shown:
+        body = sanitize(one.body.decode(errors="replace"), 200)
+        say(f"{one.id}  delivered {one.deliveries} times  {sanitize(one.reason)}\n    {body}")
+    if not shown:
+        say("no dead letters")
+
+
+def _as_json(letter: DeadLetter) -> dict[str, Any]:
+    return {
+        "id": letter.id,
+        "reason": letter.reason,
+        "deliveries": letter.deliveries,
+        "died_at": letter.died_at,
+        "body": letter.body.decode(errors="replace"),
+    }

@@ -1,0 +1,282 @@
+"""`trimtab worker` and `trimtab mailbox`, as processes and in this one."""
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from trimtab import __main__  # noqa: F401 - the command line that is tested
+from trimtab_worker import SqliteMailbox, WorkerError
+from trimtab_worker._setup import make_loop
+from trimtab_worker.commands.worker import Supervisor, describe
+
+AGENT = """
+import os, signal, time
+from trimtab import MarkdownSection, Prompt, PromptResponse, Session
+from trimtab_worker import LeaseExtenderConfig, MainLoop, MainLoopConfig, WorkerSetup, open_mailbox
+
+CONFIG = MainLoopConfig(longest_silence=60, poll_wait=0.1, retry_delay=0)
+
+class Agent:
+    def evaluate(self, prompt, *, session, deadline=None, budget=None, heartbeat=None):
+        text = prompt.render().text
+        if "slow" in text:
+            time.sleep(1.5)
+        if "fail" in text:
+            raise RuntimeError("it \\x1b[31mfails")
+        if "kill" in text:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "hang" in text:
+            time.sleep(100)
+        return PromptResponse("done")
+
+    async def aevaluate(self, prompt, **rest):
+        raise NotImplementedError
+
+def prepare(request):
+    return Prompt("a", "b", [MarkdownSection(key="k", title="T", template=str(request))]), Session()
+
+def setup():
+    return WorkerSetup(adapter=Agent(), prepare=prepare, config=CONFIG)
+
+def loop(url):
+    return MainLoop(Agent(), open_mailbox(url), CONFIG, prepare=prepare)
+
+def own():
+    return MainLoop(Agent(), open_mailbox("sqlite:///queue.db"), CONFIG, prepare=prepare)
+
+def watched(url):
+    config = MainLoopConfig(
+        poll_wait=0.1,
+        visibility_timeout=12,
+        lease_extender=LeaseExtenderConfig(interval=0.1, extension=12),
+        longest_silence=0.7,
+        watchdog_threshold=1,
+    )
+    return MainLoop(Agent(), open_mailbox(url), config, prepare=prepare)
+
+def wrong():
+    return 7
+
+def broken():
+    raise ValueError("no key in the environment")
+
+value = 3
+"""
+URL = "sqlite:///queue.db"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "agents_of_tests.py").write_text(textwrap.dedent(AGENT))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "agents_of_tests", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def mailbox(folder):
+    with SqliteMailbox(folder / "queue.db") as mailbox:
+        yield mailbox
+
+
+def trimtab(*arguments, text=None):
+    command = [sys.executable, "-m", "trimtab", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, input=text, timeout=60)
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "trimtab", "worker", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def read_until(stream, wanted):
+    lines = []
+    while not lines or wanted not in lines[-1]:
+        line = stream.readline()
+        assert line, lines
+        lines.append(line)
+    return lines
+
+
+def test_sending_counting_and_working(mailbox):
+    sent = trimtab("mailbox", "send", URL, '{"task": "a"}')
+    piped = trimtab("mailbox", "send", URL, "-", text='"b"')
+    counted = json.loads(trimtab("mailbox", "stats", URL, "--json").stdout)
+    worked = trimtab("worker", "agents_of_tests:setup", "--mailbox", URL, "--until-idle")
+
+    assert (sent.stdout, piped.stdout) == ("1\n", "2\n")
+    assert {name: counted[name] for name in ("waiting", "in_flight", "delayed", "dead")} == {
+        "waiting": 2, "in_flight": 0, "delayed": 0, "dead": 0,
+    }  # fmt: skip
+    assert worked.returncode == 0, worked.stderr
+    assert "worker: waiting for messages (sqlite)" in worked.stderr
+    assert "worker: message 1 done in " in worked.stderr
+    assert worked.stderr.endswith("stopped: 2 received, 2 done, 0 failed, 0 buried, 0 abandoned\n")
+    assert mailbox.stats().acked == 2
+
+
+def test_failures_are_printed_without_control_characters_and_end_in_dead_letters(mailbox):
+    mailbox.send("fail")
+    worked = trimtab("worker", "agents_of_tests:loop", "--mailbox", URL, "--until-idle")
+    listed = trimtab("mailbox", "dead", URL)
+
+    assert worked.returncode == 1
+    assert "message 1 given up: RuntimeError: it " in worked.stderr
+    assert "\x1b" not in worked.stderr + listed.stdout
+    assert "1  delivered 5 times  RuntimeError: it " in listed.stdout
+    assert '{"v":1,"body":"fail"}' in listed.stdout
+
+
+def test_dead_letters_are_listed_requeued_and_dropped(mailbox, capsys):
+    from trimtab.__main__ import main
+
+    for number in range(3):
+        mailbox.send(number)
+        mailbox.bury(mailbox.receive()[0], "bad\x07 luck")
+
+    assert main(["mailbox", "dead", URL, "list", "2", "--json"]) == 0
+    (letter,) = json.loads(capsys.readouterr().out)["dead_letters"]
+    assert (letter["id"], letter["deliveries"]) == ("2", 1)
+    assert main(["mailbox", "dead", URL, "requeue", "1"]) == 0
+    assert main(["mailbox", "dead", URL, "drop", "9"]) == 1
+    assert main(["mailbox", "dead", URL, "drop"]) == 0
+    assert main(["mailbox", "dead", URL]) == 0
+    assert capsys.readouterr().out == "1 sent again\n0 dropped\n2 dropped\nno dead letters\n"
+    assert mailbox.stats().waiting == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["mailbox", "send", URL, "no json"], "the body is not JSON"),
+        (["mailbox", "send", URL, "1", "--delay", "-1"], "delay must be seconds of 0 or more"),
+        (["mailbox", "stats", "nothing"], "no URL of a mailbox"),
+        (["mailbox", "stats", "nothing:x"], "No mailbox 'nothing' is installed"),
+        (["mailbox", "stats", "sqlite:///no/such/folder/q.db"], "unable to open database file"),
+        (["mailbox", "stats", "sqlite://host/q.db"], "names no file"),
+        (["worker", "agents_of_tests"], "names no factory"),
+        (["worker", "no_such_module:f"], "can't be imported: ModuleNotFoundError"),
+        (["worker", "agents_of_tests:nothing"], "can't be imported: AttributeError"),
+        (["worker", "agents_of_tests:value"], "is no function but int"),
+        (["worker", "agents_of_tests:wrong"], "must return a MainLoop, an EvalLoop or a Worker"),
+        (["worker", "agents_of_tests:broken"], "ValueError: no key in the environment"),
+        (["worker", "agents_of_tests:setup"], "needs --mailbox URL"),
+        (["worker", "agents_of_tests:own", "--mailbox", URL], "a mailbox of its own"),
+    ],
+)
+def test_wrong_input_is_named_with_status_2(folder, capsys, arguments, said):
+    from trimtab.__main__ import main
+
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_factory_may_bring_its_own_mailbox(folder):
+    with pytest.raises(WorkerError, match="of its own"):
+        make_loop("agents_of_tests:own", URL, print)
+    assert make_loop("agents_of_tests:own", None, print).requests.path.name == "queue.db"
+
+
+def test_sigterm_finishes_the_message_in_work(mailbox):
+    mailbox.send("slow")
+    mailbox.send("never begun")
+    with start("agents_of_tests:loop", "--mailbox", URL) as worker:
+        read_until(worker.stderr, "waiting for messages")
+        until = time.monotonic() + 20
+        while mailbox.stats().in_flight == 0:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        worker.send_signal(signal.SIGTERM)
+        rest = worker.stderr.read()
+
+    assert worker.returncode == 0
+    assert "SIGTERM: finishing the message in work" in rest
+    assert "stopped by SIGTERM: 1 received, 1 done" in rest
+    assert (mailbox.stats().acked, mailbox.stats().waiting) == (1, 1)
+
+
+def test_a_second_signal_ends_the_process(mailbox):
+    mailbox.send("hang")
+    with start("agents_of_tests:loop", "--mailbox", URL) as worker:
+        read_until(worker.stderr, "waiting for messages")
+        worker.send_signal(signal.SIGTERM)
+        read_until(worker.stderr, "once more")
+        time.sleep(0.3)
+        worker.send_signal(signal.SIGTERM)
+
+    assert worker.returncode in (-signal.SIGTERM, 0)
+
+
+def test_a_stuck_worker_is_reported_and_its_process_ends(mailbox):
+    mailbox.send("hang")
+    with start("agents_of_tests:watched", "--mailbox", URL) as worker:
+        said = worker.stderr.read()
+
+    assert worker.returncode == -signal.SIGKILL
+    assert "worker-0 is stuck: no beat for " in said
+    assert mailbox.stats().in_flight == 1
+
+
+def test_several_workers_share_the_work_and_a_dead_one_is_replaced(mailbox):
+    for task in ("a", "b", "kill", "c", "d"):
+        mailbox.send(task)
+    with start("agents_of_tests:loop", "--mailbox", URL, "--workers", "2") as supervisor:
+        read_until(supervisor.stderr, "ended with status -9")
+        until = time.monotonic() + 30
+        while mailbox.stats().acked < 4:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        supervisor.send_signal(signal.SIGTERM)
+        rest = supervisor.stderr.read()
+
+    assert "2 workers have ended" in rest
+    assert supervisor.returncode == 1
+    assert mailbox.stats().in_flight == 1
+
+
+def test_workers_that_end_by_themselves_are_not_replaced(mailbox):
+    mailbox.send("a")
+    worked = trimtab(
+        "worker", "agents_of_tests:loop", "--mailbox", URL, "--workers", "2", "--until-idle"
+    )
+
+    assert worked.returncode == 0, worked.stderr
+    assert worked.stderr.count("waiting for messages") == 2
+    assert mailbox.stats().acked == 1
+
+
+def test_a_worker_whose_input_is_wrong_is_not_started_again(folder, capfd):
+    command = [sys.executable, "-m", "trimtab", "worker", "no_such_module:f"]
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        status = Supervisor(command, 2).run()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert status == 1
+    assert capfd.readouterr().err.count("can't be imported") == 2
+
+
+def test_lease_events_are_printed_with_their_facts():
+    from trimtab_worker import LeaseCapNear, LeaseLost
+
+    lost = LeaseLost(message_id="7", reason="no beat for 300 s", final=False)
+    near = LeaseCapNear(message_id="7", remaining=600.0, limit=43200.0, reason="SQS")
+
+    assert describe(lost) == "message 7: LeaseLost (reason no beat for 300 s, final False)"
+    assert "remaining 600.0, limit 43200.0, reason SQS" in describe(near)
+    assert describe(object()) is None
+
+
+def test_an_installed_command_is_listed():
+    listed = trimtab("--help").stdout
+
+    assert "worker" in listed
+    assert "mailbox" in listed
