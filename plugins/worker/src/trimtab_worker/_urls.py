@@ -11,6 +11,8 @@ from trimtab_worker._errors import MailboxError
 def open_mailbox(url: str, body: Any = None) -> Any:
     """Open the mailbox that `url` names, e.g. ``sqlite:///queue.db``.
 
+    An engine that is not installed raises trimtab's `UnknownProvider`.
+
     Args:
         url: its scheme is the name of an installed engine: ``sqlite``, ``redis``, ``sqs``,
             ``postgresql``, or another package's.
@@ -18,7 +20,6 @@ def open_mailbox(url: str, body: Any = None) -> Any:
 
     Raises:
         MailboxError: this is no URL, or the engine refuses it.
-        ProviderError: no engine of that name is installed, or it can't be loaded.
     """
     scheme, colon, _ = url.partition(":")
     if not colon or not scheme:
