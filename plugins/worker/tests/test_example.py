@@ -1,6 +1,5 @@
 """The example in the package: a worker with a scripted model, and three requests."""
 
-import os
 import re
 import subprocess
 import sys
@@ -40,10 +39,22 @@ def test_a_worker_on_sqlite_answers_three_requests(trimtab):
         assert mailbox.stats().acked == 3
 
 
+def test_the_scripted_model_counts_words(trimtab, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    monkeypatch.delitem(sys.modules, "agent", raising=False)
+    import agent
+
+    prompt, session = agent.prepare(agent.Question("to be or not to be"))
+    response = agent.setup().adapter.evaluate(prompt, session=session)
+    monkeypatch.delitem(sys.modules, "agent")
+
+    assert response.text == "6 words"
+
+
 def test_the_readme_shows_what_is_tested_and_each_engine():
     text = (EXAMPLE / "README.md").read_text()
 
     assert all(request in text for request in REQUESTS)
     schemes = set(re.findall(r"--mailbox \"?(\w+):", text))
     assert schemes == {"sqlite", "redis", "sqs", "postgresql"}
-    assert os.path.exists(EXAMPLE / "agent.py")
+    assert (EXAMPLE / "agent.py").exists()

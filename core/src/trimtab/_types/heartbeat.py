@@ -7,14 +7,18 @@ from collections import deque
 from collections.abc import Callable
 from threading import Lock
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from trimtab._types.limits import SYSTEM_CLOCK, Clock
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Callback = Callable[[], None]
 
 
 class Expectation:
-    """A declared silent stretch; made by `Heartbeat.expect`. As a context manager it ends itself."""
+    """A declared silent stretch, made by `Heartbeat.expect`; a `with` block ends it."""
 
     def __init__(self, heartbeat: Heartbeat, until: float) -> None:
         self._heartbeat = heartbeat
@@ -24,7 +28,7 @@ class Expectation:
         """End the stretch early, with a beat. Ending it twice is no error."""
         self._heartbeat.end(self)
 
-    def __enter__(self) -> Expectation:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
@@ -118,7 +118,7 @@ class PostgresMailbox(BaseMailbox[Body]):
     def drop(self, ids: Iterable[str] | None = None) -> int:
         return self._letters(_sql.DROP, ids)
 
-    def _letters(self, statement: str, ids: Iterable[str] | None) -> int:
+    def _letters(self, statement: LiteralString, ids: Iterable[str] | None) -> int:
         known = None if ids is None else [int(one) for one in ids if one.isdecimal()]
         return self._do(statement, {"queue": self.queue, "ids": known}).rowcount
 
@@ -130,12 +130,12 @@ class PostgresMailbox(BaseMailbox[Body]):
 
     # The database.
 
-    def _row(self, statement: str, values: Any) -> tuple[Any, ...]:
+    def _row(self, statement: LiteralString, values: Any) -> tuple[Any, ...]:
         row = self._do(statement, values).fetchone()
         assert row is not None
         return row
 
-    def _do(self, statement: str, values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
+    def _do(self, statement: LiteralString, values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
         with self._connection() as connection:
             return connection.execute(statement, values)
 
@@ -152,7 +152,7 @@ class PostgresMailbox(BaseMailbox[Body]):
         connection = psycopg.connect(
             self._conninfo, autocommit=True, connect_timeout=TIMEOUT, application_name="trimtab"
         )
-        connection.execute(f"set statement_timeout = {TIMEOUT * 1000}")
+        connection.execute(_sql.TIMEOUT, (str(TIMEOUT * 1000),))
         return connection
 
     def _prepare(self) -> None:

@@ -19,6 +19,7 @@ SCHEMA = (
         queue text not null, slot integer not null, n bigint not null,
         primary key(queue, slot))""",
 )
+TIMEOUT = "select set_config('statement_timeout', %s, false)"
 PUT = """insert into trimtab_messages(queue, body, visible_at)
     values(%s, %s, clock_timestamp() + make_interval(secs => %s)) returning id"""
 TAKE = """with ready as (

@@ -3,10 +3,15 @@
 Put an adapter for your runtime in its place, e.g. ``OpenAIAdapter("gpt-5")`` of trimtab-openai.
 """
 
+from typing import Any
+
 import attrs
 
 from trimtab import (
     Adapter,
+    Budget,
+    Deadline,
+    Heartbeat,
     MarkdownSection,
     Prompt,
     PromptResponse,
@@ -15,6 +20,7 @@ from trimtab import (
     Session,
     Tool,
     ToolCall,
+    ToolContext,
     ToolExecutor,
     ToolResult,
 )
@@ -39,13 +45,13 @@ class Text:
     text: str
 
 
-def count_words(params, *, context):
+def count_words(params: Text, *, context: ToolContext) -> ToolResult[int]:
     """Count the words, beating after each hundred: the lease lasts while work goes on."""
     words = 0
     for words, _ in enumerate(params.text.split(), start=1):
         if words % 100 == 0:
             context.beat()
-    return ToolResult.ok(words, f"{words} words")
+    return ToolResult.ok(words, message=f"{words} words")
 
 
 TEMPLATE = PromptTemplate(
@@ -60,7 +66,15 @@ TEMPLATE = PromptTemplate(
 class ScriptedModel(Adapter):
     """Calls the tool once, and answers with its result."""
 
-    def evaluate(self, prompt, *, session, deadline=None, budget=None, heartbeat=None):
+    def evaluate(
+        self,
+        prompt: Prompt[Any],
+        *,
+        session: Session,
+        deadline: Deadline | None = None,
+        budget: Budget | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> PromptResponse[Any]:
         """Run the prompt to its end, as every adapter does."""
         run = session.open_run(prompt, deadline=deadline, budget=budget)
         call = ToolCall("count_words", {"text": prompt.resources.get(Question).text}, "call-1")
@@ -71,17 +85,17 @@ class ScriptedModel(Adapter):
         run.close("completed")
         return PromptResponse(text=answer.text)
 
-    async def aevaluate(self, prompt, **limits):
+    async def aevaluate(self, prompt: Prompt[Any], **limits: Any) -> PromptResponse[Any]:
         """Run it without a thread: a script does not wait."""
         return self.evaluate(prompt, **limits)
 
 
-def prepare(question):
+def prepare(question: Question) -> tuple[Prompt[Any], Session]:
     """Return the prompt and a fresh session for one message."""
     return Prompt(TEMPLATE).bind(resources=Resources.of(question)), Session()
 
 
-def setup():
+def setup() -> WorkerSetup:
     """Return what `trimtab worker` needs."""
     return WorkerSetup(
         adapter=ScriptedModel(),
