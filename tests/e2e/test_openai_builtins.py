@@ -88,7 +88,7 @@ def test_doom_loop_speaks_in_the_request_after_the_third_repeat(evaluate, sessio
         [*LOOP, bash("ls"), say("Done.")], guidance_providers=[enable("doom-loop")]
     )
     assert hearing(server, '<guidance source="doom-loop">') == [3]
-    assert hearing(server, "Detected repeated unsuccessful pattern") == [3]
+    assert hearing(server, "Turn 3: You made the call") == [3]
     assert session[GuidanceDelivered].latest().source.distribution == "trimtab-doom-loop"
 
 

@@ -57,7 +57,7 @@ def read(params, *, context):
 
 
 READ = Tool("read", "Read a file.", Target, read)
-PATTERN = "Detected repeated unsuccessful pattern."
+PATTERN = "You made the call"
 SAME = [say(Call("read", {"path": "a.py"})) for _ in range(3)]
 LOOPING = [*SAME, say(Call("read", {"path": "b.py"})), say("Done.")]
 

@@ -110,7 +110,7 @@ def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
     for match in _NUMBER.finditer(word):
         front = word[: match.start()]
         slots.append(
-            Slot(match[0], _words(front) or _words(label), word[match.end() :][:2] or behind)
+            Slot(match[0], (*_words(label), *_words(front)), word[match.end() :][:2] or behind)
         )
     return str(_NUMBER.sub("#", word))
 

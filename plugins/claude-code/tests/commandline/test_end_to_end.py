@@ -19,7 +19,7 @@ from .conftest import end_server, server_pid
 servers = pytest.importorskip("trimtab_test_servers")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
-LOOP = "Detected repeated unsuccessful pattern"
+LOOP = "Turn 3: You made the call"
 MODELS = ["claude-sonnet-4-5", "claude-opus-5"]
 TOML = """
 [hosts.claude-code]

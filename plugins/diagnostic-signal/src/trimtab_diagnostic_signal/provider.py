@@ -27,6 +27,7 @@ _LONGEST_TEXT = 500
 # Different failures in a row are often honest search; the same one again is not.
 _MORE_IF_DIFFERENT = 1
 _LONG = 1_000_000
+_LOOPS = "loop"
 
 
 @attrs.frozen(kw_only=True)
@@ -97,7 +98,8 @@ class DiagnosticSignalProvider:
         """Return how many turns ago anyone was nudged: what comes of obeying is no new "
         "trouble.
         """
-        nudged = [e.nudged_at for group in context.episodes.values() for e in group]
+        open_ones = (context.episodes.get(name, ()) for name in (self.category, _LOOPS))
+        nudged = [episode.nudged_at for group in open_ones for episode in group]
         return context.turn_count - max(nudged) if nudged else _LONG
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:

@@ -52,6 +52,8 @@ _STOP_THERE = LazyPattern(
     r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
     r"|look"
     r"|read|review|see|test|verify)\b"
+    r"|\bnothing (?:else|more)\b|\b(?:continue|go on|resume) (?:it )?(?:tomorrow|later|another)\b"
+    r"|\b(?:that's|that is) (?:all|enough) for (?:now|today)\b"
     r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on"
     r"|write (?:any )?code)\b"
     r"|\b(?:ask|check with|consult) me (?:before|first)\b|\bbefore you (?:continue|go on|proceed"
