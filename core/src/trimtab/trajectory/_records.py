@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
+from trimtab._types.patterns import LazyPattern
 from trimtab.trajectory._canonical import VOLATILE_PARAMS, canonical, digest, only_fields
 from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
@@ -20,6 +21,7 @@ _PARAMS_KEPT = 512
 _SAID_KEPT = 200
 _NOISY = 1_000
 _MOST_APART = 200
+_WORD = LazyPattern(r"[^\s\"',{}\[\]();]+")
 
 
 @attrs.define(eq=False)
@@ -65,6 +67,7 @@ class CallRecord:
     _pieces: Pieces | None = None
     _text: str | None = None
     _params: Any = None
+    _words: frozenset[str] | None = None
 
     @property
     def answer(self) -> str:
@@ -87,6 +90,20 @@ class CallRecord:
         if self._pieces is None:
             self._pieces = pieces_of(self._normal(), self._params)
         return self._pieces
+
+    def may_say(self, other: CallRecord) -> bool:
+        """Tell at little cost whether this answer may be made of what the `other` one said: a
+        quarter of new words, those of the arguments aside, is news.
+        """
+        if self._text is None or other._text is None:
+            return True
+        if self._words is None:
+            self._words = _words_in(self._text)
+        if other._words is None:
+            other._words = _words_in(other._text)
+        new = self._words - other._words
+        asked = self.params_text
+        return 4 * sum(word not in asked for word in new) < len(self._words)
 
     @property
     def reads(self) -> bool:
@@ -136,6 +153,10 @@ class CallRecord:
             "shape": [self.shape.frame, *map(list, self.shape.slots)],
             "pieces": sorted(self.pieces),
         }
+
+
+def _words_in(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text))
 
 
 def failure_episode(call: CallRecord) -> str:

@@ -73,7 +73,8 @@ class Attempts(BaseProjection):
         self._tool = tool
         self.turn = -1
         self.consulted_at: int | None = None
-        self._changes = ""
+        self._done: list[CallRecord] = []  # since the last failure; which of it changed something
+        self._changes = ""  # is looked at when the next one comes
         self._attempts: dict[str, Attempt] = {}
         self._left: dict[str, int] = {}
 
@@ -101,6 +102,10 @@ class Attempts(BaseProjection):
     def turn_closed(self, turn: TurnRecord) -> None:
         """Take a whole batch."""
         self.turn = turn.number
+        if not self._attempts and not any(call.failed for call in turn.calls):
+            if len(self._done) < MOST_ATTEMPTS:
+                self._done += turn.calls
+            return
         asked = [call for call in turn.calls if call.caller is CallOrigin.MODEL]
         failures = [call for call in asked if self._counts(call)]
         wrong = {_kind(call) for call in failures}
@@ -123,8 +128,8 @@ class Attempts(BaseProjection):
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
         if self._attempts and (kind := _kind(call)) not in wrong:
             self._drop(kind)
-        if not call.reads:
-            self._changes = digest(self._changes + call.call)
+        if len(self._done) < MOST_ATTEMPTS:
+            self._done.append(call)
 
     def _lapse(self) -> None:
         for key, attempt in tuple(self._attempts.items()):
@@ -141,11 +146,11 @@ class Attempts(BaseProjection):
                 del self._attempts[key]
 
     def _note(self, call: CallRecord, calls: str) -> None:
-        key, kind = digest(calls + self._changes), _kind(call)
+        changes = self._changed()
+        key, kind = digest(calls + changes), _kind(call)
         signature = _LEFT.sub("#", call.signature)
-        if self._changes:
+        if changes:
             self._drop(kind, signature)
-        self._changes = ""
         self._compare(kind, call.said)
         known = self._attempts.pop(key, None)
         for attempt in self._attempts.values():
@@ -154,6 +159,13 @@ class Attempts(BaseProjection):
             self._attempts[key] = attrs.evolve(known, times=known.times + 1, fine=0)
         elif len(self._attempts) < MOST_ATTEMPTS:
             self._attempts[key] = Attempt(kind, signature, call.said)
+
+    def _changed(self) -> str:
+        """Return what was changed since the last failure, and begin anew."""
+        done = "".join(call.call for call in self._done if not call.failed and not call.reads)
+        changes = self._changes + done
+        self._done, self._changes = [], ""
+        return changes
 
     def _compare(self, kind: str, said: str) -> None:
         """Begin anew where less is left to repair than the last time."""
@@ -169,17 +181,21 @@ class Attempts(BaseProjection):
     def _forget(self) -> None:
         self._attempts = {}
         self._left = {}
-        self._changes = ""
+        self._changed()
 
     def state(self) -> dict[str, Any]:
         """Return everything."""
         return {
             "turn": self.turn,
             "consulted_at": self.consulted_at,
-            "changes": self._changes,
+            "changes": self._changed_so_far(),
             "attempts": {key: attrs.asdict(attempt) for key, attempt in self._attempts.items()},
             "left": self._left,
         }
+
+    def _changed_so_far(self) -> str:
+        self._changes = self._changed()
+        return self._changes
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `state` returned."""

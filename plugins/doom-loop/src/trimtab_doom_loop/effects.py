@@ -23,14 +23,16 @@ _NEAR = 0.1
 def find_without_effect(steps: Steps, times: int) -> Loop | None:
     """Find what goes on without effect: see the functions below."""
     step = steps.kept[-1]
-    if len(step.calls) > 1 or step.waits:
+    if len(step.calls) > 1 or len(steps.kept) < times:
         return None
     call = step.calls[0]
     if call.profile.writes:
-        return _elsewhere(steps, call, times)
-    if not step.fresh:
-        return _unmoved(steps, call, times)
-    return _reworded(steps, call, times) or _same_content(steps, call, times)
+        found = _elsewhere(steps, call, times)
+    elif not step.fresh:
+        found = _unmoved(steps, call, times)
+    else:
+        found = _reworded(steps, call, times) or _same_content(steps, call, times)
+    return None if found is not None and step.waits else found
 
 
 def _unmoved(steps: Steps, call: CallRecord, times: int) -> Loop | None:
@@ -70,9 +72,11 @@ def _strays(call: CallRecord) -> bool:
 def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     """Find one request in ever other words, to which one thing is done: the answers begin alike."""
     needed = times + _MORE_FOR_DEEDS
+    if call.failed or steps.kept[-2].calls[0].tool != call.tool:
+        return None
     tail = list(islice(reversed(steps.kept), needed))
     calls = [step.calls[0] for step in tail]
-    if len(calls) < needed or any(c.tool != call.tool for c in calls) or call.failed:
+    if len(calls) < needed or any(c.tool != call.tool for c in calls):
         return None
     heads = {c.said.partition("\n")[0] for c in calls}
     if (
@@ -90,6 +94,9 @@ def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     needed = times + _MORE_FOR_CONTENT
     if call.size < _SMALLEST or confirms(call.said) or steps.tool_count(call.tool) < needed:
         return None
+    before = _last_of(steps, call)
+    if before is None or not call.may_say(before):
+        return None
     near = _alike_in_size(steps, call, needed)
     if len(near) < needed:
         return None
@@ -105,6 +112,12 @@ def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     if any(step.changes or step.waits for step in steps.since(first) if step not in again):
         return None
     return _loop(LoopKind.SAME_CONTENT, call, len(again))
+
+
+def _last_of(steps: Steps, call: CallRecord) -> CallRecord | None:
+    """Return the call of the same tool before `call`."""
+    calls = (step.calls[0] for step in islice(reversed(steps.kept), 1, None))
+    return next((before for before in calls if before.tool == call.tool), None)
 
 
 def _says_it(one: CallRecord, other: CallRecord) -> bool:

@@ -241,7 +241,8 @@ def _may_be_old(call: CallRecord, last: CallRecord) -> bool:
     """Tell at little cost whether an answer may be made of what the last one said."""
     if call.failed or last.failed or call.profile.writes:
         return False
-    return 2 * min(call.size, last.size) >= max(call.size, last.size) > _SHORTEST_TEXT
+    longest = max(call.size, last.size)
+    return 2 * min(call.size, last.size) >= longest > _SHORTEST_TEXT and call.may_say(last)
 
 
 def _chant(text: TextRecord) -> Loop | None:

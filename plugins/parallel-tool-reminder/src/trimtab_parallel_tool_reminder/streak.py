@@ -91,7 +91,9 @@ class Streak(BaseProjection):
         if link is not None and not link.call.failed:
             self.length += 1
             self._checked = min(self._checked + 1, COMPARED)
-            self._links = [*self._links[1 - COMPARED :], link]
+            self._links.append(link)
+            if len(self._links) > COMPARED:
+                del self._links[0]
 
     def state(self) -> dict[str, Any]:
         """Return everything."""
