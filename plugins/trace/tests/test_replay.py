@@ -191,7 +191,7 @@ def test_a_run_that_goes_on_in_another_process_continues_its_trace(tmp_path: Pat
 def test_runs_of_one_session_may_share_a_file(tmp_path: Path) -> None:
     clock = ManualClock()
     session = Session(clock=clock)
-    trace = SessionTrace(tmp_path / "session.jsonl", clock=clock)
+    trace = SessionTrace(tmp_path / "session.jsonl")
     main = session.open_run(prompt(), run_id="main", recorders=[trace])
     clock.advance(3.7)
     sub = session.open_run(prompt(key="sub"), "helper", run_id="sub", recorders=[trace])

@@ -33,6 +33,9 @@ def replay(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_reading(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON per run")
+    parser.add_argument(
+        "--trace", metavar="DIR", default="", help="write a trace of each run (trimtab-trace)"
+    )
     parser.set_defaults(run=run_replay)
 
 
@@ -82,6 +85,7 @@ def job_of(
         deadline=options.deadline,
         since=options.since,
         keep_calls=keep_calls,
+        trace=getattr(options, "trace", ""),
     )
 
 

@@ -47,6 +47,7 @@ def replay(
     *,
     deadline: float | None = None,
     keep_calls: bool = False,
+    trace: Any = None,
 ) -> Replayed:
     """Replay one recording and return what was decided.
 
@@ -54,7 +55,8 @@ def replay(
         recording: its entries are read once.
         prompts: whom to ask; recordings that are given the same share their providers.
         deadline: seconds that the run has; a case's own goes before it.
-        keep_steps: whether to keep the calls, to show them.
+        keep_calls: whether to keep the calls, to show them.
+        trace: a recorder of all runs of the recording; None for none.
 
     Raises:
         ProviderError: a provider can't be used.
@@ -62,6 +64,7 @@ def replay(
     entries = iter(recording.entries)
     first = next(entries, None)
     driver = _Driver(recording, prompts.for_case(recording.meta), deadline, keep_calls)
+    driver.recorders = () if trace is None else (trace,)
     if first is not None:
         driver.time.begin(first.item)
     driver.open()
@@ -87,6 +90,7 @@ class _Driver:
     seconds: float | None
     keep_calls: bool
     call: int = -1
+    recorders: tuple[Any, ...] = ()
     time: RecordedTime = attrs.field(factory=RecordedTime)
     session: Session = attrs.field(init=False)
     collector: DecisionCollector = attrs.field(init=False)
@@ -168,6 +172,7 @@ class _Driver:
             host=_host(self.recording),
             deadline=self._limit,
             budget=_budget(self.recording),
+            recorders=self.recorders,
         )
         track = self._tracks[run.run_id] = _Track(run)
         run.render()

@@ -22,6 +22,7 @@ from trimtab_replay._installed import installed_readers
 from trimtab_replay._recording import Recording, ReplayError, Skipped
 from trimtab_replay._results import Replayed
 from trimtab_replay._selection import Prompts, Selection
+from trimtab_replay._tracing import trace_of
 
 _AHEAD = 3
 
@@ -39,6 +40,7 @@ class Job:
         pick: which recordings to replay, by their place in their file from 0, as ``(i, n)``:
             those whose place is `i` modulo `n`.
         only: ids of the recordings to replay, or stems of their files; None for all.
+        trace: folder where a trace of each recording is written; none where empty.
     """
 
     selection: Selection
@@ -48,6 +50,7 @@ class Job:
     keep_calls: bool = False
     pick: tuple[int, int] = (0, 1)
     only: frozenset[str] | None = None
+    trace: str = ""
 
     def wants(self, place: int, recording: Recording) -> bool:
         """Tell whether to replay the recording at this place in the order of its file."""
@@ -216,21 +219,29 @@ def _of_file(corpus: Corpus, found: Found, job: Job, part: ReadStats) -> Iterato
         if wanted is None:
             part.left_out += 1
             continue
-        replayed = _contained(wanted, prompts, job, corpus)
+        replayed = _contained(wanted, prompts, job, corpus, place)
         if replayed is not None:
             yield replayed
 
 
-def _contained(recording: Recording, prompts: Prompts, job: Job, corpus: Corpus) -> Replayed | None:
+def _contained(
+    recording: Recording, prompts: Prompts, job: Job, corpus: Corpus, place: int
+) -> Replayed | None:
     """Replay one recording; what its reader made up is not to end the work on all the others."""
+    trace = trace_of(job.trace, recording, place) if job.trace else None
     try:
-        return replay(recording, prompts, deadline=job.deadline, keep_calls=job.keep_calls)
+        return replay(
+            recording, prompts, deadline=job.deadline, keep_calls=job.keep_calls, trace=trace
+        )
     except (ConfigurationError, ProviderError, ReplayError):
         raise
     except Exception as error:  # noqa: BLE001 - a reader is a plugin: its faults stay its own
         what = f"run {recording.id!r} can't be replayed: {describe_error(error)}"
         corpus.skipped.append(Skipped(recording.path, None, what))
         return None
+    finally:
+        if trace is not None:
+            trace.close()
 
 
 def _if_recent(recording: Recording, since: datetime | None) -> Recording | None:

@@ -24,7 +24,12 @@ def scan_file(path: Path, backend: Backend = BACKEND) -> Iterator[TraceEvent | D
         TraceError: the file can't be opened.
     """
     with _opened(path) as file:
-        yield from _in_order(_lines(file, backend))
+        yield from scan_stream(file, backend)
+
+
+def scan_stream(file: IO[bytes], backend: Backend = BACKEND) -> Iterator[TraceEvent | Damage]:
+    """As `scan_file`, of an open file."""
+    return _in_order(_lines(file, backend))
 
 
 def _opened(path: Path) -> IO[bytes]:

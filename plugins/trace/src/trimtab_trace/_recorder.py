@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import SYSTEM_CLOCK, Clock, Event, RecorderContext, find_configuration
+from trimtab import Event, RecorderContext, find_configuration
 from trimtab.inspection import state_home
 from trimtab_trace._durability import Durability
 from trimtab_trace._envelope import References
@@ -162,7 +162,6 @@ class SessionTrace:
     Args:
         path: the file.
         durability, redact: as for `JsonlTrace`.
-        clock: tells the time of records that bear none.
     """
 
     name = "session-trace"
@@ -173,14 +172,14 @@ class SessionTrace:
         *,
         durability: str = "none",
         redact: Iterable[str] = (),
-        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         store = JsonlStore(path, durability=durability)
-        self._writer = TraceWriter(store, clock=clock, redact=_redactor(redact))
+        self._writer = TraceWriter(store, redact=_redactor(redact))
         self._last: object = None
 
     def open(self, context: RecorderContext) -> _SharedRecording:
         """Start to record a run."""
+        self._writer.clock = context.session.clock
         begin(self._writer, context)
         return _SharedRecording(self)
 

@@ -41,7 +41,7 @@ class TraceWriter:
         redact: Redactor | None = None,
     ) -> None:
         self.store = store
-        self._clock = clock
+        self.clock = clock
         self._types = types
         self._redact = redact
         self._lock = Lock()
@@ -78,7 +78,7 @@ class TraceWriter:
                 payload=payload,
                 event_id=new_event_id(),
                 run_id=run_id,
-                timestamp=at or self._clock.now(),
+                timestamp=at or self.clock.now(),
                 actor=agent or "main",
                 references=found,
                 seq=self.store.next_seq,
@@ -115,7 +115,7 @@ class TraceWriter:
             payload=encode(payload),
             event_id=event_id or new_event_id(),
             run_id=run_id,
-            timestamp=timestamp or self._clock.now(),
+            timestamp=timestamp or self.clock.now(),
             actor=actor,
             references=references,
         )
