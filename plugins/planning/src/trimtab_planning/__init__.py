@@ -1,6 +1,6 @@
 """Plans that LLM agents follow: versions, reflection, stages, plan tools."""
 
-from trimtab_planning._book import PlanBook, current_plan
+from trimtab_planning._book import PlanBook
 from trimtab_planning._events import (
     EVENTS,
     PlanAuthored,
@@ -17,6 +17,7 @@ from trimtab_planning._events import (
 )
 from trimtab_planning._guard import guarded
 from trimtab_planning._guardrails import Guardrails
+from trimtab_planning._history import PlanHistory, current_plan
 from trimtab_planning._names import is_planning_tool, planning_tool
 from trimtab_planning._par import PlanActReflect
 from trimtab_planning._plans import PlanDiff, StepDiff, diff
@@ -50,6 +51,7 @@ __all__ = [
     "PlanBook",
     "PlanChange",
     "PlanDiff",
+    "PlanHistory",
     "PlanUpdated",
     "PlanWatch",
     "PlanningParams",

@@ -1,66 +1,31 @@
-"""The plans of one run: their history in the session, and every change to them."""
+"""Changes to the plans of one run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import attrs
 
-from trimtab import Event, Plan, PlanStep, Run, Slice, ToolContext
+from trimtab import Event, Plan, PlanStep, Run, ToolContext
 from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
-from trimtab_planning._names import is_mirrored
+from trimtab_planning._history import ABANDONED, COMPLETED, PlanHistory, Writable
 from trimtab_planning._plans import (
     MAX_TEXT,
-    PlanDiff,
     abandoned,
     carry_progress,
     change_step,
-    diff,
     next_version,
     same_work,
     with_ids,
 )
 
 E = TypeVar("E", bound=Event)
-T = TypeVar("T")
-COMPLETED, ABANDONED = "completed", "abandoned"
-
-
-class Readable(Protocol):
-    """A session as far as it is read: a `Session`, or what a provider sees of one."""
-
-    def __getitem__(self, kind: type[T], /) -> Slice[T]:
-        """Return the records of `kind`."""
-        ...
-
-
-class Writable(Readable, Protocol):
-    """A session to which records can be added."""
-
-    @property
-    def lock(self) -> AbstractContextManager[None]:
-        """Keeps what is read and what is written together."""
-        ...
-
-    def dispatch(self, event: object, /) -> None:
-        """Add one record."""
-        ...
-
-
-def current_plan(session: Readable, run_id: str) -> Plan | None:
-    """Return the newest plan of a run, or of the whole session; None where there is none."""
-    plans = session[Plan]
-    latest = plans.latest()
-    if latest is None or latest.run_id in ("", run_id):
-        return latest
-    own = plans.where(lambda plan: plan.run_id in ("", run_id))
-    return own[-1] if own else None
 
 
 @attrs.frozen
-class PlanBook:
+class PlanBook(PlanHistory):
     """Reads and changes the plans of one run; everything is kept in the session.
 
     Every change is an event, `PlanAuthored` or `PlanUpdated`, and a `Plan` record, which
@@ -74,8 +39,6 @@ class PlanBook:
         sink: takes the records of a change instead of the session.
     """
 
-    session: Readable
-    run_id: str
     prompt_name: str = ""
     agent_id: str | None = None
     sink: Callable[[object], None] | None = attrs.field(default=None, kw_only=True)
@@ -95,52 +58,6 @@ class PlanBook:
         if not context.run_id:
             raise ValueError("the host does not tell tools their run; plans are kept by run")
         return cls(context.session, context.run_id, context.prompt.name, context.agent_id)
-
-    @property
-    def current(self) -> Plan | None:
-        """The newest plan, whatever its status; None before the first."""
-        return current_plan(self.session, self.run_id)
-
-    @property
-    def active(self) -> Plan | None:
-        """The newest plan where it is neither completed nor abandoned."""
-        plan = self.current
-        return None if plan is None or plan.status in (COMPLETED, ABANDONED) else plan
-
-    @property
-    def history(self) -> tuple[Plan, ...]:
-        """The last state of each version of the current plan, oldest first."""
-        plan = self.current
-        versions: dict[str, Plan] = {}
-        for item in self.session[Plan].where(lambda item: item.run_id == self.run_id):
-            if plan is not None and item.plan_id == plan.plan_id:
-                versions[item.version] = item
-        return tuple(versions.values())
-
-    @property
-    def reflections(self) -> tuple[ReflectionAdded, ...]:
-        """The reflections of the run, oldest first."""
-        return self._own(ReflectionAdded)
-
-    def version(self, version: str) -> Plan:
-        """Return the last state of a version of the current plan.
-
-        Raises:
-            ValueError: there is no such version.
-        """
-        known = {plan.version: plan for plan in self.history}
-        if version not in known:
-            names = ", ".join(known) or "none"
-            raise ValueError(f"there is no version {version!r:.40}; versions are {names}")
-        return known[version]
-
-    def diff(self, before: str, after: str) -> PlanDiff:
-        """Return how two versions of the current plan differ.
-
-        Raises:
-            ValueError: there is no such version.
-        """
-        return diff(self.version(before), self.version(after))
 
     def author(
         self,
@@ -326,87 +243,6 @@ class PlanBook:
         event = kind(**fields, **self._stamp())
         self._dispatch(event)
         return event
-
-    def mirror(self, steps: Iterable[PlanStep], *, origin: str) -> Plan | None:
-        """Take over the plan that the agent keeps with a tool of its host.
-
-        Steps of the same ids and titles only make progress; others make a new version. A plan
-        that was made otherwise is left alone while it is active.
-
-        Args:
-            steps: the whole list as it is now; empty gives up what is left of it.
-            origin: the name of the tool.
-
-        Returns:
-            the plan after the change; None where there is none.
-
-        Raises:
-            ValueError: the steps are no plan.
-        """
-        with self._locked():
-            steps, old = with_ids(steps), self.active
-            if old is not None and not self.mirrors:
-                return old
-            if old is None:
-                known = self.current
-                if not steps or (known is not None and known.steps == steps):
-                    return known
-                return self._closed(self.author(steps, origin=origin), origin)
-            if not steps:
-                return self.abandon("the list was cleared", origin=origin)
-            return self._closed(self._followed(old, steps, origin), origin)
-
-    @property
-    def mirrors(self) -> bool:
-        """Whether the current plan was read from a tool of the host."""
-        event = self.last_change
-        return event is not None and is_mirrored(event.origin)
-
-    @property
-    def last_change(self) -> PlanAuthored | PlanUpdated | None:
-        """The event that made the current plan what it is."""
-        authored = self._own(PlanAuthored)
-        updated = self._own(PlanUpdated)
-        if updated and (not authored or updated[-1].plan_id == authored[-1].plan_id):
-            return updated[-1]
-        return authored[-1] if authored else None
-
-    def mirrored_steps(self) -> tuple[PlanStep, ...]:
-        """Return the steps that the host's tool last told, an abandoned plan's included."""
-        told = [event for event in self._own(PlanAuthored) if is_mirrored(event.origin)]
-        if not told:
-            return ()
-        plan_id = told[-1].plan_id
-        later = [
-            event.plan
-            for event in self._own(PlanUpdated)
-            if event.plan_id == plan_id and event.change is not PlanChange.ABANDONED
-        ]
-        return (later[-1] if later else told[-1].plan).steps
-
-    def _own(self, kind: type[E]) -> tuple[E, ...]:
-        return self.session[kind].where(lambda event: event.run_id == self.run_id)
-
-    def _followed(self, old: Plan, steps: tuple[PlanStep, ...], origin: str) -> Plan:
-        made = attrs.evolve(old, steps=steps)
-        if made == old:
-            return old
-        if not same_work(old, made):
-            return self._update(PlanChange.REVISED, made, old, reason="", origin=origin)
-        changed = next(new for new, known in zip(steps, old.steps, strict=True) if new != known)
-        return self._keep(
-            PlanUpdated,
-            made,
-            change=PlanChange.STEP,
-            previous=old.version,
-            step_id=changed.step_id,
-            origin=origin,
-        )
-
-    def _closed(self, plan: Plan, origin: str) -> Plan:
-        if plan.open_steps or plan.status in (COMPLETED, ABANDONED):
-            return plan
-        return self._completed(plan, "all steps are done", origin)
 
     def _completed(self, old: Plan, reason: str, origin: str) -> Plan:
         made = attrs.evolve(old, status=COMPLETED)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
 
 from trimtab import Prompt, PromptResponse, Run, ToolInvoked, TrimtabError
-from trimtab.hosting import from_json, to_json
+from trimtab.hosting import to_json
 from trimtab_planning._book import PlanBook
 from trimtab_planning._events import (
     ReflectionAdded,
@@ -21,6 +20,13 @@ from trimtab_planning._events import (
     Termination,
 )
 from trimtab_planning._guardrails import Guardrails
+from trimtab_planning._outputs import (
+    error_words,
+    evaluation_failure,
+    fitting_input,
+    output_of,
+    typed_output,
+)
 from trimtab_planning._policy import (
     REASONS,
     Failure,
@@ -120,7 +126,7 @@ class StageFlow:
             if event.stage not in self._stages:
                 raise ValueError(f"the run has a stage {event.stage!r} that is not declared")
             self._given(self._stages[event.stage])
-            self._follow(event, _typed(self._stages[event.stage], event.output))
+            self._follow(event, typed_output(self._stages[event.stage], event.output))
         for end in session[StagesTerminated].where(lambda item: item.stage_run == run_id):
             self.ended, self.detail = end.reason, end.detail
 
@@ -169,7 +175,7 @@ class StageFlow:
         tokens, calls = self._used(attempt, prompt.name)
         # Hosts stop an evaluation as soon as its limit is reached.
         failure = self._reported(attempt) or self._breached(attempt.stage, tokens + 1, calls)
-        self._failed(attempt.stage, failure or _evaluation_failure(attempt.stage, error), tokens)
+        self._failed(attempt.stage, failure or evaluation_failure(attempt.stage, error), tokens)
 
     def stop(self, reason: Termination, detail: str) -> None:
         """End the run from outside; nothing where it has ended."""
@@ -182,9 +188,9 @@ class StageFlow:
             return None
         try:
             given = self.outputs[self._from] if stage.feed is None else stage.feed(self.outputs)
-            self._inputs[stage.name] = _fitting(stage.input_type, given)
+            self._inputs[stage.name] = fitting_input(stage.input_type, given)
         except Exception as error:  # noqa: BLE001 - `feed` is the client's
-            return f"the input of stage {stage.name!r} can't be made: {_words(error)}"
+            return f"the input of stage {stage.name!r} can't be made: {error_words(error)}"
         return None
 
     def _used(self, attempt: Attempt, prompt_name: str) -> tuple[int, list[ToolInvoked]]:
@@ -231,7 +237,7 @@ class StageFlow:
         self, stage: StageDefinition, response: PromptResponse[Any]
     ) -> tuple[Any, Failure | None]:
         try:
-            output = _output(stage, response)
+            output = output_of(stage, response)
         except ValueError as error:
             return None, Failure(FailureKind.SCHEMA, str(error))
         text = as_text(output) if output is not None else ""
@@ -318,45 +324,3 @@ class StageFlow:
             stage_run=self._run.run_id,
             plan_id=plan.plan_id if plan else "",
         )
-
-
-def _output(stage: StageDefinition, response: PromptResponse[Any]) -> Any:
-    """Return the typed output.
-
-    Raises:
-        ValueError: there is none, or it does not fit; the message is meant for the model.
-    """
-    kind = stage.output
-    if kind is None:
-        return response.output if response.output is not None else response.text
-    if isinstance(response.output, kind):
-        return response.output
-    value = response.output if response.output is not None else response.text
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"the output is no {kind.__name__}: no JSON, {error}") from None
-    if value is None:
-        raise ValueError(f"there is no output; a {kind.__name__} is needed")
-    return from_json(kind, to_json(value), name="output")
-
-
-def _typed(stage: StageDefinition, value: Any) -> Any:
-    kind = stage.output
-    return value if kind is None or value is None else from_json(kind, value, name="output")
-
-
-def _fitting(kind: type[Any] | None, value: Any) -> Any:
-    if kind is None or isinstance(value, kind):
-        return value
-    return from_json(kind, to_json(value), name="input")
-
-
-def _evaluation_failure(stage: StageDefinition, error: TrimtabError) -> Failure:
-    kind = FailureKind.SCHEMA if stage.output is not None else FailureKind.EVALUATION
-    return Failure(kind, _words(error))
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

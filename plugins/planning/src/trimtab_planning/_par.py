@@ -18,8 +18,8 @@ from trimtab import (
     ToolCall,
     hookimpl,
 )
-from trimtab_planning._book import current_plan
 from trimtab_planning._events import ReflectionAdded
+from trimtab_planning._history import current_plan
 from trimtab_planning._mirrors import HostPlan
 from trimtab_planning._names import is_planning_tool
 from trimtab_planning._rules import Breach, breach

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import attrs
 
 from trimtab import Event, Outcome, RunContext, Session, ToolInvoked, ToolStarted, UserMessage
-from trimtab_planning._book import PlanBook, Readable
 from trimtab_planning._events import StepCalled
+from trimtab_planning._history import Readable
+from trimtab_planning._mirror_book import MirrorBook
 from trimtab_planning._mirrors import mirrored
 from trimtab_planning._names import is_mirrored, is_planning_tool
 from trimtab_planning._rules import declares
@@ -38,7 +39,7 @@ class Recording:
         made: list[object] = []
         if getattr(event, "run_id", None) != self.run_id:
             return made
-        book = PlanBook(
+        book = MirrorBook(
             self.session, self.run_id, self.prompt_name, self.agent_id, sink=made.append
         )
         if isinstance(event, ToolStarted):
@@ -49,7 +50,7 @@ class Recording:
             self._spoke(book)
         return made
 
-    def _ended(self, book: PlanBook, event: ToolInvoked) -> None:
+    def _ended(self, book: MirrorBook, event: ToolInvoked) -> None:
         if event.started is None:
             self._tie(book, event.tool, event.call_id)
         if self.mirrors and event.outcome is Outcome.OK and is_mirrored(event.tool):
@@ -57,12 +58,12 @@ class Recording:
             if steps is not None:
                 book.mirror(steps, origin=event.tool)
 
-    def _spoke(self, book: PlanBook) -> None:
+    def _spoke(self, book: MirrorBook) -> None:
         """Give up a plan of the host's tools; the agent goes on with it by touching it again."""
         if self.mirrors and book.active is not None and book.mirrors:
             book.abandon(SPOKEN, origin="user")
 
-    def _tie(self, book: PlanBook, tool: str, call_id: str) -> None:
+    def _tie(self, book: MirrorBook, tool: str, call_id: str) -> None:
         plan = book.active
         if plan is None or is_planning_tool(tool):
             return
