@@ -20,7 +20,7 @@ def is_done(status: object) -> bool:
 
 
 def _word(status: object) -> str:
-    value = getattr(status, "value", status)
+    value = status if type(status) is str else getattr(status, "value", status)
     return value.strip().lower() if isinstance(value, str) else ""
 
 
@@ -176,8 +176,9 @@ class Plan:
     @property
     def ready_steps(self) -> tuple[PlanStep, ...]:
         """The open steps whose dependencies are done, in the order of the plan."""
-        done = {step.step_id for step in self.steps if step.done}
-        return tuple(step for step in self.open_steps if done.issuperset(step.depends_on))
+        left = self.open_steps
+        waiting = {step.step_id for step in left}
+        return tuple(step for step in left if waiting.isdisjoint(step.depends_on))
 
     @property
     def current_step(self) -> PlanStep | None:

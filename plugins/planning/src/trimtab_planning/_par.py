@@ -22,7 +22,7 @@ from trimtab_planning._events import ReflectionAdded
 from trimtab_planning._history import current_plan
 from trimtab_planning._mirrors import HostPlan
 from trimtab_planning._names import is_planning_tool
-from trimtab_planning._rules import Breach, breach
+from trimtab_planning._rules import Breach, BreachMemo
 from trimtab_planning._texts import (
     breach_text,
     call_words,
@@ -74,6 +74,8 @@ class PlanActReflect:
         default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
     )
 
+    _memos: dict[str, BreachMemo] = attrs.field(init=False, factory=dict, eq=False, repr=False)
+
     name = NAME
     category = CATEGORY
     decision_points = (
@@ -87,6 +89,11 @@ class PlanActReflect:
         """Watch for plans of the host's own tools."""
         if self.mirrors:
             context.trajectory.attach(NAME, HostPlan())
+
+    @hookimpl
+    def run_closed(self, context: RunContext) -> None:
+        """Forget the run."""
+        self._memos.pop(context.run.run_id, None)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Return whether a call leaves the plan, or a reflection is due."""
@@ -111,8 +118,11 @@ class PlanActReflect:
         calls = context.pending_tool_calls if pending else _last_turn(context)
         if pending and any(is_planning_tool(call.tool) for call in calls):
             return None
+        if not calls:
+            return None
+        memo = self._memos.setdefault(context.run.run_id, BreachMemo(self.free_tools))
         for call in calls:
-            found = breach(plan, call.tool, free=self.free_tools)
+            found = memo.breach(plan, call.tool)
             if found is not None:
                 sure = 1.0 if found.breach is Breach.NO_PLAN else 0.9
                 result = ClassificationResult(

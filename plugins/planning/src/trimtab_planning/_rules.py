@@ -10,6 +10,8 @@ import attrs
 from trimtab import Plan, PlanStep, in_namespace
 from trimtab_planning._names import is_planning_tool
 
+MOST_REMEMBERED = 256
+
 
 class Breach(StrEnum):
     """How a call leaves the plan."""
@@ -62,6 +64,28 @@ def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Finding
         return None
     wanted = next((item for item in plan.open_steps if item.uses(tool)), None)
     return Finding(Breach.OFF_STEP, step, wanted)
+
+
+class BreachMemo:
+    """Remembers what `breach` found for the newest plan: plans change much less than tools run.
+
+    Args:
+        free: as for `breach`.
+    """
+
+    def __init__(self, free: Iterable[str] = ()) -> None:
+        self._free = tuple(free)
+        self._known: tuple[Plan | None, dict[str, Finding | None]] = (None, {})
+
+    def breach(self, plan: Plan | None, tool: str) -> Finding | None:
+        """Return what `breach` returns."""
+        of, found = self._known
+        if of is not plan or len(found) > MOST_REMEMBERED:
+            found = {}
+            self._known = plan, found
+        if tool not in found:
+            found[tool] = breach(plan, tool, free=self._free)
+        return found[tool]
 
 
 def workable(plan: Plan) -> tuple[PlanStep, ...]:
