@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import attrs
@@ -12,6 +13,7 @@ import pytest
 from trimtab import (
     CompletionAsked,
     DecisionPoint,
+    Event,
     FeedbackAsked,
     GuidanceAsked,
     GuidanceProviderConfig,
@@ -307,3 +309,66 @@ def test_a_configuration_names_recorders(tmp_path: Path):
     settings = load_configuration(file).prompts["a/b"]
     assert [config.provider.name for config in settings.recorders] == ["notes", "other"]
     assert settings.recorders[1].provider.options == {"n": 1}
+
+
+@attrs.frozen
+class Remark(Event):
+    text: str = ""
+
+
+@attrs.frozen
+class Plain:
+    text: str = ""
+
+
+class Remarks(Notes):
+    """A recorder that adds to the run what it is told to return for the start of a call."""
+
+    def __init__(self, *returned):
+        super().__init__("remarks")
+        self.returned = returned
+
+    def record(self, event):
+        super().record(event)
+        return self.returned if isinstance(event, ToolStarted) else None
+
+
+@pytest.mark.parametrize("timeout", [None, 5.0])
+def test_what_a_recorder_returns_is_added_to_the_run_and_heard_by_the_others(timeout):
+    session, remarks, notes = Session(), Remarks(Remark(text="x"), Plain("y")), Notes()
+    prompt = Prompt("a", "b", recorders=[remarks, notes], config=None)
+    run = session.open_run(prompt, timeout=timeout)
+    run.tool_started("read", {}, "c1")
+    run.close()
+    added = session[Remark].latest()
+
+    assert (added.run_id, added.text) == (run.run_id, "x")
+    assert added.elapsed is not None
+    assert session[Plain].all() == (Plain("y"),)
+    assert added in notes.heard
+    assert added not in remarks.heard
+
+
+@pytest.mark.parametrize("returned", ["text", ["text"], 7, [Plain("x"), None]])
+def test_a_recorder_that_returns_no_list_of_records_has_failed(returned):
+    class Wrong(Notes):
+        def record(self, event):
+            return returned
+
+    session = Session()
+    run = session.open_run(Prompt("a", "b", recorders=[Wrong()], config=None))
+    run.tool_started("read", {}, "c1")
+
+    assert "a list of attrs records" in session[ProviderFaulted].all()[0].error
+    assert session[Plain].all() == ()
+
+
+def test_two_recorders_that_add_to_the_run_from_many_threads_do_not_wait_for_each_other():
+    session = Session()
+    recorders = [Remarks(Remark(text="x")), Remarks(Plain("y"))]
+    recorders[1].name = "others"
+    run = session.open_run(Prompt("a", "b", recorders=recorders, config=None))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: run.tool_started("read", {}, f"c{n}"), range(200)))
+
+    assert len(session[Remark]) == len(session[Plain]) == 200

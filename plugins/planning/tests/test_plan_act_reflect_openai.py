@@ -9,7 +9,6 @@ from trimtab import (
     GuidanceDelivered,
     MarkdownSection,
     Plan,
-    RunOpened,
     Session,
     Tool,
     ToolInvoked,
@@ -22,7 +21,6 @@ from trimtab_planning import (
     ReflectionAdded,
     StepCalled,
     plan_act_reflect,
-    watch_plans,
 )
 
 pytest.importorskip("openai")
@@ -59,7 +57,6 @@ REVISED = [*PLAN["steps"], {"title": "Open tickets", "depends_on": ["S2"]}]
 def evaluate(request):
     def go(*script, completion=(), **options):
         session = Session()
-        session.observe(RunOpened, lambda event: watch_plans(session, event.run_id))
         prompt = plan_act_reflect(guardrails="Read only.").prompt(
             "research",
             "sweeps",

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import Outcome, PlanStep, Prompt, Session, ToolInvoked, enable
-from trimtab_planning import PlanBook, PlanUpdated, StepCalled, planning_tool, watch_plans
+from trimtab import (
+    Outcome,
+    PlanStep,
+    Prompt,
+    ProviderFaulted,
+    Session,
+    ToolInvoked,
+    ToolStarted,
+    enable,
+)
+from trimtab_planning import EVENTS, PlanBook, PlanUpdated, PlanWatch, StepCalled, planning_tool
 
 
-@pytest.fixture(autouse=True)
-def watched(session, run):
-    stop = watch_plans(session, run.run_id, prompt_name=run.prompt.name)
-    yield stop
-    stop()
+@pytest.fixture(params=[None, 5.0], ids=["here", "on a worker"])
+def run(request, session):
+    prompt = Prompt("agent", "main", recorders=[enable("plan-watch")], config=None)
+    return session.open_run(prompt, timeout=request.param)
 
 
 def todos(*items):
@@ -125,7 +134,7 @@ def test_the_plan_that_was_taken_over_is_what_the_completion_checker_reads(sessi
     prompt = Prompt(
         "agent",
         "checked",
-        guidance_providers=[enable("plan-act-reflect")],
+        recorders=["plan-watch"],
         completion_checkers=["plan-based-checker"],
         config=None,
     )
@@ -170,12 +179,47 @@ def test_calls_of_other_runs_are_left_alone(session, book, call, steps):
     assert session[StepCalled].all() == ()
 
 
-def test_after_its_end_nothing_is_watched(session, book, call, watched, steps):
-    watched()
+def test_after_its_end_nothing_is_watched(session, run, book, steps):
     book.author(steps)
-    call("analytics")
+    run.close()
+    session.dispatch(ToolStarted(tool="analytics", call_id="c1", run_id=run.run_id))
 
     assert session[StepCalled].all() == ()
+
+
+def test_without_mirrors_calls_are_tied_and_lists_left_alone(session, steps):
+    prompt = Prompt("agent", "plain", recorders=[enable("plan-watch", mirrors=False)], config=None)
+    run = session.open_run(prompt)
+    PlanBook.of(run).author(steps)
+    for tool in ("TodoWrite", "analytics"):
+        run.tool_started(tool, {"todos": ["Fetch"]}, tool)
+        run.tool_finished(tool, "ok")
+
+    assert len(PlanBook.of(run).history) == 1
+    assert [tie.tool for tie in session[StepCalled].all()] == ["analytics"]
+
+
+def test_tasks_that_are_created_at_the_same_time_all_join_the_plan(session, run, book):
+    def create(number):
+        run.tool_started("TaskCreate", {"subject": f"Task {number}"}, f"c{number}")
+        run.tool_finished(f"c{number}", f"#{number}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(create, range(40)))
+
+    assert len(book.current.steps) == 40
+    versions = [event.plan.version for event in session[PlanUpdated].all()]
+    assert versions == [f"plan.v{number}" for number in range(2, 41)]
+
+
+def test_a_restored_run_goes_on_with_its_plan(session, run, book, call):
+    call("TaskCreate", {"subject": "Fetch"}, "#1")
+    restored = Session.restore(session.snapshot(), types=EVENTS)
+    again = restored.open_run(run.prompt, run_id=run.run_id)
+    again.tool_started("TaskCreate", {"subject": "Check"}, "later")
+    again.tool_finished("later", "#2")
+
+    assert shown(PlanBook.of(again)) == [("Fetch", "pending"), ("Check", "pending")]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +248,8 @@ keys = st.sampled_from(["todos", "plan", "subject", "taskId", "status"])
 @given(st.lists(st.tuples(tools, st.dictionaries(keys, json_values), json_values), max_size=8))
 def test_whatever_a_host_tells_the_plan_stays_a_plan(calls):
     session = Session()
-    run = session.open_run(Prompt("agent", "main", config=None))
-    watch_plans(session, run.run_id)
+    prompt = Prompt("agent", "main", recorders=[PlanWatch()], config=None)
+    run = session.open_run(prompt)
     for number, (tool, params, result) in enumerate(calls):
         run.tool_started(tool, params, f"c{number}")
         run.tool_finished(f"c{number}", result)
@@ -215,6 +259,4 @@ def test_whatever_a_host_tells_the_plan_stays_a_plan(calls):
     assert book.current is None or all(
         isinstance(step, PlanStep) and step.title for step in book.current.steps
     )
-    from trimtab import ObserverFaulted
-
-    assert session[ObserverFaulted].all() == ()
+    assert session[ProviderFaulted].all() == ()

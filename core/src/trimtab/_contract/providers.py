@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -81,8 +81,16 @@ class TaskCompletionChecker(Protocol):
 class RunRecording(Protocol):
     """One run that is being recorded; made by `Recorder.open`."""
 
-    def record(self, event: object) -> None:
-        """Take one event of the run; called in order, never by two threads at once."""
+    def record(self, event: object) -> Sequence[object] | None:
+        """Take one event of the run; called in order, never by two threads at once.
+
+        Args:
+            event: an event of the run, or another record of its session.
+
+        Returns:
+            a list of records that follow from it, to be added to the run; events among them are
+            stamped with the run and the time. They do not reach this recorder.
+        """
         ...
 
     def close(self) -> None:

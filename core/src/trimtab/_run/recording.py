@@ -8,6 +8,8 @@ from functools import partial
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from trimtab._contract.context import RecorderContext
 from trimtab._events import questions
 from trimtab._events.providers import ProviderSlow
@@ -27,7 +29,8 @@ class RecorderFeed(Sink):
     """Hands the events of one run to one recorder, in the order in which they were recorded.
 
     A recorder that fails or is overdue is a failure like any provider's: an event, and after
-    three in a row it hears no more. Being slow is one event per run.
+    three in a row it hears no more. Being slow is one event per run. What `record` returns is
+    added to the run, in order.
 
     Args:
         run: whose events they are; records that belong to no run are handed over too.
@@ -53,12 +56,16 @@ class RecorderFeed(Sink):
         self._thread = 0
         self._slow = False
         self._worker: Worker | None = None
+        self._returned: deque[object] = deque()
+        self._adding = Lock()
+        self._own: object = None
 
     def wants(self, event: object) -> bool:
         return not isinstance(event, Event) or event.run_id == self._run.state.run_id
 
     def put(self, event: object) -> None:
-        self._queue.append(event)
+        if event is not self._own:
+            self._queue.append(event)
 
     def drain(self) -> None:
         thread = get_ident()
@@ -71,6 +78,24 @@ class RecorderFeed(Sink):
                     self._hand_over()
             finally:
                 self._thread = 0
+        self._add_returned()
+
+    def _add_returned(self) -> None:
+        """Add what was returned to the run, outside `_busy`: it reaches other recorders at once.
+
+        A thread that finds another one adding leaves its own to it.
+        """
+        while self._returned and self._adding.acquire(blocking=False):
+            try:
+                while self._returned:
+                    record = self._returned.popleft()
+                    if isinstance(record, Event):
+                        record = self._run.stamp(record)
+                    self._own = record
+                    self._run.session.dispatch(record)
+            finally:
+                self._own = None
+                self._adding.release()
 
     def _hand_over(self) -> None:
         if self.source.key in self._run.state.quarantined:
@@ -84,7 +109,7 @@ class RecorderFeed(Sink):
         monotonic = self._run.session.clock.monotonic
         began = monotonic()
         try:
-            self._record(event)
+            self._returned += self._take(event)
         except (Exception, SystemExit) as error:
             self._run.invoker.failed(self.source, "record", error)
         else:
@@ -95,12 +120,16 @@ class RecorderFeed(Sink):
             from trimtab._run.workers import Worker
 
             self._worker = Worker(self._run.session.clock.monotonic, lambda work: work())
-        jobs = [partial(self._record, self._queue.popleft()) for _ in range(len(self._queue))]
+        jobs = [partial(self._take, self._queue.popleft()) for _ in range(len(self._queue))]
         for done in self._worker.run(jobs, timeout):
             if done.error is not None:
                 self._run.invoker.failed(self.source, "record", done.error)
             else:
+                self._returned += done.value or ()
                 self._recorded(done.seconds)
+
+    def _take(self, event: object) -> tuple[object, ...]:
+        return _returned(self._record(event))
 
     def _recorded(self, seconds: float) -> None:
         if self._run.state.faults:
@@ -180,6 +209,14 @@ class Recordings:
                 self._run.invoker.call(
                     feed.source, "close", partial(_closed, close), None, self._timeout
                 )
+
+
+def _returned(records: object) -> tuple[object, ...]:
+    if records is None:
+        return ()
+    if isinstance(records, list | tuple) and all(attrs.has(type(record)) for record in records):
+        return tuple(records)
+    raise WrongReturn("record must return None, or a list of attrs records to add to the run")
 
 
 def _opened(start: Callable[[Any], Any], context: RecorderContext) -> Any:

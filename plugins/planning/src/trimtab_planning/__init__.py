@@ -40,7 +40,7 @@ from trimtab_planning._strategies import (
     react,
 )
 from trimtab_planning._tools import plan_tools
-from trimtab_planning._watch import PlanWatch, watch_plans
+from trimtab_planning._watch import PlanWatch
 
 __all__ = [
     "EVENTS",
@@ -83,5 +83,4 @@ __all__ = [
     "planning_tool",
     "react",
     "stage_table",
-    "watch_plans",
 ]

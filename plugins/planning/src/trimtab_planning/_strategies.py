@@ -13,6 +13,7 @@ from trimtab_planning._guardrails import Guardrails, as_guardrails
 from trimtab_planning._par import PlanActReflect
 from trimtab_planning._render import plan_text
 from trimtab_planning._tools import plan_tools
+from trimtab_planning._watch import PlanWatch
 
 KEY = "planning"
 TEMPLATE = """\
@@ -70,7 +71,7 @@ class Strategy:
         termination: when it is done.
         guardrails: limits that the section shows.
         tools: tools that keep the plan.
-        guidance: guidance providers of prompts made by `prompt`.
+        guidance, recorders: providers of prompts made by `prompt`.
         template: of the section, with placeholders for the fields of `PlanningParams`.
         detail: Markdown that follows the rules.
     """
@@ -82,6 +83,7 @@ class Strategy:
     guardrails: Guardrails = attrs.field(factory=Guardrails)
     tools: tuple[Tool[Any, Any], ...] = ()
     guidance: tuple[Any, ...] = ()
+    recorders: tuple[Any, ...] = (PlanWatch(),)
     template: str = TEMPLATE
     detail: str = ""
 
@@ -138,13 +140,13 @@ class Strategy:
         if strict:
             known = guarded((*self.tools, *allowed))
             allowed = known[len(self.tools) :]
-        providers = (*self.guidance, *declared.pop("guidance_providers", ()))
         template: PromptTemplate[Any] = PromptTemplate(
             ns,
             key,
             (*sections, self.section()),
             tools=allowed,
-            guidance_providers=providers,
+            guidance_providers=(*self.guidance, *declared.pop("guidance_providers", ())),
+            recorders=(*self.recorders, *declared.pop("recorders", ())),
             **declared,
         )
         return Prompt(template, config=config).bind(self.params(plan))

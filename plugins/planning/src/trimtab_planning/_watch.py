@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any, TypeVar
 
 import attrs
 
-from trimtab import Event, Outcome, RunContext, Session, ToolInvoked, ToolStarted, UserMessage
-from trimtab_planning._events import StepCalled
+from trimtab import Outcome, Plan, RecorderContext, Slice, ToolInvoked, ToolStarted, UserMessage
+from trimtab_planning._events import PlanAuthored, PlanUpdated, StepCalled
 from trimtab_planning._history import Readable
 from trimtab_planning._mirror_book import MirrorBook
 from trimtab_planning._mirrors import mirrored
 from trimtab_planning._names import is_mirrored, is_planning_tool
 from trimtab_planning._rules import declares
 
+T = TypeVar("T")
 SPOKEN = "the user has spoken since"
 
 
-@attrs.frozen
+class Seen:
+    """The plans of one run, from its record and from what has been heard since.
+
+    Args:
+        session: where the run is recorded; read once.
+        run_id: the run.
+    """
+
+    def __init__(self, session: Readable, run_id: str) -> None:
+        kinds: tuple[type[Any], ...] = (Plan, PlanAuthored, PlanUpdated)
+        self._kinds: dict[type[Any], Slice[Any]] = {
+            kind: Slice(session[kind].where(lambda item: item.run_id in ("", run_id)))
+            for kind in kinds
+        }
+
+    def __getitem__(self, kind: type[T]) -> Slice[T]:
+        """Return the records of `kind`."""
+        return self._kinds.get(kind) or Slice()
+
+    def add(self, record: object) -> None:
+        """Take one record; a plan that its event has told already is not taken twice."""
+        known = self._kinds.get(type(record))
+        if known is not None and not (isinstance(record, Plan) and record is known.latest()):
+            self._kinds[type(record)] = Slice((*known.all(), record))
+        if isinstance(record, PlanAuthored | PlanUpdated):
+            self.add(record.plan)
+
+
 class Recording:
-    """Says what is to be recorded about the plan when an event of the run has happened.
+    """Says what is to be added to a run when one of its events has happened.
 
     Args:
         session: where the run is recorded; only read.
@@ -28,47 +56,66 @@ class Recording:
         mirrors: whether plans of the host's own tools are taken over.
     """
 
-    session: Readable
-    run_id: str
-    prompt_name: str = ""
-    agent_id: str | None = None
-    mirrors: bool = True
+    def __init__(
+        self,
+        session: Readable,
+        run_id: str,
+        prompt_name: str = "",
+        agent_id: str | None = None,
+        *,
+        mirrors: bool = True,
+    ) -> None:
+        self._seen = Seen(session, run_id)
+        self._made: list[object] = []
+        self._mirrors = mirrors
+        self._book = MirrorBook(self._seen, run_id, prompt_name, agent_id, sink=self._add)
 
     def record(self, event: object) -> list[object]:
         """Return the records that follow from `event`; none for events of other runs."""
-        made: list[object] = []
-        if getattr(event, "run_id", None) != self.run_id:
-            return made
-        book = MirrorBook(
-            self.session, self.run_id, self.prompt_name, self.agent_id, sink=made.append
-        )
-        if isinstance(event, ToolStarted):
-            self._tie(book, event.tool, event.call_id)
+        self._made = []
+        if isinstance(event, Plan | PlanAuthored | PlanUpdated):
+            self._heard(event)
+        elif getattr(event, "run_id", None) != self._book.run_id:
+            pass
+        elif isinstance(event, ToolStarted):
+            self._tie(event.tool, event.call_id)
         elif isinstance(event, ToolInvoked):
-            self._ended(book, event)
+            self._ended(event)
         elif isinstance(event, UserMessage) and not event.notification:
-            self._spoke(book)
-        return made
+            self._spoke()
+        return self._made
 
-    def _ended(self, book: MirrorBook, event: ToolInvoked) -> None:
+    def close(self) -> None:
+        """The run has ended."""
+
+    def _heard(self, event: Plan | PlanAuthored | PlanUpdated) -> None:
+        if event.run_id in ("", self._book.run_id):
+            self._seen.add(event)
+
+    def _add(self, record: object) -> None:
+        self._made.append(record)
+        self._seen.add(record)
+
+    def _ended(self, event: ToolInvoked) -> None:
         if event.started is None:
-            self._tie(book, event.tool, event.call_id)
-        if self.mirrors and event.outcome is Outcome.OK and is_mirrored(event.tool):
-            steps = mirrored(event, book.mirrored_steps())
+            self._tie(event.tool, event.call_id)
+        if self._mirrors and event.outcome is Outcome.OK and is_mirrored(event.tool):
+            steps = mirrored(event, self._book.mirrored_steps())
             if steps is not None:
-                book.mirror(steps, origin=event.tool)
+                self._book.mirror(steps, origin=event.tool)
 
-    def _spoke(self, book: MirrorBook) -> None:
+    def _spoke(self) -> None:
         """Give up a plan of the host's tools; the agent goes on with it by touching it again."""
-        if self.mirrors and book.active is not None and book.mirrors:
+        book = self._book
+        if self._mirrors and book.active is not None and book.mirrors:
             book.abandon(SPOKEN, origin="user")
 
-    def _tie(self, book: MirrorBook, tool: str, call_id: str) -> None:
-        plan = book.active
+    def _tie(self, tool: str, call_id: str) -> None:
+        plan = self._book.active
         if plan is None or is_planning_tool(tool):
             return
         step = plan.step_for(tool)
-        book.note(
+        self._book.note(
             StepCalled,
             call_id=call_id,
             tool=tool,
@@ -97,44 +144,13 @@ class PlanWatch:
 
     name = "plan-watch"
 
-    def open(self, context: RunContext) -> Recording:
+    def open(self, context: RecorderContext) -> Recording:
         """Watch a run; called when it is opened or resumed."""
         run = context.run
         return Recording(
-            context.session, run.run_id, context.prompt.name, run.agent_id, self.mirrors
+            context.session,
+            run.run_id,
+            context.prompt.name,
+            run.agent_id,
+            mirrors=self.mirrors,
         )
-
-
-def watch_plans(
-    session: Session,
-    run_id: str,
-    *,
-    prompt_name: str = "",
-    agent_id: str | None = None,
-    mirrors: bool = True,
-) -> Callable[[], None]:
-    """Watch one run, from outside; as the recorder `plan-watch` does for its prompt.
-
-    Args:
-        session: where the run is recorded.
-        run_id: the run.
-        prompt_name, agent_id: of the run, for the events.
-        mirrors: whether plans kept with TodoWrite, TaskCreate and TaskUpdate, update_plan,
-            write_todos and the like are taken over.
-
-    Returns:
-        a function that ends the watching.
-    """
-    watch = Recording(session, run_id, prompt_name, agent_id, mirrors)
-
-    def follow(event: Event) -> None:
-        for record in watch.record(event):
-            session.dispatch(record)
-
-    ends = [session.observe(kind, follow) for kind in (ToolStarted, ToolInvoked, UserMessage)]
-
-    def stop() -> None:
-        for end in ends:
-            end()
-
-    return stop
