@@ -36,6 +36,7 @@ WORDS = {
     "hosts": "host",
     "mailboxes": "mailbox",
     "transcripts": "transcript reader",
+    "events": "record type",
     "commands": "command",
 }
 """What messages call the entries of a group."""

@@ -29,6 +29,7 @@ GROUPS = (
     "hosts",
     "mailboxes",
     "transcripts",
+    "events",
     "commands",
 )
 """Last parts of the entry-point groups."""

@@ -10,8 +10,8 @@ from trimtab._events.run import RunOpened, ToolInvoked
 from trimtab._policy.settings import RecorderConfig
 from trimtab._run.run import Run
 from trimtab._session.record import Record, new_id
-from trimtab._session.slices import Reducer, Slice, ToolLog
-from trimtab._session.state import RunState
+from trimtab._session.slices import Reducer
+from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
 
@@ -25,8 +25,9 @@ class Session(Record):
 
     Args:
         clock: the source of time.
-        keep: how many tool results are kept whole; older ones are reduced to length and
-            digest. None keeps all.
+        keep: how many calls, starts and responses are kept whole. Of older calls the results and
+            long arguments are reduced to length and digest; older starts and responses are
+            dropped and counted (`Slice.dropped`). None keeps all.
     """
 
     def __init__(self, *, clock: Clock = SYSTEM_CLOCK, keep: int | None = 200) -> None:
@@ -178,7 +179,10 @@ class Session(Record):
         for run in tuple(self._runs.values()):
             run.save_projections()
         with self.lock:
-            return dump(self._keep, self._slices, self._states, self._current)
+            slices = {kind: records._copy() for kind, records in self._slices.items()}
+            states = [state.state() for state in self._states.values()]
+            current = dict(self._current)
+        return dump(self._keep, slices, states, current)
 
     @classmethod
     def restore(
@@ -204,9 +208,8 @@ class Session(Record):
         session = cls(clock=clock, keep=saved.keep)
         for kind, reducer in (reducers or {}).items():
             session.register(kind, reducer)
-        for kind, items in saved.slices.items():
-            digests = kind is ToolInvoked and kind not in session._reducers
-            session._slices[kind] = ToolLog(saved.keep, items) if digests else Slice(items)
+        for kind, (items, dropped) in saved.slices.items():
+            session._fill(kind, items, dropped)
         session._states = {
             state["run_id"]: RunState.from_state(
                 state, lock=session.lock, history=session.events_of
@@ -214,7 +217,7 @@ class Session(Record):
             for state in saved.states
         }
         session._current = dict(saved.current)
-        for call in session[ToolInvoked].all():
+        for call in session[ToolInvoked].tail(RECENT_CALLS * max(1, len(session._states))):
             if call.run_id in session._states:
                 session._states[call.run_id].recent.append(call)
         return session

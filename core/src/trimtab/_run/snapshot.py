@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -24,92 +25,21 @@ from trimtab._events.providers import (
 from trimtab._events.run import (
     CompactionHappened,
     ModelResponded,
-    ResultDigest,
     RunClosed,
     RunOpened,
     ToolInvoked,
     ToolStarted,
     UserMessage,
 )
-from trimtab._types.errors import SnapshotError
+from trimtab._run.values import decode, encode, escaped, unescaped
+from trimtab._session.slices import Slice
+from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
 from trimtab._types.text import as_text
 
-_DIGEST = "$digest"
-_MARK = "$"
-_DEEPEST = 64
-_MOST_BITS = 10_000  # Python reads no number of more than 4,300 digits back
-
-
-def encode(value: Any, inside: tuple[int, ...] = ()) -> Any:
-    """Return what JSON can hold of `value`.
-
-    Keys become text, sets become lists, records become mappings; what has no counterpart in
-    JSON, is nested deeper than 64, or contains itself becomes its text.
-
-    Args:
-        inside: identities of the containers around it.
-    """
-    if value is None or isinstance(value, str | bool | float):
-        return value
-    if isinstance(value, int) and value.bit_length() < _MOST_BITS:
-        return value
-    if isinstance(value, ResultDigest):
-        return {_DIGEST: [value.length, value.digest]}
-    if isinstance(value, Enum):
-        return encode(value.value, inside)
-    if len(inside) >= _DEEPEST or id(value) in inside:
-        return as_text(value)
-    return _container(value, (*inside, id(value)))
-
-
-def _container(value: Any, inside: tuple[int, ...]) -> Any:
-    if isinstance(value, Mapping):
-        return {escaped(as_text(key)): encode(item, inside) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [encode(item, inside) for item in value]
-    if isinstance(value, set | frozenset):
-        return [encode(item, inside) for item in sorted(value, key=as_text)]
-    names = _field_names(value)
-    if names:
-        return {name: encode(getattr(value, name, None), inside) for name in names}
-    return as_text(value)
-
-
-def _field_names(value: Any) -> tuple[str, ...]:
-    cls = type(value)
-    if attrs.has(cls):
-        return tuple(field.name for field in attrs.fields(cls))
-    import dataclasses
-
-    if dataclasses.is_dataclass(cls):
-        return tuple(field.name for field in dataclasses.fields(cls))
-    return ()
-
-
-def escaped(key: str) -> str:
-    """Return a key that can't be taken for a mark of ours, such as ``$digest``."""
-    return _MARK + key if key.startswith(_MARK) else key
-
-
-def unescaped(key: str) -> str:
-    """Undo `escaped`."""
-    return key.removeprefix(_MARK)
-
-
-def decode(value: Any) -> Any:
-    """Return what `encode` was given, as far as JSON could hold it."""
-    if isinstance(value, list):
-        return [decode(item) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    if _DIGEST in value:
-        return ResultDigest(*value[_DIGEST])
-    return {unescaped(key): decode(item) for key, item in value.items()}
-
-
-VERSION = 1
+VERSION = 2
 _EVENT = "$event"
+_PLAIN = (str, int, float, bool, type(None))
 RECORDS: tuple[type[Any], ...] = (
     RunOpened,
     RunClosed,
@@ -134,32 +64,34 @@ RECORDS: tuple[type[Any], ...] = (
 
 @attrs.frozen
 class Saved:
-    """A snapshot, read back."""
+    """A snapshot, read back.
+
+    Attributes:
+        keep: the session's `keep`.
+        slices: the records by type, and how many were dropped before them.
+        states: the runs' states.
+        current: the run that is current, by prompt name.
+    """
 
     keep: int | None
-    slices: Mapping[type[Any], list[Any]]
+    slices: Mapping[type[Any], tuple[list[Any], int]]
     states: list[dict[str, Any]]
     current: Mapping[str, str]
 
 
-@cache
-def _converter() -> Any:
-    from cattrs.preconf.json import make_converter
-
-    # One error is enough, and there is less code to make for what is read once.
-    converter = make_converter(detailed_validation=False)
-    converter.register_unstructure_hook_func(lambda kind: kind is Any, encode)
-    converter.register_structure_hook_func(lambda kind: kind is Any, lambda v, _: decode(v))
-    return converter
-
-
 def dump(
     keep: int | None,
-    slices: Mapping[type[Any], Any],
-    states: Mapping[str, Any],
+    slices: Mapping[type[Any], Slice[Any]],
+    states: Iterable[Mapping[str, Any]],
     current: Mapping[str, str],
 ) -> str:
     """Return the JSON text of a session.
+
+    Args:
+        keep: the session's `keep`.
+        slices: copies that nobody changes any more.
+        states: what the runs' `state()` returned.
+        current: the run that is current, by prompt name.
 
     Raises:
         SnapshotError: two types of records share a name.
@@ -168,25 +100,65 @@ def dump(
         "version": VERSION,
         "keep": keep,
         "slices": _dumped(slices),
-        "runs": [_pack(state.state()) for state in states.values()],
+        "runs": [_pack(state) for state in states],
         "current": dict(current),
     }
     return json.dumps(body, default=as_text)
 
 
-def _dumped(slices: Mapping[type[Any], Any]) -> dict[str, list[Any]]:
-    converter, dumped = _converter(), {}
+def _dumped(slices: Mapping[type[Any], Slice[Any]]) -> dict[str, Any]:
+    dumped: dict[str, Any] = {}
     for kind, records in slices.items():
         name = kind.__name__
         if name in dumped:
             raise SnapshotError(f"two types of records are called {name!r}; rename one")
-        if len(records):
-            dumped[name] = [converter.unstructure(item) for item in records.all()]
+        if len(records) or records.dropped:
+            items = [_fields_of(item) for item in records.all()]
+            dumped[name] = {"items": items, "dropped": records.dropped}
     return dumped
+
+
+def _fields_of(record: Any) -> Any:
+    """Return a record as JSON, without the fields that have their defaults."""
+    names = _field_defaults(record.__class__)
+    if names is None:
+        return encode(record)
+    found = {}
+    for name, default in names:
+        value = getattr(record, name)
+        if value is default or (value.__class__ in _PLAIN and value == default):
+            continue
+        found[name] = value if value.__class__ in _PLAIN else _field(value)
+    return found
+
+
+def _field(value: Any) -> Any:
+    if value.__class__ is datetime:
+        return value.isoformat()
+    if attrs.has(value.__class__) and not hasattr(value, "digest"):
+        return _fields_of(value)
+    if value.__class__ is tuple:
+        return [_field(item) for item in value]
+    return encode(value)
+
+
+@cache
+def _field_defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
+    if not attrs.has(kind):
+        return None
+    unset = object()
+    return tuple(
+        (field.name, unset if isinstance(field.default, attrs.Factory) else field.default)  # type: ignore[arg-type]
+        for field in attrs.fields(kind)
+    )
 
 
 def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     """Read a snapshot back.
+
+    Args:
+        text: what `dump` returned.
+        types: record types beyond core's own and those of installed plugins.
 
     Raises:
         SnapshotError: it is damaged, of another version, or holds a type that is not known.
@@ -203,7 +175,7 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
         return Saved(
             body["keep"],
             {
-                _known(known, name): _items(known[name], body["slices"][name])
+                _known(known, name): _read(known[name], body["slices"][name])
                 for name in body["slices"]
             },
             [_unpack(state, known) for state in body["runs"]],
@@ -215,16 +187,76 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
         raise SnapshotError(f"the snapshot is damaged: {type(error).__name__}: {error}") from error
 
 
-def _known(known: Mapping[str, type[Any]], name: str) -> type[Any]:
+def _read(kind: Any, raw: Mapping[str, Any]) -> tuple[list[Any], int]:
+    make = _maker(kind)
+    return [make(item) for item in raw["items"]], int(raw["dropped"])
+
+
+def _known(known: dict[str, type[Any]], name: str) -> type[Any]:
     if name not in known:
-        raise SnapshotError(
-            f"the snapshot holds records of type {name!r}; pass it: restore(text, types=({name},))"
-        )
+        kind = _installed(name)
+        if kind is None:
+            raise SnapshotError(
+                f"the snapshot holds records of type {name!r}; pass it: "
+                f"restore(text, types=({name},))"
+            )
+        known[name] = kind
     return known[name]
 
 
-def _items(kind: type[Any], raw: list[Any]) -> list[Any]:
-    return [_converter().structure(item, kind) for item in raw]
+def _installed(name: str) -> type[Any] | None:
+    """Return the record type that an installed plugin offers in the group ``trimtab.events``."""
+    from trimtab._plugins.discovery import discover
+    from trimtab._plugins.loading import load as load_entry
+
+    for entry in discover().of("events"):
+        if entry.attr == name:
+            try:
+                kind = load_entry(entry)
+            except ProviderError as error:
+                raise SnapshotError(f"records of type {name!r} can't be read: {error}") from error
+            return kind if isinstance(kind, type) else None
+    return None
+
+
+@cache
+def _maker(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that makes a value of a field's type from JSON."""
+    arguments = get_args(kind)
+    if kind is Any:
+        return decode
+    if get_origin(kind) is tuple:
+        item = _maker(arguments[0])
+        return lambda values: tuple([item(value) for value in values])
+    if type(None) in arguments:
+        rest = [argument for argument in arguments if argument is not type(None)]
+        inner = _maker(rest[0]) if len(rest) == 1 else decode
+        return lambda value: None if value is None else inner(value)
+    if kind is datetime:
+        return datetime.fromisoformat
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    if isinstance(kind, type) and attrs.has(kind):
+        return _record_maker(kind)
+    return decode
+
+
+def _record_maker(kind: type[Any]) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    makers = {
+        field.name: (field.alias, _maker(hints.get(field.name, Any)))
+        for field in attrs.fields(kind)
+        if field.init
+    }
+
+    def make(raw: Mapping[str, Any]) -> Any:
+        values = {}
+        for name, value in raw.items():
+            alias, maker = makers[name]
+            values[alias] = maker(value)
+        return kind(**values)
+
+    return make
 
 
 def _pack(value: Any) -> Any:
@@ -234,15 +266,15 @@ def _pack(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_pack(item) for item in value]
     if attrs.has(type(value)):
-        return {_EVENT: type(value).__name__, "fields": _converter().unstructure(value)}
+        return {_EVENT: type(value).__name__, "fields": _fields_of(value)}
     return encode(value)
 
 
-def _unpack(value: Any, known: Mapping[str, type[Any]]) -> Any:
+def _unpack(value: Any, known: dict[str, type[Any]]) -> Any:
     if isinstance(value, list):
         return [_unpack(item, known) for item in value]
     if not isinstance(value, dict):
         return value
     if _EVENT in value:
-        return _items(_known(known, value[_EVENT]), [value["fields"]])[0]
+        return _maker(_known(known, value[_EVENT]))(value["fields"])
     return {unescaped(key): _unpack(item, known) for key, item in value.items()}

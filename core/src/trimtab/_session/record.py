@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -16,11 +16,13 @@ from trimtab._events.run import (
     Event,
     ModelResponded,
     ToolInvoked,
+    ToolStarted,
     UserMessage,
 )
 from trimtab._session.lock import SessionLock
+from trimtab._session.retention import RecentSlice, ToolLog
 from trimtab._session.sink import Sink
-from trimtab._session.slices import Reducer, Slice, ToolLog
+from trimtab._session.slices import Reducer, Slice
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Clock
@@ -35,8 +37,9 @@ class Record:
 
     Args:
         clock: where the time is read.
-        keep: tool results kept whole; older ones are reduced to length and digest. None
-            keeps all.
+        keep: how many calls, starts and responses are kept whole. Of older calls the results and
+            long arguments are reduced to length and digest; older starts and responses are
+            dropped and counted (`Slice.dropped`). None keeps all.
     """
 
     def __init__(self, *, clock: Clock = SYSTEM_CLOCK, keep: int | None = 200) -> None:
@@ -46,6 +49,8 @@ class Record:
         self.lock = SessionLock(self._tell)
         self._keep = keep
         self._slices: dict[type[Any], Slice[Any]] = {ToolInvoked: ToolLog(keep)}
+        if keep is not None:
+            self._slices |= {kind: RecentSlice(keep) for kind in (ModelResponded, ToolStarted)}
         self._reducers: dict[type[Any], Reducer] = {}
         self._observers: list[Observer] = []
         self._sinks: tuple[Sink, ...] = ()
@@ -73,7 +78,7 @@ class Record:
                     f"register the reducer of {kind.__name__} before the first is dispatched"
                 )
             self._reducers[kind] = reducer
-            if kind is ToolInvoked:
+            if kind in (ToolInvoked, ModelResponded, ToolStarted):
                 self._slices[kind] = Slice()
 
     def observe(self, kind: type[T], callback: Callable[[T], object]) -> Callable[[], None]:
@@ -199,6 +204,17 @@ class Record:
 
     def _slice_of(self, kind: type[Any]) -> Slice[Any]:
         return self[kind]
+
+    def _fill(self, kind: type[Any], items: Iterable[Any], dropped: int) -> None:
+        """Put the records of a snapshot into their slice."""
+        if kind in self._reducers or self._keep is None:
+            self._slices[kind] = Slice(items)
+        elif kind is ToolInvoked:
+            self._slices[kind] = ToolLog(self._keep, items)
+        elif kind in (ModelResponded, ToolStarted):
+            self._slices[kind] = RecentSlice(self._keep, items, dropped)
+        else:
+            self._slices[kind] = Slice(items)
 
     def events_of(self, run_id: str) -> Iterator[Event]:
         """Return what happened in one run, in order: messages, responses, calls, compactions.

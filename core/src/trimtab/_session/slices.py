@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
-from operator import attrgetter
+from copy import copy
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import attrs
-
-from trimtab._events.run import ResultDigest, ToolInvoked
 from trimtab._types.errors import SessionError
-from trimtab._types.text import as_text
 
 T = TypeVar("T")
-_FIELDS = tuple(field.name for field in attrs.fields(ToolInvoked))
-_RESULT = _FIELDS.index("result")
-_values = attrgetter(*_FIELDS)
 
 
 class Append(NamedTuple, Generic[T]):
@@ -40,12 +32,17 @@ class Slice(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
+    @property
+    def dropped(self) -> int:
+        """Records that were let go to bound memory."""
+        return 0
+
     def all(self) -> tuple[T, ...]:
         """Return all records."""
         return tuple(self._items)
 
     def latest(self) -> T | None:
-        """Return the newest record, None where there is none."""
+        """Return the newest record, or None."""
         return self._items[-1] if self._items else None
 
     def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
@@ -59,6 +56,12 @@ class Slice(Generic[T]):
     def newest(self) -> Iterator[T]:
         """Yield the records, newest first; take no longer than it takes to read some of them."""
         yield from reversed(self._items)
+
+    def _copy(self) -> Slice[T]:
+        """Return a slice of the same records that later changes don't reach."""
+        copied = copy(self)
+        copied._items = self._items.copy()
+        return copied
 
     def _append(self, item: T) -> None:
         """Put one record at the end."""
@@ -118,47 +121,3 @@ def keep_last(n: int) -> Reducer:
         return Replace((*records.tail(n - 1), event) if n > 1 else (event,))
 
     return reduce
-
-
-class ToolLog(Slice[ToolInvoked]):
-    """The tool calls of a session; results older than the last `keep` are digested.
-
-    Few ever look at old calls: those are put away as bare values, and taken out again when
-    somebody does.
-    """
-
-    _items: list[Any]
-
-    def __init__(self, keep: int | None, items: Iterable[ToolInvoked] = ()) -> None:
-        super().__init__(items)
-        self._keep = keep
-
-    def all(self) -> tuple[ToolInvoked, ...]:
-        return self.tail(len(self._items))
-
-    def tail(self, n: int) -> tuple[ToolInvoked, ...]:
-        found: tuple[Any, ...] = super().tail(n)
-        return tuple([_call(item) if type(item) is tuple else item for item in found])
-
-    def newest(self) -> Iterator[ToolInvoked]:
-        for item in reversed(self._items):
-            yield _call(item) if type(item) is tuple else item
-
-    def _append(self, item: ToolInvoked) -> None:
-        self._items.append(item)
-        if self._keep is not None and len(self._items) > self._keep:
-            index = len(self._items) - self._keep - 1
-            self._items[index] = _put_away(self._items[index])
-
-
-def _put_away(call: ToolInvoked) -> ToolInvoked | tuple[Any, ...]:
-    if call.result is None or isinstance(call.result, ResultDigest):
-        return call
-    text = as_text(call.result)
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    values = _values(call)
-    return (*values[:_RESULT], ResultDigest(len(text), digest), *values[_RESULT + 1 :])
-
-
-def _call(values: tuple[Any, ...]) -> ToolInvoked:
-    return ToolInvoked(**dict(zip(_FIELDS, values, strict=True)))
