@@ -223,8 +223,6 @@ def _installed(name: str) -> type[Any] | None:
 def _maker(kind: Any) -> Callable[[Any], Any]:
     """Return the function that makes a value of a field's type from JSON."""
     arguments = get_args(kind)
-    if kind is Any:
-        return decode
     if get_origin(kind) is tuple:
         item = _maker(arguments[0])
         return lambda values: tuple([item(value) for value in values])
@@ -234,14 +232,16 @@ def _maker(kind: Any) -> Callable[[Any], Any]:
         return lambda value: None if value is None else inner(value)
     if kind is datetime:
         return datetime.fromisoformat
-    if isinstance(kind, type) and issubclass(kind, Enum):
+    return _class_maker(kind) if isinstance(kind, type) else decode
+
+
+def _class_maker(kind: Any) -> Callable[[Any], Any]:
+    if issubclass(kind, Enum):
         return kind
-    if isinstance(kind, type) and attrs.has(kind):
-        return _record_maker(kind)
-    return decode
+    return _record_maker(kind) if attrs.has(kind) else decode
 
 
-def _record_maker(kind: type[Any]) -> Callable[[Any], Any]:
+def _record_maker(kind: Any) -> Callable[[Any], Any]:
     hints = get_type_hints(kind)
     makers = {
         field.name: (field.alias, _maker(hints.get(field.name, Any)))

@@ -17,6 +17,7 @@ from trimtab._types.text import as_text, shorten
 T = TypeVar("T")
 _KEPT_PARAMS = 256
 _LARGE = 1 << 62
+_SCALARS = (type(None), bool, float, int)
 _KEPT_TEXT = 200
 
 
@@ -156,23 +157,19 @@ def _room_after(value: Any, room: int, depth: int = 4) -> int:
     kind = value.__class__
     if kind is str:
         return room - len(value) - 5
-    if value is None or kind is bool or kind is float:
-        return room - 9
-    if kind is int:
-        return room - 9 if -_LARGE < value < _LARGE else -1
-    if depth and kind is dict:
-        for key, item in value.items():
-            if key.__class__ is not str or room < 0:
+    if kind in _SCALARS:
+        return room - 9 if kind is not int or -_LARGE < value < _LARGE else -1
+    if not depth or kind not in (dict, list):
+        return -1
+    for item in value:
+        if kind is dict:
+            if item.__class__ is not str:
                 return -1
-            room = _room_after(item, room - len(key) - 5, depth - 1)
-        return room
-    if depth and kind is list:
-        for item in value:
-            if room < 0:
-                return -1
-            room = _room_after(item, room - 5, depth - 1)
-        return room
-    return -1
+            room, item = room - len(item) - 5, value[item]  # noqa: PLW2901 - a key and its value
+        room = _room_after(item, room - 5, depth - 1)
+        if room < 0:
+            return -1
+    return room
 
 
 def _seconds(at: datetime | None) -> float | None:

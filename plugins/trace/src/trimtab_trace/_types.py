@@ -42,7 +42,7 @@ from trimtab_trace._errors import TraceError
 from trimtab_trace._settings import RunConfigured
 from trimtab_trace._values import decode, encode, field_names, per_class
 
-GROUP = "trimtab.trace_events"
+GROUP = "trimtab.events"
 _log = logging.getLogger("trimtab.trace")
 _IN_ENVELOPE = ("prompt_name", "run_id", "at")
 _REFERENCES = tuple(field.name for field in attrs.fields(References) if field.name != "corrects")
@@ -86,7 +86,7 @@ class EventTypes:
     Args:
         types: to begin with.
         discover: also look for types that installed packages offer (entry points of the group
-            ``trimtab.trace_events``), when one is met that is not registered.
+            ``trimtab.events``), when one is met that is not registered.
     """
 
     def __init__(self, types: tuple[EventType, ...] = (), *, discover: bool = True) -> None:
