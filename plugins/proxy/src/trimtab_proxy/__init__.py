@@ -2,8 +2,14 @@
 
 A proxy on this machine passes the agent's requests on to its model, byte for byte, and adds words
 to single ones: they stand in no file of the agent and in no later request.
+
+The command ``trimtab proxy`` is what most people use. For authors of other proxies there are
+`read_guide` and `guided_body`.
 """
 
+from trimtab_proxy._bodies import APIS, guided_body
+from trimtab_proxy._guide import Guide
 from trimtab_proxy._host import PROXY
+from trimtab_proxy._settings import read_guide
 
-__all__ = ["PROXY"]
+__all__ = ["APIS", "PROXY", "Guide", "guided_body", "read_guide"]

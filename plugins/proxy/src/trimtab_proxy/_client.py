@@ -21,10 +21,12 @@ def upstream_client(connect_seconds: float) -> httpx.AsyncClient:
     """
     import httpx
 
+    context = httpx.create_ssl_context()  # loading certificates takes time: once is enough
     return httpx.AsyncClient(
+        verify=context,
         timeout=httpx.Timeout(None, connect=connect_seconds),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
         follow_redirects=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        mounts=dict.fromkeys(_LOOPBACK, httpx.AsyncHTTPTransport()),
+        mounts=dict.fromkeys(_LOOPBACK, httpx.AsyncHTTPTransport(verify=context)),
     )

@@ -10,14 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from trimtab import (
-    Configuration,
-    ConfigurationError,
-    Prompt,
-    TrimtabError,
-    find_configuration,
-    load_configuration,
-)
+from trimtab import TrimtabError
 
 _USAGE = "trimtab proxy [OPTION…] -- PROGRAM [ARG…]\n       trimtab proxy [OPTION…] --serve"
 
@@ -72,53 +65,16 @@ class ProxyUsage(TrimtabError):
 
 
 def _server(options: argparse.Namespace) -> Any:
-    from trimtab_proxy._guide import Guide
     from trimtab_proxy._server import ProxyServer
-    from trimtab_proxy._settings import read_settings
+    from trimtab_proxy._settings import read_guide
     from trimtab_proxy._upstreams import Upstream, read_upstreams
 
-    configuration = _configuration(options.config)
-    settings = read_settings(configuration)
-    main, subagents = _prompts(options.guidance, configuration)
-    if main is None and subagents is None:
-        raise ConfigurationError(_nobody_speaks(configuration))
+    guide = read_guide(options.config, guidance=options.guidance)
     if options.token is not None and not _is_token(options.token):
         raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
     named = _named(options.upstream)
     upstreams = {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
-    guide = Guide(main, subagents, timeout=settings.timeout)
     return ProxyServer(guide, upstreams, port=options.port, token=options.token)
-
-
-def _configuration(given: Path | None) -> Configuration:
-    path = given or find_configuration()
-    return load_configuration(path) if path else Configuration()
-
-
-def _prompts(
-    guidance: Sequence[str], configuration: Configuration
-) -> tuple[Prompt[Any] | None, Prompt[Any] | None]:
-    """Return the prompts of main agents and of subagents."""
-    from trimtab_proxy._settings import build_prompt, read_settings
-
-    if guidance:
-        prompt: Prompt[Any] = Prompt("proxy", "main", guidance_providers=guidance, config=None)
-        return prompt, prompt
-    settings, folder = read_settings(configuration), Path.cwd()
-    main = build_prompt(settings.prompt, configuration, folder)
-    if settings.subagents == settings.prompt:
-        return main, main
-    return main, build_prompt(settings.subagents, configuration, folder)
-
-
-def _nobody_speaks(configuration: Configuration) -> str:
-    where = configuration.path or "a trimtab.toml in this folder or above"
-    return (
-        f"no prompt is named for the proxy, so nothing would ever be said. In {where}, write\n"
-        '  [hosts.proxy]\n  prompt = "agent/main"\n  [prompts."agent/main"]\n'
-        '  guidance = ["doom-loop"]\n'
-        "or try it without a file: trimtab proxy --guidance doom-loop -- PROGRAM"
-    )
 
 
 def _named(given: Sequence[str]) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Clock, DecisionPoint, Evidence, Outcome, ToolCall
+from trimtab_proxy._bounds import bounded
 from trimtab_proxy._items import NOTIFICATIONS, Answer, Item, Kind, Wire
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Follower:
 
     def _responded(self, wire: Wire, group: Sequence[Item]) -> None:
         self._interrupt()
-        calls = [wire.call(item) for item in group if item.kind is Kind.CALL]
+        calls = [_bounded_call(wire.call(item)) for item in group if item.kind is Kind.CALL]
         texts = [item.raw for item in group if item.kind is Kind.TEXT]
         self._open = {call.call_id: call for call in calls}
         self.run.model_responded(text="\n".join(texts), tool_calls=calls, usage=self._usage(calls))
@@ -146,10 +147,10 @@ class Follower:
             call = self._open.pop(call_id, None) or _asked_before(wire, items, item, call_id)
             self.run.tool_finished(
                 call_id,
-                result.content,
+                bounded(result.content),
                 outcome=result.outcome,
                 evidence=result.evidence,
-                error=result.error,
+                error=result.error and bounded(result.error),
                 duration=timed,
                 tool=call.tool,
                 params=call.params,
@@ -184,6 +185,10 @@ class Follower:
         return "\n".join(text for text in said if text)
 
 
+def _bounded_call(call: ToolCall) -> ToolCall:
+    return attrs.evolve(call, params=bounded(call.params))
+
+
 def _ids(answer: Answer, calls: Sequence[ToolCall]) -> list[str]:
     """Return the ids of confirmed calls in a form that compares with those of an answer."""
     if answer.calls and not any(call.call_id for call in answer.calls):
@@ -211,5 +216,5 @@ def _asked_before(wire: Wire, items: Sequence[Item], result: Item, call_id: str)
         if item.kind is Kind.CALL:
             call = wire.call(item)
             if call.call_id == call_id:
-                return call
+                return _bounded_call(call)
     return ToolCall("unknown", {}, call_id)

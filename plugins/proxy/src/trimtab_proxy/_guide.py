@@ -21,6 +21,7 @@ from trimtab_proxy._programs import Headers, Name, name_of, program_of
 from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Thread, Threads
 
 PROVIDER_SECONDS = 1.0
+_KEPT_RESULTS = 16  # a request brings its history with it, so little is kept here
 _SIDE_WORDS = (
     "CRITICAL: Respond with TEXT ONLY",
     "Your task is to create a detailed summary of the conversation",
@@ -79,9 +80,9 @@ class Guide:
     Args:
         prompt: guides main agents; None leaves them alone.
         subagents: guides subagents; None leaves them alone.
-        timeout: seconds that each provider may take.
+        timeout: seconds that each provider may take at one decision.
         clock: tells time and ages.
-        most: conversations that are kept.
+        most: conversations that are kept; the one unused for longest goes first.
         age_seconds: for how long one is kept without a request.
     """
 
@@ -178,7 +179,7 @@ class Guide:
     def _follower(self, name: Name | None, prompt: Prompt[Any], host: Host) -> Follower:
         talk = self._talks.get(name.session) if name else None
         if talk is None:
-            talk = _Talk(Session(clock=self._clock))
+            talk = _Talk(Session(clock=self._clock, keep=_KEPT_RESULTS))
             if name:
                 self._talks[name.session] = talk
 

@@ -46,6 +46,26 @@ class Place:
     path: tuple[str | int, ...]
     part: Callable[[str], Mapping[str, Any]]
 
+    def put(self, message: Any, addition: str) -> Any:
+        """Return a decoded message with `addition` in it; what it was made from stays as it is.
+
+        Raises:
+            Unreadable: the message has no such place.
+        """
+        try:
+            return self._put(message, self.path, addition)
+        except (LookupError, TypeError, AttributeError):
+            raise Unreadable("the message has no such place") from None
+
+    def _put(self, value: Any, path: tuple[str | int, ...], addition: str) -> Any:
+        if not path:
+            if isinstance(value, str):
+                return f"{value}\n\n{addition}" if value else addition
+            return [*value, self.part(addition)]
+        copied = value.copy()
+        copied[path[0]] = self._put(value[path[0]], path[1:], addition)
+        return copied
+
 
 @attrs.frozen(eq=False)
 class Document:

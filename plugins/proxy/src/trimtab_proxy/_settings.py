@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from trimtab import Configuration, ConfigurationError, Prompt, Resources, RootedFilesystem
-from trimtab_proxy._guide import PROVIDER_SECONDS
+from trimtab import (
+    Configuration,
+    ConfigurationError,
+    Prompt,
+    Resources,
+    RootedFilesystem,
+    find_configuration,
+    load_configuration,
+)
+from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
 
 HOST = "proxy"
-_KEYS = ("gate", "prompt", "subagents", "timeout")
+_KEYS = ("prompt", "subagents", "timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -22,13 +30,11 @@ class Settings:
     Args:
         prompt: name of the prompt that guides main agents; None leaves them alone.
         subagents: the same for subagents.
-        gate: whether completion checkers and refusals may change the model's answer.
         timeout: seconds that each provider may take at one decision.
     """
 
     prompt: str | None = None
     subagents: str | None = None
-    gate: bool = False
     timeout: float = PROVIDER_SECONDS
 
 
@@ -43,15 +49,12 @@ def read_settings(configuration: Configuration) -> Settings:
     if unknown is not None:
         raise _wrong(configuration, f"unknown key {unknown!r}; known are {', '.join(_KEYS)}.")
     prompt = _prompt(table, "prompt", None, configuration)
-    gate, timeout = table.get("gate", False), table.get("timeout", PROVIDER_SECONDS)
-    if not isinstance(gate, bool):
-        raise _wrong(configuration, "gate must be true or false.")
+    timeout = table.get("timeout", PROVIDER_SECONDS)
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
         raise _wrong(configuration, "timeout must be a number of seconds above 0.")
     return Settings(
         prompt=prompt,
         subagents=_prompt(table, "subagents", prompt, configuration),
-        gate=gate,
         timeout=float(timeout),
     )
 
@@ -74,6 +77,51 @@ def build_prompt(
     namespace, _, key = name.partition("/")
     prompt: Prompt[Any] = Prompt(namespace, key or name, name=name, config=configuration)
     return prompt.bind(resources=Resources.of(RootedFilesystem(folder)))
+
+
+def read_guide(config: Path | None = None, *, guidance: Sequence[str] = ()) -> Guide:
+    """Return a guide as the configuration sets it up.
+
+    Args:
+        config: configuration file; the one that is found from this folder upwards where None.
+        guidance: names of guidance providers; with them, prompts of a configuration do not count.
+
+    Raises:
+        ConfigurationError: nothing would ever be said, or something in the file is wrong.
+        TrimtabError: a provider can't be used.
+    """
+    path = config or find_configuration()
+    configuration = load_configuration(path) if path else Configuration()
+    settings = read_settings(configuration)
+    if guidance:
+        main: Prompt[Any] | None = Prompt(HOST, "main", guidance_providers=guidance, config=None)
+        subagents = main
+    else:
+        main, subagents = _prompts(settings, configuration)
+    if main is None and subagents is None:
+        raise ConfigurationError(_nobody_speaks(configuration))
+    return Guide(main, subagents, timeout=settings.timeout)
+
+
+def _prompts(
+    settings: Settings, configuration: Configuration
+) -> tuple[Prompt[Any] | None, Prompt[Any] | None]:
+    """Return the prompts of main agents and of subagents."""
+    folder = Path.cwd()
+    main = build_prompt(settings.prompt, configuration, folder)
+    if settings.subagents == settings.prompt:
+        return main, main
+    return main, build_prompt(settings.subagents, configuration, folder)
+
+
+def _nobody_speaks(configuration: Configuration) -> str:
+    where = configuration.path or "a trimtab.toml in this folder or above"
+    return (
+        f"no prompt is named for the proxy, so nothing would ever be said. In {where}, write\n"
+        '  [hosts.proxy]\n  prompt = "agent/main"\n  [prompts."agent/main"]\n'
+        '  guidance = ["doom-loop"]\n'
+        "or try it without a file: trimtab proxy --guidance doom-loop -- PROGRAM"
+    )
 
 
 def _prompt(

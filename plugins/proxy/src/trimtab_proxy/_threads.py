@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from trimtab_proxy._follower import Follower
 
 K = TypeVar("K")
-MOST_THREADS = 1_000
+MOST_THREADS = 200
 MOST_IDS = 4_096
-AGE_SECONDS = 6 * 3600.0
+AGE_SECONDS = 3600.0
 
 
 @attrs.define(eq=False)

@@ -1,0 +1,279 @@
+"""``trimtab proxy``: how programs are started, what they are told, and how they end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from trimtab import ConfigurationError
+from trimtab_proxy import read_guide
+from trimtab_proxy._launching import LaunchFailed, launch
+from trimtab_proxy._settings import read_settings
+
+from . import upstream as fake
+
+TRIMTAB = str(Path(sys.executable).parent / "trimtab")
+BASE = "http://127.0.0.1:1/secret"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a configuration that names one provider."""
+    (tmp_path / "trimtab.toml").write_text(
+        '[hosts.proxy]\nprompt = "agent/main"\n[prompts."agent/main"]\nguidance = []\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def trimtab(*arguments, **more):
+    command = [TRIMTAB, "proxy", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+# What programs are told.
+
+
+def test_programs_are_told_by_variables():
+    start = launch(["agent", "-x"], {"PATH": "/bin", "OPENAI_BASE_URL": "http://old"}, BASE)
+
+    assert start.command == ("agent", "-x")
+    assert start.environment == {
+        "PATH": "/bin",
+        "ANTHROPIC_BASE_URL": f"{BASE}/anthropic",
+        "OPENAI_BASE_URL": f"{BASE}/openai",
+        "OPENAI_API_BASE": f"{BASE}/openai",
+        "GOOGLE_GEMINI_BASE_URL": f"{BASE}/gemini",
+    }
+
+
+def test_codex_is_told_by_flags():
+    start = launch(["/opt/codex", "exec", "Hi"], {"OPENAI_API_KEY": "sk"}, BASE)
+
+    flags = start.command[1:-2]
+    assert start.command[0] == "/opt/codex"
+    assert start.command[-2:] == ("exec", "Hi")
+    assert set(flags[::2]) == {"-c"}
+    assert f'model_providers.trimtab.base_url="{BASE}/openai"' in flags
+    assert 'model_providers.trimtab.env_key="OPENAI_API_KEY"' in flags
+    assert "sk" not in flags
+
+
+def test_codex_without_a_key_goes_by_its_users_login():
+    flags = launch(["codex"], {}, BASE).command
+
+    assert f'model_providers.trimtab.base_url="{BASE}/chatgpt"' in flags
+    assert "model_providers.trimtab.requires_openai_auth=true" in flags
+
+
+def test_what_opencode_is_told_already_stays():
+    given = {"model": "x", "provider": {"openai": {"options": {"timeout": 5}, "models": {}}}}
+    start = launch(["opencode"], {"OPENCODE_CONFIG_CONTENT": json.dumps(given)}, BASE)
+
+    told = json.loads(start.environment["OPENCODE_CONFIG_CONTENT"])
+    openai = {"options": {"timeout": 5, "baseURL": f"{BASE}/openai"}, "models": {}}
+    assert (told["model"], told["provider"]["openai"]) == ("x", openai)
+    assert told["provider"]["anthropic"]["options"]["baseURL"] == f"{BASE}/anthropic/v1"
+
+
+@pytest.mark.parametrize(
+    "given", ["[]", "no json", '{"provider": 1}', '{"provider": {"openai": 1}}']
+)
+def test_settings_of_opencode_that_can_not_be_extended_are_said(given):
+    with pytest.raises(LaunchFailed, match="OPENCODE_CONFIG_CONTENT"):
+        launch(["opencode"], {"OPENCODE_CONFIG_CONTENT": given}, BASE)
+
+
+def test_a_proxy_of_the_network_is_not_asked_for_this_machine():
+    start = launch(["agent"], {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "x.example"}, BASE)
+
+    assert start.environment["NO_PROXY"] == "x.example,127.0.0.1,localhost"
+    assert start.environment["no_proxy"] == "127.0.0.1,localhost"
+
+
+# How it runs.
+
+
+def test_output_input_and_exit_status_are_the_programs(folder):
+    code = "import sys; print(sys.stdin.read().upper()); print('e', file=sys.stderr); sys.exit(7)"
+    done = trimtab("--", *python(code), input="in")
+
+    assert (done.returncode, done.stdout) == (7, "IN\n")
+    assert done.stderr.splitlines() == ["e", "trimtab: 0 requests, 0 runs, 0 hints"]
+
+
+def test_arguments_pass_as_they_are(folder):
+    done = trimtab(
+        "--quiet", "--", *python("import sys; print(sys.argv[1:])"), "--quiet", "--", "x y"
+    )
+
+    assert done.stdout == "['--quiet', '--', 'x y']\n"
+    assert done.stderr == ""
+
+
+def test_a_program_that_a_signal_ends_has_the_status_of_shells(folder):
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+    assert trimtab("--quiet", "--", *python(code)).returncode == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+def test_signals_are_passed_on(folder, number):
+    code = f"""
+import signal, sys, time
+signal.signal({int(number)}, lambda *_: sys.exit(42))
+print("ready", flush=True)
+time.sleep(30)
+"""
+    command = [TRIMTAB, "proxy", "--quiet", "--", *python(code)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.wait(30) == 42
+
+
+def test_an_interrupt_is_the_programs_to_decide_about(folder):
+    code = """
+import signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: sys.exit(43))
+print("ready", flush=True)
+time.sleep(30)
+"""
+    command = [TRIMTAB, "proxy", "--quiet", "--", *python(code)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(30) == 43
+
+
+def test_requests_of_the_program_are_guided_and_summed_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = """
+import json, os, urllib.request as r
+call = {"type": "tool_use", "id": "t%d", "name": "Bash", "input": {"command": "x"}}
+result = {"type": "tool_result", "tool_use_id": "t%d", "content": "failed", "is_error": True}
+messages = [{"role": "user", "content": "Go."}]
+for n in range(5):
+    body = {"model": "m", "messages": messages, "tools": [{"name": "Bash"}]}
+    url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+    r.urlopen(r.Request(url, json.dumps(body).encode(), {"x-claude-code-session-id": "s"})).read()
+    messages.append({"role": "assistant", "content": [{**call, "id": f"t{n}"}]})
+    messages.append({"role": "user", "content": [{**result, "tool_use_id": f"t{n}"}]})
+"""
+    with fake.Upstream() as service:
+        environment = {**os.environ, "ANTHROPIC_BASE_URL": service.url}
+        done = trimtab("--guidance", "doom-loop", "--", *python(code), env=environment)
+
+    if "No guidance provider" in done.stderr:
+        pytest.skip("needs trimtab-doom-loop")
+    assert done.stderr == "trimtab: 5 requests, 1 run, 1 hint (doom-loop 1)\n"
+    assert [each.body.count(b"<guidance") for each in service.received] == [0, 0, 0, 1, 0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_serves_until_it_is_stopped(folder):
+    with fake.Upstream() as service:
+        command = [TRIMTAB, "proxy", "--serve", "--upstream", service.url, "--token", "t" * 16]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, text=True, **pipes) as process:
+            url = process.stdout.readline().strip()
+            got = httpx.post(url + "/v1/messages", content=b"{}", trust_env=False)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+
+    assert url.endswith("/" + "t" * 16)
+    assert got.status_code == 200
+
+
+def test_a_program_that_is_done_at_once_is_not_held_up(folder):
+    began = time.monotonic()
+    done = trimtab("--quiet", "--", *python("pass"))
+
+    assert done.returncode == 0
+    assert time.monotonic() - began < 20
+
+
+# What is said when it can't.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name a program behind --"),
+        (("--serve", "--", "x"), "name a program behind --"),
+        (("--", "no-such-program"), "'no-such-program' can't be started: No such file"),
+        (("--upstream", "http://api.example", "--serve"), "unencrypted"),
+        (("--upstream", "https://api.example", "--", "x"), "--upstream anthropic=URL"),
+        (("--upstream", "A b=https://x.example", "--", "x"), "can't be called 'A b'"),
+        (
+            ("--upstream", "https://a.example", "--upstream", "b=https://b.example", "--serve"),
+            "alone",
+        ),
+        (("--token", "short", "--serve"), "--token must be"),
+        (("--guidance", "no-such-provider", "--", "x"), "no-such-provider"),
+        (("--config", "missing.toml", "--", "x"), "missing.toml"),
+    ],
+)
+def test_what_can_not_be_done_is_said(folder, arguments, message):
+    done = trimtab(*arguments)
+
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_prompt_it_says_what_to_write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trimtab.toml").write_text("")
+    with pytest.raises(ConfigurationError, match=r"\[hosts.proxy\]\n  prompt = "):
+        read_guide()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('prompts = "x"', "unknown key 'prompts'"),
+        ("prompt = 1", "prompt must be a prompt's name, or false"),
+        ('prompt = "other"', 'there is no table [prompts."other"]'),
+        ('prompt = "agent/main"\nsubagents = "other"', "subagents names 'other'"),
+        ('prompt = "agent/main"\ntimeout = 0', "timeout must be a number of seconds"),
+        ('prompt = "agent/main"\ntimeout = true', "timeout must be a number of seconds"),
+    ],
+)
+def test_a_wrong_table_is_said(tmp_path, table, message):
+    file = tmp_path / "trimtab.toml"
+    file.write_text(f'[hosts.proxy]\n{table}\n[prompts."agent/main"]\nguidance = []\n')
+
+    with pytest.raises(ConfigurationError) as caught:
+        read_guide(file)
+
+    assert message in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_subagents_share_the_prompt_unless_told_otherwise(tmp_path):
+    from trimtab import load_configuration
+
+    def settings(table):
+        file = tmp_path / f"{len(table)}.toml"
+        prompts = '[prompts."a/main"]\nguidance = []\n[prompts."a/sub"]\nguidance = []\n'
+        file.write_text(f"[hosts.proxy]\n{table}\n{prompts}")
+        read = read_settings(load_configuration(file))
+        return read.prompt, read.subagents
+
+    assert settings('prompt = "a/main"') == ("a/main", "a/main")
+    assert settings('prompt = "a/main"\nsubagents = false') == ("a/main", None)
+    assert settings('prompt = "a/main"\nsubagents = "a/sub"') == ("a/main", "a/sub")
+    assert settings('subagents = "a/sub"') == (None, "a/sub")
