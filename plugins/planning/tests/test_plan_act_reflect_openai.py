@@ -232,3 +232,21 @@ def test_the_provider_is_found_by_its_name():
     prompt = strategy.prompt("a", "b", config=None)
 
     assert prompt.table.guides
+
+
+def test_the_trace_of_such_a_run_replays_identically(evaluate, tmp_path):
+    trace = pytest.importorskip("trimtab_trace")
+    _, session, _ = evaluate(
+        say(Call("analytics_query", {"sql": "select 1"})),
+        *FULL_RUN,
+        completion=("plan-based-checker",),
+        recorders=[trace.JsonlTrace(str(tmp_path))],
+    )
+    (path,) = tmp_path.glob("*.jsonl")
+    replayed = trace.replay(trace.open_trace(path))
+
+    assert replayed.identical, replayed.difference
+    assert (replayed.unknown, replayed.decisions) == (0, 3)
+    assert len(session[GuidanceDelivered]) == 1
+    for kind in (Plan, PlanAuthored, PlanUpdated, ReflectionAdded, StepCalled):
+        assert replayed.session[kind].all() == session[kind].all()

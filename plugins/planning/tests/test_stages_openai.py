@@ -215,3 +215,26 @@ def test_all_stages_together_keep_to_one_budget(run):
 
     assert result.reason is Termination.GUARDRAIL_VIOLATION
     assert "600 tokens" in result.detail
+
+
+def test_the_traces_of_all_stages_replay_identically(run, tmp_path):
+    trace = pytest.importorskip("trimtab_trace")
+    _, session, result = run(
+        say("no json"),
+        say('{"mission": "Find them"}'),
+        say(Call("stage_report", {"problem": "The mission is vague.", "rewind_to": "goal"})),
+        say("Ended."),
+        say('{"mission": "Find anomalies of May"}'),
+        say("wrong"),
+        say("still wrong"),
+        say('{"steps": ["look"]}'),
+        say("The report."),
+        recorders=[trace.JsonlTrace(str(tmp_path))],
+    )
+    replays = {path.stem: trace.replay(trace.open_trace(path)) for path in tmp_path.iterdir()}
+    of_policy = replays[result.run_id].session
+
+    assert len(replays) == 1 + len(result.trail)
+    assert all(replayed.identical and replayed.unknown == 0 for replayed in replays.values())
+    for kind in (StageStarted, StageCompleted, StagesTerminated, ReflectionAdded, Plan):
+        assert of_policy[kind].all() == session[kind].all()

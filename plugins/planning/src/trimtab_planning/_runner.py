@@ -73,6 +73,7 @@ class StageRunner:
         exit_signal: when it is done, in words.
         guardrails: limits over all stages.
         tools: tools that stages may use, as far as their guardrails allow.
+        recorders: recorders of the run and of every stage, such as ``"jsonl-trace"``.
         max_attempts: attempts of stages over the whole run; the run fails after them.
         config: as for `Prompt`.
 
@@ -98,6 +99,7 @@ class StageRunner:
     exit_signal: str = attrs.field(default="", kw_only=True)
     guardrails: Guardrails = attrs.field(factory=Guardrails, converter=as_guardrails, kw_only=True)
     tools: tuple[Tool[Any, Any], ...] = attrs.field(default=(), converter=tuple, kw_only=True)
+    recorders: tuple[Any, ...] = attrs.field(default=(), converter=tuple, kw_only=True)
     max_attempts: int = attrs.field(default=50, validator=attrs.validators.ge(1), kw_only=True)
     config: Any = attrs.field(default="auto", kw_only=True)
 
@@ -179,7 +181,9 @@ class StageRunner:
 
     @contextmanager
     def _opened(self, given: Any, session: Session, run_id: str | None) -> Iterator[StageFlow]:
-        policy: Prompt[Any] = Prompt(self.ns, self.key, config=None)
+        policy: Prompt[Any] = Prompt(
+            self.ns, self.key, recorders=self.recorders, config=self.config
+        )
         run = session.open_run(policy, run_id=run_id)
         flow = StageFlow(
             self.stages,
@@ -223,6 +227,7 @@ class StageRunner:
             tools=self.tools,
             guardrails=self.guardrails,
             report=attempt.report,
+            recorders=self.recorders,
             config=self.config,
         )
 

@@ -58,6 +58,7 @@ def stage_prompt(
     tools: Iterable[Tool[Any, Any]],
     guardrails: Guardrails,
     report: Report,
+    recorders: Iterable[Any],
     config: Any,
 ) -> Prompt[Any]:
     """Return the prompt of one attempt.
@@ -71,6 +72,7 @@ def stage_prompt(
         tools: the runner's tools.
         guardrails: the runner's.
         report: where the agent reports.
+        recorders: the runner's.
         config: as for `Prompt`.
     """
     allowed = [*stage.guardrails.allowed(guardrails.allowed((*tools, *stage.tools)))]
@@ -83,6 +85,7 @@ def stage_prompt(
                 f"{key}/{stage.name}",
                 [_static("instructions", stage.name, stage.instructions or stage.name), *sections],
                 tools=allowed,
+                recorders=recorders,
                 output_type=stage.output,
             ),
             config=config,
@@ -92,6 +95,7 @@ def stage_prompt(
         template,
         sections=(*template.sections, *sections),
         tools=(*stage.guardrails.allowed(guardrails.allowed(template.tools)), *allowed),
+        recorders=(*template.recorders, *recorders),
         output_type=stage.output,
     )
     takes = any(section.params_type is type(given) for section in template.sections)

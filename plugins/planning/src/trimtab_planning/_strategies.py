@@ -7,13 +7,11 @@ from typing import Any
 
 import attrs
 
-from trimtab import Event, MarkdownSection, Plan, Prompt, PromptTemplate, Tool, shorten
+from trimtab import Event, MarkdownSection, Plan, Prompt, PromptTemplate, Tool, enable, shorten
 from trimtab_planning._guard import guarded
 from trimtab_planning._guardrails import Guardrails, as_guardrails
-from trimtab_planning._par import PlanActReflect
 from trimtab_planning._render import plan_text
 from trimtab_planning._tools import plan_tools
-from trimtab_planning._watch import PlanWatch
 
 KEY = "planning"
 TEMPLATE = """\
@@ -83,7 +81,7 @@ class Strategy:
     guardrails: Guardrails = attrs.field(factory=Guardrails)
     tools: tuple[Tool[Any, Any], ...] = ()
     guidance: tuple[Any, ...] = ()
-    recorders: tuple[Any, ...] = (PlanWatch(),)
+    recorders: tuple[Any, ...] = ("plan-watch",)
     template: str = TEMPLATE
     detail: str = ""
 
@@ -217,7 +215,7 @@ def plan_act_reflect(
         ),
         guardrails=as_guardrails(guardrails),
         tools=plan_tools(),
-        guidance=(PlanActReflect(tuple(free_tools)),),
+        guidance=(enable("plan-act-reflect", free_tools=list(free_tools)),),
     )
 
 
