@@ -2,6 +2,7 @@
 
 import pytest
 
+from trimtab import GuidanceDelivered, GuidanceProviderConfig, GuidanceSuppressed
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import Relation, shared_prefix
 from trimtab_proxy._items import Answer
@@ -303,3 +304,32 @@ def test_history_that_the_service_keeps_is_left_alone(guide, agent_of, story, fo
 )
 def test_the_shared_prefix_is_found(first, second, shared):
     assert shared_prefix(list(first), list(second)) == shared
+
+
+def events_of(thread, kind):
+    run = thread.follower.run
+    return [event for event in run.session[kind].all() if event.run_id == run.run_id]
+
+
+def test_what_is_only_replayed_is_not_recorded_as_said(make_prompt, speaker, agent_of, story):
+    guide = Guide(make_prompt(speaker(calls=(1, 2))))
+    agent_of(guide, "s1").ask(story.said("Fix it."), *[story.step(n) for n in range(3)])
+    thread = next(iter(guide.threads))
+
+    assert events_of(thread, GuidanceDelivered) == []
+    assert [e.reason for e in events_of(thread, GuidanceSuppressed)] == ["replayed"] * 2
+
+
+def test_a_fork_knows_what_its_parent_was_told(make_prompt, speaker, agent_of, story, form):
+    if form.wire.name == "gemini":
+        pytest.skip("calls of this API have no ids")
+    once = GuidanceProviderConfig(speaker(calls=(1, 2, 3)), max_per_run=1)
+    guide = Guide(make_prompt(once))
+    parent, child = agent_of(guide, "s1"), agent_of(guide, "s2")
+    told = [story.said("Fix it."), *story.step(0)]
+    parent.ask(told[:1])
+    first = parent.ask(told)
+    forked = child.ask(told, story.said("Otherwise."), story.step(1))
+
+    assert (bool(first.words), bool(forked.words)) == (True, False)
+    assert calls_of(guide) == [1, 2]

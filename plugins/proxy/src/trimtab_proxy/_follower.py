@@ -59,6 +59,11 @@ class Follower:
         self._summary_follows = False
 
     @property
+    def has_run(self) -> bool:
+        """Whether there was something to tell yet."""
+        return self._run is not None
+
+    @property
     def run(self) -> Run:
         """The run; opened where it is not yet."""
         if self._run is None:
@@ -172,11 +177,10 @@ class Follower:
 
     def _ask(self, *, replayed: bool) -> str:
         """Return what is said after tools have answered; nothing of what is only replayed."""
-        guided = self.run.guide(DecisionPoint.POST_TOOL_RESULT, timeout=self._timeout)
-        feedback = self.run.due_feedback(timeout=self._timeout)
-        next_step = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION, timeout=self._timeout)
-        if replayed:
-            return NO_WORDS
+        how: dict[str, Any] = {"timeout": self._timeout, "replayed": replayed}
+        guided = self.run.guide(DecisionPoint.POST_TOOL_RESULT, **how)
+        feedback = self.run.due_feedback(**how)
+        next_step = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION, **how)
         self._spoken.update(
             injection.source for injection in (*guided.injections, *next_step.injections)
         )

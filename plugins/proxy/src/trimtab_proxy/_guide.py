@@ -6,7 +6,7 @@ Everything here may take the time that providers take: call it off the event loo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,7 +18,7 @@ from trimtab_proxy._host import host_for
 from trimtab_proxy._identity import History, Relation, history
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
 from trimtab_proxy._programs import Headers, Name, name_of, program_of
-from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Thread, Threads
+from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Talk, Thread, Threads
 
 PROVIDER_SECONDS = 1.0
 _KEPT_RESULTS = 16  # a request brings its history with it, so little is kept here
@@ -26,6 +26,9 @@ _SIDE_WORDS = (
     "CRITICAL: Respond with TEXT ONLY",
     "Your task is to create a detailed summary of the conversation",
 )
+
+
+_BRANCHES = frozenset({Relation.FORK, Relation.REWIND})
 
 
 @attrs.frozen(eq=False)
@@ -59,21 +62,6 @@ class Counts:
     failures: Counter[str] = attrs.field(factory=Counter)
 
 
-@attrs.define(eq=False, slots=True, weakref_slot=True)
-class _Talk:
-    """The agents of one conversation with the user; they share a session."""
-
-    session: Session
-    opened: Counter[str] = attrs.field(factory=Counter)
-
-    def run_id(self, prompt_name: str, name: Name) -> str:
-        """Return an id for one more run, by the names that the program gives."""
-        run_id = "/".join(filter(None, (prompt_name, name.session, name.agent)))
-        self.opened[run_id] += 1
-        again = self.opened[run_id]
-        return f"{run_id}~{again}" if again > 1 else run_id
-
-
 class Guide:
     """Follows all conversations that pass, and says what to put into their requests.
 
@@ -102,7 +90,7 @@ class Guide:
         self._subagents = subagents
         self._timeout = timeout
         self._clock = clock
-        self._talks: WeakValueDictionary[str, _Talk] = WeakValueDictionary()
+        self._talks: WeakValueDictionary[str, Talk] = WeakValueDictionary()
 
     def request(self, wire: Wire, headers: Headers, body: Mapping[str, Any]) -> Decision:
         """Return what becomes of a request.
@@ -172,24 +160,54 @@ class Guide:
             return known
         if known is not None and found.relation is Relation.REWIND and known.name == name and name:
             self._end(known, "the user went back")
-        thread = Thread(self._follower(name, prompt, host), name, lane)
+        talk = self._talk(found, name)
+        open_run = self._opening(talk, name, prompt, host)
+        told: list[str] = []
+        if known is not None and found.relation in _BRANCHES and known.follower.has_run:
+            told = known.told[: found.link.shared]
+            open_run = self._branching(talk, name, known, len(told))
+        follower = Follower(open_run, self._timeout, self._clock, self.counts.spoken)
+        thread = Thread(follower, talk, name, lane, told)
         self.threads.add(thread)
         return thread
 
-    def _follower(self, name: Name | None, prompt: Prompt[Any], host: Host) -> Follower:
-        talk = self._talks.get(name.session) if name else None
-        if talk is None:
-            talk = _Talk(Session(clock=self._clock, keep=_KEPT_RESULTS))
-            if name:
-                self._talks[name.session] = talk
+    def _talk(self, found: Found, name: Name | None) -> Talk:
+        """Return the session that a new conversation is kept in; a branch shares its parent's."""
+        talk = found.thread.talk if found.thread and found.relation in _BRANCHES else None
+        talk = talk or (self._talks.get(name.session) if name else None)
+        talk = talk or Talk(Session(clock=self._clock, keep=_KEPT_RESULTS))
+        if name:
+            self._talks.setdefault(name.session, talk)
+        return talk
 
+    def _opening(
+        self, talk: Talk, name: Name | None, prompt: Prompt[Any], host: Host
+    ) -> Callable[[], Run]:
         def open_run() -> Run:
             self.counts.runs += 1
             run_id = talk.run_id(prompt.name, name) if name else None
             agent_id = name.agent if name else None
-            return talk.session.open_run(prompt, agent_id, run_id, host=host, timeout=self._timeout)
+            session = talk.session
+            return session.open_run(prompt, agent_id, run_id, host=host, timeout=self._timeout)
 
-        return Follower(open_run, self._timeout, self._clock, self.counts.spoken)
+        return open_run
+
+    def _branching(
+        self, talk: Talk, name: Name | None, parent: Thread, shared: int
+    ) -> Callable[[], Run]:
+        """Return what opens a run that knows what its parent did and heard up to the branch."""
+        run = parent.follower.run
+        later = sum(key[0] in "rR" for key in parent.told[shared:])
+        calls = max(0, run.state.calls - later)
+
+        def fork_run() -> Run:
+            self.counts.runs += 1
+            run_id = talk.run_id(run.prompt.name, name) if name else None
+            agent_id = name.agent if name else None
+            with parent.lock:
+                return talk.session.fork_run(run, calls=calls, run_id=run_id, agent_id=agent_id)
+
+        return fork_run
 
     def _follow(self, wire: Wire, found: Found, thread: Thread, now: History) -> Decision:
         with thread.lock:
@@ -198,7 +216,7 @@ class Guide:
             same = found.relation is Relation.RETRY and now.ends_with_result
             words = thread.words if same else ""
             fresh = found.thread is not thread
-            known = 0 if fresh else found.link.known
+            known = len(thread.told) if fresh else found.link.known
             if now.told > known and not thread.closed:
                 if found.relation in {Relation.COMPACTED, Relation.TRIMMED}:
                     summary = found.relation is Relation.COMPACTED and known == 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from trimtab import SYSTEM_CLOCK, Clock
+from trimtab import SYSTEM_CLOCK, Clock, Session
 from trimtab_proxy._identity import History, Link, Relation, chain, link, only_repeats_the_user
 from trimtab_proxy._items import Answer, text_key
 from trimtab_proxy._programs import Name
@@ -22,23 +23,40 @@ MOST_IDS = 4_096
 AGE_SECONDS = 3600.0
 
 
+@attrs.define(eq=False, slots=True, weakref_slot=True)
+class Talk:
+    """The agents of one conversation with the user; they share a session."""
+
+    session: Session
+    opened: Counter[str] = attrs.field(factory=Counter)
+
+    def run_id(self, prompt_name: str, name: Name) -> str:
+        """Return an id for one more run, by the names that the program gives."""
+        run_id = "/".join(filter(None, (prompt_name, name.session, name.agent)))
+        self.opened[run_id] += 1
+        again = self.opened[run_id]
+        return f"{run_id}~{again}" if again > 1 else run_id
+
+
 @attrs.define(eq=False)
 class Thread:
     """One conversation of one agent.
 
     Args:
         follower: tells its run what happens.
+        talk: the session of its run.
         name: how its program names it.
         lane: stands for the tools that the model is offered.
+        told: keys of the items that its run knows.
 
     Attributes:
-        told: keys of the items that its run knows.
         seen: keys of all items of the last request.
         words: what was said in the last request that ended with a tool's answer.
         number: counts requests, so that the answer to an overtaken one is known as such.
     """
 
     follower: Follower
+    talk: Talk
     name: Name | None = None
     lane: int = 0
     told: list[str] = attrs.field(factory=list)
