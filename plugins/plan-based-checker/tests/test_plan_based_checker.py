@@ -312,3 +312,19 @@ def test_it_works_within_a_composite():
     either = open_run(CompositeChecker((PlanBasedChecker(), Green()), all_must_pass=False))
     either.session.dispatch(Plan([PlanStep("a")]))
     assert either.check_completion().feedback == "Tests pass."
+
+
+def test_the_plan_of_another_run_is_not_held_against_this_one():
+    session = Session()
+    prompts = [
+        Prompt("agent", key, completion_checkers=[PlanBasedChecker()], config=None)
+        for key in ("main", "sub")
+    ]
+    main, sub = (session.open_run(prompt) for prompt in prompts)
+    session.dispatch(Plan([PlanStep("a", "done")], run_id=main.run_id))
+    session.dispatch(Plan([PlanStep("b")], run_id=sub.run_id))
+
+    assert main.check_completion().status is OK
+    assert sub.check_completion().status is INCOMPLETE
+    session.dispatch(Plan([PlanStep("c")]))
+    assert "'c'" in main.check_completion().feedback

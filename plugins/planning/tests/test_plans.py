@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trimtab import Plan, PlanStep, Session
-from trimtab_planning import EVENTS, PlanBook, PlanUpdated, current_plan, diff, plan_text
+from trimtab_planning import PlanBook, PlanUpdated, current_plan, diff, plan_text
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_diff_names_what_was_added_removed_changed_and_moved(book, steps):
 def test_a_session_with_plans_is_saved_and_read_back(session, book, steps):
     book.author(steps)
     book.reflect("x", step_id="a", met=True)
-    restored = Session.restore(session.snapshot(), types=EVENTS)
+    restored = Session.restore(session.snapshot())
 
     assert PlanBook(restored, book.run_id).history == book.history
     assert restored[PlanUpdated].all() == session[PlanUpdated].all()

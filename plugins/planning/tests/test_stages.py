@@ -21,7 +21,6 @@ from trimtab import (
     ToolResult,
 )
 from trimtab_planning import (
-    EVENTS,
     Fallback,
     Guardrails,
     PlanUpdated,
@@ -299,7 +298,7 @@ def test_a_run_goes_on_after_a_crash_where_it_stopped():
     for kind in (StageStarted, StageCompleted):
         for event in session[kind].all():
             crashed.dispatch(event)
-    restored = Session.restore(crashed.snapshot(), types=EVENTS)
+    restored = Session.restore(crashed.snapshot())
     adapter, result = evaluate(
         stages,
         PromptResponse(output=Goal("bad")),

@@ -18,7 +18,7 @@ from trimtab import (
     ToolStarted,
     enable,
 )
-from trimtab_planning import EVENTS, PlanBook, PlanUpdated, PlanWatch, StepCalled, planning_tool
+from trimtab_planning import PlanBook, PlanUpdated, PlanWatch, StepCalled, planning_tool
 
 
 @pytest.fixture(params=[None, 5.0], ids=["here", "on a worker"])
@@ -214,7 +214,7 @@ def test_tasks_that_are_created_at_the_same_time_all_join_the_plan(session, run,
 
 def test_a_restored_run_goes_on_with_its_plan(session, run, book, call):
     call("TaskCreate", {"subject": "Fetch"}, "#1")
-    restored = Session.restore(session.snapshot(), types=EVENTS)
+    restored = Session.restore(session.snapshot())
     again = restored.open_run(run.prompt, run_id=run.run_id)
     again.tool_started("TaskCreate", {"subject": "Check"}, "later")
     again.tool_finished("later", "#2")

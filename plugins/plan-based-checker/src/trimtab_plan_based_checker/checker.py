@@ -12,6 +12,7 @@ from trimtab import (
     Outcome,
     Plan,
     RunContext,
+    Slice,
     TaskCompletionContext,
     TaskCompletionResult,
     ToolInvoked,
@@ -125,12 +126,25 @@ class PlanBasedChecker:
         )
 
     def _steps(self, context: TaskCompletionContext) -> Sequence[Step] | None:
-        plan = context.session[self.plan_type].latest()
+        plan = _newest(context.session[self.plan_type], context.run.run_id)
         steps = () if plan is None else steps_of(plan)
         if steps or steps is None or not self.from_tools:
             return steps
         seen = _seen(context)
         return seen.steps if seen.current else ()
+
+
+def _newest(plans: Slice[Any], run_id: str) -> Any:
+    """Return the newest plan of the run or of the whole session, None where there is none."""
+
+    def counts(plan: Any) -> bool:
+        return getattr(plan, "run_id", "") in ("", run_id)
+
+    latest = plans.latest()
+    if latest is None or counts(latest):
+        return latest
+    own = plans.where(counts)
+    return own[-1] if own else None
 
 
 def _seen(context: TaskCompletionContext) -> SeenPlan:

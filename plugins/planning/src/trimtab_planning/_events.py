@@ -208,4 +208,4 @@ EVENTS: tuple[type[Event], ...] = (
     StageCompleted,
     StagesTerminated,
 )
-"""All of them, for ``Session.restore(text, types=EVENTS)``."""
+"""All of them."""
