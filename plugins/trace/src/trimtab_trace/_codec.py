@@ -13,6 +13,7 @@ import attrs
 
 from trimtab_trace._envelope import FORMAT_VERSION, NO_REFERENCES, References, TraceEvent
 from trimtab_trace._errors import EventInvalid
+from trimtab_trace._values import encode
 
 _CHECK = b',"_crc":"'
 MAX_BYTES = 256 << 20
@@ -39,12 +40,12 @@ class Backend(NamedTuple):
 
 
 def _standard() -> Backend:
-    encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-    plain = json.JSONEncoder(separators=(",", ":")).encode
+    as_utf8 = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=encode).encode
+    plain = json.JSONEncoder(separators=(",", ":"), default=encode).encode
 
     def dumps(value: Any) -> bytes:
         try:
-            return encode(value).encode()
+            return as_utf8(value).encode()
         except UnicodeEncodeError:  # lone surrogates, which UTF-8 can't hold
             return plain(value).encode()
 
@@ -58,7 +59,7 @@ def _fast() -> Backend:
 
     def dumps(value: Any) -> bytes:
         try:
-            return orjson.dumps(value)
+            return orjson.dumps(value, encode)
         except TypeError:  # lone surrogates, and integers of more than 64 bits
             return standard.dumps(value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import attrs
@@ -137,7 +138,7 @@ class _Replayer:
     """Feeds a trace to a session with providers, and compares what they decide."""
 
     def __init__(self, types: EventTypes, prompts: dict[str, Prompt[Any]]) -> None:
-        self._prompts = prompts
+        self._prompts = {name: _without_recorders(one) for name, one in prompts.items()}
         self._rebuilder = Rebuilder(self._prompt, types)
         self._types = types
         self._decided: deque[Event] = deque()
@@ -277,6 +278,15 @@ class _Replayer:
         for name in _TIMES:
             payload.pop(name, None)
         return one.name, {**payload, "run_id": record.run_id}
+
+
+def _without_recorders(prompt: Prompt[Any]) -> Prompt[Any]:
+    """A replay writes no trace of its own, and what a recorder added is in the trace already."""
+    if not prompt.table.recorders:
+        return prompt
+    bare = copy(prompt)
+    bare.table = attrs.evolve(prompt.table, recorders=())
+    return bare
 
 
 @attrs.frozen

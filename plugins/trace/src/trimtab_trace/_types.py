@@ -229,8 +229,10 @@ def _converter() -> Any:
     from cattrs.preconf.json import make_converter
 
     converter = make_converter(detailed_validation=False)
-    converter.register_unstructure_hook_func(lambda kind: kind is Any, encode)
-    converter.register_structure_hook_func(lambda kind: kind is Any, lambda v, _: decode(v))
+    converter.register_unstructure_hook_func(lambda kind: kind is Any or kind is object, encode)
+    converter.register_structure_hook_func(
+        lambda kind: kind is Any or kind is object, lambda v, _: decode(v)
+    )
     converter.register_structure_hook(
         datetime, lambda v, _: v if type(v) is datetime else datetime.fromisoformat(v)
     )
@@ -258,11 +260,24 @@ def _returned(record: ToolInvoked) -> Mapping[str, Any]:
     return {"success": record.outcome is Outcome.OK}
 
 
+_TERMINATIONS = {
+    "success": "success",
+    "completed": "success",
+    "manual_stop": "manual_stop",
+    "interrupted": "manual_stop",
+    "guardrail_violation": "guardrail_violation",
+}
+
+
+def _terminated(record: RunClosed) -> Mapping[str, Any]:
+    return {"termination": _TERMINATIONS.get(record.reason.partition(":")[0].strip())}
+
+
 _CALL = {"params": "input"}
 EVENT_TYPES = EventTypes(
     (
         EventType("RunOpened", RunOpened),
-        EventType("RunTerminated", RunClosed),
+        EventType("RunTerminated", RunClosed, {}, _terminated),
         EventType("UserMessage", UserMessage),
         EventType("ModelResponded", ModelResponded),
         EventType("ToolInvoked", ToolStarted, _CALL),

@@ -16,6 +16,7 @@ from trimtab_trace._errors import EventInvalid
 from trimtab_trace._ids import new_event_id
 from trimtab_trace._redaction import Redactor
 from trimtab_trace._store import TraceStore
+from trimtab_trace._ties import StepTies
 from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of, references_of
 from trimtab_trace._values import encode
 
@@ -45,6 +46,7 @@ class TraceWriter:
         self._types = types
         self._redact = redact
         self._lock = Lock()
+        self._ties = StepTies()
         self._written: OrderedDict[str, TraceEvent] = OrderedDict()
 
     def record(self, record: Any, *, references: References | None = None) -> TraceEvent:
@@ -64,7 +66,7 @@ class TraceWriter:
         one = self._types.of(kind)
         try:
             payload = payload_of(one, record)
-            found = references or references_of(record)
+            found = references or self._ties.tied(record, payload, references_of(record))
         except Exception as error:
             raise EventInvalid(
                 f"a {one.name} record can't be encoded: {type(error).__name__}: {error}"
