@@ -1,7 +1,7 @@
-"""DESIGN 6 for Claude Code: hooks over HTTP for each tool turn, and the start of a command hook.
+"""What a hook event of Claude Code costs: the client's process, the server's answer, a turn.
 
-The turns are those of the real program against a scripted model; without the program only the
-resident process itself is measured.
+Processes are measured by their CPU time, in turn, beside a Python that does nothing. Turns are
+those of the real program against a scripted model; without the program they are left out.
 """
 
 from __future__ import annotations
@@ -9,96 +9,185 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 from measure import row
 
-from trimtab_claude_code.service.endpoint import FILE, make_endpoint
-from trimtab_claude_code.service.wire import ask
-from trimtab_claude_code.verbs.doctor import find_program
+from trimtab_claude_code import _client
+from trimtab_claude_code._program import find_program
+from trimtab_claude_code._server_control import ask_server
+from trimtab_claude_code._transport import connect, remove_endpoint
 
-STARTS, TURNS, RUNS = 21, 20, 5
+ROUNDS, TURNS, RUNS = 40, 20, 5
+STAGES = (1, 100, 500)
 TOML = """
 [hosts.claude-code]
 prompt = "bench/main"
 [prompts."bench/main"]
-guidance = ["doom-loop", "diagnostic-signal"]
+guidance = ["doom-loop", "diagnostic-signal", "consultation-prompt", "parallel-tool-reminder"]
 """
 
 
-def trimtab(*words: str, work: Path) -> None:
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        work, state = Path(name, "work"), Path(name, "state")
+        work.mkdir()
+        os.environ["TRIMTAB_HOME"] = str(state)
+        os.environ["CLAUDE_PROJECT_DIR"] = str(work)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        (work / "trimtab.toml").write_text(TOML)
+        for number in range(5):
+            (work / f"{number}.txt").write_text(f"{number}\n")
+        settings = Path(name, "settings.json")
+        install(work, settings)
+        folder = state / "claude-code"
+        try:
+            measure_session(folder, work)
+            program = find_program()
+            if program is None:
+                print("the claude program was not found: its turns are not measured")
+            else:
+                measure_turns(program, work, settings)
+        finally:
+            remove_endpoint(folder)
+
+
+def install(work: Path, settings: Path) -> None:
+    words = ["install", "claude-code", "--settings", str(settings), "--assume-version", "2.1.332"]
     subprocess.run(
         [sys.executable, "-m", "trimtab", *words], cwd=work, check=True, stdout=subprocess.DEVNULL
     )
 
 
-def started(code: list[str], body: bytes) -> float:
+def measure_session(folder: Path, work: Path) -> None:
+    """One session grows; at some of its lengths, clients and the server are measured."""
+    client = [sys.executable, "-I", "-S", _client.__file__, str(folder), "8"]
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-P", *code], input=body, check=True, stdout=subprocess.DEVNULL)
-    return (time.perf_counter() - began) * 1000
+    subprocess.run(client, input=next(events(0, work)), check=True, stdout=subprocess.DEVNULL)
+    cold = (time.perf_counter() - began) * 1000
+    row("first event, which starts the server, wall time", f"{cold:.0f} ms", "")
+    number = 1
+    for stage in STAGES:
+        while number < stage:
+            for body in events(number, work):
+                ask(folder, body)
+            number += 1
+        number = measure_clients(client, work, stage, number)
+        number = measure_server(folder, work, stage, number)
+        measure_start(folder, work, stage, number)
+        number += 1
 
 
-def starts(work: Path, state: Path) -> None:
-    """Start each kind of process in turn, so that all meet the same noise."""
-    before, after, batch = events(0, work)
-    folder = state / "claude-code"
-    command = ["-m", "trimtab_claude_code.command", str(folder)]
-    client = ["-m", "trimtab_claude_code.client", str(folder / FILE)]
-    runs = [
-        (["-c", "pass"], b""),
-        (["-c", "import attrs, pluggy"], b""),
-        (command, batch),
-        (command, before),
-        (client, after),
+def measure_clients(client: list[str], work: Path, stage: int, number: int) -> int:
+    """Start bare Pythons and clients in turn, so that all meet the same noise."""
+    bare = [sys.executable, "-I", "-S", "-c", "pass"]
+    rounds = [
+        (cpu_of(bare, b""), cpu_of(client, body))
+        for body in itertools.islice(bodies(work, number), ROUNDS)
     ]
-    rounds = [[started(*run) for run in runs] for _ in range(STARTS + 1)][1:]
-    bare, imports, asking, noting, client_ms = (
-        statistics.median(column) for column in zip(*rounds, strict=True)
-    )
-    beside = f"import attrs, pluggy: {imports - bare:.0f} ms over bare Python ({bare:.0f} ms)"
-    row("command hook, two providers: where one may speak", over(asking, bare), "≤ 90 ms", beside)
-    row("  where nobody may", over(noting, bare), "≤ 90 ms")
-    row("  that asks the resident process", over(client_ms, bare), "")
+    nothing, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
+    beside = f"python -I -S -c pass: {nothing:.1f} ms; ratio {ours / nothing:.2f}"
+    row(f"client of a hook event, {stage} turns, CPU", f"{ours:.1f} ms", "≤ 2.5 ×", beside)
+    return number + ROUNDS // 3 + 1
 
 
-def over(taken: float, bare: float) -> str:
-    return f"{taken - bare:.0f} ms"
-
-
-def resident(work: Path, state: Path) -> None:
-    """Post the three events of a tool turn, without the program."""
-    endpoint = make_endpoint(state / "claude-code")
-    taken = []
-    for number in range(60):
-        bodies = list(events(number, work))
+def measure_server(folder: Path, work: Path, stage: int, number: int) -> int:
+    """Send events from here; the server's CPU time is read from its process."""
+    pid = int(ask_server(folder).split("process ")[1].split(",")[0])
+    before, walls = ticks(pid), []
+    for body in itertools.islice(bodies(work, number), 150):
         began = time.perf_counter()
-        for body in bodies:
-            ask(endpoint, body, 10.0)
-        taken.append((time.perf_counter() - began) * 1000)
-    row("resident process: three events of a turn", f"{statistics.median(taken):.1f} ms", "")
+        ask(folder, body)
+        walls.append((time.perf_counter() - began) * 1000)
+    cpu = (ticks(pid) - before) / 150
+    wall = statistics.median(walls)
+    row(
+        f"server, one event, {stage} turns, CPU", f"{cpu:.2f} ms", "≤ 1.3 ms", f"wall {wall:.2f} ms"
+    )
+    return number + 51
+
+
+def measure_start(folder: Path, work: Path, stage: int, number: int) -> None:
+    """End the server; measure how long the next event waits for another one."""
+    pid = int(ask_server(folder).split("process ")[1].split(",")[0])
+    remove_endpoint(folder)
+    while Path(f"/proc/{pid}").exists():
+        time.sleep(0.05)
+    client = [sys.executable, "-I", "-S", _client.__file__, str(folder), "30"]
+    began = time.perf_counter()
+    subprocess.run(client, input=next(bodies(work, number)), check=True, stdout=subprocess.DEVNULL)
+    taken = (time.perf_counter() - began) * 1000
+    row(f"event that takes up a session of {stage} turns", f"{taken:.0f} ms", "", "wall time")
+
+
+def cpu_of(command: list[str], body: bytes) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, input=body, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used * 1000
+
+
+def ticks(pid: int) -> float:
+    """Return the milliseconds of CPU time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def ask(folder: Path, body: bytes) -> None:
+    project = os.environ["CLAUDE_PROJECT_DIR"].encode()
+    home = os.environ["TRIMTAB_HOME"].encode()
+    known = {b"CLAUDE_PROJECT_DIR": project, b"TRIMTAB_HOME": home}
+    values = [known.get(name, b"") for name in _client.NAMES]
+    with connect(folder, 10.0) as connection:
+        connection.sendall(b"\0".join([b"event", *values, body]))
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65_536):
+            pass
+
+
+def bodies(work: Path, first: int) -> Iterator[bytes]:
+    for number in itertools.count(first):
+        yield from events(number, work)
 
 
 def events(number: int, work: Path) -> Iterator[bytes]:
+    """Yield the events of a turn with one call."""
     call = {
         "tool_name": "Read",
         "tool_input": {"file_path": f"{number}.txt"},
         "tool_use_id": f"t{number}",
     }
-    told = {"session_id": "posts", "cwd": str(work)}
-    yield json.dumps({**told, **call, "hook_event_name": "PreToolUse"}).encode()
-    after = {**told, **call, "hook_event_name": "PostToolUse", "tool_response": "text"}
-    yield json.dumps(after).encode()
-    batch = [{**call, "tool_response": "text"}]
-    yield json.dumps({**told, "hook_event_name": "PostToolBatch", "tool_calls": batch}).encode()
+    head = {"session_id": "posts", "cwd": str(work)}
+    text = {"tool_response": "text " * 40}
+    yield json.dumps({**head, **call, "hook_event_name": "PreToolUse"}).encode()
+    yield json.dumps({**head, **call, **text, "hook_event_name": "PostToolUse"}).encode()
+    batch = [{**call, **text}]
+    yield json.dumps({**head, "hook_event_name": "PostToolBatch", "tool_calls": batch}).encode()
+
+
+def measure_turns(program: Path, work: Path, settings: Path) -> None:
+    """Run without hooks, with hooks that do nothing and with trimtab's in turn."""
+    idle = settings.with_name("idle.json")
+    data = json.loads(settings.read_text())
+    for hook in (h for groups in data["hooks"].values() for g in groups for h in g["hooks"]):
+        hook["command"] = "exit 0"
+    idle.write_text(json.dumps(data))
+    ways = ((), ("--settings", str(idle)), ("--settings", str(settings)))
+    rounds = [[turn(program, work, *way) for way in ways] for _ in range(RUNS)]
+    without, nothing, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
+    beside = (
+        f"hooks that run `exit 0`: +{nothing - without:.0f} ms; without {without:.0f} ms a turn"
+    )
+    row("a turn of the program with one call", f"+{ours - without:.0f} ms", "", beside)
 
 
 def turn(program: Path, work: Path, *words: str) -> float:
@@ -125,60 +214,6 @@ def turn(program: Path, work: Path, *words: str) -> float:
         )
     gaps = [later - earlier for earlier, later in itertools.pairwise(came)]
     return statistics.median(gaps) * 1000
-
-
-class _Nothing(BaseHTTPRequestHandler):
-    """Answers each hook at once with nothing: what is left is the program's own price."""
-
-    def do_POST(self) -> None:  # http.server's name
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def idle_settings(settings: Path) -> Iterator[Path]:
-    """Serve the same hooks by a process that does nothing; return settings that lead there."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Nothing) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        port = make_endpoint(Path(os.environ["TRIMTAB_HOME"], "claude-code")).port
-        text = settings.read_text().replace(f":{port}/", f":{server.server_port}/")
-        idle = settings.with_name("idle.json")
-        idle.write_text(text)
-        yield idle
-        server.shutdown()
-
-
-def turns(program: Path, work: Path, settings: Path) -> None:
-    """Run without hooks, with hooks that do nothing and with trimtab's in turn."""
-    with idle_settings(settings) as idle:
-        ways = ((), ("--settings", str(idle)), ("--settings", str(settings)))
-        rounds = [[turn(program, work, *way) for way in ways] for _ in range(RUNS)]
-    without, nothing, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
-    beside = f"hooks that do nothing: +{nothing - without:.1f} ms; without {without:.1f} ms a turn"
-    row("HTTP hooks, for each tool turn", f"+{ours - without:.1f} ms", "≤ 15 ms", beside)
-
-
-def main() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        work, state, settings = (Path(name, part) for part in ("work", "state", "s.json"))
-        work.mkdir()
-        os.environ["TRIMTAB_HOME"] = str(state)
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        (work / "trimtab.toml").write_text(TOML)
-        for number in range(5):
-            (work / f"{number}.txt").write_text(f"{number}\n")
-        trimtab("install", "claude-code", "--settings", str(settings), work=work)
-        starts(work, state)
-        resident(work, state)
-        program = find_program()
-        if program:
-            turns(program, work, settings)
-        else:
-            print("the claude program is not here: no turns of it")
-        ask(make_endpoint(state / "claude-code"), b"", 5.0, "/trimtab/stop")
 
 
 if __name__ == "__main__":

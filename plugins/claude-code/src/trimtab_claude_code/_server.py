@@ -54,6 +54,7 @@ class HookServer:
         self._cache: SessionCache | None = None
         self._last_event = monotonic()
         self._installed = _installed()
+        self._next_look = 0.0
 
     @property
     def cache(self) -> SessionCache:
@@ -81,9 +82,14 @@ class HookServer:
         self._drain()
 
     def _wanted(self) -> bool:
-        if not self._listener.owns_endpoint or _installed() != self._installed:
+        now = monotonic()
+        if not self._listener.owns_endpoint:
             return False
-        return monotonic() - self._last_event < self._idle_timeout
+        if now >= self._next_look:
+            self._next_look = now + _TICK
+            if _installed() != self._installed:
+                return False
+        return now - self._last_event < self._idle_timeout
 
     def _hand_over(self, connection: socket.socket) -> None:
         if self._slots.acquire(timeout=_TICK):

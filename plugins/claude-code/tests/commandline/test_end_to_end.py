@@ -19,7 +19,7 @@ from .conftest import end_server, server_pid
 servers = pytest.importorskip("trimtab_test_servers")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
-LOOP = "Turn 3: You made the call"
+LOOP = '<guidance source="doom-loop"'
 MODELS = ["claude-sonnet-4-5", "claude-opus-5"]
 TOML = """
 [hosts.claude-code]
@@ -253,7 +253,6 @@ def test_a_resumed_session_goes_on_where_it_was(program):
     assert told(requests, LOOP) == [1, 1, 1, 2, 2]  # a new request of the user begins a new loop
     (session,) = status(program, "--all")["sessions"]
     assert [(run["calls"], run["turns"]) for run in session["runs"]] == [(8, 10)]
-    assert sum(text.count("Seen after 7 turns") for text in requests[-1].texts) == 1
 
 
 def killing(program, turns):

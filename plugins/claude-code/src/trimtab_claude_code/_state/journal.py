@@ -79,6 +79,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._whole = False  # whether the last line is known to be whole
 
     def read(self) -> Recorded:
         """Return what the file holds; damaged lines, e.g. of a full disk, are left out.
@@ -101,9 +102,11 @@ class Journal:
         with open(self.path, "ab", opener=private) as file:
             if not file.tell():
                 file.write(_line(moment, origin=origin._asdict()))
-            elif _torn(file, self.path):
+            elif not self._whole and _torn(file, self.path):
                 file.write(b"\n")
+            self._whole = False
             file.write(_line(moment, payload=payload))
+        self._whole = True
 
     def replace(
         self, moment: Moment, snapshot: str, origin: Origin, began: float | None = None
