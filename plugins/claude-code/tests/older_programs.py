@@ -1,4 +1,4 @@
-"""Run the tests of older Claude Code programs: `python older_programs.py FOLDER [pytest's options]`.
+"""Run the tests of older programs: ``python older_programs.py FOLDER [OPTION…]``.
 
 The programs come with older releases of the Agent SDK: the first that the hooks support, and the
 last that they don't.

@@ -537,3 +537,41 @@ def test_the_end_of_a_session_that_never_was_is_no_run(guided, session, told):
     guided().answer(told.event("SessionEnd", reason="other"))
 
     assert session.runs() == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I changed two files.\n\nShall I go on with the third?",
+        "Which one do you prefer, **A or B?**",
+        "I need the password. Please provide it.",
+        "Done so far. Let me know how to go on.",
+    ],
+)
+def test_an_agent_that_asks_its_user_may_stop(guided, told, text):
+    hooks = guided(completion=[Checker()])
+    hooks.answer(told.event("UserPromptSubmit", prompt="Go."))
+
+    assert hooks.answer(told.stop(text)) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["Done.", "Why did it fail? A path was wrong.\n\nI have corrected it.", "", "?\n\nOK"]
+)
+def test_a_question_that_is_answered_does_not_let_it_stop(guided, told, text):
+    hooks = guided(completion=[Checker()])
+    hooks.answer(told.event("UserPromptSubmit", prompt="Go."))
+
+    assert "<completion>" in str(hooks.answer(told.stop(text)))
+
+
+def test_an_error_is_recorded_without_the_program_s_tags(guided, session, told):
+    hooks = guided()
+    wrapped = "<tool_use_error>Error: No such tool available: Nope</tool_use_error>"
+    hooks.answer(told.batch(("t1", wrapped), tool="Nope"))
+    hooks.answer(told.pre())
+    hooks.answer(told.failure(wrapped))
+
+    errors = [(call.error, call.result) for call in session[ToolInvoked].all()]
+    plain = "Error: No such tool available: Nope"
+    assert errors == [(plain, plain)] * 2

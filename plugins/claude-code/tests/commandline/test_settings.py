@@ -2,6 +2,7 @@
 
 import json
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -257,6 +258,82 @@ def test_doctor_tells_hooks_that_hold_from_those_of_another_time(user, trimtab):
 
     trimtab("install", "claude-code")
     assert f"ok     hooks are in {user.settings}" in trimtab(*look)[1]
+
+
+def test_doctor_looks_at_the_file_that_is_named(user, trimtab):
+    trimtab("install", "claude-code")
+    look = ("doctor", "claude-code", "--program", "/no/such/program")
+
+    assert f"ok     hooks are in {user.settings}" in trimtab(*look, "--user")[1]
+    assert "settings.local.json has no hooks" in trimtab(*look, "--project")[1]
+
+
+def test_install_names_another_file_that_has_the_hooks(user, trimtab):
+    trimtab("install", "claude-code")
+
+    printed = trimtab("install", "claude-code", "--project")[1]
+
+    assert f"The hooks are in {user.settings} too, so each event is handled twice" in printed
+
+
+def test_a_project_file_that_git_does_not_ignore_is_named(user, trimtab):
+    words = "Git does not ignore .claude/settings.local.json"
+    assert words not in trimtab("install", "claude-code", "--project")[1]
+    subprocess.run(["git", "init", "-q", str(user.project)], check=True)
+
+    assert words in trimtab("install", "claude-code", "--project")[1]
+
+    (user.project / ".git" / "info" / "exclude").write_text(".claude/settings.local.json\n")
+    assert words not in trimtab("install", "claude-code", "--project")[1]
+
+
+def test_uninstall_keeps_empty_lists_and_removes_its_own_file(user, trimtab):
+    path = user.write({"hooks": {"Stop": []}})
+    trimtab("install", "claude-code")
+    changed = json.loads(path.read_text())
+    path.write_text(json.dumps({**changed, "model": "opus"}))
+    trimtab("uninstall", "claude-code")
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": []}, "model": "opus"}
+
+    path.unlink()
+    trimtab("install", "claude-code")
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    trimtab("uninstall", "claude-code")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("home", ["/proc/1/none", "/dev/null/none"])
+def test_a_home_that_can_not_be_written_is_named(user, trimtab, monkeypatch, home):
+    monkeypatch.setenv("TRIMTAB_HOME", home)
+
+    status, printed = trimtab("install", "claude-code")
+
+    assert (status, home in printed, "TRIMTAB_HOME" in printed) == (2, True, True), printed
+    assert not user.settings.exists()
+
+
+def test_a_first_configuration_is_written_and_an_earlier_one_is_kept(user, trimtab):
+    enable = ("install", "claude-code", "--enable", "claude-code-canary")
+    before = (user.project / "trimtab.toml").read_text()
+    status, printed = trimtab(*enable)
+    assert (status, "--enable writes only a new file" in printed) == (2, True)
+    assert (user.project / "trimtab.toml").read_text() == before
+
+    (user.project / "trimtab.toml").unlink()
+    assert "Would write" in trimtab(*enable, "--dry-run")[1]
+    assert not (user.project / "trimtab.toml").exists()
+    status, printed = trimtab(*enable)
+    assert (status, "agent/main: claude-code-canary" in printed) == (0, True), printed
+
+
+def test_an_unknown_name_writes_nothing(user, trimtab):
+    (user.project / "trimtab.toml").unlink()
+
+    status, printed = trimtab("install", "claude-code", "--enable", "claude-code-canry")
+
+    assert (status, "Did you mean 'claude-code-canary'" in printed) == (2, True), printed
+    assert not (user.project / "trimtab.toml").exists()
+    assert not user.settings.exists()
 
 
 def test_the_plugin_of_somebody_else_is_left_alone(user, trimtab, tmp_path):

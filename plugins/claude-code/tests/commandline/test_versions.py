@@ -135,7 +135,7 @@ def test_an_older_program_is_served_or_refused_and_its_rules_hold(user, trimtab,
     supported = version_of(program).supported
     assert status == (0 if supported else 2), printed
     assert (path.read_bytes() == before) is not supported
-    (user.project / "file.txt").write_text("the content")
+    (user.project / "file.txt").write_text("kept-secret-4711")
     cat = servers.Call("Bash", {"command": "cat file.txt", "description": "x"})
     with servers.AnthropicServer([servers.say(cat), servers.say("Done.")]) as server:
         subprocess.run(
@@ -147,7 +147,7 @@ def test_an_older_program_is_served_or_refused_and_its_rules_hold(user, trimtab,
             timeout=120,
         )
         last = "".join(server.requests[-1].texts)
-    assert "the content" not in last
+    assert "kept-secret-4711" not in last
     assert ("main-after-1" in last) is supported
     trimtab("uninstall", "claude-code")
 

@@ -79,7 +79,7 @@ class AnthropicServer(LoopbackServer):
             "role": "assistant",
             "model": model,
             "content": [self._block(block) for block in turn.blocks],
-            "stop_reason": "tool_use" if turn.calls else "end_turn",
+            "stop_reason": turn.stop_reason or ("tool_use" if turn.calls else "end_turn"),
             "stop_sequence": None,
             "usage": {
                 "input_tokens": turn.input_tokens,

@@ -53,12 +53,16 @@ Block: TypeAlias = Text | Thinking | Call
 
 @attrs.frozen
 class Turn:
-    """One answer of the model: its blocks in order, sent after ``delay_seconds``."""
+    """One answer of the model: its blocks in order, sent after ``delay_seconds``.
+
+    `stop_reason` is in the service's words; where None, it follows from the blocks.
+    """
 
     blocks: tuple[Block, ...]
     delay_seconds: float = 0.0
     input_tokens: int = 100
     output_tokens: int = 20
+    stop_reason: str | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -9,12 +9,16 @@ from pathlib import Path
 
 import attrs
 
-from trimtab import SYSTEM_CLOCK
+from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.inspection import state_home
 from trimtab_claude_code._state.files import make_private
 from trimtab_claude_code._state.names import file_name
 
 _SUFFIXES = (".jsonl", ".jsonl.new")
+
+
+class StateError(TrimtabError):
+    """The user's own folder can't be used."""
 
 
 @attrs.frozen(kw_only=True)
@@ -39,10 +43,16 @@ def user_folder(*, make: bool = True) -> Path:
         make: make it where it is missing.
 
     Raises:
-        OSError: it can't be made.
+        StateError: it can't be made.
     """
     folder = state_home() / "claude-code"
-    return make_private(folder) if make else folder
+    try:
+        return make_private(folder) if make else folder
+    except OSError as error:
+        raise StateError(
+            f"{folder} can't be made: {error.strerror}. Set TRIMTAB_HOME to a folder that you can "
+            "write to."
+        ) from error
 
 
 def sessions_folder(configuration: Path | None) -> Path:

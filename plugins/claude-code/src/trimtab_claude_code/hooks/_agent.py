@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab import DecisionPoint, Evidence, Outcome, Usage
 from trimtab_claude_code.hooks._payload import Payload
-from trimtab_claude_code.hooks._results import failure, readable, unreported
+from trimtab_claude_code.hooks._results import failure, plain_error, readable, unreported
 
 if TYPE_CHECKING:
     from trimtab import Deadline, Prompt, Run, TaskCompletionChecker
@@ -79,6 +79,7 @@ class Agent:
         outcome = Outcome.OK if error is None else failure(error, interrupted=call.interrupted)
         if error is None and call.interrupted:
             outcome = Outcome.INTERRUPTED
+        error = None if error is None else plain_error(error)
         result = readable(call.response) if error is None else error
         self._record(call, result, outcome, Evidence.FLAG, error)
         return True
@@ -93,7 +94,8 @@ class Agent:
             text = result if isinstance(result, str) else ""
             started = call.call_id in self.run.state.running
             outcome, evidence = unreported(text, started=started)
-            error = None if outcome is Outcome.OK else text
+            error = None if outcome is Outcome.OK else plain_error(text)
+            result = result if error is None else error
             self._record(call, result, outcome, evidence, error)
         return bool(missed)
 

@@ -1,12 +1,13 @@
-"""What each hook event does to an agent's run, and what it is answered."""
+"""What each hook event does to an agent's run, and its output."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trimtab import DecisionPoint, ToolCall
+from trimtab import DecisionPoint, Outcome, ToolCall
 from trimtab_claude_code.hooks._agent import STRUCTURED_OUTPUT, Agent
+from trimtab_claude_code.hooks._asking import asks_user
 from trimtab_claude_code.hooks._output import HookOutput, context, refusal, unfinished
 from trimtab_claude_code.hooks._payload import Payload
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Agent, Payload], HookOutput]
 
+_QUESTION = "AskUserQuestion"
 _HARNESS = ("<task-notification>", "<local-command-", "<command-name>", "[Request interrupted")
 
 
@@ -98,8 +100,15 @@ def _check(agent: Agent, told: Payload, reason: str, output: Any) -> CompletionC
         stop_reason=reason,
         extra=agent.checkers,
         background_work=told.background_work,
-        awaiting_user=told.text("permission_mode") == "plan",
+        awaiting_user=told.text("permission_mode") == "plan" or _asks(agent, told),
     )
+
+
+def _asks(agent: Agent, told: Payload) -> bool:
+    """Whether the user's answer is awaited."""
+    last = agent.run.state.last_call
+    unanswered = last is not None and last.tool == _QUESTION and last.outcome is not Outcome.OK
+    return unanswered or asks_user(told.text("last_assistant_message"))
 
 
 def _stop_failure(agent: Agent, told: Payload) -> HookOutput:

@@ -1,4 +1,4 @@
-"""What a tool answered and what became of the call, as the record tells it."""
+"""The result and the outcome of a tool call, as they are recorded."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _INVALID = (
 )
 _CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call")
 _MARKED = 200
+_OPENING, _CLOSING = "<tool_use_error>", "</tool_use_error>"
 _ECHOED = frozenset({"content", "newString", "oldString", "originalFile", "userModified"})
 
 
@@ -37,7 +38,7 @@ def unreported(text: str, *, started: bool) -> tuple[Outcome, Evidence]:
     """
     if _says(text, _CANCELLED):
         return Outcome.INTERRUPTED, Evidence.DERIVED
-    if _says(text, _INVALID) or text.startswith("<tool_use_error>"):
+    if _says(text, _INVALID) or text.startswith(_OPENING):
         return Outcome.INVALID, Evidence.DERIVED
     if started:
         return Outcome.DENIED, Evidence.DERIVED
@@ -53,6 +54,14 @@ def readable(response: Any) -> Any:
     if isinstance(response, list | tuple):
         return _joined(response)
     return _from_object(response) if isinstance(response, Mapping) else response
+
+
+def plain_error(text: str) -> str:
+    """Return an error without the tags that the program puts around it."""
+    inside = text.strip()
+    if inside.startswith(_OPENING) and inside.endswith(_CLOSING):
+        return inside[len(_OPENING) : -len(_CLOSING)].strip()
+    return text
 
 
 def _from_object(response: Mapping[str, Any]) -> Any:

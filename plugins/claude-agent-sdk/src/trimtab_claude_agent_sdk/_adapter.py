@@ -1,4 +1,4 @@
-"""The adapter: a prompt brought to its end by the Claude Agent SDK (seed 003)."""
+"""The adapter: runs a prompt to its end with the Claude Agent SDK."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from trimtab import (
     PromptResponse,
     RenderedPrompt,
     ToolError,
-    Usage,
     json_schema,
 )
 from trimtab.hosting import from_json
-from trimtab_claude_agent_sdk.callbacks import matchers
-from trimtab_claude_agent_sdk.config import ClaudeAgentSDKClientConfig
-from trimtab_claude_agent_sdk.conversation import Conversation, Ending
-from trimtab_claude_agent_sdk.host import CLAUDE_AGENT_SDK, check_prompts
-from trimtab_claude_agent_sdk.tools import SERVER, tool_names, tool_server
+from trimtab_claude_agent_sdk._callbacks import matchers
+from trimtab_claude_agent_sdk._config import ClaudeAgentSDKClientConfig
+from trimtab_claude_agent_sdk._conversation import Conversation, Ending
+from trimtab_claude_agent_sdk._host import CLAUDE_AGENT_SDK, check_prompts
+from trimtab_claude_agent_sdk._tools import SERVER, tool_names, tool_server
 from trimtab_claude_code.hooks import ClaudeCodeHooks
 
 if TYPE_CHECKING:
@@ -33,6 +32,10 @@ if TYPE_CHECKING:
     from trimtab import Budget, Deadline, Heartbeat, Run, Session
 
 Output = TypeVar("Output")
+
+OPEN_WORK = "open work"
+_WITHOUT_INSTALLED_HOOKS = {"TRIMTAB_CLAUDE_CODE": "off"}
+"""Hooks that ``trimtab install claude-code`` has written would guide the session twice."""
 
 
 @attrs.frozen(kw_only=True)
@@ -80,8 +83,10 @@ class ClaudeAgentSDKAdapter:
     ) -> PromptResponse[Output]:
         """Run the prompt to its end.
 
-        When `deadline` or `budget` are used up, the agent is interrupted and what it said so
-        far is the response.
+        When `deadline` or `budget` are used up, the agent is interrupted, and the response is its
+        text so far. `PromptResponse.stop_reason` and the reason in `RunClosed` say how the run
+        ended: ``"deadline"``, ``"budget: LIMIT"``, ``"open work"`` (checkers found some when the
+        agent had been sent back often enough), else the service's own words.
 
         Raises:
             PromptEvaluationError: the program failed; or the prompt asks for structured output
@@ -93,17 +98,18 @@ class ClaudeAgentSDKAdapter:
         conversation_id = config.resume or str(uuid.uuid4())
         run = _opened(guide, conversation_id)
         reason = "completed"
+        conversation = Conversation(
+            run, lambda usage: guide.used(usage, conversation_id), heartbeat
+        )
         try:
             rendered: RenderedPrompt[Output] = await asyncio.to_thread(
                 run.render, timeout=config.provider_seconds
             )
             options = self._options(guide, run, rendered, conversation_id, heartbeat)
-
-            def used(usage: Usage) -> None:
-                guide.used(usage, conversation_id)
-
-            ending = await _held(Conversation(run, used, heartbeat), options, rendered.text)
-            return await self._response(run, rendered, ending)
+            ending = await _held(conversation, options, rendered.text)
+            response = await self._response(run, rendered, ending)
+            reason = ending.exhausted or _given_up(response) or reason
+            return response
         except BaseException as error:
             reason = f"{type(error).__name__}: {error}"
             raise
@@ -159,6 +165,7 @@ class ClaudeAgentSDKAdapter:
             hooks=hooks,
             allowed_tools=allowed,
             mcp_servers=servers,
+            env={**_WITHOUT_INSTALLED_HOOKS, **given.pop("env", {})},
             **{**own, **given},
         )
 
@@ -169,9 +176,12 @@ class ClaudeAgentSDKAdapter:
         if ending.exhausted is None and (result is None or result.is_error):
             raise PromptEvaluationError(f"Claude Code did not finish: {_why(result)}")
         text = (result.result if result else None) or ending.text
+        reason, truncated = _stop_reason(ending)
         if _output_format(rendered.output_type) is None:
-            await self._verify(run, text)
-            return PromptResponse(text)
+            open_work = await self._verify(run, text)
+            return PromptResponse(
+                text, stop_reason=OPEN_WORK if open_work else reason, truncated=truncated
+            )
         told = result.structured_output if result else None
         if told is None:
             why = ending.exhausted or "the agent gave none"
@@ -182,7 +192,7 @@ class ClaudeAgentSDKAdapter:
             raise PromptEvaluationError(
                 f"{run.prompt.name}: there is structured output, but work is open: {open_work}"
             )
-        return PromptResponse(text, output)
+        return PromptResponse(text, output, reason, truncated)
 
     async def _verify(self, run: Run, output: Any) -> str | None:
         """Ask the checkers once more, for the record; return what is open, None for nothing."""
@@ -248,6 +258,16 @@ def _parsed(rendered: RenderedPrompt[Output], told: Any) -> Output:
         return from_json(rendered.output_type, told, name="output")
     except ValueError as error:
         raise PromptEvaluationError(f"the structured output does not fit: {error}") from error
+
+
+def _stop_reason(ending: Ending) -> tuple[str | None, bool]:
+    """Return why the run ended, and whether the last response lacks its end."""
+    told = ending.result.stop_reason if ending.result else None
+    return ending.exhausted or told, ending.exhausted is not None
+
+
+def _given_up(response: PromptResponse[Any]) -> str | None:
+    return OPEN_WORK if response.stop_reason == OPEN_WORK else None
 
 
 def _why(result: ResultMessage | None) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab import Deadline, Prompt
-from trimtab_claude_agent_sdk.host import CLAUDE_AGENT_SDK, check_prompts
+from trimtab_claude_agent_sdk._host import CLAUDE_AGENT_SDK, check_prompts
+from trimtab_claude_code import installed_hooks
 from trimtab_claude_code.hooks import EVENTS, PROVIDER_SECONDS, ClaudeCodeHooks
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def hooks(
     """
     others = dict(subagents or {})
     check_prompts((prompt, *others.values()))
+    _warn_of_installed_hooks()
     translation = ClaudeCodeHooks(
         session,
         lambda kind: others.get(kind or "", prompt),
@@ -68,6 +71,16 @@ def hooks(
         provider_seconds=provider_seconds,
     )
     return matchers(translation, heartbeat)
+
+
+def _warn_of_installed_hooks() -> None:
+    """Warn where the program would load hooks that guide the same session."""
+    for file in installed_hooks():
+        warnings.warn(
+            f"{file} has trimtab's hooks too, so a program that reads it is guided twice: give "
+            'ClaudeAgentOptions(env={"TRIMTAB_CLAUDE_CODE": "off"}), or setting_sources=[]',
+            stacklevel=3,
+        )
 
 
 def matchers(

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 INTERRUPT_SECONDS = 10.0
 """How long the program may take to end after it was interrupted."""
 
+CANCEL_TIMEOUT = 2.0
+"""The same where the caller has cancelled the run."""
+
+DEADLINE = "deadline"
+
 OVER_BUDGET = "error_max_budget_usd"
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -35,7 +40,8 @@ class Ending:
     Attributes:
         result: the program's last message, None where it was cut off before.
         text: the agent's last words.
-        exhausted: why it was interrupted, None where it was not.
+        exhausted: why it was interrupted (``"deadline"``, ``"budget: LIMIT"``), None where it
+            was not.
     """
 
     result: ResultMessage | None = None
@@ -63,28 +69,46 @@ class Conversation:
     _subagents: int = attrs.field(default=0, init=False)
 
     async def hold(self, options: ClaudeAgentOptions, text: str) -> Ending:
-        """Bring the request `text` to its end."""
+        """Bring the request `text` to its end; nothing is started where no time is left."""
         from claude_agent_sdk import ClaudeSDKClient
 
+        self._ending.exhausted = self._used_up()
+        if self._ending.exhausted is not None:
+            return self._ending
         async with ClaudeSDKClient(options) as client:
             await client.query(text)
             listener = asyncio.ensure_future(self._listen(client))
             try:
-                await asyncio.wait({listener}, timeout=self._seconds_left())
-                if not listener.done():
-                    await self._cut_off(client, listener)
-                if listener.done():
-                    listener.result()
+                await self._heard(client, listener)
+            except asyncio.CancelledError:
+                # Otherwise closing waits seconds for the call that is running.
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(client.interrupt(), CANCEL_TIMEOUT)
+                raise
             finally:
                 listener.cancel()
         return self._ending
+
+    async def _heard(self, client: ClaudeSDKClient, listener: asyncio.Future[None]) -> None:
+        await asyncio.wait({listener}, timeout=self._seconds_left())
+        if not listener.done():
+            await self._cut_off(client, listener)
+        if listener.done():
+            listener.result()
 
     async def _cut_off(self, client: ClaudeSDKClient, listener: asyncio.Future[None]) -> None:
         """Interrupt the agent and hear its end; a program that hangs answers neither."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_SECONDS):
-                await self._interrupt(client, "the time is up")
+                await self._interrupt(client, self._used_up() or DEADLINE)
                 await asyncio.wait({listener})
+
+    def _used_up(self) -> str | None:
+        """Return which limit of the run leaves no time, None where some is left."""
+        if self.run.deadline is not None and self.run.deadline.expired:
+            return DEADLINE
+        limit = self.run.exhausted_budget()
+        return f"budget: {limit}" if limit else None
 
     def _seconds_left(self) -> float | None:
         """Return the seconds until deadline or budget end the run, None for no limit."""
@@ -109,7 +133,7 @@ class Conversation:
                 return
             limit = self.run.exhausted_budget()
             if limit is not None:
-                await self._interrupt(client, f"the budget is used up: {limit}")
+                await self._interrupt(client, f"budget: {limit}")
 
     def _ended(self, message: Any) -> bool:
         """Whether no more will come; subagents in the background wake the agent once more."""
@@ -169,7 +193,7 @@ class Conversation:
         """Take the end of a request: its tokens beyond those streamed, its share of the cost."""
         self._ending.result = result
         if result.subtype == OVER_BUDGET:
-            self._ending.exhausted = "the budget is used up: max_cost"
+            self._ending.exhausted = "budget: max_cost"
         told, cost = tokens_of(result.usage), result.total_cost_usd or 0.0
         self._count(
             Usage(
