@@ -163,6 +163,7 @@ def test_a_damaged_end_costs_the_last_event_at_most(tmp_path_factory, cut, junk)
     whole = journal.path.read_bytes()
     journal.path.write_bytes(whole[: len(whole) - cut] + junk.replace(b"\n", b""))
 
+    journal = Journal(journal.path)  # as another process would
     journal.append(moment, event("Stop", n=99), Origin("s"))
 
     told = [one.payload["n"] for one in journal.read().received]
