@@ -238,11 +238,13 @@ def test_dead_letters_stay_readable_after_they_were_looked_at(mailbox):
     assert attrs.asdict(mailbox.stats())["dead"] == 15
 
 
+@pytest.mark.timeout(1800)
 def test_chaos_workers_die_and_connections_break(url, server, capsys):
     """moto keeps queues in memory: it can't be restarted. SQS has no fence: doubles are counted."""
-    report = run_chaos(url, messages=200, faults={"cut": server.cut}, pause=(1.5, 3.0))
+    report = run_chaos(url, faults={"cut": server.cut}, pause=(1.5, 3.0))
     with capsys.disabled():
         sys.stdout.write(f"\nsqs: {report}\n")
 
     assert report.lost == 0
+    assert report.redelivered > 0
     assert set(report.faults) == {"kill", "stop", "cut"}

@@ -75,7 +75,7 @@ class Codec:
             UndecodableMessage: the bytes are damaged, of an unknown type or version, or don't fit.
         """
         try:
-            envelope = json.loads(data)
+            envelope = json.loads(data.decode())
         except (ValueError, RecursionError) as error:
             raise UndecodableMessage(f"not JSON: {error}") from error
         if not isinstance(envelope, dict) or "body" not in envelope:

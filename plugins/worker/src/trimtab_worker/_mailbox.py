@@ -252,9 +252,9 @@ class BaseMailbox(ABC, Generic[Body]):
         check_seconds("wait", wait)
         if not visibility > 0:
             raise MailboxError(f"visibility must be seconds above 0, not {visibility}")
-        until = self.clock.monotonic() + wait
+        until = self.clock.monotonic() + wait if wait else 0.0
         while True:
-            left = max(0.0, until - self.clock.monotonic())
+            left = max(0.0, until - self.clock.monotonic()) if wait else 0.0
             asked, deliveries = self.poll(max_messages, visibility, left)
             messages = [one for one in map(self._opened(visibility, asked), deliveries) if one]
             if messages or not deliveries:
@@ -270,8 +270,10 @@ class BaseMailbox(ABC, Generic[Body]):
         while True:
             asked = self.clock.monotonic()
             found = self.take(count, visibility)
+            if found or not wait:
+                return asked, found
             left = until - self.clock.monotonic()
-            if found or left <= 0:
+            if left <= 0:
                 return asked, found
             time.sleep(min(pause, left))
             pause = min(pause * 1.5, LONGEST_PAUSE)

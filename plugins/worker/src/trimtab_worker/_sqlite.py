@@ -34,23 +34,25 @@ Receipt = tuple[int, bytes]
 
 VERSION = 1
 BUSY = 10.0
+CHECKPOINT = 8000
+"""Pages of the log (32 MB) after which it is moved into the file: that waits for the disk."""
 SCHEMA = """
 create table if not exists messages(
     id integer primary key autoincrement, body blob not null, visible_at real not null,
     deliveries integer not null default 0, token blob, sent_at real not null);
-create index if not exists messages_ready on messages(visible_at, id);
+create index if not exists messages_ready on messages(visible_at);
 create table if not exists dead(
     id integer primary key, body blob not null, reason text not null,
     deliveries integer not null, died_at real not null);
 create table if not exists counts(name text primary key, n integer not null);
-insert or ignore into counts values('acked', 0), ('buried', 0);
-create trigger if not exists count_acked after delete on messages begin
-    update counts set n = n + 1 where name = 'acked'; end;
+insert or ignore into counts values('buried', 0);
 """
 TAKE = """update messages set deliveries = deliveries + 1, token = :token, visible_at = :until
     where id in (select id from messages where visible_at <= :now
                  order by visible_at, id limit :count)
     returning id, body, deliveries, sent_at"""
+TAKE_ONE = TAKE.replace("id in", "id =").replace(":count", "1")
+"""Spares SQLite the temporary table of a list."""
 DELETE = "delete from messages where id = ? and token = ?"
 RELEASE = "update messages set token = null, visible_at = ? where id = ? and token = ?"
 PROLONG = """update messages set visible_at = max(visible_at, :until)
@@ -64,8 +66,10 @@ STATS = """select
     count(*) filter (where visible_at > :now and token is not null),
     count(*) filter (where visible_at > :now and token is null),
     (select count(*) from dead),
-    (select n from counts where name = 'acked') - (select n from counts where name = 'buried')
+    coalesce((select seq from sqlite_sequence where name = 'messages'), 0) - count(*)
+        - (select n from counts where name = 'buried')
     from messages"""
+"""Acknowledged is what was sent, but for what is there and what was buried: no count to keep."""
 
 
 class SqliteMailbox(BaseMailbox[Body]):
@@ -121,7 +125,7 @@ class SqliteMailbox(BaseMailbox[Body]):
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
         now, token = self._now(), os.urandom(8)
         values = {"now": now, "until": now + visibility, "token": token, "count": count}
-        rows = self._do(TAKE, values).rows
+        rows = self._do(TAKE_ONE if count == 1 else TAKE, values).rows
         return [
             Delivery(str(identifier), (identifier, token), body, deliveries, _time(sent_at))
             for identifier, body, deliveries, sent_at in sorted(rows)
@@ -190,9 +194,15 @@ class SqliteMailbox(BaseMailbox[Body]):
         return self.clock.now().timestamp()
 
     def _do(self, sql: str, values: Any) -> _Result:
-        with self._connection() as connection:
+        connection = self._pool.take()
+        try:
             cursor = connection.execute(sql, values)
-            return _Result(cursor.fetchall(), cursor.rowcount, cursor.lastrowid)
+            result = _Result(cursor.fetchall(), cursor.rowcount, cursor.lastrowid)
+        except sqlite3.Error as error:
+            connection.close()
+            raise self._failed(error) from error
+        self._pool.give(connection)
+        return result
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -200,7 +210,10 @@ class SqliteMailbox(BaseMailbox[Body]):
             with self._pool.use() as connection:
                 yield connection
         except sqlite3.Error as error:
-            raise MailboxError(f"mailbox {self.path}: {error}") from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: sqlite3.Error) -> MailboxError:
+        return MailboxError(f"mailbox {self.path}: {error}")
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -211,11 +224,15 @@ class SqliteMailbox(BaseMailbox[Body]):
             connection.execute("commit")
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=BUSY, isolation_level=None, check_same_thread=False
-        )
-        connection.execute("pragma journal_mode = wal")
-        connection.execute(f"pragma synchronous = {'full' if self._durable else 'normal'}")
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("pragma journal_mode = wal")
+            connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT}")
+            connection.execute(f"pragma synchronous = {'full' if self._durable else 'normal'}")
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
         return connection
 
     def _prepare(self) -> None:

@@ -26,6 +26,8 @@ from trimtab_worker.testing._chaos import work
 work(sys.argv[1], sys.argv[2], float(sys.argv[3]))
 """
 Fault = Callable[[], object]
+WORK = 0.08
+"""Longest work on one message, in seconds: most faults meet a worker that holds one."""
 
 
 @attrs.frozen
@@ -69,27 +71,32 @@ class ChaosReport:
 def run_chaos(
     url: str,
     *,
-    messages: int = 200,
+    messages: int | None = None,
     workers: int = 3,
     lease: float = 1.0,
     faults: Mapping[str, Fault] | None = None,
     pause: tuple[float, float] = (0.15, 0.45),
-    timeout: float = 100.0,
+    timeout: float | None = None,
     seed: int = 0,
 ) -> ChaosReport:
     """Let processes work through a mailbox while they and the server are disturbed.
 
     Args:
         url: of an empty mailbox that several processes can open.
-        messages: how many are sent.
+        messages: how many are sent; the environment's ``TRIMTAB_CHAOS_MESSAGES``, else 200, where
+            None.
         workers: processes that work at a time; a killed one is replaced.
         lease: seconds of a lease; a stopped worker stays stopped for longer.
         faults: disturbances of the server, by name; each is made several times.
         pause: shortest and longest time between two faults, in seconds: longer than a worker
             takes to start.
-        timeout: seconds after which the run ends, done or not.
+        timeout: seconds after which the run ends, done or not; two per message where
+            None.
         seed: of the random order of faults.
     """
+    if messages is None:
+        messages = int(os.environ.get("TRIMTAB_CHAOS_MESSAGES", "200"))
+    limit = messages * 2.0 if timeout is None else timeout
     with tempfile.TemporaryDirectory() as folder:
         crew = _Crew(url, Path(folder), lease, pause, random.Random(seed))  # noqa: S311 - no secrets
         mailbox = open_mailbox(url)
@@ -97,7 +104,7 @@ def run_chaos(
         for number in range(messages):
             mailbox.send(number)
         try:
-            made = crew.disturb(workers, mailbox, faults or {}, started + timeout)
+            made = crew.disturb(workers, mailbox, faults or {}, started + limit)
         finally:
             crew.end()
         seconds = time.perf_counter() - started
@@ -115,15 +122,15 @@ class _Crew:
     lease: float
     pause: tuple[float, float]
     random: random.Random
-    running: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
+    running: dict[Path, subprocess.Popen[bytes]] = attrs.field(factory=dict)
     started: int = 0
 
     def hire(self, wanted: int) -> None:
-        self.running = [one for one in self.running if one.poll() is None]
+        self.running = {path: one for path, one in self.running.items() if one.poll() is None}
         while len(self.running) < wanted:
             journal = self.folder / f"{self.started}.jsonl"
             command = [sys.executable, "-c", WORKER, self.url, str(journal), str(self.lease)]
-            self.running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            self.running[journal] = subprocess.Popen(command, stderr=subprocess.DEVNULL)
             self.started += 1
 
     def disturb(
@@ -142,23 +149,28 @@ class _Crew:
             if _empty(mailbox):
                 break
             name, fault = kinds[turn % len(kinds)]
-            turn += 1
-            fault()
-            made[name] += 1
+            if self.working():
+                turn += 1
+                fault()
+                made[name] += 1
         return made
 
+    def working(self) -> list[subprocess.Popen[bytes]]:
+        """The workers that have begun: a fault that hits a start-up shows nothing."""
+        return [one for path, one in self.running.items() if path.exists() and path.stat().st_size]
+
     def kill(self) -> None:
-        self.random.choice(self.running).send_signal(signal.SIGKILL)
+        self.random.choice(self.working()).send_signal(signal.SIGKILL)
 
     def stop(self) -> None:
         """Stop a worker for longer than its lease, then let it go on."""
-        victim = self.random.choice(self.running)
+        victim = self.random.choice(self.working())
         victim.send_signal(signal.SIGSTOP)
         time.sleep(self.lease * 1.5)
         victim.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
-        for one in self.running:
+        for one in self.running.values():
             one.kill()
             one.wait()
 
@@ -183,7 +195,7 @@ def work(url: str, journal: str, lease: float) -> None:
             mailbox = mailbox or open_mailbox(url)
             for message in mailbox.receive(wait=1, visibility=lease):
                 note(what="got", n=message.body, deliveries=message.deliveries)
-                time.sleep(random.uniform(0, 0.02))  # noqa: S311 - no secrets
+                time.sleep(random.uniform(0, WORK))  # noqa: S311 - no secrets
                 outcome = message.extend(lease)
                 note(what=type(outcome).__name__, n=message.body)
                 note(what="done", n=message.body)
