@@ -3,7 +3,7 @@
 import pytest
 
 from trimtab import ManualClock, MarkdownSection, Prompt, Session
-from trimtab_worker import LeaseCapNear, LeaseLost, LeaseRegained
+from trimtab_worker import LeaseCapNear, LeaseEvent, LeaseLost, LeaseRegained, SampleScored
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def after_call(run, clock):
 
 def dispatch(run, clock, kind, **facts):
     clock.advance(1)
-    run.session.dispatch(kind(prompt_name="agent/main", message_id="m", **facts))
+    if issubclass(kind, LeaseEvent):
+        facts["message_id"] = "m"
+    run.session.dispatch(kind(prompt_name="agent/main", **facts))
 
 
 def test_nothing_is_said_while_the_lease_holds(after_call):
@@ -69,3 +71,12 @@ def test_each_new_loss_is_told(run, clock, after_call):
     dispatch(run, clock, LeaseLost, reason="expired")
 
     assert after_call()
+
+
+def test_a_snapshot_keeps_what_happened_to_the_lease(run, clock):
+    dispatch(run, clock, LeaseLost, reason="expired")
+    dispatch(run, clock, SampleScored, sample_id="1", evaluator="exact", value=1.0, passed=True)
+    restored = Session.restore(run.session.snapshot())
+
+    assert restored[LeaseLost].latest().reason == "expired"
+    assert restored[SampleScored].latest().passed
