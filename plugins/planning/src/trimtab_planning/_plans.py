@@ -173,7 +173,7 @@ class PlanDiff:
 
     @property
     def text(self) -> str:
-        """The difference in lines: ``+`` added, ``-`` removed, ``~`` changed."""
+        """Lines that say what differs, marked ``+`` (added), ``-`` (removed) and ``~`` (changed)."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

@@ -125,11 +125,9 @@ class StageRunner:
             should_stop: asked before each attempt; ends the run as `Termination.MANUAL_STOP`.
 
         Returns:
-            how it ended, whether it succeeded or not.
-
-        Raises:
-            What the adapter raises, but for errors of trimtab, passes through; the end of the
-            run is recorded before.
+            how it ended, whether it succeeded or not. An error of trimtab is a failure of its
+            stage; whatever else the adapter raises passes through, after the end of the run was
+            recorded.
         """
         limits: dict[str, Any] = {
             "session": session,

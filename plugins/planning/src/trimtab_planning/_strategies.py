@@ -130,9 +130,7 @@ class Strategy:
             config: as for `Prompt`.
             declared: further arguments of `PromptTemplate`.
 
-        Raises:
-            PromptError: the prompt is declared wrongly.
-            ProviderError: a provider can't be used.
+        It raises what `Prompt` raises.
         """
         allowed = self.guardrails.allowed(tools)
         if strict:
