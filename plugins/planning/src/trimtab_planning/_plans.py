@@ -173,7 +173,7 @@ class PlanDiff:
 
     @property
     def text(self) -> str:
-        """Lines that say what differs, marked ``+`` (added), ``-`` (removed) and ``~`` (changed)."""
+        """Lines that say what differs; ``+`` is added, ``-`` removed, ``~`` changed."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
