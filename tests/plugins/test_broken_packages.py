@@ -29,7 +29,7 @@ FOUND_UNASKED = {
     "malformed": "not an entry point: 'what is this'",
     "stale": "no METADATA with a name and a version",
     "twice": "version 1.0 is hidden by version 2.0",
-    "editable": "(harmless) version 1.0 is hidden by version 1.0",
+    "editable": "note: version 1.0 is hidden by version 1.0",
     "syntax": "which is damaged: SyntaxError",
     "missing": "which is not installed",
     "future": "asks for 'trimtab>=99'",
@@ -107,7 +107,8 @@ def test_doctor_names_what_shows_on_import(environment, broken):
     done = environment.run(*doctor, environment=broken)
 
     found = {
-        problem["distribution"]: problem["what"] for problem in json.loads(done.stdout)["problems"]
+        problem["distribution"]: problem["message"]
+        for problem in json.loads(done.stdout)["problems"]
     }
     assert done.returncode == 1
     assert {name: what for name, (_, what) in MODULES.items() if what not in found[name]} == {}

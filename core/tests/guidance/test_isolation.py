@@ -228,3 +228,31 @@ def test_a_system_without_threads_to_give_is_a_fault_and_stops_nobody(
     assert not batch
     assert [fault.source.name for fault in kit.session[ProviderFaulted].all()] == ["one", "two"]
     assert len(run.guide(SELECT, timeout=5.0).injections) == 1
+
+
+class Rude(BaseException):
+    """A provider's own exception, beside `Exception`."""
+
+
+@pytest.mark.parametrize("error", [Rude("no"), GeneratorExit(), SystemExit(3)])
+def test_whatever_a_provider_raises_is_its_own_failure(kit: Any, error: BaseException) -> None:
+    def raises(context: Any) -> Any:
+        raise error
+
+    run = kit.run(guidance_providers=[kit.Speaker("rude", verdict=raises), kit.Speaker("good")])
+    kit.call(run)
+
+    assert [i.source for i in run.guide(SELECT).injections] == ["good"]
+    assert kit.session[ProviderFaulted].latest().source.name == "rude"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError()])
+def test_interrupts_and_cancellation_pass_through(kit: Any, error: BaseException) -> None:
+    def raises(context: Any) -> Any:
+        raise error
+
+    run = kit.run(guidance_providers=[kit.Speaker(verdict=raises)])
+    kit.call(run)
+
+    with pytest.raises(type(error)):
+        run.guide(SELECT)

@@ -66,7 +66,7 @@ def test_a_listing_as_json(site, trimtab):
         "where": str(site.path / "acme-1.0.dist-info"),
     }
     assert [problem["distribution"] for problem in found["problems"]] == ["latin"]
-    assert set(found["problems"][0]) == {"distribution", "where", "what", "remedy", "harmless"}
+    assert set(found["problems"][0]) == {"distribution", "where", "severity", "message", "fix"}
 
 
 def test_a_listing_mentions_problems_beside_what_it_prints(site, trimtab):
@@ -109,7 +109,7 @@ def test_show_tells_all_kinds_of_a_name(site, trimtab):
     assert done.returncode == 0
     assert done.stdout.startswith("acme:x-y: feedback provider\n  package   acme 1.0\n")
     assert "\n\nacme:x-y: guidance provider\n" in done.stdout
-    assert "trouble   acme 1.0 asks for 'trimtab>=99', and trimtab" in done.stdout
+    assert "problem   acme 1.0 asks for 'trimtab>=99', and trimtab" in done.stdout
     shown = json.loads(trimtab("plugins", "show", "x-y", "--json").stdout)
     assert [entry["target"] for entry in shown["entries"]] == ["m:B", "m:A"]
 
@@ -228,8 +228,8 @@ def test_doctor_finds_without_importing(site, trimtab):
 
     found: dict = {}
     for problem in json.loads(done.stdout)["problems"]:
-        if "another package offers" not in problem["what"]:
-            found[problem["distribution"]] = problem["what"]
+        if "another package offers" not in problem["message"]:
+            found[problem["distribution"]] = problem["message"]
     assert found.pop("syntax").startswith("syntax:loop points to acme_package.broken, which is dam")
     assert found.pop("future").startswith("future 1.0 asks for 'trimtab>=99', and trimtab ")
     assert found == {
@@ -247,8 +247,8 @@ def test_a_clash_and_a_silent_package_are_harmless(site, trimtab):
     done = trimtab("plugins", "doctor")
 
     assert done.returncode == 0
-    assert "two: (harmless) another package offers a guidance provider 'loop' too" in done.stdout
-    assert "do: write 'two:loop' where you mean this one" in done.stdout
+    assert "two: note: another package offers a guidance provider 'loop' too" in done.stdout
+    assert "fix: write 'two:loop' where you mean this one" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_doctor_notices_a_kill_switch_that_hits_nothing(site, trimtab):
     done = trimtab("plugins", "doctor", TRIMTAB_DISABLE="acme:loop,lopp")
 
     assert done.returncode == 0
-    assert "(harmless) TRIMTAB_DISABLE names 'lopp', and nothing installed" in done.stdout
+    assert "note: TRIMTAB_DISABLE names 'lopp', and nothing installed" in done.stdout
     assert "acme:loop" not in done.stdout
 
 
@@ -320,3 +320,46 @@ def test_the_installed_program_is_the_module(python):
 
     assert done.stdout == python("-m", "trimtab", "--version").stdout
     assert done.stdout.startswith("trimtab 0.")
+
+
+def test_doctor_with_names_looks_at_their_packages_only(importable, trimtab):
+    importable.add("acme", entries=LOOP.format("acme_ok"), acme_ok=GOOD)
+    importable.add("broken", entries="[trimtab.guidance]\nwhat is this\n")
+
+    done = trimtab("plugins", "doctor", "acme:loop")
+
+    assert (done.returncode, "broken" in done.stdout) == (0, False)
+    assert trimtab("plugins", "doctor").returncode == 1
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "x"])
+def test_doctor_refuses_a_timeout_that_is_no_time(trimtab, seconds):
+    assert trimtab("plugins", "doctor", "--timeout", seconds).returncode == 2
+
+
+def test_help_describes_each_installed_command_by_its_own_docstring(importable, trimtab):
+    code = 'raise RuntimeError(\'imported\')\ndef register(parser):\n    """Paint the fence."""\n'
+    importable.add(
+        "acme", entries="[trimtab.commands]\npaint = acme_paint:register\n", acme_paint=code
+    )
+
+    done = trimtab("--help")
+
+    assert "Paint the fence (acme 1.0)" in " ".join(done.stdout.split())
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(trimtab):
+    done = trimtab("plugin")
+
+    assert done.returncode == 2
+    assert "Did you mean 'plugins'?" in done.stderr
+
+
+def test_a_command_that_fails_names_its_package(importable, trimtab):
+    code = "def register(parser): raise RuntimeError('no paint')"
+    importable.add("acme", entries="[trimtab.commands]\npaint = acme_p:register\n", acme_p=code)
+
+    done = trimtab("paint")
+
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "'paint' of acme 1.0 failed: RuntimeError: no paint" in done.stderr

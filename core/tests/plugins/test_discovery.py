@@ -21,7 +21,7 @@ def names(site) -> list[str]:
 
 
 def whats(site) -> list[str]:
-    return [problem.what for problem in site.inventory().problems]
+    return [problem.message for problem in site.inventory().problems]
 
 
 def test_an_entry_tells_what_metadata_tells(site):
@@ -81,8 +81,8 @@ def test_a_malformed_line_is_a_problem_and_its_neighbours_stand(site, line, what
 
     assert names(site) == ["acme:good"]
     (problem,) = site.inventory().problems
-    assert problem.what.startswith(what)
-    assert (problem.distribution, problem.harmless) == ("acme", False)
+    assert problem.message.startswith(what)
+    assert (problem.distribution, problem.severity) == ("acme", "error")
 
 
 def test_a_stranger_s_malformed_lines_are_not_ours_to_judge(site):
@@ -98,7 +98,7 @@ def test_an_undecodable_file_is_a_problem_even_of_a_stranger(site):
     assert names(site) == ["acme-loop:loop"]
     (problem,) = site.inventory().problems
     assert problem.distribution == "latin"
-    assert problem.what.startswith("entry_points.txt can't be read: UnicodeDecodeError")
+    assert problem.message.startswith("entry_points.txt can't be read: UnicodeDecodeError")
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_of_two_copies_the_first_counts_as_a_whole(site, tmp_path):
 
     assert [(entry.name, entry.version) for entry in inventory.entries] == [("loop", "0.9")]
     (problem,) = inventory.problems
-    assert problem.what.startswith("version 1.1 is hidden by version 0.9")
-    assert not problem.harmless
+    assert problem.message.startswith("version 1.1 is hidden by version 0.9")
+    assert problem.is_error
 
 
 def test_a_first_copy_that_offers_nothing_hides_a_second_that_does(site, tmp_path):
@@ -151,7 +151,7 @@ def test_a_first_copy_that_offers_nothing_hides_a_second_that_does(site, tmp_pat
     inventory = discover([str(first.path), str(site.path)])
 
     assert inventory.entries == ()
-    assert inventory.problems[0].what.startswith("version 1.1 is hidden by version 0.1")
+    assert inventory.problems[0].message.startswith("version 1.1 is hidden by version 0.1")
 
 
 def test_an_editable_install_seen_twice_is_harmless(site, tmp_path):
@@ -164,7 +164,7 @@ def test_an_editable_install_seen_twice_is_harmless(site, tmp_path):
     inventory = discover([str(site.path), str(source.path)])
 
     assert [entry.full_name for entry in inventory.entries] == ["acme-loop:loop"]
-    assert [problem.harmless for problem in inventory.problems] == [True]
+    assert [problem.severity for problem in inventory.problems] == ["note"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
@@ -255,3 +255,22 @@ def test_a_scan_imports_no_provider_and_parses_no_mail(site, python):
 
 def test_a_path_that_is_not_there_is_empty(tmp_path):
     assert discover([str(tmp_path / "nothing"), str(Path(sys.executable))]).entries == ()
+
+
+@pytest.mark.parametrize("name", ["entry_points.txt", "METADATA"])
+@pytest.mark.parametrize("kind", ["fifo", "huge"])
+def test_metadata_that_never_ends_is_a_problem_of_its_package(site, name, kind):
+    site.add("good", entries=LOOP)
+    site.add("acme", entries=LOOP)
+    path = next(site.path.glob("acme-*.dist-info")) / name
+    path.unlink()
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        with path.open("wb") as file:
+            file.truncate(50_000_000)
+
+    found = site.inventory()
+
+    assert [entry.distribution for entry in found.entries] == ["good"]
+    assert "regular file" in found.problems[0].message or "larger" in found.problems[0].message

@@ -335,7 +335,10 @@ def test_a_kill_switch_for_another_distribution_leaves_it_on(install, monkeypatc
     install("acme_alive", LOOP)
     monkeypatch.setenv("TRIMTAB_DISABLE", "other:loop,lop")
 
-    assert len(resolve_all([GuidanceProviderConfig("loop")], EMPTY).providers) == 1
+    with pytest.warns(UserWarning, match="TRIMTAB_DISABLE names") as warned:
+        assert len(resolve_all([GuidanceProviderConfig("loop")], EMPTY).providers) == 1
+    messages = [str(warning.message) for warning in warned]
+    assert any("'lop', and no provider is called so. Did you mean 'loop'" in m for m in messages)
 
 
 def test_plugins_off_loads_nothing_installed_and_keeps_the_caller_s_objects(install, monkeypatch):

@@ -6,21 +6,24 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from trimtab._types.errors import TrimtabError
+from trimtab._version import __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: those after the program's name; `sys.argv` where None.
+        arguments: those after the program's name; those of `sys.argv` if None.
 
     Returns:
-        The exit status: 0, 1 where trouble was found, 2 where the input was wrong.
+        The exit status: 0; 1 if problems were found; 2 if the input was wrong.
     """
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        sys.stdout.write(f"trimtab {__version__}\n")  # without what a command line needs
+        return 0
     from trimtab._cli.parsing import parse
+    from trimtab._types.errors import TrimtabError
 
     _print_anything()
     try:
@@ -31,26 +34,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"trimtab: {error}\n")
         return 2
     except BrokenPipeError:
-        return _reader_left()
+        return _silence_stdout()
     except OSError as error:
         sys.stderr.write(f"trimtab: {error}\n")
-        return _reader_left()
+        return _silence_stdout()
     except KeyboardInterrupt:
         return 130
     return int(status or 0)
 
 
 def _print_anything() -> None:
-    """Let no closed channel, and no character that a terminal's encoding lacks, stop a verb."""
+    """Keep closed streams and characters that a terminal lacks from stopping a command."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _reader_left() -> int:
-    """Keep the interpreter from complaining at exit that nobody reads on."""
+def _silence_stdout() -> int:
+    """Avoid a BrokenPipeError at the interpreter's exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 from collections import Counter
@@ -13,7 +14,7 @@ from trimtab._plugins.config_records import Configuration
 from trimtab._plugins.configuration import active_configuration, load_configuration
 from trimtab._plugins.env import DISABLE, read_environment
 from trimtab._plugins.hints import WORDS
-from trimtab._plugins.registry import PluginInfo, Problem, Registry
+from trimtab._plugins.registry import PluginInfo, Problem, Registry, Severity
 from trimtab._plugins.selection import check_required, matching, mismatch, named
 from trimtab._types.errors import TrimtabError
 from trimtab._types.text import describe_error, sanitize
@@ -33,13 +34,13 @@ def from_metadata(inventory: Registry) -> Iterator[Problem]:
         if not entry.requires:
             what = f"{entry.full_name} declares no requirement on trimtab"
             yield _about(
-                entry, what, "ask its authors to declare the versions it fits", harmless=True
+                entry, what, "ask its authors to declare the versions it fits", severity="note"
             )
     yield from _clashes(inventory)
 
 
-def _about(entry: PluginInfo, what: str, remedy: str, *, harmless: bool = False) -> Problem:
-    return Problem(entry.distribution, entry.where, what, remedy, harmless)
+def _about(entry: PluginInfo, what: str, remedy: str, *, severity: Severity = "error") -> Problem:
+    return Problem(entry.distribution, entry.where, what, remedy, severity)
 
 
 def _clashes(inventory: Registry) -> Iterator[Problem]:
@@ -48,7 +49,7 @@ def _clashes(inventory: Registry) -> Iterator[Problem]:
         if offers[entry.group, entry.name] > 1:
             what = f"another package offers a {WORDS[entry.group]} {entry.name!r} too"
             yield _about(
-                entry, what, f"write {entry.full_name!r} where you mean this one", harmless=True
+                entry, what, f"write {entry.full_name!r} where you mean this one", severity="note"
             )
 
 
@@ -68,11 +69,11 @@ def from_setup(config: str | None, inventory: Registry) -> Iterator[Problem]:
     for name in sorted(disabled):
         if not matching(name, inventory.entries):
             what = f"{DISABLE} names {sanitize(name, 80)!r}, and nothing installed is called so"
-            yield _about_setup(_ENVIRONMENT, what, harmless=True)
+            yield _about_setup(_ENVIRONMENT, what, severity="note")
 
 
-def _about_setup(where: str, what: str, *, harmless: bool = False) -> Problem:
-    return Problem("configuration", where, what, "correct it", harmless)
+def _about_setup(where: str, what: str, *, severity: Severity = "error") -> Problem:
+    return Problem("configuration", where, what, "correct it", severity)
 
 
 def to_load(names: Sequence[str], inventory: Registry) -> tuple[PluginInfo, ...]:
@@ -110,6 +111,25 @@ def static_fault(entry: PluginInfo) -> str | None:
             f"{entry.full_name} points to {entry.module}, which is damaged: {describe_error(error)}"
         )
     return None
+
+
+def command_summary(entry: PluginInfo) -> str:
+    """Return the help of a command: the first line of its function's docstring.
+
+    Read from the source, importing nothing; the package's summary if there is none.
+    """
+    spec = _find_module(entry.module)
+    loader = spec.loader if spec else None
+    if isinstance(loader, importlib.machinery.SourceFileLoader):
+        try:
+            tree = ast.parse(loader.get_data(loader.path))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            tree = ast.Module([], [])
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name == entry.attr:
+                text = ast.get_docstring(node) or ""
+                return sanitize(text.partition("\n")[0], 200).rstrip(".") or entry.summary
+    return entry.summary or "a command"
 
 
 def _find_module(module: str) -> ModuleSpec | None:

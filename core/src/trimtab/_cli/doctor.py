@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from math import isfinite
 
 from trimtab._cli.output import problem_json, say, say_json
 from trimtab._plugins.discovery import discover
@@ -19,7 +20,11 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="load everything installed")
     parser.add_argument(
-        "--timeout", type=float, default=_SECONDS, help="seconds that loading may take (30)"
+        "--timeout",
+        type=_seconds,
+        default=_SECONDS,
+        metavar="SECONDS",
+        help="seconds that loading may take (30)",
     )
     parser.add_argument("--config", metavar="FILE", help="the configuration to check")
     parser.add_argument("--json", action="store_true", help="write JSON")
@@ -27,16 +32,19 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Report problems; 1 where there is one that is not harmless."""
+    """Report problems; return 1 if one of them is an error.
+
+    With names, only the packages that offer them are looked at, and the configuration.
+    """
     from trimtab._cli.checks import from_metadata, from_setup, load_fault, to_load
 
     inventory = discover()
-    problems = [
-        *inventory.problems,
-        *from_metadata(inventory),
-        *from_setup(options.config, inventory),
-    ]
     loaded = inventory.entries if options.all else to_load(options.names, inventory)
+    problems = [*inventory.problems, *from_metadata(inventory)]
+    if options.names and not options.all:
+        asked = {entry.distribution for entry in loaded}
+        problems = [problem for problem in problems if problem.distribution in asked]
+    problems += from_setup(options.config, inventory)
     verdicts = {entry: load_fault(entry, options.timeout) for entry in loaded}
     problems += filter(None, verdicts.values())
     valid = [entry for entry, fault in verdicts.items() if fault is None]
@@ -45,14 +53,22 @@ def run_doctor(options: argparse.Namespace) -> int:
         say_json({"problems": [problem_json(problem) for problem in problems], "valid": names})
     else:
         _report(problems, valid)
-    return int(any(not problem.harmless for problem in problems))
+    return int(any(problem.is_error for problem in problems))
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not isfinite(seconds) or seconds <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+    return seconds
 
 
 def _report(problems: list[Problem], valid: list[PluginInfo]) -> None:
     for problem in problems:
-        say(f"{problem.distribution}: {'(harmless) ' * problem.harmless}{problem.what}")
+        note = "" if problem.is_error else "note: "
+        say(f"{problem.distribution}: {note}{problem.message}")
         say(f"  where: {problem.where}")
-        say(f"  do: {problem.remedy}")
+        say(f"  fix: {problem.fix}")
     for entry in valid:
         say(f"{entry.full_name}: loads, and is a valid {WORDS[entry.group]}")
     if not problems and not valid:

@@ -52,7 +52,7 @@ def problem_json(problem: Problem) -> dict[str, Any]:
     return {
         "distribution": problem.distribution,
         "where": problem.where,
-        "what": problem.what,
-        "remedy": problem.remedy,
-        "harmless": problem.harmless,
+        "severity": problem.severity,
+        "message": problem.message,
+        "fix": problem.fix,
     }

@@ -15,8 +15,11 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
+from trimtab._plugins.hints import did_you_mean
 from trimtab._plugins.registry import PluginInfo, Registry
-from trimtab._types.errors import ProviderInvalid
+from trimtab._types.errors import ProviderInvalid, ProviderLoadError
+from trimtab._types.text import describe_error, sanitize
+from trimtab._version import __version__
 
 Registrar = Callable[[argparse.ArgumentParser], None]
 Main = Callable[[Sequence[str]], int]
@@ -34,28 +37,26 @@ def _explain(parser: argparse.ArgumentParser) -> None:
     register(parser)
 
 
-OWN_VERBS: dict[str, tuple[str, Registrar]] = {
-    "plugins": ("what is installed, and what is wrong with it", _plugins),
-    "explain": ("which providers speak on a prompt, and why one does not", _explain),
+OWN_COMMANDS: dict[str, tuple[str, Registrar]] = {
+    "plugins": ("list installed plugins and their problems", _plugins),
+    "explain": ("show which providers are active on a prompt, and why others are not", _explain),
 }
 
 
-HOST_VERBS = {
-    "install": "let a host's program call trimtab",
-    "uninstall": "take out what install has put in",
-    "status": "what was decided and said in the running sessions",
-    "doctor": "prove that a host hears trimtab",
+HOST_COMMANDS = {
+    "install": "install hooks for a host",
+    "uninstall": "remove installed hooks",
+    "status": "show what was decided in the running sessions",
+    "doctor": "check the integration of a host",
 }
 _FOR_ALL = frozenset({"status"})
 
 
 class _Version(argparse.Action):
-    """Print the version; looked up when it is asked for."""
+    """Print the version."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from trimtab._plugins.discovery import installed_version
-
-        sys.stdout.write(f"trimtab {installed_version('trimtab') or 'of unknown version'}\n")
+        sys.stdout.write(f"trimtab {__version__}\n")
         parser.exit()
 
 
@@ -75,17 +76,20 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
         prog="trimtab", description="Keeps LLM agents on course with small nudges from plugins."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    verbs = parser.add_subparsers(required=True, metavar="VERB", title="verbs")
-    for name, (summary, register) in OWN_VERBS.items():
+    verbs = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    for name, (summary, register) in OWN_COMMANDS.items():
         own = verbs.add_parser(name, help=summary, description=summary)
         if name == verb:
             register(own)
-    for name, summary in HOST_VERBS.items():
+    for name, summary in HOST_COMMANDS.items():
         about_host = verbs.add_parser(name, help=summary, description=summary)
         if name == verb:
             _add_hosts(about_host, verb, arguments, main)
-    if verb not in OWN_VERBS and verb not in HOST_VERBS:
+    if verb not in OWN_COMMANDS and verb not in HOST_COMMANDS:
         _add_installed(verbs, verb)
+    if verb and verb not in verbs.choices:
+        hint = did_you_mean(verb, verbs.choices)
+        parser.error(f"unknown command {sanitize(verb, 60)!r}.{hint} See trimtab --help.")
     return parser.parse_args(arguments)
 
 
@@ -98,6 +102,7 @@ def _add_hosts(
 
 
 def _add_installed(verbs: argparse._SubParsersAction[argparse.ArgumentParser], verb: str) -> None:
+    from trimtab._cli.checks import command_summary
     from trimtab._plugins.discovery import discover
     from trimtab._plugins.selection import matching, select
 
@@ -105,16 +110,27 @@ def _add_installed(verbs: argparse._SubParsersAction[argparse.ArgumentParser], v
     entries = [
         entry
         for entry in inventory.of("commands")
-        if entry.name not in {*OWN_VERBS, *HOST_VERBS} and not is_about_host(entry.name)
+        if entry.name not in {*OWN_COMMANDS, *HOST_COMMANDS} and not is_about_host(entry.name)
     ]
     for name in dict.fromkeys(entry.name for entry in entries):
         offers = matching(name, entries)
-        summary = " or ".join(f"{one.summary or 'a verb'} ({one.package})" for one in offers)
+        summary = " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
         verbs.add_parser(name, help=summary.replace("%", "%%"), description=summary)
     if matching(verb, entries):
         entry = select("commands", verb, inventory)
         parser = verbs.choices.get(verb) or verbs.add_parser(verb)
-        _registrar(entry)(parser)
+        _register(entry, parser)
+
+
+def _register(entry: PluginInfo, parser: argparse.ArgumentParser) -> None:
+    """Let a package add its command's arguments, and name it if it fails."""
+    register = _registrar(entry)
+    try:
+        register(parser)
+    except Exception as error:
+        raise ProviderLoadError(
+            f"The command {entry.name!r} of {entry.package} failed: {describe_error(error)}"
+        ) from error
 
 
 def _registrar(entry: PluginInfo) -> Registrar:
@@ -133,7 +149,7 @@ def _registrar(entry: PluginInfo) -> Registrar:
 
 def is_about_host(name: str) -> bool:
     """Tell whether a command's name is one of these verbs with a host's name behind it."""
-    return name.startswith(tuple(f"{verb}-" for verb in HOST_VERBS))
+    return name.startswith(tuple(f"{verb}-" for verb in HOST_COMMANDS))
 
 
 def _add_offers(
@@ -156,9 +172,9 @@ def _add_offers(
     for host, entry in known.items():
         below = hosts.add_parser(host, help=f"from {entry.package}".replace("%", "%%"))
         if host in arguments:
-            _registrar(select("commands", entry.name, inventory))(below)
+            _register(select("commands", entry.name, inventory), below)
     if verb in _FOR_ALL:
-        parser.add_argument("--all", action="store_true", help="also what has ended")
+        parser.add_argument("--all", action="store_true", help="include sessions that have ended")
         parser.add_argument("--json", action="store_true", help="write JSON, an object per host")
         parser.set_defaults(run=lambda options: _run_each(verb, tuple(known), options, main))
 

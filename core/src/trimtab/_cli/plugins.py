@@ -54,7 +54,7 @@ def _rows(entries: Sequence[PluginInfo]) -> Iterable[tuple[str, str, str, str]]:
 
 
 def _mention_problems(inventory: Registry) -> None:
-    count = len({p.where for p in inventory.problems if not p.harmless})
+    count = len({p.where for p in inventory.problems if p.is_error})
     if count:
         what = "1 package has a problem" if count == 1 else f"{count} packages have problems"
         sys.stderr.write(f"{what}: see `trimtab plugins doctor`.\n")
@@ -83,4 +83,4 @@ def _show(entry: PluginInfo) -> None:
         ("found in", entry.where),
     ]
     wrong = mismatch(entry)
-    say_table(facts + ([("trouble", wrong)] if wrong else []), indent="  ")
+    say_table(facts + ([("problem", wrong)] if wrong else []), indent="  ")

@@ -13,6 +13,8 @@ import attrs
 from trimtab._plugins.config_records import Configuration
 from trimtab._types.errors import ConfigurationError
 
+MAX_SIZE = 1_000_000
+"""Bytes of a configuration file."""
 OWN_FILE = "trimtab.toml"
 SHARED_FILE = "pyproject.toml"
 CONFIG = "TRIMTAB_CONFIG"
@@ -71,11 +73,13 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
     Raises:
-        ConfigurationError: it can't be read.
+        ConfigurationError: it can't be read, or is larger than 1 MB.
     """
     import tomllib
 
     try:
+        if path.stat().st_size > MAX_SIZE:
+            raise ConfigurationError(f"{path}: larger than 1 MB; is this the right file?")
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: it can't be read as TOML: {error}") from error

@@ -15,7 +15,15 @@ import attrs
 import importlib_metadata
 
 from trimtab._plugins.hints import did_you_mean
-from trimtab._plugins.metadata import TARGET, Headers, Line, Readable, entry_lines, read_headers
+from trimtab._plugins.metadata import (
+    TARGET,
+    Headers,
+    Line,
+    Readable,
+    entry_lines,
+    read_bounded,
+    read_headers,
+)
 from trimtab._plugins.registry import (
     GROUP_PREFIX,
     GROUPS,
@@ -95,7 +103,7 @@ def _scan(distributions: Iterable[Readable]) -> Registry:
 
 def _read(distribution: Readable) -> _Copy:
     try:
-        return _Copy(distribution, distribution.read_text("entry_points.txt") or "")
+        return _Copy(distribution, read_bounded(distribution, "entry_points.txt"))
     except Exception as error:  # noqa: BLE001  # a damaged stranger must not stop a listing
         return _Copy(distribution, error=f"entry_points.txt can't be read: {describe_error(error)}")
 
@@ -148,13 +156,14 @@ def _damaged(name: str, copy: _Copy, what: str) -> Problem:
 
 
 def _shadowed(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> Problem:
+    same = (headers.version, copy.text) == (owner.version, first.text)
     return Problem(
         distribution=sanitize(normalise_name(owner.name), 60),
         where=sanitize(copy.where),
-        what=f"version {sanitize(headers.version, 60)} is hidden by version "
+        message=f"version {sanitize(headers.version, 60)} is hidden by version "
         f"{sanitize(owner.version, 60)} at {sanitize(first.where)}, which comes first on the path",
-        remedy="uninstall until none is left, then install the one you want",
-        harmless=(headers.version, copy.text) == (owner.version, first.text),
+        fix="uninstall until none is left, then install the one you want",
+        severity="note" if same else "error",
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -10,6 +12,7 @@ import attrs
 
 from trimtab._plugins.registry import normalise_name
 
+_LARGEST = 4_000_000
 _DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 TARGET = re.compile(rf"(?P<module>{_DOTTED})\s*:\s*(?P<attr>{_DOTTED})")
 _REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -21,6 +24,32 @@ class Readable(Protocol):
     def read_text(self, filename: str, /) -> str | None:
         """Return the text of a file of the metadata folder, None where there is none."""
         ...
+
+
+def read_bounded(distribution: Readable, filename: str) -> str:
+    """Return the text of a metadata file; empty if there is none.
+
+    Args:
+        distribution: an installed distribution.
+        filename: a file of its metadata folder.
+
+    Raises:
+        ValueError: it is no regular file, which might never end, or is larger than 4 MB.
+    """
+    folder = getattr(distribution, "_path", None)
+    if folder is not None:
+        try:
+            found = os.stat(os.path.join(str(folder), filename))  # noqa: PTH116, PTH118
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError):
+            pass  # inside an archive, or where the finder keeps it
+        else:
+            if not stat.S_ISREG(found.st_mode):
+                raise ValueError(f"{filename} is no regular file")
+            if found.st_size > _LARGEST:
+                raise ValueError(f"{filename} is larger than {_LARGEST // 1_000_000} MB")
+    return distribution.read_text(filename) or ""
 
 
 @attrs.frozen
@@ -42,7 +71,7 @@ def read_headers(distribution: Readable) -> Headers | None:
 
     A scan of the first lines: `importlib.metadata` would parse all of it as a mail.
     """
-    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    text = read_bounded(distribution, "METADATA") or read_bounded(distribution, "PKG-INFO")
     fields: dict[str, list[str]] = {}
     for key, value in _header_lines(text):
         fields.setdefault(key, []).append(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import attrs
 
 from trimtab._types.patterns import LazyPattern
@@ -77,23 +79,31 @@ class PluginInfo:
         return f"{self.distribution} {self.version}"
 
 
+Severity = Literal["error", "note"]
+
+
 @attrs.frozen(order=True)
 class Problem:
     """Something wrong with an installed distribution; it stops nothing else.
 
     Args:
-        distribution: whose, as well as it can be told.
+        distribution: the package, as far as it is known.
         where: its metadata folder.
-        what: what is wrong.
-        remedy: what to do about it.
-        harmless: whether everything works all the same.
+        message: what is wrong.
+        fix: what to do about it.
+        severity: ``"error"``, or ``"note"`` if everything works all the same.
     """
 
     distribution: str
     where: str
-    what: str
-    remedy: str
-    harmless: bool = False
+    message: str
+    fix: str
+    severity: Severity = "error"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether something does not work."""
+        return self.severity == "error"
 
 
 @attrs.frozen

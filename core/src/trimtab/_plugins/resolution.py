@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,10 @@ import attrs
 from trimtab._events.provenance import Provenance, ProviderKind, ProviderRef
 from trimtab._events.providers import ProviderSkipped
 from trimtab._plugins.discovery import discover
-from trimtab._plugins.env import Environment, read_environment
+from trimtab._plugins.env import DISABLE, Environment, read_environment
+from trimtab._plugins.hints import did_you_mean
 from trimtab._plugins.loading import construct, load
+from trimtab._plugins.registry import normalise_full_name
 from trimtab._plugins.selection import check_allowed, check_compatible, check_required, select
 from trimtab._plugins.validation import LoadedProvider, source_of, validate
 from trimtab._policy.settings import ProviderConfig
@@ -78,11 +81,27 @@ def resolve_all(configs: Iterable[ProviderConfig], configuration: Configuration)
     switches = read_environment()
     if not switches.off:
         check_required(configuration.require)
-    found = [_resolve_or_skip(config, configuration, switches) for config in configs]
+    wanted = tuple(configs)
+    if switches.disabled:
+        _warn_of_strangers(switches, wanted)
+    found = [_resolve_or_skip(config, configuration, switches) for config in wanted]
     return Resolution(
         tuple(item for item in found if isinstance(item, LoadedProvider)),
         tuple(item for item in found if isinstance(item, ProviderSkipped)),
     )
+
+
+def _warn_of_strangers(switches: Environment, configs: Iterable[ProviderConfig]) -> None:
+    """Warn of names in ``TRIMTAB_DISABLE`` that no provider has."""
+    entries = discover().entries
+    known = {name for entry in entries for name in (entry.name, entry.full_name)}
+    known |= {normalise_full_name(presumed_source(config).name) for config in configs}
+    for name in sorted(switches.disabled - known):
+        warnings.warn(
+            f"{DISABLE} names {sanitize(name, 80)!r}, and no provider is called so."
+            f"{did_you_mean(name, known)}",
+            stacklevel=2,
+        )
 
 
 def _resolve_or_skip(

@@ -15,7 +15,7 @@ from trimtab._plugins.registry import (
     normalise_full_name,
     normalise_name,
 )
-from trimtab._plugins.versions import parse_requirement
+from trimtab._plugins.requirements import admits, parse_requirement
 from trimtab._types.errors import (
     AmbiguousProvider,
     IncompatibleProvider,
@@ -105,7 +105,7 @@ def _package_idea(wanted: str) -> str:
 
 
 def _damage(inventory: Registry) -> str:
-    damaged = [problem for problem in inventory.problems if not problem.harmless]
+    damaged = [problem for problem in inventory.problems if problem.is_error]
     if not damaged:
         return ""
     return " Some installed packages are damaged: `trimtab plugins doctor` names them."
@@ -131,7 +131,7 @@ _CORE = "trimtab"
 
 
 def mismatch(entry: PluginInfo) -> str | None:
-    """Say why the installed trimtab is not what the entry's package declares; None where it is.
+    """Say why the installed trimtab is not what the entry's package declares, or return None.
 
     A requirement with a marker is left to the installer, who knows its environment; so is a
     package that declares nothing.
@@ -141,7 +141,7 @@ def mismatch(entry: PluginInfo) -> str | None:
         requirement = parse_requirement(text)
         if requirement is None:
             return f"{entry.package} declares {text!r}, which is no requirement"
-        if version and not requirement.marker and not requirement.admits(version):
+        if version and not requirement.marker and not admits(requirement, version):
             return f"{entry.package} asks for {text!r}, and trimtab {version} is installed"
     return None
 
@@ -172,7 +172,7 @@ def check_required(require: Iterable[str]) -> None:
     for text in require:
         requirement = parse_requirement(text)
         version = installed_version(requirement.name) if requirement else None
-        if requirement is None or version is None or not requirement.admits(version):
+        if requirement is None or version is None or not admits(requirement, version):
             found = f"version {version} is installed" if version else "it is not installed"
             raise ProviderNotAllowed(
                 f"The configuration requires {text!r}, and {found}: {pip_install(text)}"

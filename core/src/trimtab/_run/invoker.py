@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
@@ -111,7 +112,8 @@ class ProviderInvoker:
         for entry in entries:
             try:
                 result = entry.ask(context)
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
+                _let_pass(error)
                 self.failed(entry.source, entry.hook, error)
                 began = monotonic()
                 continue
@@ -167,7 +169,8 @@ class ProviderInvoker:
                 value = self._guard.enter(ask, context)
             else:
                 value = self._on_worker([partial(ask, context)], timeout)[0].result()  # type: ignore[assignment]
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            _let_pass(error)
             self.failed(source, hook, error)
             return Reply(None, describe_error(error, MAX_ERROR_TEXT))
         self._succeeded(source, hook, self._monotonic() - began)
@@ -216,3 +219,12 @@ class ProviderInvoker:
         """Let the threads of the workers end."""
         for worker in self._idle:
             worker.retire()
+
+
+def _let_pass(error: BaseException) -> None:
+    """Raise `error` again if it is meant for the caller: an interrupt or a cancellation."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and isinstance(error, asyncio.CancelledError):
+        raise error

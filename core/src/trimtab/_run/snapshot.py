@@ -237,7 +237,7 @@ def _maker(kind: Any) -> Callable[[Any], Any]:
 
 def _class_maker(kind: Any) -> Callable[[Any], Any]:
     if issubclass(kind, Enum):
-        return kind
+        return kind  # type: ignore[no-any-return]
     return _record_maker(kind) if attrs.has(kind) else decode
 
 
@@ -276,5 +276,6 @@ def _unpack(value: Any, known: dict[str, type[Any]]) -> Any:
     if not isinstance(value, dict):
         return value
     if _EVENT in value:
-        return _maker(_known(known, value[_EVENT]))(value["fields"])
+        kind: Any = _known(known, value[_EVENT])
+        return _maker(kind)(value["fields"])
     return {unescaped(key): _unpack(item, known) for key, item in value.items()}

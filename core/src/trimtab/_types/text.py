@@ -5,10 +5,14 @@ from __future__ import annotations
 from trimtab._types.patterns import LazyPattern
 
 CONTROL_CHARACTERS = LazyPattern(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
-    r"\U000e0000-\U000e007f]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
+    r"\U000e0000-\U000e0fff]"
 )
-"""What no text for an agent may hold: controls, halves of characters, invisible letters."""
+"""What no text for an agent may hold: control characters, halves of characters, invisible ones.
+
+U+FE0F, which turns a sign into an emoji, is allowed: a single character hides nothing.
+"""
 
 
 def escape(text: str) -> str:

@@ -16,7 +16,7 @@ _USAGE = "trimtab proxy [OPTION…] -- PROGRAM [ARG…]\n       trimtab proxy [O
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab proxy``."""
+    """Run a program with its model requests guided on the way."""
     parser.usage = _USAGE
     parser.description = (
         "Run a program whose requests to its model pass through a proxy on this machine. It "

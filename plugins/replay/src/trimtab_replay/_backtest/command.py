@@ -26,7 +26,7 @@ PART...` puts the results of several shards together."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab backtest``."""
+    """Score providers on labelled runs: right, missed, false alarms."""
     parser.description = _ABOUT
     parser.add_argument("paths", metavar="FILE", nargs="+", help="cases, or labels")
     add_selection(parser)

@@ -18,7 +18,7 @@ from trimtab_replay._summary import Summary
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab report``."""
+    """Write an HTML page of recorded runs with every nudge in its place."""
     parser.description = "Replay recorded runs, and write one HTML file that shows them."
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a transcript, or a folder")
     add_selection(parser)

@@ -15,7 +15,7 @@ LONGEST_INPUT = 10_000_000
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab mailbox``."""
+    """Send to a mailbox, or show and repair what is in it."""
     parser.description = "Send messages to a mailbox, count them, look after its dead letters."
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _send(commands.add_parser("send", help="put one message into the mailbox"))

@@ -39,7 +39,7 @@ RESTART = (1.0, 30.0)
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab worker``."""
+    """Run agents from a mailbox until stopped."""
     parser.description = "Work on the messages of a mailbox until SIGTERM or Ctrl-C."
     parser.add_argument(
         "factory",
