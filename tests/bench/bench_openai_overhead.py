@@ -182,7 +182,7 @@ def main() -> None:
         ("all providers, a limit each", full, 1.0),
         ("all providers, called directly", full, None),
     ):
-        middle, best, base = added(guided(prompt, Settings(limit=limit, max_turns=TURNS + 1)))
+        middle, best, base = added(guided(prompt, Settings(timeout=limit, max_turns=TURNS + 1)))
         row(
             f"added to a tool turn: {what}",
             f"{middle:.0f} µs",

@@ -75,7 +75,7 @@ class Says:
 def play(request):
     """Let an agent make the calls of a case, with these providers; return server and session."""
 
-    def run(recorded, *providers, limit=1.0, plan=None, **declared):
+    def run(recorded, *providers, timeout=1.0, plan=None, **declared):
         calls = [call for call in recorded["calls"] if "tool" in call]
         results = {call["tool"]: call for call in calls}
 
@@ -103,7 +103,7 @@ def play(request):
         ends = [say("Done.")] * (1 if plan is None else 4)
         with OpenAIServer([*script, *ends]) as server:
             with openai.OpenAI(base_url=server.base_url, api_key="x") as client:
-                settings = Settings(api=request.param, limit=limit)
+                settings = Settings(api=request.param, timeout=timeout)
                 opened = session.open_run(prompt, host=HOST)
                 GuidedLoop(client, opened, model="m", settings=settings).complete("Go.")
         assert server.refusals == ()
@@ -147,7 +147,7 @@ def test_rt_slow_provider_does_not_silence_the_others(play):
         recorded,
         Says(name="slow", category="slow", fault=lambda: time.sleep(slow["sleep"])),
         Says(fast["text"], name="fast"),
-        limit=0.1,
+        timeout=0.1,
     )
     assert hearing(server, '<guidance source="fast">hi</guidance>') == [1]
     assert time.monotonic() - began < recorded["timeout_s"]

@@ -19,6 +19,10 @@ from trimtab._hosting.executor import (
     format_error as format_error,
     is_cancelled as is_cancelled,
 )
+from trimtab._hosting.threads import (
+    call_in_parallel as call_in_parallel,
+    call_within as call_within,
+)
 from trimtab._types.schema import (
     from_json as from_json,
     json_schema as json_schema,

@@ -25,7 +25,7 @@ from trimtab import (
     ToolInvoked,
     ToolResult,
 )
-from trimtab._hosting.threads import in_parallel
+from trimtab._hosting.threads import call_in_parallel
 
 
 @attrs.frozen
@@ -314,7 +314,7 @@ def test_parallel_jobs_keep_their_order_and_the_limit():
         running.remove(n)
         return n
 
-    assert in_parallel([partial(job, n) for n in range(9)], 3) == list(range(9))
+    assert call_in_parallel([partial(job, n) for n in range(9)], 3) == list(range(9))
     assert max(most) <= 3
 
 
@@ -326,4 +326,4 @@ def test_a_job_that_raises_keeps_others_from_starting():
         raise KeyError(n)
 
     with pytest.raises(KeyError, match="0"):
-        in_parallel([partial(job, n) for n in range(9)], 1)
+        call_in_parallel([partial(job, n) for n in range(9)], 1)

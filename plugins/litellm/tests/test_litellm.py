@@ -87,6 +87,20 @@ class Never:
         return TaskCompletionResult.incomplete("The tests have not been run.")
 
 
+class Answered:
+    """What litellm returns, without a service; it prices the response as litellm does."""
+
+    def __init__(self, litellm, answer):
+        self.completion = lambda **_: litellm.completion(
+            model="gpt-5", messages=[], mock_response=litellm.ModelResponse(model="gpt-5", **answer)
+        )
+
+
+def prompt():
+    task = MarkdownSection(key="task", title="Task", template="Go.")
+    return Prompt("agent", "main", [task], config=None)
+
+
 @pytest.fixture
 def session():
     return Session()
@@ -213,7 +227,52 @@ def test_prices_come_from_litellm_s_table(litellm):
     from trimtab_litellm import cost
 
     assert 0 < cost("gpt-4o-mini", Usage(1000, 1000)) < 1
-    assert cost("openai/nobody-knows-it", Usage(1000, 1000)) == 0.0
+    assert cost("openai/nobody-knows-it", Usage(1000, 1000)) is None
+    half = cost("gpt-4o-mini", Usage(1000, 0, cached_tokens=1000))
+    assert half == pytest.approx(cost("gpt-4o-mini", Usage(1000, 0)) / 2)
+
+
+def test_cached_tokens_cost_what_litellm_says(litellm, session):
+    from trimtab_litellm import LiteLLMAdapter
+
+    used = {"prompt_tokens": 10_000, "completion_tokens": 10, "total_tokens": 10_010}
+    used["prompt_tokens_details"] = {"cached_tokens": 9_000}
+    message = {"role": "assistant", "content": "Done."}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": used}
+
+    priced = litellm.completion_cost(litellm.ModelResponse(model="gpt-5", **answer), "gpt-5")
+    adapter = LiteLLMAdapter("openai/gpt-5", router=Answered(litellm, answer))
+    adapter.evaluate(prompt(), session=session)
+    (run,) = session.runs().values()
+    assert run.usage.cached_tokens == 9_000
+    assert run.usage.cost == pytest.approx(priced)
+
+
+@pytest.mark.parametrize("how", ["evaluate", "aevaluate"])
+def test_a_router_is_asked_by_its_alias(litellm, session, how):
+    from trimtab_litellm import LiteLLMAdapter
+
+    with OpenAIServer([say("Done.")]) as server:
+        deployment = {"model": "openai/gpt-4o-mini", "api_base": server.base_url, "api_key": "x"}
+        router = litellm.Router(
+            model_list=[{"model_name": "mine", "litellm_params": deployment}], num_retries=0
+        )
+        adapter = LiteLLMAdapter("mine", router=router)
+        asked = getattr(adapter, how)(prompt(), session=session)
+        result = asyncio.run(asked) if how == "aevaluate" else asked
+    assert result.text == "Done."
+    (run,) = session.runs().values()
+    assert run.usage.cost > 0
+
+
+def test_an_unknown_price_under_a_limit_of_cost_is_said(session):
+    from trimtab_litellm import LiteLLMAdapter
+    from trimtab_openai import UnmeasuredBudget
+
+    with OpenAIServer([say("Done.")]) as server:
+        adapter = LiteLLMAdapter("openai/nobody", base_url=server.base_url, api_key="x")
+        with pytest.warns(UnmeasuredBudget, match="openai/nobody"):
+            adapter.evaluate(prompt(), session=session, budget=Budget(max_cost=1.0))
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])

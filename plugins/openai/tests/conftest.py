@@ -22,7 +22,7 @@ from trimtab import (
     Tool,
     ToolResult,
 )
-from trimtab_openai import HOST, Ending, GuidedLoop, Settings
+from trimtab_openai import HOST, GuidedLoop, LoopResult, Settings
 
 
 @attrs.frozen
@@ -166,7 +166,7 @@ class Way:
         settings: dict[str, Any] | None = None,
         client: dict[str, Any] | None = None,
         **loop: Any,
-    ) -> Ending:
+    ) -> LoopResult:
         connection = {"base_url": server.base_url, "api_key": "x", "max_retries": 0}
         made = Settings(api=self.api, **(settings or {}))
         pieces: list[Any] = []

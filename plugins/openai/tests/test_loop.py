@@ -68,12 +68,12 @@ def test_a_looping_agent_hears_of_it_after_the_third_repeat_and_once(way, opened
     assert server.refusals == ()
 
 
-def test_the_guidance_is_a_developer_message_at_the_end(some_way, opened, repeats):
+def test_the_guidance_is_a_message_of_the_system_at_the_end(some_way, opened, repeats):
     with OpenAIServer(LOOPING) as server:
         some_way.complete(server, opened(repeats))
     last = server.requests[3].messages[-1]
     assert last == {
-        "role": "developer",
+        "role": "system",
         "content": f'<guidance source="repeats">{PATTERN}</guidance>',
     }
 
@@ -103,7 +103,7 @@ def test_the_prefix_of_a_request_is_the_one_before_without_its_guidance(way, ope
         way.complete(server, opened(say_always))
     for earlier, later in zip(server.requests, server.requests[1:], strict=False):
         before = conversation(earlier)
-        at_end = before.find(',{"role":"developer"')
+        at_end = before.find(',{"role":"system"')
         assert conversation(later).startswith(before if at_end < 0 else before[:at_end])
     assert len(server.requests) == len(LOOPING)
 
@@ -187,7 +187,7 @@ def test_a_broken_provider_changes_nothing_else(some_way, opened, broken, fault)
         run = opened(*providers, key=f"main-{len(providers)}")
         began = time.monotonic()
         with OpenAIServer(LOOPING) as server:
-            some_way.complete(server, run, settings={"limit": 0.05})
+            some_way.complete(server, run, settings={"timeout": 0.05})
         bodies.append([request.body for request in server.requests])
         assert time.monotonic() - began < 5
     assert bodies[0] == bodies[1]
@@ -315,7 +315,7 @@ def test_what_goes_wrong_with_a_call_is_told_to_the_model(way, opened, read_tool
     with OpenAIServer([say(*calls), say("Done.")]) as server:
         way.complete(server, run)
     outcomes = {call.call_id: call.outcome for call in run.session[ToolInvoked].all()}
-    for text in ("OSError: disk on fire", "There is no tool", "must be a JSON object", "required"):
+    for text in ("disk on fire", "There is no tool", "not valid JSON", "missing params.path"):
         assert server.requests[1].mentions(text)
     assert outcomes == {
         "c1": Outcome.ERROR,
@@ -444,7 +444,7 @@ def test_nothing_is_asked_after_the_deadline(some_way, read_tool, opened):
     run = opened(tools=[attrs.evolve(read_tool, handler=wait)], deadline=Deadline(60, clock=clock))
     with OpenAIServer(LOOPING) as server, pytest.raises(Exhausted) as caught:
         some_way.complete(server, run)
-    assert "after 1 answers" in str(caught.value)
+    assert "after 1 response of the model" in str(caught.value)
     assert len(server.requests) == 1
     assert "late" in str(caught.value.messages[-1])
 
@@ -617,9 +617,36 @@ def test_structured_output_is_asked_for_and_parsed(way, opened):
 
 
 @pytest.mark.parametrize("text", ["no JSON", '{"lines": 3}', "[]"])
-def test_output_that_does_not_fit_is_an_error(some_way, opened, text):
-    with OpenAIServer([say(text)]) as server, pytest.raises(LoopStopped, match="no Report"):
-        some_way.complete(server, opened(), output_type=Report)
+def test_output_that_does_not_fit_is_asked_for_again_and_then_an_error(some_way, opened, text):
+    with OpenAIServer([say(text)] * 3) as server:
+        with pytest.raises(LoopStopped, match="not a valid Report"):
+            some_way.complete(server, opened(), output_type=Report)
+    assert len(server.requests) == 3
+    assert "Answer again with one JSON object" in str(server.requests[1].messages[-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"path": "a"}\n```',
+        'Here it is:\n```\n{"path": "a"}\n```\nDone.',
+        'The report: {"path": "a"}.',
+        '{"path": "a"}',
+    ],
+)
+def test_output_in_a_fence_or_among_prose_is_read(some_way, opened, text):
+    with OpenAIServer([say(text)]) as server:
+        result = some_way.complete(server, opened(), output_type=Report)
+    assert result.output == Report("a")
+
+
+def test_output_of_another_shape_is_corrected_by_the_model(some_way, opened):
+    with OpenAIServer([say('{"path": 4, "extra": 1}'), say('{"path": "a"}')]) as server:
+        result = some_way.complete(server, opened(), output_type=Report)
+    assert result.output == Report("a")
+    asked = str(server.requests[1].messages[-1])
+    assert "expected str at output.path, not 4" in asked
+    assert "unknown field" in asked
 
 
 def test_options_go_along_and_keep_their_place(opened, connect):
@@ -692,7 +719,7 @@ def test_a_sleeping_provider_does_not_stop_the_event_loop(opened, broken):
     async def go(server):
         ticking = asyncio.create_task(tick())
         async with openai.AsyncOpenAI(base_url=server.base_url, api_key="x") as client:
-            run, settings = opened(broken("sleeps")), Settings(limit=2.0)
+            run, settings = opened(broken("sleeps")), Settings(timeout=2.0)
             await GuidedLoop(client, run, model="m", settings=settings).acomplete("Fix it.")
         done.set()
         await ticking

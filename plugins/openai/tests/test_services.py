@@ -9,9 +9,9 @@ import attrs
 import pytest
 
 from trimtab_openai import GuidedLoop, LoopStopped
-from trimtab_openai.chat import CHAT
-from trimtab_openai.errors import ModelFailed
-from trimtab_openai.responses import RESPONSES
+from trimtab_openai._chat import CHAT
+from trimtab_openai._errors import ModelFailed
+from trimtab_openai._responses import RESPONSES
 
 
 def streamed(*deltas, usage=None):
@@ -234,7 +234,7 @@ def test_structured_output_that_was_cut_says_by_what(opened, reason):
     create = SimpleNamespace(create=lambda **_: {"choices": [choice]})
     client = SimpleNamespace(chat=SimpleNamespace(completions=create))
     loop = GuidedLoop(client, opened(), model="m", output_type=Answer)
-    with pytest.raises(LoopStopped, match=f"no Answer: .*{reason}"):
+    with pytest.raises(LoopStopped, match=f"not a valid Answer: .*{reason}"):
         loop.complete("Count.")
 
 

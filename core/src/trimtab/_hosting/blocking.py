@@ -291,7 +291,8 @@ class BlockingDriver:
                 no guidance, only the gate's verdict.
             replayed: as for `next_request`; the gate is not asked.
         """
-        self._placement.something_happened()
+        if not api_error:  # after a failed request the next one is a retry
+            self._placement.something_happened()
         stays = awaiting_user or background_work or final or api_error or self.exhausted()
         if not stays:
             way = delivery or self._placement.way(DecisionPoint.PRE_RESPONSE)

@@ -13,7 +13,7 @@ import attrs
 
 from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events.run import Outcome, ToolCall
-from trimtab._hosting.threads import start, wait_for, within
+from trimtab._hosting.threads import call_within, start, wait_for
 from trimtab._plugins.hints import did_you_mean
 from trimtab._types.errors import ToolError
 from trimtab._types.text import as_text, quote, replace_surrogates, shorten
@@ -94,7 +94,7 @@ class ToolExecutor:
             return bound
         seconds = self._seconds_left()
         try:
-            answer = bound.answer() if seconds is None else within(seconds, bound.answer)
+            answer = bound.answer() if seconds is None else call_within(seconds, bound.answer)
         except TimeoutError:
             answer = bound.late()
         except BaseException:

@@ -26,7 +26,7 @@ def start(work: Callable[[], T]) -> Future[T]:
     return future
 
 
-def within(seconds: float, work: Callable[[], T]) -> T:
+def call_within(seconds: float, work: Callable[[], T]) -> T:
     """Return the result of `work`; leave it behind if it takes longer.
 
     Raises:
@@ -39,7 +39,7 @@ def within(seconds: float, work: Callable[[], T]) -> T:
     return future.result()
 
 
-def in_parallel(jobs: Sequence[Callable[[], T]], limit: int) -> list[T]:
+def call_in_parallel(jobs: Sequence[Callable[[], T]], limit: int) -> list[T]:
     """Return the results of `jobs` in order, at most `limit` of them at the same time.
 
     If one raises, or the caller is interrupted, those that have not begun don't begin; those that

@@ -1,35 +1,40 @@
 """trimtab for the OpenAI client: Chat Completions and Responses, of any compatible service.
 
-`OpenAIAdapter` runs a prompt to its end, `GuidedLoop` runs a conversation of yours, `Steps` are
-for a loop of your own. The client's package is imported only where a client has to be made.
+`OpenAIAdapter` runs a prompt to its end, `GuidedLoop` runs a conversation of yours, `LoopHooks` are
+for a loop of your own. The client's package is imported only when a client has to be made.
 """
 
-from trimtab_openai.adapter import OpenAIAdapter
-from trimtab_openai.errors import (
+from trimtab_openai._adapter import OpenAIAdapter
+from trimtab_openai._asking import Cost, OnChunk
+from trimtab_openai._errors import (
     ClientMismatch,
     Exhausted,
     LoopStopped,
     ModelFailed,
     TurnLimitReached,
+    UnmeasuredBudget,
 )
-from trimtab_openai.host import DELIVERY, HOST
-from trimtab_openai.loop import GuidedLoop
-from trimtab_openai.settings import Settings
-from trimtab_openai.steps import Steps, Verdict
-from trimtab_openai.talk import Ending
+from trimtab_openai._hooks import LoopHooks, StopDecision
+from trimtab_openai._host import DELIVERY, HOST
+from trimtab_openai._loop import GuidedLoop
+from trimtab_openai._loop_state import LoopResult
+from trimtab_openai._settings import Settings
 
 __all__ = [
     "DELIVERY",
     "HOST",
     "ClientMismatch",
-    "Ending",
+    "Cost",
     "Exhausted",
     "GuidedLoop",
+    "LoopHooks",
+    "LoopResult",
     "LoopStopped",
     "ModelFailed",
+    "OnChunk",
     "OpenAIAdapter",
     "Settings",
-    "Steps",
+    "StopDecision",
     "TurnLimitReached",
-    "Verdict",
+    "UnmeasuredBudget",
 ]

@@ -22,7 +22,7 @@ from trimtab import (
     ToolInvoked,
     UserMessage,
 )
-from trimtab_openai import ModelFailed, Settings, Steps
+from trimtab_openai import LoopHooks, ModelFailed, Settings
 
 USER = {"role": "user", "content": "Fix it."}
 PART = {"chat": "text", "responses": "input_text"}
@@ -61,8 +61,8 @@ def steps(api, opened):
     """Open a run with these providers, and make its steps."""
 
     def make(*guidance, place="message", role="developer", **prompt):
-        settings = Settings(api=api, place=place, role=role, limit=None)
-        return Steps(opened(*guidance, **prompt), settings)
+        settings = Settings(api=api, place=place, role=role, timeout=None)
+        return LoopHooks(opened(*guidance, **prompt), settings)
 
     return make
 
@@ -309,8 +309,8 @@ def test_the_twins_keep_the_loop_free_and_say_the_same(steps, api, nudge, counte
 
     async def go():
         sent = await mine.abefore_request([USER])
-        calls = mine.after_response(ANSWER[api](calls=[("c1", "read", "{}")]))
-        guidance = await mine.abefore_tools(calls)
+        mine.after_response(ANSWER[api](calls=[("c1", "read", "{}")]))
+        guidance = await mine.abefore_tools()
         content = await mine.aafter_tool("c1", "ok")
         return sent, guidance, content, await mine.amay_stop()
 
@@ -342,7 +342,7 @@ SETTINGS = {
     "place": {"place": "system"},
     "max_turns": {"max_turns": 0},
     "max_parallel": {"max_parallel": 0},
-    "limit": {"limit": 0},
+    "timeout": {"timeout": 0},
 }
 
 

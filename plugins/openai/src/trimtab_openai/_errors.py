@@ -1,4 +1,4 @@
-"""What the loop raises, beside what the client raises."""
+"""What the loop raises besides what the client raises."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LoopStopped(PromptEvaluationError):
     """The loop ended before the agent did.
 
     Attributes:
-        messages: the conversation so far, to be read or gone on with.
+        messages: the conversation so far, to read or to go on with.
     """
 
     def __init__(self, text: str, messages: Iterable[Any] = ()) -> None:
@@ -34,3 +34,7 @@ class TurnLimitReached(LoopStopped):
 
 class Exhausted(LoopStopped):
     """The deadline has passed or the budget is used up."""
+
+
+class UnmeasuredBudget(UserWarning):
+    """A limit of the budget can't hold, because the service reports no usage or no price."""

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trimtab_openai.errors import ModelFailed
-from trimtab_openai.reply import Json, Reply, as_json, field, plain, readable, words
+from trimtab_openai._errors import ModelFailed
+from trimtab_openai._model_response import (
+    Json,
+    ModelResponse,
+    as_dict,
+    as_json,
+    decode_errors,
+    field,
+    text_of,
+)
 
 GROWING = frozenset({"content", "refusal", "reasoning_content", "reasoning"})
 
@@ -14,24 +22,24 @@ GROWING = frozenset({"content", "refusal", "reasoning_content", "reasoning"})
 class ChatStream:
     """Collects chunks; `finish` makes a reply of message, finish reason and usage."""
 
-    def __init__(self, finish: Callable[[Json, str | None, Any], Reply]) -> None:
+    def __init__(self, finish: Callable[[Json, str | None, Any], ModelResponse]) -> None:
         self._finish = finish
         self._message: Json = {"role": "assistant"}
         self._calls: list[tuple[int | None, Json]] = []
         self._stop_reason: str | None = None
         self._usage: Any = None
 
-    @readable
+    @decode_errors
     def add(self, piece: Any) -> None:
         self._usage = field(piece, "usage") or self._usage
         for choice in field(piece, "choices") or ():
             self._stop_reason = field(choice, "finish_reason") or self._stop_reason
             delta = field(choice, "delta")
             if delta is not None:
-                self._grow(plain(delta))
+                self._grow(as_dict(delta))
 
-    @readable
-    def reply(self) -> Reply:
+    @decode_errors
+    def reply(self) -> ModelResponse:
         if self._stop_reason is None:
             raise ModelFailed("the stream broke off before the answer was complete")
         calls = [call for _, call in self._calls]
@@ -41,9 +49,9 @@ class ChatStream:
         for name, value in delta.items():
             if name == "tool_calls":
                 for part in value:
-                    self._grow_call(plain(part))
+                    self._grow_call(as_dict(part))
             elif name in GROWING:
-                self._message[name] = self._message.get(name, "") + words(value)
+                self._message[name] = self._message.get(name, "") + text_of(value)
             elif isinstance(value, list):
                 self._message[name] = [*self._message.get(name, ()), *value]
             else:
@@ -51,7 +59,7 @@ class ChatStream:
 
     def _grow_call(self, part: Json) -> None:
         call = self._slot(part.pop("index", None), part.get("id"))
-        function = plain(part.pop("function", None) or {})
+        function = as_dict(part.pop("function", None) or {})
         call.update(part)
         known = call.setdefault("function", {"name": "", "arguments": ""})
         known["name"] = known["name"] or function.get("name", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -11,14 +12,17 @@ import pytest
 from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 
-from trimtab import PromptEvaluationError, json_schema
-from trimtab_openai.structured import OutputForm
+from trimtab import PromptEvaluationError, Tool, ToolResult, json_schema
+from trimtab_openai._output import OutputForm, decode_answer, describe_tool
 
 
 @attrs.frozen
 class Finding:
     path: str
     line: int | None = None
+
+
+TOOL = Tool("find", "", Finding, lambda params, *, context: ToolResult.ok())
 
 
 @attrs.frozen
@@ -77,7 +81,7 @@ def test_free_text_has_no_form(cls):
 
 @pytest.mark.parametrize("text", ["", "no", "[]", '{"title": 1, "x": 2}', "[" * 100_000])
 def test_what_does_not_fit_is_named(text):
-    with pytest.raises(PromptEvaluationError, match="the final answer is no Report"):
+    with pytest.raises(PromptEvaluationError, match="the final answer is not a valid Report"):
         OutputForm.of(Report).parse(text)
 
 
@@ -86,3 +90,20 @@ def test_a_name_that_the_service_would_refuse_is_tidied():
     odd.__annotations__ = {"path": str}
     odd.__name__ = "Répört[int]"
     assert OutputForm.of(odd).describe()["name"] == "R_p_rt_int_"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['```\n{"a": 1}\n```\n```\n{"a": 2}\n```', "a {b} c", "`" * 100_000, "{" * 100_000],
+    ids=["two", "prose", "ticks", "braces"],
+)
+def test_an_answer_that_is_not_one_object_is_refused_quickly(text):
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match=r"not JSON|2 JSON objects"):
+        decode_answer(text)
+    assert time.perf_counter() - began < 1
+
+
+def test_a_tool_can_be_sent_strictly():
+    assert describe_tool(TOOL, strict=True)["strict"] is True
+    assert "strict" not in describe_tool(TOOL, strict=False)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from trimtab import Tool, ToolCall
-from trimtab_openai.chat_stream import ChatStream
-from trimtab_openai.errors import ModelFailed
-from trimtab_openai.reply import (
+from trimtab import Tool, ToolCall, Usage
+from trimtab_openai._chat_stream import ChatStream
+from trimtab_openai._errors import ModelFailed
+from trimtab_openai._model_response import (
+    TRUNCATED,
     Json,
-    Reply,
-    arguments,
+    ModelResponse,
+    as_dict,
     as_json,
-    call_id,
+    decode_errors,
     field,
-    plain,
-    readable,
-    usage,
-    wholly,
-    words,
+    make_call_id,
+    parse_arguments,
+    read_usage,
+    text_of,
+    without_surrogates,
 )
-from trimtab_openai.structured import OutputForm
+from trimtab_openai._output import OutputForm, describe_tool
 
 NOT_SENT_BACK = frozenset({"annotations", "function_call", "parsed", "tool_calls"})
 
@@ -36,28 +38,58 @@ class Chat:
         return create
 
     def request(
-        self, messages: Sequence[Any], tools: Sequence[Tool[Any, Any]], form: OutputForm | None
+        self,
+        messages: Sequence[Any],
+        tools: Sequence[Tool[Any, Any]],
+        form: OutputForm | None,
+        *,
+        strict_tools: bool = False,
     ) -> Json:
         fields: Json = {"messages": messages}
         if tools:
-            fields["tools"] = [_described(tool) for tool in tools]
+            described = (describe_tool(tool, strict=strict_tools) for tool in tools)
+            fields["tools"] = [{"type": "function", "function": tool} for tool in described]
         if form is not None:
             fields["response_format"] = {"type": "json_schema", "json_schema": form.describe()}
         return fields
 
-    @readable
-    def read(self, response: Any) -> Reply:
+    @decode_errors
+    def read(self, response: Any) -> ModelResponse:
         choices = field(response, "choices")
         if not choices:
             told = field(response, "error") or response
             raise ModelFailed(f"the service returned no choice for Chat Completions: {told!r:.500}")
-        message = plain(field(choices[0], "message"))
-        if not message:
+        message = as_dict(field(choices[0], "message"))
+        reason = field(choices[0], "finish_reason")
+        if not message and reason not in TRUNCATED:
             raise ModelFailed("the service returned a choice without a message")
-        return read_message(message, field(choices[0], "finish_reason"), field(response, "usage"))
+        return read_message(message, reason, read_usage(field(response, "usage"), response))
 
     def stream(self) -> ChatStream:
-        return ChatStream(read_message)
+        return ChatStream(
+            lambda message, stop_reason, used: read_message(message, stop_reason, read_usage(used))
+        )
+
+    def extra_fields(self, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 - the protocol
+        return {}
+
+    def kept_items(
+        self,
+        items: Sequence[Json],
+        options: Mapping[str, Any],  # noqa: ARG002 - the protocol
+    ) -> tuple[Json, ...]:
+        return tuple(items)
+
+    def call_items(self, calls: Sequence[ToolCall], text: str) -> tuple[Json, ...]:
+        made = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.tool, "arguments": json.dumps(call.params)},
+            }
+            for call in calls
+        ]
+        return ({"role": "assistant", "content": text, "tool_calls": made},)
 
     def tool_message(self, call_id: str, content: Any) -> Json:
         return {"role": "tool", "tool_call_id": call_id, "content": content}
@@ -76,18 +108,18 @@ class Chat:
 CHAT = Chat()
 
 
-def read_message(message: Json, stop_reason: str | None, used: Any) -> Reply:
+def read_message(message: Json, stop_reason: str | None, used: Usage | None) -> ModelResponse:
     """Return what an assistant's message says."""
     # Chunks of a stream may end within a character.
-    message = wholly(message)
-    calls = [_sound(call) for call in message.get("tool_calls") or ()]
-    return Reply(
+    message = without_surrogates(message)
+    calls = [_complete_call(call) for call in message.get("tool_calls") or ()]
+    return ModelResponse(
         items=(_kept(message, calls),),
-        text=words(message.get("content")),
-        refusal=words(message.get("refusal")),
-        reasoning=words(message.get("reasoning_content") or message.get("reasoning")),
+        text=text_of(message.get("content")),
+        refusal=text_of(message.get("refusal")),
+        reasoning=text_of(message.get("reasoning_content") or message.get("reasoning")),
         tool_calls=tuple(_call(call) for call in calls),
-        usage=usage(used),
+        usage=used,
         stop_reason=stop_reason,
     )
 
@@ -101,20 +133,17 @@ def _kept(message: Json, calls: list[Json]) -> Json:
     return {**kept, "content": kept.get("content") or ""}
 
 
-def _sound(call: Json) -> Json:
+def _complete_call(call: Json) -> Json:
     """A call with what every service takes back: an id, and arguments as text."""
     function = call.get("function") or {}
     given = function.get("arguments")
     if given and not isinstance(given, str):
         call = {**call, "function": {**function, "arguments": as_json(given)}}
-    return call if call.get("id") else {**call, "id": call_id(None)}
+    return call if call.get("id") else {**call, "id": make_call_id(None)}
 
 
 def _call(call: Json) -> ToolCall:
     function = call.get("function") or {}
-    return ToolCall(function.get("name") or "", arguments(function.get("arguments")), call["id"])
-
-
-def _described(tool: Tool[Any, Any]) -> Json:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-    return {"type": "function", "function": function}
+    return ToolCall(
+        function.get("name") or "", parse_arguments(function.get("arguments")), call["id"]
+    )

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from trimtab import Tool, ToolCall
-from trimtab_openai.errors import ModelFailed
-from trimtab_openai.reply import (
+from trimtab_openai._errors import ModelFailed
+from trimtab_openai._model_response import (
     Json,
-    Reply,
-    arguments,
-    call_id,
+    ModelResponse,
+    as_dict,
+    decode_errors,
     field,
-    plain,
-    readable,
-    usage,
-    wholly,
+    make_call_id,
+    parse_arguments,
+    read_usage,
+    without_surrogates,
 )
-from trimtab_openai.structured import OutputForm
+from trimtab_openai._output import OutputForm, describe_tool
 
 LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+ENCRYPTED = "reasoning.encrypted_content"
 NO_ANSWER = frozenset({"failed", "cancelled", "queued", "in_progress"})
 
 
@@ -34,31 +36,69 @@ class Responses:
         return create
 
     def request(
-        self, messages: Sequence[Any], tools: Sequence[Tool[Any, Any]], form: OutputForm | None
+        self,
+        messages: Sequence[Any],
+        tools: Sequence[Tool[Any, Any]],
+        form: OutputForm | None,
+        *,
+        strict_tools: bool = False,
     ) -> Json:
         fields: Json = {"input": messages}
         if tools:
-            fields["tools"] = [_described(tool) for tool in tools]
+            described = (describe_tool(tool, strict=strict_tools) for tool in tools)
+            fields["tools"] = [{"type": "function", "strict": False, **tool} for tool in described]
         if form is not None:
             fields["text"] = {"format": {"type": "json_schema", **form.describe()}}
         return fields
 
-    @readable
-    def read(self, response: Any) -> Reply:
+    @decode_errors
+    def read(self, response: Any) -> ModelResponse:
         _refuse_failure(response)
         items = tuple(_item(item) for item in field(response, "output"))
-        return Reply(
+        return ModelResponse(
             items=items,
             text="".join(_parts(items, "content", "output_text", "text")),
             refusal="".join(_parts(items, "content", "refusal", "refusal")),
             reasoning="\n".join(_parts(items, "summary", "summary_text", "text")),
             tool_calls=tuple(_call(item) for item in items if item["type"] == "function_call"),
-            usage=usage(field(response, "usage")),
+            usage=read_usage(field(response, "usage"), response),
             stop_reason=_stop_reason(response),
         )
 
     def stream(self) -> ResponsesStream:
         return ResponsesStream()
+
+    def extra_fields(self, options: Mapping[str, Any]) -> Json:
+        """Ask for reasoning that can be sent back if the service stores none."""
+        if options.get("store") is not False:
+            return {}
+        included = list(options.get("include") or ())
+        return {"include": included if ENCRYPTED in included else [*included, ENCRYPTED]}
+
+    def kept_items(self, items: Sequence[Json], options: Mapping[str, Any]) -> tuple[Json, ...]:
+        """Leave out reasoning that only a service that stored it would know by its id."""
+        if options.get("store") is not False:
+            return tuple(items)
+        return tuple(
+            item
+            for item in items
+            if item.get("type") != "reasoning" or item.get("encrypted_content")
+        )
+
+    def call_items(self, calls: Sequence[ToolCall], text: str) -> tuple[Json, ...]:
+        message = ({"role": "assistant", "content": text},) if text else ()
+        return (
+            *message,
+            *(
+                {
+                    "type": "function_call",
+                    "call_id": call.call_id,
+                    "name": call.tool,
+                    "arguments": json.dumps(call.params),
+                }
+                for call in calls
+            ),
+        )
 
     def tool_message(self, call_id: str, content: Any) -> Json:
         return {"type": "function_call_output", "call_id": call_id, "output": content}
@@ -82,7 +122,7 @@ class ResponsesStream:
         self._items: list[Any] = []
         self._response: Any = None
 
-    @readable
+    @decode_errors
     def add(self, piece: Any) -> None:
         kind = field(piece, "type")
         if kind == "error":
@@ -92,12 +132,12 @@ class ResponsesStream:
         elif kind in LAST_EVENTS:
             self._response = field(piece, "response")
 
-    @readable
-    def reply(self) -> Reply:
+    @decode_errors
+    def reply(self) -> ModelResponse:
         if self._response is None:
             raise ModelFailed("the stream broke off before the response was complete")
         if field(self._response, "output") == []:
-            return RESPONSES.read({**plain(self._response), "output": self._items})
+            return RESPONSES.read({**as_dict(self._response), "output": self._items})
         return RESPONSES.read(self._response)
 
 
@@ -117,9 +157,9 @@ def _refuse_failure(response: Any) -> None:
 
 
 def _item(value: Any) -> Json:
-    item: Json = wholly(plain(value))
+    item: Json = without_surrogates(as_dict(value))
     if item["type"] == "function_call":
-        return {**item, "call_id": call_id(item.get("call_id"))}
+        return {**item, "call_id": make_call_id(item.get("call_id"))}
     return item
 
 
@@ -137,14 +177,4 @@ def _stop_reason(response: Any) -> str | None:
 
 
 def _call(item: Json) -> ToolCall:
-    return ToolCall(item["name"], arguments(item.get("arguments")), item["call_id"])
-
-
-def _described(tool: Tool[Any, Any]) -> Json:
-    return {
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.schema,
-        "strict": False,
-    }
+    return ToolCall(item["name"], parse_arguments(item.get("arguments")), item["call_id"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
 
-from trimtab import Tool
-from trimtab_openai.chat import CHAT
-from trimtab_openai.reply import Json, Reply
-from trimtab_openai.responses import RESPONSES
-from trimtab_openai.structured import OutputForm
+from trimtab import Tool, ToolCall
+from trimtab_openai._chat import CHAT
+from trimtab_openai._model_response import Json, ModelResponse
+from trimtab_openai._output import OutputForm
+from trimtab_openai._responses import RESPONSES
 
 ApiName = Literal["chat", "responses"]
 
@@ -21,11 +21,11 @@ class Stream(Protocol):
         """Take the next chunk or event."""
         ...
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelResponse:
         """Return the whole.
 
         Raises:
-            ModelFailed: the stream told of a failure, or broke off.
+            ModelFailed: the stream reported a failure, or broke off.
         """
         ...
 
@@ -41,12 +41,21 @@ class Api(Protocol):
         ...
 
     def request(
-        self, messages: Sequence[Any], tools: Sequence[Tool[Any, Any]], form: OutputForm | None
+        self,
+        messages: Sequence[Any],
+        tools: Sequence[Tool[Any, Any]],
+        form: OutputForm | None,
+        *,
+        strict_tools: bool = False,
     ) -> Json:
         """Return the fields of a request."""
         ...
 
-    def read(self, response: Any) -> Reply:
+    def extra_fields(self, options: Mapping[str, Any]) -> Json:
+        """Return further fields that follow from the options."""
+        ...
+
+    def read(self, response: Any) -> ModelResponse:
         """Return what a response says.
 
         Raises:
@@ -56,6 +65,14 @@ class Api(Protocol):
 
     def stream(self) -> Stream:
         """Return a collector for one streamed response."""
+        ...
+
+    def kept_items(self, items: Sequence[Json], options: Mapping[str, Any]) -> tuple[Json, ...]:
+        """Return those items of a response that can be sent back."""
+        ...
+
+    def call_items(self, calls: Sequence[ToolCall], text: str) -> tuple[Json, ...]:
+        """Return a response with `calls`, as the conversation holds it."""
         ...
 
     def tool_message(self, call_id: str, content: Any) -> Json:

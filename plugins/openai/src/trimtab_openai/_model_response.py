@@ -1,4 +1,4 @@
-"""One answer of a model, told one way for both APIs."""
+"""One response of a model, in one form for both APIs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,28 @@ import attrs
 
 from trimtab import ToolCall, Usage, quote
 from trimtab.hosting import replace_surrogates
-from trimtab_openai.errors import ModelFailed
+from trimtab_openai._errors import ModelFailed
 
 Json = dict[str, Any]
+TRUNCATED = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "content_filter", "incomplete", "safety"}
+)
+"""Stop reasons of responses that lack their end."""
 Read = TypeVar("Read", bound=Callable[..., Any])
 
 
 @attrs.frozen(kw_only=True)
-class Reply:
+class ModelResponse:
     """One response of the model.
 
     Args:
         items: what it adds to the conversation, in the API's own form.
-        text: what it said; `refusal` holds its words where it refused.
+        text: what it says to the user.
+        refusal: what it says instead if it refuses.
         reasoning: its visible thinking.
-        tool_calls: what it asked for; `params` is the raw text where that is no JSON object.
-        usage: tokens, where the service tells them.
-        stop_reason: the service's word for why it stopped.
+        tool_calls: what it asks for; `params` is the raw text if that is no JSON object.
+        usage: tokens, if the service reports them.
+        stop_reason: why the service ended the response, in its words.
     """
 
     items: tuple[Json, ...]
@@ -39,13 +44,18 @@ class Reply:
     usage: Usage | None = None
     stop_reason: str | None = None
 
+    @property
+    def truncated(self) -> bool:
+        """Whether the service cut the response off, or filtered it."""
+        return (self.stop_reason or "").lower() in TRUNCATED
+
 
 def field(value: Any, name: str) -> Any:
     """Return one field of a client's object or of a decoded response; None where absent."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
-def plain(value: Any) -> Json:
+def as_dict(value: Any) -> Json:
     """Return a client's object, or a decoded one, as a dict without nulls; empty for None."""
     if value is None:
         return {}
@@ -62,20 +72,20 @@ def as_messages(given: Any) -> list[Any]:
     return [given] if isinstance(given, Mapping) else list(given)
 
 
-def words(content: Any) -> str:
+def text_of(content: Any) -> str:
     """Return the words of a content; some services send parts, thinking among them."""
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(field(part, "text") or "" for part in content)
 
 
-def wholly(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
     """Return a decoded value whose texts all are UTF-8, so that it can be sent back."""
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, dict):
-        return {replace_surrogates(name): wholly(item) for name, item in value.items()}
-    return [wholly(item) for item in value] if isinstance(value, list) else value
+        return {replace_surrogates(name): without_surrogates(item) for name, item in value.items()}
+    return [without_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def as_json(given: Any) -> str:
@@ -83,7 +93,7 @@ def as_json(given: Any) -> str:
     return given if isinstance(given, str) else json.dumps(given)
 
 
-def readable(read: Read) -> Read:
+def decode_errors(read: Read) -> Read:
     """Make `read` raise `ModelFailed` where a service's answer is of no known form."""
 
     @functools.wraps(read)
@@ -97,7 +107,7 @@ def readable(read: Read) -> Read:
     return cast("Read", checked)
 
 
-def arguments(text: Any) -> Any:
+def parse_arguments(text: Any) -> Any:
     """Return the arguments of a call; the text itself where it is no JSON object.
 
     Some services send the object and not its text.
@@ -113,22 +123,37 @@ def arguments(text: Any) -> Any:
     return value if isinstance(value, dict) else text
 
 
-def call_id(given: str | None) -> str:
+def make_call_id(given: str | None) -> str:
     """Return the id of a call; some services give none, and then one is made up."""
     return given or f"call_{os.urandom(8).hex()}"
 
 
-def usage(value: Any) -> Usage | None:
-    """Return tokens and, where the service tells it, cost."""
-    if value is None:
+def read_usage(used: Any, response: Any = None) -> Usage | None:
+    """Return tokens and, if the service or litellm reports it, cost; None if nothing is reported.
+
+    Args:
+        used: the ``usage`` of a response.
+        response: the response itself; litellm keeps the price in its ``_hidden_params``.
+    """
+    if used is None:
         return None
-    more = value if isinstance(value, dict) else getattr(value, "model_extra", None) or {}
-    cost = more.get("cost")
+    details = field(used, "prompt_tokens_details") or field(used, "input_tokens_details")
     return Usage(
-        _count(field(value, "prompt_tokens")) or _count(field(value, "input_tokens")),
-        _count(field(value, "completion_tokens")) or _count(field(value, "output_tokens")),
-        cost if isinstance(cost, int | float) else 0.0,
+        _count(field(used, "prompt_tokens")) or _count(field(used, "input_tokens")),
+        _count(field(used, "completion_tokens")) or _count(field(used, "output_tokens")),
+        _reported_cost(used, response),
+        cached_tokens=_count(field(details, "cached_tokens")),
     )
+
+
+def _reported_cost(used: Any, response: Any) -> float:
+    more = used if isinstance(used, dict) else getattr(used, "model_extra", None) or {}
+    hidden = getattr(response, "_hidden_params", None)
+    priced = hidden.get("response_cost") if isinstance(hidden, dict) else None
+    for cost in (more.get("cost"), priced):
+        if isinstance(cost, int | float) and not isinstance(cost, bool):
+            return float(cost)
+    return 0.0
 
 
 def _count(value: Any) -> int:

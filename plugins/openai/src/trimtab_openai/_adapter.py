@@ -1,4 +1,4 @@
-"""Prompts brought to their end through the official client."""
+"""Running prompts to their end through the official client."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ from trimtab import (
     Run,
     Session,
     TaskCompletionChecker,
+    describe_error,
 )
-from trimtab_openai.host import HOST
-from trimtab_openai.loop import Cost, GuidedLoop
-from trimtab_openai.settings import DEFAULTS, Settings
-from trimtab_openai.talk import Ending
+from trimtab_openai._asking import Cost
+from trimtab_openai._host import HOST
+from trimtab_openai._loop import GuidedLoop
+from trimtab_openai._loop_state import LoopResult
+from trimtab_openai._settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +48,9 @@ class OpenAIAdapter:
 
     Args:
         model: the model's name.
-        client: ``openai.OpenAI``, for `evaluate`; made for each evaluation where None.
-        async_client: ``openai.AsyncOpenAI``, for `aevaluate`; likewise.
-        base_url: of the service, for clients made here.
-        api_key: likewise.
+        client: ``openai.OpenAI``, for `evaluate`; if None, one is made for each evaluation.
+        async_client: ``openai.AsyncOpenAI``, for `aevaluate`; if None, one is made likewise.
+        base_url, api_key: of a compatible service, for clients made here.
         settings: how requests are made and guidance is placed.
         checkers: completion checkers, asked after the prompt's own.
         cost: see `GuidedLoop`.
@@ -111,8 +112,8 @@ class OpenAIAdapter:
         async with self.async_client() as client:
             with self._opened(prompt, session, deadline, budget) as run:
                 loop, text = await asyncio.to_thread(self._loop, client, run, heartbeat)
-                ending = await loop.acomplete(text)
-                return await asyncio.to_thread(self._verified, run, ending)
+                result = await loop.acomplete(text)
+                return await asyncio.to_thread(self._verified, run, result)
 
     def client(self) -> AbstractContextManager[Any]:
         """Return the synchronous client for one evaluation; one made here is closed after it."""
@@ -139,12 +140,12 @@ class OpenAIAdapter:
         budget: Budget | None,
     ) -> Iterator[Run]:
         host = self._host_for(prompt)
-        limit = self._settings.limit
-        run = session.open_run(prompt, host=host, deadline=deadline, budget=budget, timeout=limit)
+        seconds = self._settings.timeout
+        run = session.open_run(prompt, host=host, deadline=deadline, budget=budget, timeout=seconds)
         try:
             yield run
         except BaseException as error:
-            run.close(f"{type(error).__name__}: {error}")
+            run.close(describe_error(error))
             raise
         run.close("completed")
 
@@ -165,17 +166,21 @@ class OpenAIAdapter:
             heartbeat=heartbeat,
             cost=self._cost,
         )
-        return loop, loop.steps.render().text
+        return loop, loop.hooks.render().text
 
-    def _verified(self, run: Run, ending: Ending) -> PromptResponse[Any]:
-        """Return the response, unless there is structured output and work is open (seed 003)."""
-        if ending.output is not None and _unsettled(ending.checked):
-            final = run.check_completion(output=ending.output, extra=self._checkers, final=True)
+    def _verified(self, run: Run, result: LoopResult) -> PromptResponse[Any]:
+        """Return the response, unless there is structured output and work is open."""
+        if result.output is not None and _unsettled(result.checked):
+            final = run.check_completion(output=result.output, extra=self._checkers, final=True)
             if not final.may_stop:
                 raise PromptEvaluationError(
                     f"prompt {run.prompt.name!r} ended with open work: {final.feedback}"
                 )
-        return PromptResponse(ending.text or None, ending.output)
+        if result.truncated:
+            run.close(f"truncated: {result.stop_reason}")
+        return PromptResponse(
+            result.text or None, result.output, result.stop_reason, result.truncated
+        )
 
 
 def _unsettled(checked: CompletionChecked | None) -> bool:

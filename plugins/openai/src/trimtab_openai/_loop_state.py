@@ -1,0 +1,251 @@
+"""One conversation of a loop, without any I/O: what both loops have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from trimtab import (
+    CompletionChecked,
+    PromptEvaluationError,
+    TaskCompletionChecker,
+    Tool,
+    describe_error,
+)
+from trimtab_openai._errors import Exhausted, LoopStopped, TurnLimitReached
+from trimtab_openai._hooks import LoopHooks
+from trimtab_openai._model_response import Json, ModelResponse, field
+from trimtab_openai._output import OutputForm
+from trimtab_openai._settings import Settings
+from trimtab_openai._text_calls import read_text_calls
+
+
+@attrs.frozen
+class LoopResult:
+    """How a loop ended.
+
+    Args:
+        text: the agent's last answer.
+        output: the structured output; None if the prompt asks for none.
+        messages: the whole conversation, without guidance, to go on with.
+        checked: what the completion gate found.
+        stop_reason: why the service ended the last response, in its words.
+        truncated: whether the service cut that response off or filtered it, so that `text` may
+            lack its end.
+    """
+
+    text: str
+    output: Any
+    messages: list[Any]
+    checked: CompletionChecked | None
+    stop_reason: str | None = None
+    truncated: bool = False
+
+
+class LoopState:
+    """The messages so far, and the next request.
+
+    Args:
+        hooks: of the run.
+        settings: of the loop.
+        fields: what every request holds besides messages.
+        messages: what the caller begins with; the conversation grows at its end.
+        tools: names of the tools that the model may call.
+        client_timeout: seconds that the client waits for an answer; None waits for ever.
+        form: of the final answer; None for free text.
+        checkers: asked after the prompt's own.
+    """
+
+    def __init__(
+        self,
+        hooks: LoopHooks,
+        settings: Settings,
+        *,
+        fields: Json,
+        messages: list[Any],
+        tools: frozenset[str],
+        client_timeout: float | None,
+        form: OutputForm | None,
+        checkers: Iterable[TaskCompletionChecker],
+    ) -> None:
+        self.hooks = hooks
+        self.messages = messages
+        self._settings = settings
+        self._fields = fields
+        self._tools = tools
+        self._client_timeout = client_timeout
+        self._form = form
+        self._checkers = tuple(checkers)
+        self._turns = 0
+        self._output_retries = 0
+        _report_user_message(hooks, self.messages)
+
+    def next_turn(self) -> None:
+        """Count one more request.
+
+        Raises:
+            TurnLimitReached: there were `max_turns` already.
+            Exhausted: the deadline has passed or the budget is used up.
+        """
+        why = self.hooks.exhausted()
+        if why:
+            raise Exhausted(f"{why}, after {_count(self._turns)}", self.messages)
+        if self._turns >= self._settings.max_turns:
+            raise TurnLimitReached(
+                f"the agent did not finish within {_count(self._turns)}; raise Settings.max_turns "
+                "if it needs more",
+                self.messages,
+            )
+        self._turns += 1
+
+    @property
+    def last(self) -> bool:
+        """Whether no further request will be made, as far as is known now."""
+        return self._turns >= self._settings.max_turns or self.hooks.exhausted() is not None
+
+    def request(self, messages: Sequence[Any]) -> Json:
+        """Return the next request with `messages`."""
+        fields = self._settings.interface.request(messages, (), None)
+        return {**fields, **self._fields, **self._time_left()}
+
+    def seconds_left(self) -> float | None:
+        """Return how long a request may take; None without a deadline."""
+        deadline = self.hooks.run.deadline
+        return None if deadline is None else max(deadline.remaining().total_seconds(), 0.001)
+
+    def _time_left(self) -> Json:
+        """The client waits no longer than the deadline leaves, each time that it tries."""
+        left = self.seconds_left()
+        waits_longer = self._client_timeout is None or (left or 0) < self._client_timeout
+        return {"timeout": left} if left is not None and waits_longer else {}
+
+    def responded(self, response: ModelResponse) -> ModelResponse:
+        """Take the model's response; calls that it wrote as text become calls."""
+        response = self._with_text_calls(response)
+        interface, options = self._settings.interface, self._settings.options
+        self.messages += interface.kept_items(response.items, options)
+        self.hooks.responded(response)
+        return response
+
+    def _with_text_calls(self, response: ModelResponse) -> ModelResponse:
+        if response.tool_calls or not self._settings.read_text_calls or response.truncated:
+            return response
+        found = read_text_calls(response.text, self._tools)
+        if found is None:
+            return response
+        items = self._settings.interface.call_items(found.calls, found.text)
+        return attrs.evolve(response, items=items, text=found.text, tool_calls=found.calls)
+
+    def answered(self, answers: Iterable[tuple[str, Any]]) -> None:
+        """Take the answers to its calls: ids and contents, in the order of the calls."""
+        interface = self._settings.interface
+        self.messages += [interface.tool_message(id_, content) for id_, content in answers]
+
+    def check_time(self) -> None:
+        """Give up a streamed answer that outlasts the deadline.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+        """
+        deadline = self.hooks.run.deadline
+        if deadline is not None and deadline.expired:
+            raise TimeoutError("the answer was not complete")
+
+    def failed(self, error: Exception) -> None:
+        """Record that the service failed.
+
+        Raises:
+            Exhausted: it failed because the deadline had passed.
+        """
+        text = describe_error(error)
+        self.hooks.driver.may_stop(api_error=text)
+        why = self.hooks.exhausted()
+        if why:
+            raise Exhausted(f"{why}: {text}", self.messages) from error
+
+    def ended(self, response: ModelResponse) -> LoopResult | None:
+        """Return the result, or None if the agent is sent back.
+
+        Raises:
+            LoopStopped: the model refused, or its answers don't fit the output type.
+        """
+        try:
+            output = self._output(response)
+        except PromptEvaluationError as error:
+            self._ask_for_output_again(error, response)
+            return None
+        decision = self.hooks.may_stop(
+            output=output,
+            stop_reason=response.stop_reason,
+            checkers=self._checkers,
+            last=self.last,
+        )
+        if not decision:
+            self.messages += decision.messages
+            return None
+        return LoopResult(
+            response.text or response.refusal,
+            output,
+            self.messages,
+            decision.checked,
+            response.stop_reason,
+            response.truncated,
+        )
+
+    def _output(self, response: ModelResponse) -> Any:
+        if self._form is None:
+            return None
+        if response.refusal:
+            raise LoopStopped(f"the model refused: {response.refusal}", self.messages)
+        return self._form.parse(response.text)
+
+    def _ask_for_output_again(self, error: PromptEvaluationError, response: ModelResponse) -> None:
+        if isinstance(error, LoopStopped):
+            raise error
+        cut = f" (the service ended it: {response.stop_reason})" if response.truncated else ""
+        if self._output_retries >= self._settings.max_output_retries or self.last:
+            raise LoopStopped(f"{error}{cut}", self.messages) from error
+        assert self._form is not None
+        self._output_retries += 1
+        text = self._form.request_again(f"{error}{cut}")
+        self.messages.append({"role": "user", "content": text})
+
+
+def request_fields(
+    model: str, settings: Settings, tools: Sequence[Tool[Any, Any]], form: OutputForm | None
+) -> Json:
+    """Return what every request of a loop holds besides its messages, in a fixed order."""
+    interface, options = settings.interface, dict(settings.options)
+    made = interface.request((), tools, form, strict_tools=settings.strict_tools)
+    fields = {"model": model, **options, **interface.extra_fields(options)}
+    fields.update((name, value) for name, value in made.items() if value)
+    if tools and options.get("tools"):
+        fields["tools"] = [*made["tools"], *options["tools"]]
+    if form is not None and isinstance(options.get("text"), Mapping):
+        fields["text"] = {**options["text"], **made["text"]}
+    return fields
+
+
+def seconds(timeout: Any) -> float | None:
+    """Return how long a client waits, from a number or an object with one for reading."""
+    given = getattr(timeout, "read", timeout)
+    return float(given) if isinstance(given, int | float) else None
+
+
+def _count(turns: int) -> str:
+    return f"{turns} response{'' if turns == 1 else 's'} of the model"
+
+
+def _report_user_message(hooks: LoopHooks, messages: Sequence[Any]) -> None:
+    last = messages[-1] if messages else None
+    if isinstance(last, Mapping) and last.get("role") == "user":
+        content = last.get("content")
+        hooks.user_said(content if isinstance(content, str) else _text_parts(content))
+
+
+def _text_parts(parts: Any) -> str:
+    """Return the texts of a message in parts; pictures and files are left out."""
+    texts = (field(part, "text") for part in parts or ())
+    return "\n".join(text for text in texts if isinstance(text, str))
