@@ -34,6 +34,13 @@ STATUS = re.compile(r"^\[(\d+)\]\s*\Z", re.MULTILINE)
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that is neither slow nor e2e as quick."""
+    for item in items:
+        if not item.get_closest_marker("e2e") and not item.get_closest_marker("slow"):
+            item.add_marker("quick")
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """The folder of recorded runs that stays outside the repository; without it the test skips."""

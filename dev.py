@@ -5,7 +5,7 @@ python3 dev.py demo               set up .venv, then replay a recorded agent run
 python3 dev.py test [TOX OPTION]  set up .venv, then run every check (tox)
 python3 dev.py setup              set up .venv for work on the code, with all tools
 python3 dev.py install [FOLDER]   put wheels of all distributions, or these, into the running Python
-python3 dev.py solo PLUGIN        put core and one plugin into the running Python, run its tests
+python3 dev.py solo [PLUGIN ...]  run the quick tests of core, and of each plugin with nothing else
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ TEST_SERVERS = ROOT / "tests" / "servers"
 RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
 CLIENTS = ("claude-agent-sdk", "litellm", "openai")
+NO_TESTS = 5
 HOSTS = ("claude-agent-sdk", "claude-code", "litellm", "openai", "proxy")
 
 
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     wheels.add_argument("--lowest", action="store_true", help="the lowest allowed dependencies")
     wheels.set_defaults(run=install)
     alone = commands.add_parser("solo")
-    alone.add_argument("plugin", type=lambda name: name.removeprefix("solo-"))
+    alone.add_argument("plugins", nargs="*", metavar="PLUGIN")
     alone.set_defaults(run=solo)
     return top
 
@@ -92,11 +93,10 @@ def check(options: argparse.Namespace) -> int:
 def setup(_: argparse.Namespace) -> int:
     """Make .venv an environment for work: the distributions editable, their clients, all tools."""
     make_venv()
-    dependencies([*distributions(), TEST_SERVERS], python=venv_python())
-    uv("install", "--group", "dev", python=venv_python())
-    add(*editable([*distributions(), TEST_SERVERS]), python=venv_python())
-    print(f"Ready: {VENV}")
-    return 0
+    sync = ["sync", "--quiet", "--all-packages", "--group", "dev", "--python", str(venv_python())]
+    status = run([str(venv_python()), "-m", "uv", *sync], check=False)
+    print(f"Ready: {VENV}" if status == 0 else "uv sync failed.")
+    return status
 
 
 def install(options: argparse.Namespace) -> int:
@@ -114,12 +114,28 @@ def install(options: argparse.Namespace) -> int:
 
 
 def solo(options: argparse.Namespace) -> int:
-    """Install core and one plugin as a user would, with the plugin's client, and run its tests."""
-    folder = ROOT / "plugins" / options.plugin
-    folders = [CORE, *siblings(folder), folder, TEST_SERVERS]
-    install(argparse.Namespace(folders=folders, clients=True, lowest=False, editable=False))
-    command = [*options.rest, "-m", "not e2e", f"plugins/{options.plugin}/tests"]
-    return run([str(Path(sys.executable).parent / "pytest"), *command], check=False)
+    """Install core alone, then core and one plugin after another as a user would; run quick tests.
+
+    A plugin whose quick tests need another one says so in its dependencies.
+    """
+    plugins = [ROOT / "plugins" / name for name in options.plugins] or distributions()[1:]
+    failed = []
+    for folder in [CORE, *plugins] if not options.plugins else plugins:
+        remove_ours()
+        folders = dict.fromkeys([CORE, *siblings(folder), folder, TEST_SERVERS])
+        install(argparse.Namespace(folders=folders, clients=True, lowest=False, editable=False))
+        tests = f"{folder.relative_to(ROOT)}/tests"
+        pytest = [str(Path(sys.executable).parent / "pytest"), "-q", "-m", "quick"]
+        if run([*pytest, *options.rest, tests], check=False) not in (0, NO_TESTS):
+            failed.append(folder.name)
+    print(f"Failed alone: {', '.join(failed)}" if failed else "Each passed alone.")
+    return int(bool(failed))
+
+
+def remove_ours() -> None:
+    """Uninstall the project's distributions from the running Python."""
+    names = [distribution_name(folder) for folder in distributions()]
+    uv("uninstall", "--quiet", *names)
 
 
 def distributions() -> list[Path]:

@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from configparser import ConfigParser
 from pathlib import Path
 from types import ModuleType
 
 from trimtab._plugins import config_tables as tables
-
-
-def solo_plugins(text: str) -> list[str]:
-    return re.search(r"solo-\{(.*?)\}", text)[1].split(", ")
-
-
-def test_tox_runs_each_plugin_alone_by_default(tox: ConfigParser, plugin: str) -> None:
-    assert plugin in solo_plugins(tox["tox"]["env_list"])
-
-
-def test_tox_describes_the_same_plugins_as_it_runs(tox: ConfigParser) -> None:
-    described = next(section for section in tox.sections() if section.startswith("testenv:solo-"))
-
-    assert solo_plugins(described) == solo_plugins(tox["tox"]["env_list"])
-
-
-def test_tox_names_no_plugin_that_is_gone(tox: ConfigParser, root: Path) -> None:
-    gone = [
-        name
-        for name in solo_plugins(tox["tox"]["env_list"])
-        if not (root / "plugins" / name / "pyproject.toml").exists()
-    ]
-
-    assert gone == []
 
 
 def test_tox_has_every_environment_that_ci_must_run(tox: ConfigParser) -> None:
@@ -42,7 +17,7 @@ def test_tox_has_every_environment_that_ci_must_run(tox: ConfigParser) -> None:
         "py313",
         "e2e",
         "min",
-        "core-alone",
+        "solo",
         "types",
         "lint",
         "docs",
@@ -62,12 +37,6 @@ def test_docs_have_a_line_for_each_plugin(root: Path, plugin: str) -> None:
     page = (root / "docs" / "reference" / "packages.md").read_text()
 
     assert f"`trimtab-{plugin}`" in page
-
-
-def test_coverage_measures_each_distribution(root: Path, plugin: str) -> None:
-    settings = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["coverage"]
-
-    assert f"trimtab_{plugin.replace('-', '_')}" in settings["run"]["source_pkgs"]
 
 
 def test_ci_runs_the_command_for_tests_of_the_readme(root: Path) -> None:
@@ -98,7 +67,7 @@ def test_docs_name_every_key_of_the_configuration(root: Path) -> None:
 def test_docs_name_every_option_of_the_command_line(root: Path) -> None:
     page = (root / "docs" / "reference" / "command-line.md").read_text()
     sources = [
-        *(root / "core/src/trimtab/cli").glob("*.py"),
+        *(root / "core/src/trimtab/_cli").glob("*.py"),
         *root.glob("plugins/replay/src/*/*.py"),
     ]
     text = "".join(path.read_text() for path in sources)
