@@ -27,6 +27,10 @@ class Refused(OSError):
     """The folder is not private, so whoever listens in it can't be trusted."""
 
 
+class NoAnswer(OSError):
+    """The server is alive, and has not answered in time."""
+
+
 def main(folder: str, timeout: str) -> int:
     """Send the event on standard input; return the exit status."""
     try:
@@ -71,8 +75,11 @@ def ask(folder: str, request: bytes, timeout: float) -> bytes:
         raise OSError("the server closed the connection")
     connection.settimeout(timeout)
     reply = []
-    while part := connection.recv(65536):
-        reply.append(part)
+    try:
+        while part := connection.recv(65536):
+            reply.append(part)
+    except TimeoutError:
+        raise NoAnswer(f"no answer within {timeout:g} s") from None
     if not reply:
         raise OSError("the server ended before it answered")
     return b"".join(reply)

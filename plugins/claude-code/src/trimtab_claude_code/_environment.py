@@ -13,6 +13,7 @@ Variables = Mapping[str, str]
 _READ_BY_CORE = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS")
 _PATHS = frozenset({"TRIMTAB_CONFIG", "TRIMTAB_HOME"})
 _LOCK = RLock()
+TIMEOUT = 4.0
 
 
 @contextmanager
@@ -24,14 +25,21 @@ def session_environment(variables: Variables, project: Path) -> Iterator[None]:
     Args:
         variables: of the session's process; what is missing is unset.
         project: the folder to which its paths are relative.
+
+    Raises:
+        TimeoutError: another session is being loaded, and takes long.
     """
-    with _LOCK:
+    if not _LOCK.acquire(timeout=TIMEOUT):
+        raise TimeoutError("another session is still being loaded; see its providers")
+    try:
         before = {name: os.environ.get(name) for name in _READ_BY_CORE}
         _set({name: _absolute(name, variables.get(name), project) for name in _READ_BY_CORE})
         try:
             yield
         finally:
             _set(before)
+    finally:
+        _LOCK.release()
 
 
 def _absolute(name: str, value: str | None, project: Path) -> str | None:

@@ -29,7 +29,7 @@ _OF_A_SESSION = ("CLAUDE", *(name.decode() for name in _client.NAMES))
 
 
 class NotStarted(OSError):
-    """The server did not start."""
+    """The server did not start, or can't answer."""
 
 
 def recover(folder: str, timeout: float, request: bytes | None, error: OSError | None) -> int:
@@ -47,6 +47,8 @@ def recover(folder: str, timeout: float, request: bytes | None, error: OSError |
         return 0
     path = Path(folder)
     try:
+        if type(error).__name__ == _client.NoAnswer.__name__:  # the client's module is __main__
+            raise NotStarted(str(error))
         _check_private(path)
         if isinstance(error, TimeoutError):
             _transport.remove_endpoint(path)

@@ -12,10 +12,12 @@ MAX_BYTES = 16_000_000
 """How long an event may be; a longer one is left out."""
 
 LONGEST_TEXT = 8_000
+LONGEST_EVENT = 200_000
 _EDGE = 3_500
 _MARGIN = 300
 _LONGEST_LIST = 2_000
 _DEEPEST = 60
+_SHORT = 40
 
 _SECRETS = (
     (
@@ -71,21 +73,40 @@ def _redacted(match: re.Match[str]) -> str:
     return f"{name}[redacted {digest}]"
 
 
-def bounded(value: Any, redact: Redaction, depth: int = 0) -> Any:
-    """Return a JSON-like value without secrets, its texts, lists and depth cut to a limit.
+def bounded(value: Any, redact: Redaction) -> Any:
+    """Return a JSON-like value without secrets, its texts, lists, depth and size cut to a limit.
 
     Of a longer text, head and tail are left, and a digest, so that two that differ in the middle
     still differ.
     """
-    if isinstance(value, str):
-        return _ends(value, redact) if len(value) > LONGEST_TEXT else redact(value)
-    if depth >= _DEEPEST:
-        return None
-    if isinstance(value, dict):
-        return {key: bounded(item, redact, depth + 1) for key, item in value.items()}
-    if isinstance(value, list):
-        return [bounded(item, redact, depth + 1) for item in value[:_LONGEST_LIST]]
-    return value
+    return _Bounder(redact).bounded(value, 0)
+
+
+class _Bounder:
+    """Cuts one event; when it has kept `LONGEST_EVENT` characters, only digests are left."""
+
+    def __init__(self, redact: Redaction) -> None:
+        self._redact = redact
+        self._room = LONGEST_EVENT
+
+    def bounded(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if depth >= _DEEPEST:
+            return None
+        if isinstance(value, dict):
+            items = tuple(value.items())[:_LONGEST_LIST]
+            return {self._text(key): self.bounded(item, depth + 1) for key, item in items}
+        if isinstance(value, list):
+            return [self.bounded(item, depth + 1) for item in value[:_LONGEST_LIST]]
+        return value
+
+    def _text(self, text: str) -> str:
+        if self._room <= 0 and len(text) > _SHORT:
+            return f"[{len(text)} characters left out, {_digest(text, 8)}]"
+        kept = _ends(text, self._redact) if len(text) > LONGEST_TEXT else self._redact(text)
+        self._room -= len(kept)
+        return kept
 
 
 def _ends(text: str, redact: Redaction) -> str:

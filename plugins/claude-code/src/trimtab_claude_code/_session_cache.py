@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,6 +18,7 @@ from trimtab_claude_code._state.problems import Problems
 from trimtab_claude_code.hooks import HookOutput
 
 MAX_SESSIONS = 32
+LOAD_TIMEOUT = 4.0
 _INTERACTIVE = "cli"
 Variables = Mapping[str, str]
 
@@ -53,6 +55,20 @@ class _Entry:
     def __init__(self) -> None:
         self.lock = Lock()
         self.loaded: LoadedSession | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock.
+
+        Raises:
+            TimeoutError: another thread loads the session, and takes long.
+        """
+        if not self.lock.acquire(timeout=LOAD_TIMEOUT):
+            raise TimeoutError("the session is still being loaded; see its providers")
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     def release(self) -> None:
         with self.lock:
@@ -95,7 +111,9 @@ class SessionCache:
             return self._with_problems(Reply(), variables, payload)
 
     def _answer(self, variables: Variables, payload: Mapping[str, Any]) -> Reply:
-        session_id = str(payload.get("session_id") or "none")
+        session_id = payload.get("session_id")
+        if not isinstance(session_id, str) or not session_id:
+            return Reply()
         loaded = self._loaded(session_id, variables, payload)
         reply = Reply()
         if loaded.guided is not None:
@@ -109,7 +127,7 @@ class SessionCache:
         self, session_id: str, variables: Variables, payload: Mapping[str, Any]
     ) -> LoadedSession:
         entry = self._entry(session_id)
-        with entry.lock:
+        with entry.held():
             if entry.loaded is not None and entry.loaded.outdated(variables, payload):
                 entry.loaded.release()
                 entry.loaded = None

@@ -216,6 +216,46 @@ def test_silent_connections_do_not_keep_others_out(hook, folder):
     assert "main-after-1" in guidance(hook(payload("PostToolBatch")))
 
 
+HANGING = """
+import time
+time.sleep(60)
+"""
+
+
+def test_a_provider_that_hangs_while_it_is_imported_costs_one_project_little(
+    hook, folder, user, tmp_path
+):
+    hook(payload("UserPromptSubmit", prompt="Go."))
+    site, other = tmp_path / "site", tmp_path / "other"
+    other.mkdir()
+    offer = site / "hanging-1.dist-info"
+    offer.mkdir()
+    (offer / "METADATA").write_text("Metadata-Version: 2.1\nName: hanging\nVersion: 1\n")
+    (offer / "entry_points.txt").write_text("[trimtab.guidance]\nhanging = hanging:Hanging\n")
+    (site / "hanging.py").write_text(HANGING)
+    (other / "trimtab.toml").write_text(
+        '[hosts.claude-code]\nprompt = "a/b"\n[prompts."a/b"]\nguidance = ["hanging"]\n'
+    )
+    there = {"CLAUDE_PROJECT_DIR": str(other)}
+    pid = server_pid(folder)
+    waited(lambda: not pid or not alive(pid))  # it has seen the new package
+    hook(payload("PreToolUse"))
+
+    began = time.monotonic()
+    for _ in range(2):
+        assert hook(payload("SessionStart", session_id="other"), **there, timeout="6") or True
+    seconds = time.monotonic() - began
+
+    assert seconds < 20
+    assert "main-after-1" in guidance(hook(payload("PostToolBatch")))
+
+
+@pytest.mark.parametrize("session_id", [None, "", 5, {"a": 1}, ["x"] * 1000, True])
+def test_an_event_without_a_session_is_answered_with_nothing(hook, user, session_id):
+    assert hook(payload("UserPromptSubmit", session_id=session_id, prompt="Go.")) == {}
+    assert list(user.state.rglob("*.jsonl")) == []
+
+
 def test_memory_stays_flat_over_many_events(hook, folder):
     hook(payload("UserPromptSubmit", prompt="Go."))
     pid = server_pid(folder)

@@ -253,6 +253,9 @@ def test_what_is_long_is_cut_and_still_differs():
     assert len(first) < LONGEST_TEXT
     assert first != second
     assert len(bounded([0] * 10_000, Redaction())) < 10_000
+    many = {f"{number:>9000}": ["y" * 8000] * 500 for number in range(50)}
+    assert len(json.dumps(bounded(many, Redaction()))) < 3_000_000
+    assert bounded(["a" * 8000] * 500, Redaction())[0] == "a" * 8000
     deep = json.loads("[" * 200 + "]" * 200)
     assert json.dumps(bounded(deep, Redaction())).count("[") < 100
 
