@@ -30,7 +30,7 @@ from trimtab import (
 )
 from trimtab_claude_code._limits import Redaction, bounded
 from trimtab_claude_code._state.clock import ReplayClock
-from trimtab_claude_code._state.journal import Journal, Origin, Recorded
+from trimtab_claude_code._state.journal import Journal, Origin, Recorded, Superseded
 from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, HookOutput, PromptOf
 
 KEPT_CALLS = 64
@@ -224,6 +224,8 @@ class GuidedSession:
         try:
             moment, snapshot = self._clock.moment(), self.session.snapshot()
             self._journal.replace(moment, snapshot, self._origin, self._began)
+        except Superseded:
+            pass  # this process is about to end
         except (OSError, ValueError, TypeError) as error:
             self._note(f"The state of a session can't be saved: {error}")
             return

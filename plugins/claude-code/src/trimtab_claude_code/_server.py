@@ -78,8 +78,8 @@ class HookServer:
             except OSError:
                 break
             self._hand_over(connection)
-        self._listener.close()
         self._drain()
+        self._listener.close()
 
     def _wanted(self) -> bool:
         now = monotonic()
@@ -132,7 +132,7 @@ class HookServer:
         end = monotonic() + _DRAIN_TIMEOUT
         for _ in range(MAX_CONNECTIONS):
             self._slots.acquire(timeout=max(0.0, end - monotonic()))
-        if self._cache is not None:
+        if self._cache is not None and self._listener.owns_endpoint:
             self._cache.close()
 
 

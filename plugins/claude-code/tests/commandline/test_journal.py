@@ -220,6 +220,24 @@ def test_parallel_events_are_all_recorded(life):
     assert len(run.running) == 40
 
 
+def test_a_process_whose_place_was_taken_overwrites_nothing(life):
+    first = life.begin()
+    for told in turn(1):
+        first.answer(told)
+    first.answer(next(iter(turn(2))))
+
+    second = life.begin()
+    second.answer(event("UserPromptSubmit", prompt="More."))
+    first.answer(event("Stop", last_assistant_message="Done."))
+    first.save()
+    for told in turn(3):
+        second.answer(told)
+
+    (run,) = life.begin().session.runs().values()
+    assert run.calls == 3  # that of the second turn was interrupted
+    assert life.problems == []
+
+
 def test_journals_are_for_the_user_alone(life):
     life.tell(turn(1))
 

@@ -70,6 +70,10 @@ class Recorded(NamedTuple):
     received: tuple[Received, ...] = ()
 
 
+class Superseded(Exception):  # not an error: the other process does the work
+    """Another process has taken up the session and writes its journal."""
+
+
 class Journal:
     """An append-only file, written by one process at a time.
 
@@ -80,6 +84,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._whole = False  # whether the last line is known to be whole
+        self._last: tuple[int, int] | None = None  # what the file was after our last access
 
     def read(self) -> Recorded:
         """Return what the file holds; damaged lines, e.g. of a full disk, are left out.
@@ -88,6 +93,7 @@ class Journal:
             OSError: the file exists and can't be read.
         """
         try:
+            self._last = self._now()
             lines = self.path.read_bytes().splitlines()
         except FileNotFoundError:
             return Recorded()
@@ -99,6 +105,7 @@ class Journal:
         Raises:
             OSError: it can't be written, e.g. because the disk is full.
         """
+        before = self._now()
         with open(self.path, "ab", opener=private) as file:
             if not file.tell():
                 file.write(_line(moment, origin=origin._asdict()))
@@ -107,6 +114,7 @@ class Journal:
             self._whole = False
             file.write(_line(moment, payload=payload))
         self._whole = True
+        self._last = self._now() if self._is_ours(before) else before
 
     def replace(
         self, moment: Moment, snapshot: str, origin: Origin, began: float | None = None
@@ -115,9 +123,23 @@ class Journal:
 
         Raises:
             OSError: it can't be written; the journal is as it was.
+            Superseded: another process has written to it.
         """
+        if not self._is_ours(self._now()):
+            raise Superseded
         line = _line(moment, origin=origin._asdict(), began=began, snapshot=snapshot)
         replace(self.path, line)
+        self._last = self._now()
+
+    def _now(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size
+
+    def _is_ours(self, now: tuple[int, int] | None) -> bool:
+        return now is None or self._last is None or now == self._last
 
 
 def _torn(file: IO[bytes], path: Path) -> bool:
