@@ -42,7 +42,12 @@ def tool_server(
     from claude_agent_sdk import create_sdk_mcp_server, tool
 
     context = ToolContext(
-        session=run.session, prompt=run.prompt, deadline=run.deadline, heartbeat=heartbeat
+        session=run.session,
+        prompt=run.prompt,
+        deadline=run.deadline,
+        heartbeat=heartbeat,
+        run_id=run.run_id,
+        agent_id=run.agent_id,
     )
     tools = tuple(tools)
     for name, times in Counter(each.name for each in tools).items():

@@ -21,7 +21,7 @@ from trimtab import (
 from trimtab_planning._events import ReflectionAdded
 from trimtab_planning._history import current_plan
 from trimtab_planning._mirrors import HostPlan
-from trimtab_planning._names import is_planning_tool
+from trimtab_planning._names import OWN_TOOLS, is_planning_tool
 from trimtab_planning._rules import Breach, BreachMemo
 from trimtab_planning._texts import (
     breach_text,
@@ -34,6 +34,11 @@ from trimtab_planning._texts import (
 NAME = "plan-act-reflect"
 CATEGORY = "planning"
 _RECENT = 16
+_POINTS = (
+    DecisionPoint.PRE_TOOL_EXECUTION,
+    DecisionPoint.PRE_TOOL_SELECTION,
+    DecisionPoint.PRE_RESPONSE,
+)
 _WORKED = frozenset({"done", "completed"})
 Words: TypeAlias = tuple[ClassificationResult, str]
 
@@ -56,6 +61,7 @@ class PlanActReflect:
     Args:
         free_tools: names and namespaces of tools that need no plan, e.g. for reading.
         reflect: whether it asks for reflections; only of agents that have `plan_reflect`.
+        plan_tools: whether the agent has the plan tools even where its host does not tell.
         mirrors: whether plans that the agent keeps with its host's own tools count.
 
     Raises:
@@ -70,6 +76,9 @@ class PlanActReflect:
     reflect: bool = attrs.field(
         default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
     )
+    plan_tools: bool = attrs.field(
+        default=False, kw_only=True, validator=attrs.validators.instance_of(bool)
+    )
     mirrors: bool = attrs.field(
         default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
     )
@@ -78,11 +87,6 @@ class PlanActReflect:
 
     name = NAME
     category = CATEGORY
-    decision_points = (
-        DecisionPoint.PRE_TOOL_EXECUTION,
-        DecisionPoint.PRE_TOOL_SELECTION,
-        DecisionPoint.PRE_RESPONSE,
-    )
 
     @hookimpl
     def run_opened(self, context: RunContext) -> None:
@@ -108,8 +112,11 @@ class PlanActReflect:
         return GuidanceInjection(NAME, found[1], priority=50, category=CATEGORY)
 
     def _words(self, context: GuidanceContext) -> Words | None:
+        point = context.decision_point
+        if point not in _POINTS:
+            return None
         plan = current_plan(context.session, context.run.run_id) or _host_plan(context)
-        if context.decision_point is DecisionPoint.PRE_RESPONSE:
+        if point is DecisionPoint.PRE_RESPONSE:
             return self._unchecked(context, plan)
         return self._breach(context, plan) or self._unreflected(context, plan)
 
@@ -129,7 +136,7 @@ class PlanActReflect:
                     True, sure, f"{found.breach}: {call.tool[:80]}", found.episode
                 )
                 words = call_words(call.tool, call.params)
-                return result, breach_text(found, words, context.tools, pending=pending)
+                return result, breach_text(found, words, self._tools(context), pending=pending)
         return None
 
     def _unreflected(self, context: GuidanceContext, plan: Plan | None) -> Words | None:
@@ -157,7 +164,13 @@ class PlanActReflect:
         return result, final_text(plan)
 
     def _asks(self, context: GuidanceContext, plan: Plan) -> bool:
-        return self.reflect and plan.status == "active" and has_reflect(context.tools)
+        return self.reflect and plan.status == "active" and has_reflect(self._tools(context))
+
+    def _tools(self, context: GuidanceContext) -> frozenset[str] | None:
+        known = context.tools
+        if not self.plan_tools:
+            return known
+        return (known or frozenset()) | frozenset(OWN_TOOLS)
 
 
 def _host_plan(context: GuidanceContext) -> Plan | None:

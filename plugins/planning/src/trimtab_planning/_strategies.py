@@ -7,7 +7,17 @@ from typing import Any
 
 import attrs
 
-from trimtab import Event, MarkdownSection, Plan, Prompt, PromptTemplate, Tool, enable, shorten
+from trimtab import (
+    Event,
+    GuidanceProviderConfig,
+    MarkdownSection,
+    Plan,
+    Prompt,
+    PromptTemplate,
+    Tool,
+    enable,
+    shorten,
+)
 from trimtab_planning._guard import guarded
 from trimtab_planning._guardrails import Guardrails, as_guardrails
 from trimtab_planning._render import plan_text
@@ -179,7 +189,11 @@ def react(*, guardrails: Any = None, done_when: str = "") -> Strategy:
 
 
 def plan_act_reflect(
-    *, guardrails: Any = None, done_when: str = "", free_tools: Iterable[str] = ()
+    *,
+    guardrails: Any = None,
+    done_when: str = "",
+    free_tools: Iterable[str] = (),
+    refuse: bool = False,
 ) -> Strategy:
     """Plan, Act, Reflect: a typed plan first, steps in order, reflection on each outcome.
 
@@ -187,7 +201,9 @@ def plan_act_reflect(
         guardrails: `Guardrails`, or rules in words.
         done_when: an exit criterion to begin with.
         free_tools: names and namespaces of tools that need no plan.
+        refuse: may refuse a call where the host can only speak so.
     """
+    provider = enable("plan-act-reflect", free_tools=list(free_tools), plan_tools=True)
     return Strategy(
         "plan-act-reflect",
         "Plan, Act, Reflect",
@@ -213,7 +229,7 @@ def plan_act_reflect(
         ),
         guardrails=as_guardrails(guardrails),
         tools=plan_tools(),
-        guidance=(enable("plan-act-reflect", free_tools=list(free_tools)),),
+        guidance=(GuidanceProviderConfig(provider, refuse=refuse),),
     )
 
 
