@@ -76,8 +76,8 @@ class Ground:
             timeout=SECONDS,
         )
 
-    def proxy(self, prompt, environment):
-        self.guide = Guide(prompt, prompt)
+    def proxy(self, prompt, environment, **options):
+        self.guide = Guide(prompt, prompt, **options)
         return ProxyServer(self.guide, read_upstreams({}, environment))
 
     def guided(self):

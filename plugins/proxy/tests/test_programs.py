@@ -7,11 +7,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from trimtab import DecisionPoint, GuidanceProviderConfig, TaskCompletionResult
 from trimtab_test_servers import (
     AnthropicServer,
     Call,
     Fault,
     OpenAIServer,
+    Thinking,
     choose,
     claude_code_asker,
     claude_code_environment,
@@ -207,6 +209,38 @@ def answer_uuid(home, session, text):
         for row in rows
         if row.get("type") == "assistant" and text in str(row["message"])
     )
+
+
+def test_the_gate_sends_claude_code_back_and_refuses_a_call(ground, make_prompt, speaker):
+    class Checker:
+        name = "checker"
+
+        def check(self, context):
+            if "tested" in (context.tentative_output or ""):
+                return TaskCompletionResult.ok()
+            return TaskCompletionResult.incomplete("Heed this: test it.")
+
+    point = DecisionPoint.PRE_TOOL_EXECUTION
+    refusing = GuidanceProviderConfig(speaker(calls=(1,), decision_points=(point,)), refuse=True)
+    prompt = make_prompt(refusing, completion_checkers=[Checker()])
+    script = [
+        say(Thinking("Hm."), "All done."),
+        say(bash("echo testing")),
+        say(bash("rm -rf tests")),
+        say("It is tested."),
+    ]
+    with AnthropicServer(script) as server:
+        environment = at_home(ground, server)
+        with ground.proxy(prompt, environment, gate=True) as proxy:
+            done = ground.run(claude(claude_program(), "Fix it."), environment, proxy)
+
+    assert json_result(done)["result"] == "It is tested."
+    assert [each.mentions("test it") for each in server.requests] == [False, True, False, False]
+    assert server.refusals == ()
+    record_of_program = "".join(path.read_text() for path in ground.home.rglob("*.jsonl"))
+    assert "echo testing" in record_of_program
+    assert "rm -rf tests" not in record_of_program
+    assert "Heed this" not in record_of_program
 
 
 def test_two_programs_at_once_are_kept_apart(ground, prompt):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import Clock, DecisionPoint, Evidence, Outcome, ToolCall
+from trimtab import Clock, DecisionPoint, Evidence, Outcome, ToolCall, render_block
 from trimtab_proxy._bounds import bounded
 from trimtab_proxy._items import NOTIFICATIONS, Answer, Item, Kind, Wire
 
@@ -26,11 +26,13 @@ class Heard:
         answer: what it was.
         at: monotonic seconds at its end.
         asked: what the user had said at the end of the request.
+        told: whether the run knows both already.
     """
 
     answer: Answer
     at: float
     asked: tuple[str, ...] = ()
+    told: bool = False
 
 
 class Follower:
@@ -74,6 +76,48 @@ class Follower:
         """Keep an answer until a request confirms it."""
         self._heard = Heard(answer, self._monotonic(), tuple(asked))
 
+    def commit(self, answer: Answer, asked: Iterable[str]) -> None:
+        """Tell the run an answer at once, and what the user had asked before it."""
+        spoken = tuple(asked)
+        known = self._known_words()
+        for words in spoken:
+            if words not in known:
+                self._user_said(words)
+        self._respond(answer)
+        self._heard = Heard(answer, self._monotonic(), spoken, told=True)
+
+    def refuse(self, answer: Answer) -> str:
+        """Return why the calls of an answer are not run; empty where they are."""
+        run, pending = self.run, answer.calls
+        refused = run.guide(
+            DecisionPoint.PRE_TOOL_EXECUTION, pending=pending, timeout=self._timeout
+        )
+        if not refused:
+            return ""
+        self._spoken.update(injection.source for injection in refused.injections)
+        for call in pending:
+            run.tool_finished(
+                call.call_id,
+                outcome=Outcome.DENIED,
+                evidence=Evidence.DERIVED,
+                error=refused.text,
+                tool=call.tool,
+                params=bounded(call.params),
+            )
+        return refused.text
+
+    def may_stop(self, answer: Answer) -> str:
+        """Return why the agent may not stop after an answer; empty where it may."""
+        checked = self.run.check_completion(
+            output=answer.text,
+            stop_reason=answer.stop_reason,
+            awaiting_user=answer.text.rstrip().endswith("?"),
+        )
+        if checked.may_stop:
+            return ""
+        self._spoken["completion"] += 1
+        return render_block("feedback", checked.feedback or "", source="completion")
+
     def compacted(self, *, summary_follows: bool) -> None:
         """The program shortened the conversation.
 
@@ -110,11 +154,11 @@ class Follower:
         """End the run; an answer that nothing followed was its last."""
         if self._run is None:
             return
-        if self._heard is not None and not self.run.state.closed:
-            for words in self._heard.asked:
-                self.run.user_message(words)
-            answer = self._heard.answer
-            self.run.model_responded(text=answer.text, tool_calls=answer.calls, usage=answer.usage)
+        heard = self._heard
+        if heard is not None and not heard.told and not self.run.state.closed:
+            for words in heard.asked:
+                self._user_said(words)
+            self._respond(heard.answer)
         self.run.close(reason)
 
     def _seconds(self) -> float | None:
@@ -122,26 +166,46 @@ class Follower:
 
     def _user_spoke(self, group: Sequence[Item]) -> None:
         self._interrupt()
+        known = self._known_words()
         for item in group:
-            notification = self._summary_follows or item.raw.lstrip().startswith(NOTIFICATIONS)
-            self._summary_follows = False
-            self.run.user_message(item.raw, notification=notification)
+            if item.raw not in known:
+                self._user_said(item.raw)
+
+    def _known_words(self) -> tuple[str, ...]:
+        return self._heard.asked if self._heard is not None and self._heard.told else ()
+
+    def _user_said(self, words: str) -> None:
+        notification = self._summary_follows or words.lstrip().startswith(NOTIFICATIONS)
+        self._summary_follows = False
+        self.run.user_message(words, notification=notification)
+
+    def _respond(self, answer: Answer) -> None:
+        self.run.model_responded(
+            text=answer.text,
+            tool_calls=[_bounded_call(call) for call in answer.calls],
+            usage=answer.usage,
+            stop_reason=answer.stop_reason,
+        )
 
     def _responded(self, wire: Wire, group: Sequence[Item]) -> None:
         self._interrupt()
         calls = [_bounded_call(wire.call(item)) for item in group if item.kind is Kind.CALL]
         texts = [item.raw for item in group if item.kind is Kind.TEXT]
         self._open = {call.call_id: call for call in calls}
-        self.run.model_responded(text="\n".join(texts), tool_calls=calls, usage=self._usage(calls))
+        heard = self._confirmed(calls)
+        if heard is None or not heard.told:
+            usage = heard.answer.usage if heard else None
+            self.run.model_responded(text="\n".join(texts), tool_calls=calls, usage=usage)
+        if not calls:
+            self._heard = None
 
-    def _usage(self, calls: Sequence[ToolCall]) -> Any:
-        """Return what the response used, where it is the one that was heard."""
+    def _confirmed(self, calls: Sequence[ToolCall]) -> Heard | None:
+        """Return the answer that was heard, where the response in the request is the same."""
         if self._heard is None:
             return None
         answer = self._heard.answer
-        if [call.call_id for call in answer.calls if call.call_id] != _ids(answer, calls):
-            return None
-        return answer.usage
+        same = [call.call_id for call in answer.calls if call.call_id] == _ids(answer, calls)
+        return self._heard if same else None
 
     def _answered(
         self, wire: Wire, items: Sequence[Item], group: Sequence[Item], seconds: float | None

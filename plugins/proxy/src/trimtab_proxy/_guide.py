@@ -14,6 +14,7 @@ import attrs
 
 from trimtab import SYSTEM_CLOCK, Clock, Host, Prompt, Run, Session
 from trimtab_proxy._follower import Follower
+from trimtab_proxy._gate import Verdict
 from trimtab_proxy._host import host_for
 from trimtab_proxy._identity import History, Relation, history
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
@@ -22,7 +23,9 @@ from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Talk, Threa
 
 PROVIDER_SECONDS = 1.0
 _KEPT_RESULTS = 16  # a request brings its history with it, so little is kept here
+_NATURAL_ENDS = frozenset({"end_turn", "stop", "stop_sequence"})
 _SIDE_WORDS = (
+    "[SUGGESTION MODE",
     "CRITICAL: Respond with TEXT ONLY",
     "Your task is to create a detailed summary of the conversation",
 )
@@ -68,6 +71,7 @@ class Guide:
     Args:
         prompt: guides main agents; None leaves them alone.
         subagents: guides subagents; None leaves them alone.
+        gate: whether completion checkers and refusals may change streamed answers.
         timeout: seconds that each provider may take at one decision.
         clock: tells time and ages.
         most: conversations that are kept; the one unused for longest goes first.
@@ -79,6 +83,7 @@ class Guide:
         prompt: Prompt[Any] | None,
         subagents: Prompt[Any] | None = None,
         *,
+        gate: bool = False,
         timeout: float = PROVIDER_SECONDS,
         clock: Clock = SYSTEM_CLOCK,
         most: int = MOST_THREADS,
@@ -86,6 +91,7 @@ class Guide:
     ) -> None:
         self.counts = Counts()
         self.threads = Threads(clock, most=most, age_seconds=age_seconds)
+        self.gate = gate
         self._prompt = prompt
         self._subagents = subagents
         self._timeout = timeout
@@ -119,6 +125,27 @@ class Guide:
         with self.threads.lock:
             self.threads.answered(thread, decision.now, answer)
 
+    def judge(self, decision: Decision, answer: Answer) -> Verdict:
+        """Return what becomes of an answer, where the proxy decides about answers.
+
+        Args:
+            decision: about the request.
+            answer: complete.
+        """
+        thread = decision.thread
+        if thread is None:
+            return Verdict()
+        with thread.lock:
+            if thread.closed or thread.number != decision.number:
+                return Verdict()
+            asked = [item.raw for item in decision.now.items[decision.now.told :]]
+            thread.follower.commit(answer, asked)
+            if answer.calls:
+                return Verdict(refusal=thread.follower.refuse(answer))
+            if answer.stop_reason not in _NATURAL_ENDS:
+                return Verdict()
+            return Verdict(feedback=thread.follower.may_stop(answer))
+
     def close(self, reason: str = "the proxy ends") -> None:
         """End all runs."""
         for thread in self.threads:
@@ -141,7 +168,9 @@ class Guide:
             found = self.threads.find(now, name, hash(tools))
             if found.relation is Relation.REWIND and now.told <= found.link.shared:
                 return Decision(Relation.REWIND)  # until the model has answered it, a mere question
-            thread = self._thread_for(found, name, prompt, host_for(program, tools), hash(tools))
+            thread = self._thread_for(
+                found, name, prompt, host_for(program, tools, gate=self.gate), hash(tools)
+            )
             self.threads.use(thread)
         decision = self._follow(wire, found, thread, now)
         with self.threads.lock:

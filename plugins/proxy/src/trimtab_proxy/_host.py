@@ -22,11 +22,21 @@ PROXY = Host(
 """The proxy, described: words stand in one request and in no later one."""
 
 
-def host_for(program: Program, tools: Iterable[str]) -> Host:
-    """Return the proxy as the host of an agent of `program`, with these tools."""
+_GATED = {**PROXY.delivery, DecisionPoint.PRE_TOOL_EXECUTION: Delivery.REFUSAL}
+
+
+def host_for(program: Program, tools: Iterable[str], *, gate: bool = False) -> Host:
+    """Return the proxy as the host of an agent.
+
+    Args:
+        program: the agent's.
+        tools: names of the agent's tools.
+        gate: whether calls can be refused.
+    """
     names = frozenset(tool for tool in tools if tool)
     return attrs.evolve(
         PROXY,
+        delivery=_GATED if gate else PROXY.delivery,
         tools=names or None,
         parallel_calls=program.parallel_calls,
         tool_profiles=program.tool_profiles,

@@ -99,6 +99,20 @@ class Document:
         return self.body[:offset] + inserted.encode("ascii") + self.body[offset:]
 
 
+def with_more(document: Document, messages: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the body with more messages behind the last, all else as it was.
+
+    Raises:
+        Unreadable: there is no message.
+    """
+    if not document.parts:
+        raise Unreadable("there is no message")
+    at = document.parts[-1].end
+    offset = at if document.text.isascii() else len(document.text[:at].encode())
+    added = "".join("," + json.dumps(message, separators=(",", ":")) for message in messages)
+    return document.body[:offset] + added.encode("ascii") + document.body[offset:]
+
+
 def read(body: bytes, lists: Sequence[str]) -> Document:
     """Decode a request's body.
 

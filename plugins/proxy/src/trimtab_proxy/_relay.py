@@ -19,6 +19,7 @@ from trimtab_proxy._checks import (
     declared_size,
     too_large,
 )
+from trimtab_proxy._gated import GatedAnswer, gate_for, is_event_stream
 from trimtab_proxy._guide import Decision, Guide
 from trimtab_proxy._items import Wire
 from trimtab_proxy._json import Unreadable, read
@@ -142,10 +143,35 @@ class Relay:
             await _refuse(send, Refusal(502, f"no answer from upstream: {type(error).__name__}"))
             return
         try:
-            heard = _listener(wire, response) if decision and decision.thread else None
-            await self._pass_back(response, heard, decision, send)
+            following = decision if decision and decision.thread else None
+            gated = self._gated(incoming, following, body, send) if following else None
+            if gated is not None and is_event_stream(response):
+                await send(_start(response, left_out=_OF_THE_HOP | {b"content-length"}))
+                await gated.pass_back(response)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
+                heard = _listener(wire, response) if following else None
+                await self._pass_back(response, heard, following, send)
         finally:
             await response.aclose()
+
+    def _gated(
+        self, incoming: Incoming, decision: Decision, body: bytes, send: Send
+    ) -> GatedAnswer | None:
+        """Return what decides about the end of an answer; None where it just passes."""
+        wire = incoming.wire
+        gate = gate_for(wire) if wire and self._guide.gate else None
+        if wire is None or gate is None:
+            return None
+
+        async def send_back(passed: bytes) -> None:
+            await send({"type": "http.response.body", "body": passed, "more_body": True})
+
+        async def send_on(again: bytes) -> httpx.Response:
+            return await self._client.send(self._outgoing(incoming, again), stream=True)
+
+        guide, pool = self._guide, self._pool
+        return GatedAnswer(guide, decision, wire, gate, body, send_on, send_back, pool)
 
     async def _guided(self, wire: Wire, incoming: Incoming) -> tuple[Decision | None, bytes]:
         """Return the decision about a request and its body, guided; unchanged where that fails."""
@@ -181,13 +207,7 @@ class Relay:
         decision: Decision | None,
         send: Send,
     ) -> None:
-        headers = [
-            (name.lower(), value)
-            for name, value in response.headers.raw
-            if name.lower() not in _OF_THE_HOP
-        ]
-        start = {"type": "http.response.start", "status": response.status_code}
-        await send({**start, "headers": headers})
+        await send(_start(response))
         async for chunk in response.aiter_raw():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             if heard is not None:
@@ -202,6 +222,20 @@ class Relay:
             await loop.run_in_executor(self._pool, _note_answer, self._guide, heard, decision)
         except Exception as error:  # noqa: BLE001 - the client has its answer
             self._guide.counts.failures[type(error).__name__] += 1
+
+
+def _start(response: httpx.Response, left_out: frozenset[bytes] = _OF_THE_HOP) -> Message:
+    """Return the head of an answer as it goes back."""
+    headers = [
+        (name.lower(), value)
+        for name, value in response.headers.raw
+        if name.lower() not in left_out
+    ]
+    return {
+        "type": "http.response.start",
+        "status": response.status_code,
+        "headers": headers,
+    }
 
 
 def _guided_body(guide: Guide, wire: Wire, incoming: Incoming) -> tuple[Decision, bytes]:

@@ -20,7 +20,7 @@ from trimtab import (
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
 
 HOST = "proxy"
-_KEYS = ("prompt", "subagents", "timeout")
+_KEYS = ("gate", "prompt", "subagents", "timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -30,11 +30,13 @@ class Settings:
     Args:
         prompt: name of the prompt that guides main agents; None leaves them alone.
         subagents: the same for subagents.
+        gate: whether completion checkers and refusals may change streamed answers.
         timeout: seconds that each provider may take at one decision.
     """
 
     prompt: str | None = None
     subagents: str | None = None
+    gate: bool = False
     timeout: float = PROVIDER_SECONDS
 
 
@@ -49,12 +51,15 @@ def read_settings(configuration: Configuration) -> Settings:
     if unknown is not None:
         raise _wrong(configuration, f"unknown key {unknown!r}; known are {', '.join(_KEYS)}.")
     prompt = _prompt(table, "prompt", None, configuration)
-    timeout = table.get("timeout", PROVIDER_SECONDS)
+    gate, timeout = table.get("gate", False), table.get("timeout", PROVIDER_SECONDS)
+    if not isinstance(gate, bool):
+        raise _wrong(configuration, "gate must be true or false.")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
         raise _wrong(configuration, "timeout must be a number of seconds above 0.")
     return Settings(
         prompt=prompt,
         subagents=_prompt(table, "subagents", prompt, configuration),
+        gate=gate,
         timeout=float(timeout),
     )
 
@@ -100,7 +105,7 @@ def read_guide(config: Path | None = None, *, guidance: Sequence[str] = ()) -> G
         main, subagents = _prompts(settings, configuration)
     if main is None and subagents is None:
         raise ConfigurationError(_nobody_speaks(configuration))
-    return Guide(main, subagents, timeout=settings.timeout)
+    return Guide(main, subagents, gate=settings.gate, timeout=settings.timeout)
 
 
 def _prompts(

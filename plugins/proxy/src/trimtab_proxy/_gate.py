@@ -1,0 +1,96 @@
+"""Holding back the end of a streamed answer until it is decided whether it passes.
+
+Text and thinking pass at once. Calls and the end of the message are held; where a call is refused,
+or the agent may not stop yet, the model is asked again, and its second answer goes on in the same
+message. What is shared by the APIs is here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from trimtab_proxy._items import Answer, Json
+
+MOST_ROUNDS = 8
+"""How often the model is asked again for one request at most."""
+_ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
+
+
+@attrs.frozen
+class Verdict:
+    """What becomes of an answer.
+
+    Args:
+        refusal: why its calls are not run; empty where they are.
+        feedback: why the agent may not stop; empty where it may.
+    """
+
+    refusal: str = ""
+    feedback: str = ""
+
+    @property
+    def passes(self) -> bool:
+        """Whether the answer goes to the program as it is."""
+        return not (self.refusal or self.feedback)
+
+
+class Gate(Protocol):
+    """Follows the rounds of one request to one API."""
+
+    def take(self, chunk: bytes) -> bytes:
+        """Take bytes of the stream; return those that pass at once."""
+
+    def answer(self) -> Answer | None:
+        """Return the answer of this round; None where it broke off, or can't be sent back."""
+
+    def again(self, verdict: Verdict) -> Sequence[Json]:
+        """Return the messages with which the model is asked again."""
+
+    def next_round(self) -> None:
+        """Drop what is held; the stream of the next answer follows."""
+
+    def release(self) -> bytes:
+        """Return what is held."""
+
+
+class Frames:
+    """Cuts a stream into events, with the bytes that each came in."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[bytes, Any]]:
+        """Yield each complete event: its bytes, and its data decoded (None where it is no JSON)."""
+        searched = max(0, len(self._rest) - 3)
+        self._rest += chunk
+        while (end := _end_of_event(self._rest, searched)) is not None:
+            frame, self._rest, searched = self._rest[:end], self._rest[end:], 0
+            yield frame, _data(frame)
+
+    def rest(self) -> bytes:
+        """Return what is left of the stream, an event that was not completed."""
+        rest, self._rest = self._rest, b""
+        return rest
+
+
+def frame_of(event: Mapping[str, Any], name: str | None = None) -> bytes:
+    """Return an event as bytes of a stream."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(event, separators=(',', ':'))}\n\n".encode()
+
+
+def _end_of_event(stream: bytes, start: int) -> int | None:
+    found = ((stream.find(mark, start), len(mark)) for mark in _ENDS)
+    return min((at + size for at, size in found if at >= 0), default=None)
+
+
+def _data(frame: bytes) -> Any:
+    lines = (line[5:].strip() for line in frame.splitlines() if line.startswith(b"data:"))
+    try:
+        return json.loads(b"\n".join(lines))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,123 @@
+"""The gate of Chat Completions: the deltas of all rounds become those of one message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trimtab_proxy._chat import ChatEvents
+from trimtab_proxy._gate import Frames, Verdict, frame_of
+from trimtab_proxy._items import Answer, Json, count, objects, string
+
+_BETWEEN = "\n\n"
+
+
+class ChatGate:
+    """Follows the rounds of one request."""
+
+    def __init__(self) -> None:
+        self._frames = Frames()
+        self._used = 0
+        self._spoken = False
+        self._first = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self._events = ChatEvents()
+        self._message = _Message()
+        self._held: list[bytes] = []
+        self._holding = False
+        self._parted = not self._spoken
+        self._output = 0
+
+    def take(self, chunk: bytes) -> bytes:
+        passed: list[bytes] = []
+        for frame, event in self._frames.feed(chunk):
+            shown = self._read(frame, event) if isinstance(event, dict) else frame
+            (self._held if self._holding else passed).append(shown)
+        return b"".join(passed)
+
+    def answer(self) -> Answer | None:
+        return self._events.answer()
+
+    def again(self, verdict: Verdict) -> Sequence[Json]:
+        message = self._message.whole()
+        if not verdict.refusal:
+            return message, {"role": "user", "content": verdict.feedback}
+        text = f"Not run. {verdict.refusal}"
+        answers = [
+            {"role": "tool", "tool_call_id": call["id"], "content": text}
+            for call in message["tool_calls"]
+        ]
+        return message, *answers
+
+    def next_round(self) -> None:
+        self._used += self._output
+        self._first = False
+        self._begin()
+
+    def release(self) -> bytes:
+        held, self._held = self._held, []
+        return b"".join([*held, self._frames.rest()])
+
+    def _read(self, frame: bytes, event: dict[str, Any]) -> bytes:
+        """Take one chunk; return it as the program gets it."""
+        self._events.add(event)
+        choice = next(iter(objects(event.get("choices"))), {})
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            self._message.add(delta)
+            self._holding = self._holding or bool(delta.get("tool_calls"))
+        self._holding = self._holding or bool(choice.get("finish_reason"))
+        usage = event.get("usage")
+        if isinstance(usage, dict):
+            self._output = count(usage.get("completion_tokens"))
+            if self._used:
+                return frame_of({**event, "usage": _summed(usage, self._used)})
+        if isinstance(delta, dict) and delta.get("content"):
+            return self._spoke(frame, event, choice, delta)
+        return frame
+
+    def _spoke(self, frame: bytes, event: Json, choice: Json, delta: Json) -> bytes:
+        """Part the words of two rounds."""
+        self._spoken = True
+        if self._parted:
+            return frame
+        self._parted = True
+        words = {**delta, "content": _BETWEEN + string(delta["content"])}
+        return frame_of({**event, "choices": [{**choice, "delta": words}]})
+
+
+class _Message:
+    """An answer as it goes back to the model."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._calls: dict[Any, dict[str, Any]] = {}
+
+    def add(self, delta: Json) -> None:
+        for key in ("content", "reasoning_content"):
+            if isinstance(delta.get(key), str):
+                self._texts.setdefault(key, []).append(delta[key])
+        for told in objects(delta.get("tool_calls")):
+            self._grow(told)
+
+    def whole(self) -> dict[str, Any]:
+        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
+        message = {"role": "assistant", "content": texts.pop("content", "") or None, **texts}
+        return {**message, "tool_calls": [*self._calls.values()]} if self._calls else message
+
+    def _grow(self, told: Json) -> None:
+        empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        call = self._calls.setdefault(told.get("index"), empty)
+        call["id"] = call["id"] or string(told.get("id"))
+        function = told.get("function")
+        if isinstance(function, dict):
+            call["function"]["name"] += string(function.get("name"))
+            call["function"]["arguments"] += string(function.get("arguments"))
+
+
+def _summed(usage: Json, used: int) -> dict[str, Any]:
+    written = count(usage.get("completion_tokens")) + used
+    total = count(usage.get("prompt_tokens")) + written
+    return {**usage, "completion_tokens": written, "total_tokens": total}
