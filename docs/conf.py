@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 from typing import Any
 
 project = "trimtab"
 author = "trimtab authors"
 copyright = "2026, trimtab authors"
-release = "0.1.0"
+release = importlib.metadata.version("trimtab")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 nitpicky = True
+nitpick_ignore_regex = [
+    (r"py:.*", r"PluginManager.*"),  # in the docstrings of pluggy's markers
+    (r"py:class", r".*Delivery\..*"),  # the default of a field, as text
+]
 
 # Docstrings put names of any kind in single backticks.
 default_role = "code"

@@ -11,15 +11,22 @@ import pytest
 
 pytest.importorskip("importlinter")
 pytestmark = pytest.mark.slow
+ONLY_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:"
+
+
+LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 
 def lint(root: Path, source: Path) -> subprocess.CompletedProcess[str]:
+    config = ["--config", str(root / "pyproject.toml"), "--no-cache"]
     return subprocess.run(
-        [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()",
-         "--config", str(root / "pyproject.toml"), "--no-cache"],
+        [sys.executable, "-c", LINT, *config],
         env={"PYTHONPATH": str(source), "PATH": "/usr/bin:/bin"},
-        text=True, capture_output=True, check=False, cwd=source,
-    )  # fmt: skip
+        text=True,
+        capture_output=True,
+        check=False,
+        cwd=source,
+    )
 
 
 @pytest.fixture
@@ -38,11 +45,11 @@ def test_core_keeps_its_layers(root: Path, source: Path) -> None:
     ("module", "line"),
     [
         ("_session/state.py", "from trimtab._run.run import Run"),
-        ("_types/text.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import trimtab._events.run"),
+        ("_types/text.py", f"{ONLY_TYPES}\n    import trimtab._events.run"),
         ("_policy/guidance.py", "def later():\n    from trimtab.trajectory import Trajectory"),
     ],
     ids=["upwards", "annotation only", "sideways and late"],
-)  # fmt: skip
+)
 def test_a_forbidden_import_breaks_the_contract(
     root: Path, source: Path, module: str, line: str
 ) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from configparser import ConfigParser
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 from trimtab._plugins import config_tables as tables
 
@@ -74,3 +77,16 @@ def test_docs_name_every_option_of_the_command_line(root: Path) -> None:
     options = set(re.findall(r'"(--[a-z-]+)"', text))
 
     assert sorted(name for name in options if name not in page) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["trimtab", "trimtab.hosting", "trimtab.inspection", "trimtab.testing", "trimtab.trajectory"],
+)
+def test_the_reference_describes_every_published_name(root: Path, module: str) -> None:
+    pages = "".join(path.read_text() for path in (root / "docs" / "reference").glob("*.md"))
+    described = set(re.findall(r"auto\w+:: (\S+)", pages))
+    names = set(import_module(module).__all__) - {"__version__"}
+
+    missing = {name for name in names if not {f"{module}.{name}", f"trimtab.{name}"} & described}
+    assert sorted(missing) == []

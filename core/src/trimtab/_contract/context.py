@@ -49,7 +49,7 @@ class RunContext:
 
     @property
     def prompt(self) -> BoundPrompt:
-        """The prompt of the run: its name and resources."""
+        """The prompt of the run, with its name and resources."""
         return self.run.prompt
 
     @property
@@ -64,7 +64,7 @@ class RunContext:
 
     @property
     def tools(self) -> frozenset[str] | None:
-        """Names of the agent's tools; or None if they are unknown: then name none as present."""
+        """Names of the agent's tools, or None if they are unknown; then name none as present."""
         return self.run.tools
 
     @property

@@ -40,7 +40,7 @@ class Provenance:
 
     @property
     def key(self) -> str:
-        """Kind and name: under what failures of the provider are counted."""
+        """Kind and name, by which the provider's failures are counted."""
         return f"{self.kind}:{self.name}"
 
     @property

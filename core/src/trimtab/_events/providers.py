@@ -135,7 +135,7 @@ class CompletionChecked(Event):
 
     @property
     def may_stop(self) -> bool:
-        """Whether the agent may stop: everything but incomplete lets it."""
+        """Whether the agent may stop; only incomplete work holds it."""
         return self.status is not CompletionStatus.INCOMPLETE
 
 

@@ -70,7 +70,7 @@ class PluginInfo:
 
     @property
     def target(self) -> str:
-        """What it points to: ``module:attr``."""
+        """Module and attribute, ``module:attr``."""
         return f"{self.module}:{self.attr}"
 
     @property

@@ -155,7 +155,7 @@ class PromptTemplate(Generic[Output]):
 
     @property
     def name(self) -> str:
-        """The prompt's name: ``ns/key`` unless another was given."""
+        """The prompt's name, ``ns/key`` unless another was given."""
         return self._name or f"{self.ns}/{self.key}"
 
     @property

@@ -71,7 +71,7 @@ class CallRecord:
 
     @property
     def answer(self) -> str:
-        """Fingerprint of the normalised answer: equal where nothing new was learnt."""
+        """Fingerprint of the normalised answer, equal if nothing new was learnt."""
         if self._answer is None:
             # Most answers are never compared, and normalising is what costs most.
             self._answer = digest(" ".join(self._normal().split()))

@@ -110,7 +110,7 @@ class Trajectory:
 
     @property
     def repeats(self) -> int:
-        """How many times in a row the last step was taken: 1 where it is new."""
+        """How many times in a row the last step was taken, 1 if it is new."""
         return self._repeats
 
     @property
