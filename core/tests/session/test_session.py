@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trimtab import (
+    Event,
     ObserverFaulted,
     Plan,
     Replace,
@@ -336,3 +337,30 @@ def test_reducers_go_on_after_a_restore(record: Any) -> None:
 def test_a_damaged_snapshot_says_so(text: str) -> None:
     with pytest.raises(SnapshotError, match="snapshot"):
         Session.restore(text)
+
+
+@attrs.frozen(kw_only=True)
+class Frequent(Event):
+    keep_newest = True
+    number: int = 0
+
+
+def test_of_events_that_come_with_every_call_the_newest_are_kept():
+    session = Session(keep=3)
+    for number in range(5):
+        session.dispatch(Frequent(number=number))
+    restored = Session.restore(session.snapshot(), types=(Frequent,))
+    restored.dispatch(Frequent(number=5))
+
+    assert [event.number for event in session[Frequent].all()] == [2, 3, 4]
+    assert session[Frequent].dropped == 2
+    assert [event.number for event in restored[Frequent].all()] == [3, 4, 5]
+    assert restored[Frequent].dropped == 3
+
+
+def test_a_session_that_keeps_all_keeps_frequent_events_too():
+    session = Session(keep=None)
+    for number in range(300):
+        session.dispatch(Frequent(number=number))
+
+    assert len(session[Frequent]) == 300

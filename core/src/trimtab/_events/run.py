@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -65,8 +65,12 @@ class Event:
         agent_id: the subagent, where there is one.
         at: when, aware UTC; stamped by the session where None.
         elapsed: monotonic seconds since the run was opened; None where unknown.
+
+    A class of events that come with every call sets ``keep_newest = True``: a session keeps the
+    newest of them only, as many as its `keep` says.
     """
 
+    keep_newest: ClassVar[bool] = False
     prompt_name: str = ""
     run_id: str = ""
     agent_id: str | None = None
@@ -133,6 +137,7 @@ class ModelResponded(Event):
         stop_reason: why the service ended it, in the service's words; None if unknown.
     """
 
+    keep_newest = True
     turn: int | None = None
     text: str = ""
     reasoning: str = ""
@@ -145,6 +150,7 @@ class ModelResponded(Event):
 class ToolStarted(Event):
     """A tool call is about to run."""
 
+    keep_newest = True
     tool: str
     params: Any = attrs.field(factory=dict)
     call_id: str = ""

@@ -16,7 +16,6 @@ from trimtab._events.run import (
     Event,
     ModelResponded,
     ToolInvoked,
-    ToolStarted,
     UserMessage,
 )
 from trimtab._session.lock import SessionLock
@@ -49,8 +48,6 @@ class Record:
         self.lock = SessionLock(self._tell)
         self._keep = keep
         self._slices: dict[type[Any], Slice[Any]] = {ToolInvoked: ToolLog(keep)}
-        if keep is not None:
-            self._slices |= {kind: RecentSlice(keep) for kind in (ModelResponded, ToolStarted)}
         self._reducers: dict[type[Any], Reducer] = {}
         self._observers: list[Observer] = []
         self._sinks: tuple[Sink, ...] = ()
@@ -63,8 +60,15 @@ class Record:
         found = self._slices.get(kind)
         if found is None:
             with self.lock:
-                found = self._slices.setdefault(kind, Slice())
+                found = self._slices.setdefault(kind, self._new_slice(kind))
         return found
+
+    def _new_slice(
+        self, kind: type[Any], items: Iterable[Any] = (), dropped: int = 0
+    ) -> Slice[Any]:
+        if self._keep is not None and issubclass(kind, Event) and kind.keep_newest:
+            return RecentSlice(self._keep, items, dropped)
+        return Slice(items)
 
     def register(self, kind: type[T], reducer: Reducer) -> None:
         """Decide how records of `kind` are kept; all of them unless registered.
@@ -78,7 +82,7 @@ class Record:
                     f"register the reducer of {kind.__name__} before the first is dispatched"
                 )
             self._reducers[kind] = reducer
-            if kind in (ToolInvoked, ModelResponded, ToolStarted):
+            if kind is ToolInvoked or isinstance(self._slices[kind], RecentSlice):
                 self._slices[kind] = Slice()
 
     def observe(self, kind: type[T], callback: Callable[[T], object]) -> Callable[[], None]:
@@ -211,10 +215,8 @@ class Record:
             self._slices[kind] = Slice(items)
         elif kind is ToolInvoked:
             self._slices[kind] = ToolLog(self._keep, items)
-        elif kind in (ModelResponded, ToolStarted):
-            self._slices[kind] = RecentSlice(self._keep, items, dropped)
         else:
-            self._slices[kind] = Slice(items)
+            self._slices[kind] = self._new_slice(kind, items, dropped)
 
     def events_of(self, run_id: str) -> Iterator[Event]:
         """Return what happened in one run, in order: messages, responses, calls, compactions.

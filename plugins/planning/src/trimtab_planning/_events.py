@@ -107,6 +107,7 @@ class StepCalled(Event):
         expected: what the step expects.
     """
 
+    keep_newest = True
     call_id: str
     tool: str
     plan_id: str
