@@ -5,6 +5,7 @@ Each figure stands beside a yardstick of the same run: the JSON library alone.
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import subprocess
@@ -100,10 +101,12 @@ def speed(folder: Path) -> None:
     """Print the figures of both JSON libraries."""
     path = folder / "run.jsonl"
     made = list(records(EVENTS))
+    gc.freeze()  # what stands ready is no work of the collector's
     writer = TraceWriter(JsonlStore(path, durability="none"))
     rate("record, from a session's record", EVENTS, lambda: [*map(writer.record, made)], 1)
     writer.close()
     events = list(open_trace(path))
+    gc.freeze()
     for backend in dict.fromkeys((BACKEND, STANDARD)):
         yardstick(events, backend)
         written = append_all(folder, events, backend)

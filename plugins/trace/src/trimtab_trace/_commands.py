@@ -106,7 +106,7 @@ def _line(event: TraceEvent, start: float) -> str:
 def summary(event: TraceEvent) -> str:
     """Return what an event says, on one bounded line."""
     shown = _SHOWN.get(event.event_type)
-    values = [_value(event.payload, path) for path in shown] if shown else [event.payload]
+    values = [event.payload] if shown is None else [_value(event.payload, p) for p in shown]
     said = [value if isinstance(value, str) else json.dumps(value) for value in values]
     return sanitize(" · ".join(text for text in said if text not in ("", "null", "{}")), _WIDTH)
 
