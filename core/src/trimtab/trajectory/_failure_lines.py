@@ -25,7 +25,8 @@ _NAMED = LazyPattern(
     r"|\bpanicked at\b|^E\s{2,}\S"
 )
 _COMPILED = LazyPattern(
-    r":\d+(?::\d+)?:? (?:fatal )?(?:error|warning)\b|\(\d+,\d+\): error\b"
+    r"^[A-Z]{1,4}\d{2,5}\b.{0,4}\s\w|^\S{1,200}\.\w{1,6}:\d+:\d+: \S"
+    r"|:\d+(?::\d+)?:? (?:fatal )?(?:error|warning)\b|\(\d+,\d+\): error\b"
     r"|\berror(?:\[\w+\]| [A-Z]{1,6}\d+)|^\s*\d+:\d+\s+error\b|\bundefined reference\b"
 )
 _COMPARED = LazyPattern(
@@ -41,7 +42,8 @@ _TEST = LazyPattern(
 )
 _LABELLED = LazyPattern(r"(?:^|[\s\]])(?:error|ERROR|fatal|FATAL|Error)\b(?:\W{1,3}|\s)\w")
 _TELLING = LazyPattern(
-    r"error|exception|fail|fatal|cannot|can't|could not|denied|refused|not found|no such|invalid"
+    r"error|exception|fail|fatal|no rule|cannot|can't|could not|denied|refused|not found"
+    r"|no such|invalid"
     r"|unknown|timed? ?out|missing|unable|must|exceeded|forbidden|unauthorized|blocked|rejected"
     r"|\bnot\b|错误|失败|无法|エラー|失敗|ошибка|fehler|erreur|échec",
     re.IGNORECASE,
@@ -57,7 +59,8 @@ _FRAME = LazyPattern(
     r"|\bgenerated an exception\b|\breturned non-zero\b|\bELIFECYCLE\b"
     r"|\bexit(?:ed)?\b.{0,20}\d+\W*$"
     r"|did not complete successfully|^\s*(?:raise|return|if|for|while|def|class|import|from)\b"
-    r"|^Your proposed edit\b|^ERRORS:$|^\s*File \"|^subprocess\.|^make(?:\[\d+\])?: \*\*\*"
+    r"|^Your proposed edit\b|^ERRORS:$|^\s*File \"|^subprocess\.|^make(?:\[\d+\])?: \*\*\* \["
+    r"|^Found \d+ \w+(?: \w+)?\W*$|^Assertion with \S+ failed$|^Assert\.\w+\(\) Failure$"
     r"|^Warning: Tool \w+ not found|^\W*(?:FAILED|FAIL)\W*$|^Test session"
     r"|^\[ERROR\] (?:Tests run|Failures:|Errors:|->|Re-run|To see|$)"
     r"|^\[INFO\]|^warning:|Process completed with",
@@ -65,6 +68,9 @@ _FRAME = LazyPattern(
 )
 # Source that a tool shows beside its complaint.
 _SOURCE = LazyPattern(r"^\s*(?:>\s*)?\d+\s?[:|]|^\s*\|")
+# A harness that names the whole command before it says what became of it.
+_WRAPPED = LazyPattern(r"^.{0,80}Command '\[?[^\n]{20,}\]?' (?=timed out|returned|died)")
+_BUILD_STEP = LazyPattern(r"^#\d+ (?:\d+\.\d+ )?")
 _TAGS = LazyPattern(r"^(?:</?[\w:]{1,40}>\s*)+|(?:\s*</[\w:]{1,40}>)+$")
 _STATUS = LazyPattern(
     r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
@@ -83,8 +89,12 @@ def lines_of(text: str) -> list[str]:
     lines = []
     for raw in plain_text(bounded(text)).splitlines()[:_LINES]:
         line = raw[:_LONGEST_LINE].rstrip()
+        if line[:1] == "#":
+            line = _BUILD_STEP.sub("", line)
         if "<" in line:
             line = _TAGS.sub("", line.strip())
+        if "Command '" in line:
+            line = _WRAPPED.sub("Command ", line)
         if line and not _MUTE.match(line) and not _STATUS.match(line):
             lines.append(line)
     return lines
@@ -100,8 +110,9 @@ def identifying(lines: Iterable[str]) -> list[str]:
     strong = [line for line in all_lines if _rank(line) < len(_CLASSES)]
     if strong:
         return strong if len(strong) <= 2 * _KEPT else strong[:_KEPT] + strong[-_KEPT:]
-    weak = [line for line in all_lines if _TELLING.search(line) and not _aside(line)]
-    return weak[:_WEAK_KEPT] or all_lines[-1:]
+    weak = [line for line in all_lines if _TELLING.search(line)]
+    said = [line for line in weak if not _aside(line)] or weak
+    return said[:_WEAK_KEPT] or [last_word(all_lines)] if all_lines else []
 
 
 def telling_line(text: str) -> str:
@@ -120,6 +131,14 @@ def best_line(lines: Sequence[str]) -> str:
     """Return the line of `lines` that says most about a failure."""
     if not lines:
         return ""
+    line = _best(lines)
+    if line.endswith(":"):  # what is wrong stands below
+        below = lines[lines.index(line) + 1 :][:1]
+        return " ".join([line, *(other.strip() for other in below)])
+    return line
+
+
+def _best(lines: Sequence[str]) -> str:
     best, best_rank = "", len(_CLASSES)
     in_traceback = any(line.lstrip().startswith("Traceback") for line in lines)
     for line in lines:
@@ -131,7 +150,13 @@ def best_line(lines: Sequence[str]) -> str:
     if in_traceback:
         return lines[-1]
     weak = [line for line in lines if _TELLING.search(line)]
-    return next((line for line in weak if not _aside(line)), weak[0] if weak else lines[-1])
+    said = next((line for line in weak if not _aside(line)), "")
+    return said or last_word(lines)
+
+
+def last_word(lines: Sequence[str]) -> str:
+    """Return the last line that is no hint or heading, else the last."""
+    return next((line for line in reversed(lines) if not _aside(line)), lines[-1])
 
 
 def _rank(line: str) -> int:

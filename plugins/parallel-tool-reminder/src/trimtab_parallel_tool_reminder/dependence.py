@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from trimtab import LazyPattern
-from trimtab.trajectory import CallRecord, finds_nothing, text_of, words_of
+from trimtab.trajectory import CallRecord, finds_nothing, operation, text_of, words_of
 
 MOST_VALUES = 64
 LONGEST_VALUE = 2_000
@@ -23,6 +23,8 @@ _PAGING = LazyPattern(
     r"|max_\w+|count|size|depth)\w*=(?:\[[^\]]*\]|[^,}]*)"
 )
 _ALONE = frozenset({"think", "thought"})
+_FILE = LazyPattern(r"[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
+_SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
 _SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
 
 
@@ -64,10 +66,16 @@ class Link:
         return self.call.tool + _PAGING.sub("#", self.call.params_text)
 
     @property
+    def files(self) -> frozenset[str]:
+        """The files that the arguments name."""
+        text = self.call.command or self.call.params_text
+        return frozenset(_FILE.findall(text))
+
+    @property
     def searches(self) -> bool:
         """Whether it looks for something, rather than at something known."""
         if self.call.command is not None:
-            return not _SEARCHES.isdisjoint(self.call.command.split()[:1])
+            return not _SEARCHERS.isdisjoint(operation(self.call.command).split()[:1])
         return not _SEARCHES.isdisjoint(words_of(self.call.tool))
 
     def state(self) -> dict[str, Any]:
@@ -121,9 +129,22 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
             return True
         if link.searches and other.searches and _rewords(link, other):
             return True
+        if _looks_again(link, other):
+            return True
         known.update(other.values)
     new = [value for value in link.values if value not in known]
     return any(_stands(other.answer, value) for value in new for other in earlier)
+
+
+def _looks_again(link: Link, other: Link) -> bool:
+    """Tell whether two calls look into one file, or ask one program for the same in other ways."""
+    if link.files & other.files:
+        return True
+    mine, its = link.call.command, other.call.command
+    if mine is None or its is None:
+        return False
+    asked = operation(mine)
+    return " " in asked and asked == operation(its)
 
 
 def _rewords(link: Link, other: Link) -> bool:
