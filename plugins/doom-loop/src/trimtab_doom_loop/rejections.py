@@ -10,7 +10,7 @@ from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
 
 
 class Rejections:
-    """Counts near-equal changes that were rejected with one error, until that tool succeeds.
+    """Counts near-equal changes that were rejected with one error, until one like them succeeds.
 
     A user's message doesn't end the count: "try again" is an answer to the trouble, and no
     change of it. More are needed than without one.
@@ -32,9 +32,14 @@ class Rejections:
             if call.failed and call.profile.writes:
                 self._rejected(call)
                 return self._loop(call) if self.count >= self._needed else None
-        if self.last is not None and any(call.tool == self.last.tool for call in calls):
+        last = self.last
+        if last is not None and any(self._gets_through(call, last) for call in calls):
             self.last, self.count = None, 0
         return None
+
+    def _gets_through(self, call: CallRecord, last: CallRecord) -> bool:
+        """Tell whether a change like the one that was rejected last has succeeded."""
+        return call.tool == last.tool and alike((last, call), self._similarity)
 
     def _rejected(self, call: CallRecord) -> None:
         last = self.last
