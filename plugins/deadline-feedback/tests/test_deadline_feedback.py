@@ -55,10 +55,16 @@ def test_each_band_is_reported_once():
         "You have 8 minutes remaining.",
         "You have 4 minutes remaining.",
         "You have 2 minutes remaining.",
-        "You have 100 seconds remaining.",
         "You have 50 seconds remaining.",
         "You have reached the time deadline.",
     ]
+
+
+def test_what_is_used_is_never_said_to_be_all_before_the_end():
+    work = Work(total=7200)
+    work.until(7150)
+    used = work.session[Feedback].latest().observations[0].description
+    assert used == "all but 50 seconds of 2 hours used"
 
 
 def test_only_the_tightest_of_several_bands_is_reported():

@@ -135,7 +135,15 @@ class DeadlineFeedback:
     def _band(self, limit: Limit) -> float | None:
         if limit.name != TIME:
             return limit.band(limit.shares)
-        return limit.band(self.thresholds or (*limit.shares, self.warning_threshold_seconds))
+        return limit.band(self.thresholds or self._time_bands(limit))
+
+    def _time_bands(self, limit: Limit) -> tuple[float, ...]:
+        """Return the bands of time: below the warning only one of half of it or less, since two
+        reports within a minute are one too many.
+        """
+        warning = self.warning_threshold_seconds
+        kept = (band for band in limit.shares if band > warning or 2 * band <= warning)
+        return (*kept, warning)
 
     def _entered(self, limit: Limit, before: Bands) -> bool:
         band = self._band(limit)
@@ -152,6 +160,8 @@ class DeadlineFeedback:
 
     def _observation(self, limit: Limit) -> Observation:
         used, total = limit.amount(limit.total - limit.left), limit.amount(limit.total)
+        if used == total and not limit.reached:  # in words of that size nothing would be left
+            used = f"all but {limit.amount(limit.left)}"
         band = self._band(limit)
         evidence = None if band is None else f"{band!r} of {limit.total!r}"
         return Observation(limit.name, f"{used} of {total} used", evidence)
