@@ -263,7 +263,7 @@ def test_h5_a_child_keeps_leases_of_its_own(tmp_path):
     assert status == 0
 
 
-def test_i1_a_stopped_process_notices_on_waking_that_its_lease_is_gone(tmp_path):
+def test_g3_a_stopped_process_notices_on_waking_that_its_lease_is_gone(tmp_path):
     """SIGSTOP holds every thread, as a suspended machine does."""
     mailbox = SqliteMailbox(tmp_path / "queue.db")
     mailbox.send("x")
@@ -289,6 +289,22 @@ def test_i1_a_stopped_process_notices_on_waking_that_its_lease_is_gone(tmp_path)
 
     assert said == ["True", "False"]
     assert (again.deliveries, again.ack()) == (2, True)
+
+
+def test_a_foreign_message_with_a_mailbox_of_its_own_kind_is_extended():
+    class Foreign:
+        mailbox = "a folder"
+        received = "yesterday"
+        calls = 0
+
+        def extend_visibility(self, seconds):
+            self.calls += 1
+
+    message, heartbeat = Foreign(), Heartbeat()
+    with LeaseExtender(QUICK).attach(message, heartbeat):
+        beaten(heartbeat, 0.3)
+
+    assert message.calls
 
 
 @pytest.mark.parametrize("answer", [None, 17, "yes"])

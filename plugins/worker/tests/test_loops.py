@@ -22,6 +22,7 @@ from trimtab_worker import (
     InMemoryMailbox,
     LeaseExtenderConfig,
     LeaseLost,
+    MailboxError,
     MailboxFailed,
     MainLoop,
     MainLoopConfig,
@@ -390,6 +391,62 @@ def test_several_messages_are_worked_on_at_a_time(mailbox, loop_of):
     summary = loop_of(act, attrs.evolve(CONFIG, concurrency=4)).run(until_idle=True)
 
     assert summary.done == 8
+
+
+def test_i1_messages_are_received_one_at_a_time_with_their_whole_lease(loop_of):
+    class Watched(InMemoryMailbox):
+        def take(self, count, visibility):
+            asked.append((count, visibility))
+            return super().take(count, visibility)
+
+    asked, requests = [], Watched(Question)
+    for number in range(5):
+        requests.send(Question(str(number)))
+    loop_of(requests=requests, config=attrs.evolve(CONFIG, concurrency=2)).run(until_idle=True)
+
+    assert set(asked) == {(1, 1800)}
+
+
+def test_undecodable_requests_hold_up_no_others_when_dead_letters_are_down():
+    class Down(InMemoryMailbox):
+        def discard(self, receipt, reason):
+            raise MailboxError("down")
+
+    requests = Down(Question)
+    requests.put(b"bad", 0)
+    requests.send(Question("good"))
+
+    assert [message.body.text for message in requests.receive(10)] == ["good"]
+
+
+def test_e2_a_message_given_back_by_a_drain_waits_for_its_extension(loop_of, events):
+    seen, extending = [], threading.Event()
+
+    class Slow(InMemoryMailbox):
+        def prolong(self, receipt, seconds):
+            extending.set()
+            time.sleep(0.5)
+            seen.append("extend")
+            return super().prolong(receipt, seconds)
+
+        def release(self, receipt, delay):
+            seen.append("release")
+            return super().release(receipt, delay)
+
+    def act(heartbeat, **_):
+        while not extending.is_set():
+            heartbeat.beat()
+            time.sleep(0.01)
+        loop.stop()
+        time.sleep(2)
+        return PromptResponse("42")
+
+    requests = Slow(Question)
+    requests.send(Question("a"))
+    loop = loop_of(act, quick(drain_timeout=0.05), requests)
+    loop.run()
+
+    assert seen[:2] == ["extend", "release"]
 
 
 def test_max_messages_holds_for_all_threads_together(mailbox, loop_of):

@@ -25,7 +25,8 @@ class DeadLetterPolicy:
     """When a message is given up, and where it goes.
 
     Args:
-        mailbox: where it goes; the dead letters of its own mailbox where None.
+        mailbox: where it goes, a mailbox that holds bodies of that type; the dead letters of its
+            own mailbox where None.
         max_deliveries: how often it is tried.
     """
 

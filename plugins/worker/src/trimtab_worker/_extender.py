@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab_worker._keeper import KEEPER, Keeper, Kept
 from trimtab_worker._lease import Lease, LeaseExtenderConfig, LeaseTerms
+from trimtab_worker._mailbox import Message
 from trimtab_worker._records import MailboxFacts
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class LeaseExtender:
         self.config = config or LeaseExtenderConfig()
         self._keeper = keeper
         self._attaching = threading.Lock()
+        self._kept: Kept | None = None
 
     @contextmanager
     def attach(
@@ -67,23 +69,30 @@ class LeaseExtender:
         if not self._attaching.acquire(blocking=False):
             raise RuntimeError("LeaseExtender already attached: use one extender per message")
         try:
-            kept = Kept(lease, msg, on_event or _ignore)
-            self._keeper.add(kept)
+            self._kept = Kept(lease, msg, on_event or _ignore)
+            self._keeper.add(self._kept)
             try:
                 yield lease
             finally:
-                self._keeper.remove(kept, self.config.join_timeout)
+                self.release()
         finally:
+            self._kept = None
             self._attaching.release()
+
+    def release(self) -> None:
+        """Stop extending before the block ends, from any thread; wait for a call in flight."""
+        kept = self._kept
+        if kept is not None:
+            self._keeper.remove(kept, self.config.join_timeout)
 
     def _lease(self, msg: Any, heartbeat: Heartbeat, visibility: float | None) -> Lease:
         now = self._keeper.clock.monotonic
-        mailbox = getattr(msg, "mailbox", None)
-        age = mailbox.clock.monotonic() - msg.received if mailbox is not None else 0.0
+        facts = getattr(getattr(msg, "mailbox", None), "facts", None)
+        age = msg.mailbox.clock.monotonic() - msg.received if isinstance(msg, Message) else 0.0
         terms = LeaseTerms(
             received=now() - age,
             visibility=getattr(msg, "visibility", None) if visibility is None else visibility,
-            facts=getattr(mailbox, "facts", FOREIGN),
+            facts=facts if isinstance(facts, MailboxFacts) else FOREIGN,
             message_id=str(getattr(msg, "id", "")),
             deliveries=getattr(msg, "deliveries", 0),
         )

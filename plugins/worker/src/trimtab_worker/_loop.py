@@ -65,7 +65,7 @@ class Work:
     """The work on one message: its heartbeat, its lease, and where lease events go.
 
     Attributes:
-        message, heartbeat, lease: of the work.
+        message, heartbeat, lease, extender: of the work.
         dropped: the loop gave the message back and no longer wants the result.
     """
 
@@ -73,6 +73,7 @@ class Work:
         self.message = message
         self.heartbeat = Heartbeat(clock)
         self.lease: Lease | None = None
+        self.extender: LeaseExtender | None = None
         self.dropped = False
         self._lock = threading.Lock()
         self._waiting: list[LeaseEvent] = []
@@ -227,8 +228,8 @@ class Loop(ABC):
             working = list(self._working)
         for work in working:
             work.dropped = True
-            if work.lease is not None:
-                work.lease.release()
+            if work.extender is not None:
+                work.extender.release()
             self._firmly(lambda work=work: work.message.nack(0.0))  # type: ignore[misc]
 
     def _worker(
@@ -316,7 +317,7 @@ class Loop(ABC):
 
     def _kept(self, work: Work) -> None:
         """Work and answer while the lease is kept; no extension is in flight afterwards."""
-        extender = LeaseExtender(self.config.lease_extender, keeper=self._keeper)
+        extender = work.extender = LeaseExtender(self.config.lease_extender, keeper=self._keeper)
 
         def on_event(event: LeaseEvent) -> None:
             work.record(event)

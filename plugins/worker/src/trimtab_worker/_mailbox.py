@@ -283,8 +283,7 @@ class BaseMailbox(ABC, Generic[Body]):
             try:
                 envelope = self.codec.decode(delivery.body)
             except UndecodableMessage as error:
-                LOG.warning("message %s goes to the dead letters: %s", delivery.id, error)
-                self.discard(delivery.receipt, str(error)[:LONGEST_REASON])
+                self._bury_undecodable(delivery, str(error))
                 return None
             return Message(
                 delivery.id,
@@ -300,6 +299,14 @@ class BaseMailbox(ABC, Generic[Body]):
             )
 
         return opened
+
+    def _bury_undecodable(self, delivery: Delivery, reason: str) -> None:
+        LOG.warning("message %s goes to the dead letters: %s", delivery.id, reason)
+        try:
+            self.discard(delivery.receipt, reason[:LONGEST_REASON])
+        except MailboxError as error:
+            # It comes back when its lease ends; the messages received with it must not wait.
+            LOG.warning("message %s can't be given up now: %s", delivery.id, error)
 
     def ack(self, message: Message[Any]) -> bool:
         """Remove a message that was processed; False: refused, the lease is lost."""
