@@ -220,6 +220,7 @@ def test_h3_nothing_leased_delays_the_exit_of_the_process():
     assert time.monotonic() - float(done.stdout) < 0.5 * 4
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_h5_a_forked_child_extends_nothing_and_the_parent_goes_on(tmp_path):
     mailbox = SqliteMailbox(tmp_path / "queue.db")
     mailbox.send("x")
@@ -243,6 +244,7 @@ def test_h5_a_forked_child_extends_nothing_and_the_parent_goes_on(tmp_path):
     assert message.ack()
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_h5_a_child_keeps_leases_of_its_own(tmp_path):
     mailbox = SqliteMailbox(tmp_path / "queue.db")
     mailbox.send("x")
