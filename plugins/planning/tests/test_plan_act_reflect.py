@@ -184,6 +184,17 @@ def test_one_provider_serves_many_runs(session):
     assert all("without a plan" in text(run, BEFORE_TOOL, SQL) for run in runs)
 
 
+def test_a_plan_that_changes_between_the_two_questions_is_no_failure(open_run, session, steps):
+    provider = PlanActReflect()
+    run = open_run()
+    context = run.guidance_context(BEFORE_TOOL, [SQL])
+    found = provider.classify(context=context)
+    PlanBook.of(run).author([PlanStep("x")])
+
+    assert found.episode == "no-plan"
+    assert "without a plan" in provider.provide(context=context).content
+
+
 @attrs.frozen
 class Query:
     q: str = ""
