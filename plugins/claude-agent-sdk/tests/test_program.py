@@ -427,7 +427,7 @@ def test_installed_hooks_do_not_guide_the_same_session_twice(
 
 
 def test_a_program_that_hangs_is_left_when_time_is_up(ground, make_prompt, monkeypatch):
-    monkeypatch.setattr(conversation, "INTERRUPT_SECONDS", 1.0)
+    monkeypatch.setattr(conversation, "INTERRUPT_TIMEOUT", 1.0)
     script = [say("I stop.", bash("kill -STOP $PPID")), say("Done.")]
     began = time.monotonic()
     response = ground.evaluate(script, make_prompt(), limits={"deadline": Deadline(7)})

@@ -221,7 +221,7 @@ def test_counting_usage_never_waits_for_a_provider(guided, told):
             free.wait(5)
 
     asked, free = threading.Event(), threading.Event()
-    hooks = guided(Waiting(), provider_seconds=5.0)
+    hooks = guided(Waiting(), provider_timeout=5.0)
     busy = threading.Thread(target=hooks.answer, args=[told.batch(("x", "ok"))])
     busy.start()
     asked.wait(5)
@@ -461,7 +461,7 @@ def test_rt_slow_provider(guided, session, told, speaker):
             waiting.wait(10)
 
     waiting = threading.Event()
-    hooks = guided(Sleeping(), speaker(), provider_seconds=0.05)
+    hooks = guided(Sleeping(), speaker(), provider_timeout=0.05)
     answer = hooks.answer(told.batch(("x", "ok")))
     waiting.set()
 

@@ -103,7 +103,7 @@ class ClaudeAgentSDKAdapter:
         )
         try:
             rendered: RenderedPrompt[Output] = await asyncio.to_thread(
-                run.render, timeout=config.provider_seconds
+                run.render, timeout=config.provider_timeout
             )
             options = self._options(guide, run, rendered, conversation_id, heartbeat)
             ending = await _held(conversation, options, rendered.text)
@@ -132,7 +132,7 @@ class ClaudeAgentSDKAdapter:
             deadline=deadline,
             budget=budget,
             checkers=config.checkers,
-            provider_seconds=config.provider_seconds,
+            provider_timeout=config.provider_timeout,
         )
 
     def _options(

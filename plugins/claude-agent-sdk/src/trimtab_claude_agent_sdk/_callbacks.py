@@ -11,17 +11,17 @@ import attrs
 from trimtab import Deadline, Prompt
 from trimtab_claude_agent_sdk._host import CLAUDE_AGENT_SDK, check_prompts
 from trimtab_claude_code import installed_hooks
-from trimtab_claude_code.hooks import EVENTS, PROVIDER_SECONDS, ClaudeCodeHooks
+from trimtab_claude_code.hooks import EVENTS, PROVIDER_TIMEOUT, ClaudeCodeHooks
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookMatcher
 
     from trimtab import Budget, Heartbeat, Session, TaskCompletionChecker
 
-SECONDS = 20.0
+TIMEOUT = 20.0
 """How long a callback may take; the program drops a prompt whose hook takes 30 s."""
 
-CHECK_SECONDS = 120.0
+CHECK_TIMEOUT = 120.0
 """The same for events at which completion checkers are asked; the program waits 130 s."""
 
 GRACE = 4.0
@@ -42,7 +42,7 @@ def hooks(
     budget: Budget | None = None,
     heartbeat: Heartbeat | None = None,
     checkers: Iterable[TaskCompletionChecker] = (),
-    provider_seconds: float = PROVIDER_SECONDS,
+    provider_timeout: float = PROVIDER_TIMEOUT,
 ) -> dict[Any, list[HookMatcher]]:
     """Return ``ClaudeAgentOptions(hooks=…)`` by which a prompt's providers guide the agent.
 
@@ -53,7 +53,7 @@ def hooks(
         prompt: the prompt of the main agent and of subagents that `subagents` does not name.
         subagents: prompts by type of subagent, e.g. ``"general-purpose"``.
         heartbeat: beaten at every event.
-        deadline, budget, checkers, provider_seconds: as for `ClaudeCodeHooks`.
+        deadline, budget, checkers, provider_timeout: as for `ClaudeCodeHooks`.
 
     Raises:
         UnsupportedPoint: a provider of the prompt would never be heard.
@@ -68,7 +68,7 @@ def hooks(
         deadline=deadline,
         budget=budget,
         checkers=checkers,
-        provider_seconds=provider_seconds,
+        provider_timeout=provider_timeout,
     )
     return matchers(translation, heartbeat)
 
@@ -98,7 +98,7 @@ def matchers(
 
 
 def _limit(event: str) -> float:
-    return CHECK_SECONDS if event in _CHECKING else SECONDS
+    return CHECK_TIMEOUT if event in _CHECKING else TIMEOUT
 
 
 @attrs.frozen

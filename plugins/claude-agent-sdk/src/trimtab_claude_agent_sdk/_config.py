@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from trimtab_claude_code.hooks import PROVIDER_SECONDS
+from trimtab_claude_code.hooks import PROVIDER_TIMEOUT
 
 if TYPE_CHECKING:
     from trimtab import Prompt, TaskCompletionChecker
@@ -40,7 +40,7 @@ class ClaudeAgentSDKClientConfig:
         task_completion_checker: asked after the prompt's own completion checkers.
         resume: id of an earlier conversation, which goes on together with its run.
         subagents: prompts by type of subagent; the others share the main agent's.
-        provider_seconds: how long each provider may take at one event.
+        provider_timeout: how long each provider may take at one event.
         options: any other fields of ``ClaudeAgentOptions``, by name; hooks, servers and allowed
             tools there are joined with the adapter's own.
 
@@ -53,8 +53,8 @@ class ClaudeAgentSDKClientConfig:
     task_completion_checker: TaskCompletionChecker | None = None
     resume: str | None = None
     subagents: Mapping[str, Prompt[Any]] = attrs.field(factory=dict, converter=_copied)
-    provider_seconds: float = attrs.field(
-        default=PROVIDER_SECONDS, validator=attrs.validators.gt(0)
+    provider_timeout: float = attrs.field(
+        default=PROVIDER_TIMEOUT, validator=attrs.validators.gt(0)
     )
     options: Mapping[str, Any] = attrs.field(
         factory=dict, converter=_copied, validator=_one_conversation

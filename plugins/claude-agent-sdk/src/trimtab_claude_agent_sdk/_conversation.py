@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trimtab import Heartbeat, Run
 
-INTERRUPT_SECONDS = 10.0
+INTERRUPT_TIMEOUT = 10.0
 """How long the program may take to end after it was interrupted."""
 
 CANCEL_TIMEOUT = 2.0
@@ -99,7 +99,7 @@ class Conversation:
     async def _cut_off(self, client: ClaudeSDKClient, listener: asyncio.Future[None]) -> None:
         """Interrupt the agent and hear its end; a program that hangs answers neither."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(INTERRUPT_SECONDS):
+            async with asyncio.timeout(INTERRUPT_TIMEOUT):
                 await self._interrupt(client, self._used_up() or DEADLINE)
                 await asyncio.wait({listener})
 

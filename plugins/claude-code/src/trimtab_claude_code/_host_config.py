@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 HOST = "claude-code"
 _KEYS = ("prompt", "agents", "timeout", "journal", "redact")
 _JOURNAL_KEYS = ("enabled", "keep_days", "max_megabytes")
+_LARGEST = 1_000_000
+_MAX_PREFIXES = 50
+_LONGEST_PREFIX = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -116,8 +118,8 @@ class _Reader:
 
     def _positive(self, value: Any, key: str) -> float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or value <= 0:
-            raise self._wrong(f"{key} must be a number above 0.")
+        if not number or not 0 < value <= _LARGEST:
+            raise self._wrong(f"{key} must be a number above 0, and {_LARGEST:,} at most.")
         return float(value)
 
     def _journal(self, value: Any) -> JournalSettings:
@@ -136,9 +138,14 @@ class _Reader:
         )
 
     def _redact(self, value: Any) -> tuple[str, ...]:
-        fine = isinstance(value, list) and all(isinstance(each, str) and each for each in value)
-        if not fine:
-            raise self._wrong("redact must be a list of texts with which secrets begin.")
+        fine = isinstance(value, list) and all(
+            isinstance(each, str) and 0 < len(each) <= _LONGEST_PREFIX for each in value
+        )
+        if not fine or len(value) > _MAX_PREFIXES:
+            raise self._wrong(
+                f"redact must be a list of at most {_MAX_PREFIXES} texts with which secrets "
+                f"begin, each of 1 to {_LONGEST_PREFIX} characters."
+            )
         return tuple(value)
 
     def _wrong(self, what: str) -> ConfigurationError:

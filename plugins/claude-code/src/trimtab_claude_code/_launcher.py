@@ -70,7 +70,7 @@ def _check_private(folder: Path) -> None:
     """Make the folder, or make sure that only its owner can enter it.
 
     Raises:
-        OSError: it belongs to somebody else, or can't be made.
+        OSError: it belongs to another user, or can't be made.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "nt":  # the user's profile is protected by its access list

@@ -184,6 +184,13 @@ def _nothing() -> None:
     """Do nothing after a reply."""
 
 
+def _mute() -> None:
+    """Send further output nowhere: the log would grow, and hold what providers print."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+
+
 def main(arguments: list[str]) -> int:
     """Serve; 1 where neither a socket nor a port can be used."""
     folder = Path(arguments[0])
@@ -194,6 +201,7 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         sys.stderr.write(f"trimtab: {error}\n")
         return 1
+    _mute()
     HookServer(folder, listener).serve()
     os._exit(0)  # a provider's thread may still run, for ever
 

@@ -13,11 +13,12 @@ from trimtab_claude_code._environment import Variables, session_environment
 from trimtab_claude_code._guided_session import GuidedSession
 from trimtab_claude_code._host_config import HostConfig, read_host_config
 from trimtab_claude_code._prompts import Prompts
-from trimtab_claude_code._state.folders import journal_path, remove_old_journals
+from trimtab_claude_code._state.folders import StateError, journal_path, remove_old_journals
 from trimtab_claude_code._state.index import IndexEntry, SessionIndex
 from trimtab_claude_code._state.journal import Journal, Origin
 from trimtab_claude_code._state.problems import Problems
 
+MAX_TIMEOUT = 1_000_000.0
 _FIXED = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS", "TRIMTAB_TIMEOUT")
 
 
@@ -59,7 +60,7 @@ def load_session(
         problems: where it is noted what goes wrong.
 
     Raises:
-        OSError: the journal's folder can't be made.
+        TimeoutError: another session is being loaded, and takes long.
     """
     index = SessionIndex(problems.folder)
     known = index.find(session_id)
@@ -76,7 +77,7 @@ def load_session(
             return LoadedSession(variables)
         prompts = Prompts(configuration, host, project)
         prompts.build_all()
-        journal = Journal(journal_path(path, session_id)) if host.journal.enabled else None
+        journal = _journal(path, session_id, problems) if host.journal.enabled else None
     origin = Origin(session_id, str(project), str(path), _stamp(path, variables))
     timeout = _timeout(variables) or host.timeout
     guided = GuidedSession(
@@ -88,6 +89,15 @@ def load_session(
     for name, why in {**prompts.failures, **prompts.warnings(timeout)}.items():
         problems.note(f"{path}: {name} is off: {why}")
     return LoadedSession(variables, guided)
+
+
+def _journal(path: Path | None, session_id: str, problems: Problems) -> Journal | None:
+    """Return the session's journal; a session without one is kept in memory."""
+    try:
+        return Journal(journal_path(path, session_id))
+    except (OSError, StateError) as error:
+        problems.note(f"A session can't be stored: {describe(error)}")
+        return None
 
 
 def _project(variables: Variables, payload: Mapping[str, Any]) -> Path:
@@ -108,7 +118,7 @@ def _timeout(variables: Variables) -> float | None:
         seconds = float(variables.get("TRIMTAB_TIMEOUT", ""))
     except ValueError:
         return None
-    return seconds if 0 < seconds < float("inf") else None
+    return seconds if 0 < seconds <= MAX_TIMEOUT else None
 
 
 def _tidy(folder: Path, host: HostConfig, problems: Problems) -> None:

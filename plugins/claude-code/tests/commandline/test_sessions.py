@@ -11,6 +11,7 @@ import pytest
 from trimtab_claude_code._limits import Redaction, bounded
 from trimtab_claude_code._state.folders import JournalSettings, remove_old_journals
 from trimtab_claude_code._state.index import SessionIndex
+from trimtab_claude_code._state.problems import Problems
 
 from .conftest import guidance, payload, server_pid
 
@@ -344,8 +345,11 @@ def test_feedback_that_needs_a_deadline_is_named_where_there_is_none(hook, user,
         ("timeout = 0", "timeout must be a number above 0"),
         ("timeout = inf", "timeout must be a number above 0"),
         ('journal = "x"', "journal must be a table, or false"),
+        ("timeout = 1e308", "timeout must be a number above 0"),
+        ("journal = { keep_days = 1e308 }", "journal.keep_days must be a number above 0"),
+        (f"redact = {['x'] * 51}", "redact must be a list of at most 50 texts"),
         ("journal = { keep_day = 1 }", "unknown key 'journal.keep_day'"),
-        ("redact = [1]", "redact must be a list of texts"),
+        ("redact = [1]", "redact must be a list of at most 50 texts"),
         ('promt = "x"', "unknown key 'promt'"),
         ("[hosts.claude_code]", "[hosts.claude_code] is not read"),
     ],
@@ -367,3 +371,35 @@ def test_paths_of_variables_are_relative_to_the_project(hook, user):
 
     assert "main-after-0" in guidance(hook(go(), TRIMTAB_CONFIG="conf/t.toml"))
     assert Path.cwd() == user.project
+
+
+@pytest.mark.parametrize(
+    "link", [".trimtab", ".trimtab/claude-code", ".trimtab/claude-code/sessions"]
+)
+def test_a_link_that_a_repository_brings_leads_nowhere(hook, user, tmp_path, monkeypatch, link):
+    monkeypatch.delenv("TRIMTAB_HOME")
+    theirs = tmp_path / "theirs"
+    for folder in (theirs, theirs / "sessions", theirs / "claude-code" / "sessions"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "old.jsonl").write_text("precious")
+        os.utime(folder / "old.jsonl", (0, 0))
+        folder.chmod(0o755)
+    (user.project / link).parent.mkdir(parents=True, exist_ok=True)
+    (user.project / link).symlink_to(theirs)
+
+    assert "main-after-0" in guidance(hook(go()))
+
+    assert "is no folder" in hook(payload("SessionStart"))["systemMessage"]
+    for folder in (theirs, theirs / "sessions", theirs / "claude-code" / "sessions"):
+        assert (folder / "old.jsonl").read_text() == "precious"
+        assert folder.stat().st_mode & 0o777 == 0o755
+        assert list(folder.glob("*.jsonl")) == [folder / "old.jsonl"]
+
+
+def test_a_problem_holds_nothing_that_moves_a_terminal(folder):
+    problems = Problems(folder)
+    problems.note("failed: \x1b]0;title\x07\x1b[2J\r\nsecond line \u202e" + "x" * 10_000)
+
+    (problem,) = problems.all()
+    assert problem.what.isprintable()
+    assert len(problem.what) <= 500

@@ -91,8 +91,8 @@ def _program(options: argparse.Namespace) -> tuple[Path | None, Version]:
     program = options.program or find_program()
     if program is None:
         raise ProgramError(
-            "the program claude was not found, so nobody knows which hooks it understands: name "
-            "it with --program, or its version with --assume-version"
+            "the program claude was not found, and with it the hooks that it understands: name it "
+            "with --program, or its version with --assume-version"
         )
     version = version_of(program)
     version.require()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -69,12 +70,33 @@ def journal_path(configuration: Path | None, session_id: str) -> Path:
 
     Raises:
         OSError: its folder can't be made.
+        StateError: a part of its path is a link, or belongs to another user. A repository may
+            bring such a link along, and old files in the folder are removed.
     """
-    folder = make_private(sessions_folder(configuration))
+    folder = sessions_folder(configuration)
+    own = (folder.parents[1], folder.parent, folder) if _is_in_project(folder) else (folder,)
+    for part in own:
+        _check_own(part)
+    make_private(folder)
     for above in folder.parents:
         if above.name == ".trimtab":
             _ignore(above / ".gitignore")
     return folder / file_name(session_id, ".jsonl")
+
+
+def _is_in_project(folder: Path) -> bool:
+    return folder.parents[1].name == ".trimtab"
+
+
+def _check_own(folder: Path) -> None:
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        raise StateError(f"{folder} is no folder; remove it")
+    if os.name != "nt" and found.st_uid != os.geteuid():
+        raise StateError(f"{folder} belongs to another user; remove it")
 
 
 def remove_old_journals(folder: Path, settings: JournalSettings) -> None:

@@ -41,7 +41,7 @@ class Problems:
 
     def note(self, what: str) -> None:
         """Keep `what`, in memory where it can't be written. Never raises; keeps nothing twice."""
-        what = what if len(what) <= _LONGEST else f"{what[: _LONGEST - 3]}..."
+        what = _one_line(what)
         if any(known.what == what for known in (*self._unwritten, *_read(self._new))):
             return
         try:
@@ -72,6 +72,12 @@ class Problems:
     def all(self) -> tuple[Problem, ...]:
         """Return what was told last, and what has not been told yet."""
         return (*_read(self._old), *_read(self._new), *self._unwritten)
+
+
+def _one_line(text: str) -> str:
+    """Return a text that a terminal shows as it is: errors may hold the output of tools."""
+    plain = "".join(char if char.isprintable() else " " for char in text[: 2 * _LONGEST])
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
 
 
 def _read(path: Path) -> Iterator[Problem]:

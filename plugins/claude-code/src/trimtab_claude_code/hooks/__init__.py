@@ -23,7 +23,7 @@ from trimtab_claude_code.hooks._agent import STRUCTURED_OUTPUT, run_id_of
 from trimtab_claude_code.hooks._events import EVENTS, HookFailed
 from trimtab_claude_code.hooks._output import HookOutput
 from trimtab_claude_code.hooks._translation import (
-    PROVIDER_SECONDS,
+    PROVIDER_TIMEOUT,
     ClaudeCodeHooks,
     PromptOf,
 )
@@ -34,7 +34,7 @@ RECORDS = (HookFailed,)
 __all__ = [
     "CLAUDE_CODE",
     "EVENTS",
-    "PROVIDER_SECONDS",
+    "PROVIDER_TIMEOUT",
     "RECORDS",
     "STRUCTURED_OUTPUT",
     "ClaudeCodeHooks",

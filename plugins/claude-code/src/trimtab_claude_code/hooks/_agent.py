@@ -52,7 +52,7 @@ class Agent:
         self.until: Deadline | None = None
         self._limit = limit
         self._usage = _NO_USAGE
-        # Not `lock`: whoever counts is often an event loop, and must not wait for a provider.
+        # Not `lock`: usage is often counted on an event loop, which must not wait for a provider.
         self._usage_lock = Lock()
         self._compacted = False
         self._summarised = False
@@ -65,14 +65,14 @@ class Agent:
             self._usage = self._usage + usage
 
     def started(self, call: Payload) -> None:
-        """A call is about to run; telling it twice is no error."""
+        """A call is about to run; a second report of it is ignored."""
         if call.call_id in self.run.state.running:
             return
         self._open_turn()
         self.run.tool_started(call.tool, call.params, call.call_id)
 
     def finished(self, call: Payload) -> bool:
-        """A call succeeded or failed; return whether that is news."""
+        """A call succeeded or failed; return whether that was not recorded yet."""
         if call.call_id not in self.run.state.running and self._has_ended(call):
             return False
         error = call.text("error") if "error" in call.raw else None
@@ -85,7 +85,7 @@ class Agent:
         return True
 
     def unreported(self, calls: tuple[Payload, ...]) -> bool:
-        """Record those calls of a batch that no other event told; return whether there were any."""
+        """Record calls that only the batch reports; return whether there are any."""
         known = {call.call_id for call in self.run.recent_tool_calls(max(_RECENT, 2 * len(calls)))}
         known -= self.run.state.running.keys()
         missed = [call for call in calls if call.call_id not in known]
@@ -108,23 +108,23 @@ class Agent:
             )
 
     def responded(self, text: str) -> None:
-        """The agent said its last words of a request; nothing is recorded where nothing is new."""
+        """The agent ended a request; nothing is recorded if there is neither text nor usage."""
         if text or self._usage != _NO_USAGE:
             self.run.model_responded(text=text, usage=self._take_usage())
 
     def answered(self) -> bool:
-        """Return whether structured output was given, which ends the run whatever is said."""
+        """Return whether structured output was accepted, which ends the run in any case."""
         last = self.run.state.last_call
         return last is not None and last.tool == STRUCTURED_OUTPUT and last.outcome is Outcome.OK
 
-    # Compaction is told twice, by SessionStart and, with the summary, by PostCompact.
+    # A compaction has two events: SessionStart, and PostCompact with the summary.
 
     def compacting(self) -> None:
         """The program is about to shorten the conversation."""
         self._compacted = self._summarised = False
 
     def restarted(self) -> None:
-        """The shortened conversation goes on; its summary may still be told."""
+        """The shortened conversation goes on; its summary may still follow."""
         self._compacted = not self._summarised
 
     def summarised(self, summary: str) -> None:
@@ -133,14 +133,14 @@ class Agent:
         self.run.compacted(summary)
 
     def settle_compaction(self) -> None:
-        """Record a compaction whose summary was never told."""
+        """Record a compaction whose summary never followed."""
         if self._compacted:
             self.summarised("")
 
     # What to say.
 
     def guidance(self, point: DecisionPoint, *pending: Any) -> str:
-        """Return what providers say at `point`."""
+        """Return the guidance for `point`; empty if there is none."""
         if not self.late:
             return self.run.guide(point, pending=pending, timeout=self._limit).text
         if point is DecisionPoint.PRE_TOOL_SELECTION:

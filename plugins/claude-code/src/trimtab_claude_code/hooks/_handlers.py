@@ -20,100 +20,100 @@ _QUESTION = "AskUserQuestion"
 _HARNESS = ("<task-notification>", "<local-command-", "<command-name>", "[Request interrupted")
 
 
-def _user_prompt_submit(agent: Agent, told: Payload) -> HookOutput:
+def _user_prompt_submit(agent: Agent, event: Payload) -> HookOutput:
     agent.abandoned()
-    text = told.text("prompt")
+    text = event.text("prompt")
     agent.run.user_message(text, notification=text.startswith(_HARNESS))
-    return _first_words(agent, told)
+    return _first_words(agent, event)
 
 
-def _first_words(agent: Agent, told: Payload) -> HookOutput:
+def _first_words(agent: Agent, event: Payload) -> HookOutput:
     first = agent.run.rendered is None and agent.run.state.turns == 0
     return context(
-        told.event,
+        event.name,
         agent.guidance(DecisionPoint.PRE_RENDER) if first else None,
         agent.guidance(DecisionPoint.PRE_TOOL_SELECTION),
     )
 
 
-def _pre_tool_use(agent: Agent, told: Payload) -> HookOutput:
-    told.require_call()
-    held = _held_back(agent, told) if told.tool == STRUCTURED_OUTPUT else ""
-    agent.started(told)
+def _pre_tool_use(agent: Agent, event: Payload) -> HookOutput:
+    event.require_call()
+    held = _held_back(agent, event) if event.tool == STRUCTURED_OUTPUT else ""
+    agent.started(event)
     if not held:
-        call = ToolCall(told.tool, told.params, told.call_id)
+        call = ToolCall(event.tool, event.params, event.call_id)
         held = agent.guidance(DecisionPoint.PRE_TOOL_EXECUTION, call)
     return refusal(held) if held else {}
 
 
-def _held_back(agent: Agent, told: Payload) -> str:
+def _held_back(agent: Agent, event: Payload) -> str:
     """Return why the final answer must wait; once it is given, Stop comes too late."""
     if agent.late:
         return ""
-    checked = _check(agent, told, "structured output", told.params)
+    checked = _check(agent, event, "structured output", event.params)
     return "" if checked.may_stop else unfinished(checked.feedback)
 
 
-def _after_call(agent: Agent, told: Payload) -> HookOutput:
-    told.require_call()
-    news = agent.finished(told)
+def _after_call(agent: Agent, event: Payload) -> HookOutput:
+    event.require_call()
+    news = agent.finished(event)
     if not news or agent.answered():
         return {}
-    return context(told.event, agent.feedback(), agent.guidance(DecisionPoint.POST_TOOL_RESULT))
+    return context(event.name, agent.feedback(), agent.guidance(DecisionPoint.POST_TOOL_RESULT))
 
 
-def _post_tool_batch(agent: Agent, told: Payload) -> HookOutput:
-    calls = tuple(call for call in told.items("tool_calls") if call.tool and call.call_id)
+def _post_tool_batch(agent: Agent, event: Payload) -> HookOutput:
+    calls = tuple(call for call in event.items("tool_calls") if call.tool and call.call_id)
     missed = agent.unreported(calls)
     agent.abandoned()
     if agent.answered():
         return {}
     return context(
-        told.event,
+        event.name,
         agent.feedback() if missed else None,
         agent.guidance(DecisionPoint.PRE_TOOL_SELECTION),
     )
 
 
-def _stop(agent: Agent, told: Payload) -> HookOutput:
+def _stop(agent: Agent, event: Payload) -> HookOutput:
     agent.abandoned()
-    text = told.text("last_assistant_message")
+    text = event.text("last_assistant_message")
     if agent.answered() and not text:
         return {}
     agent.responded(text)
     if not agent.gated or agent.late:
         return {}
-    checked = _check(agent, told, "end of turn", text or None)
-    return {} if checked.may_stop else context(told.event, unfinished(checked.feedback))
+    checked = _check(agent, event, "end of turn", text or None)
+    return {} if checked.may_stop else context(event.name, unfinished(checked.feedback))
 
 
-def _subagent_stop(agent: Agent, told: Payload) -> HookOutput:
-    answer = _stop(agent, told)
+def _subagent_stop(agent: Agent, event: Payload) -> HookOutput:
+    answer = _stop(agent, event)
     if not answer:
         agent.run.close("stopped")
     return answer
 
 
-def _check(agent: Agent, told: Payload, reason: str, output: Any) -> CompletionChecked:
+def _check(agent: Agent, event: Payload, reason: str, output: Any) -> CompletionChecked:
     return agent.run.check_completion(
         output=output,
         stop_reason=reason,
         extra=agent.checkers,
-        background_work=told.background_work,
-        awaiting_user=told.text("permission_mode") == "plan" or _asks(agent, told),
+        background_work=event.background_work,
+        awaiting_user=event.text("permission_mode") == "plan" or _asks(agent, event),
     )
 
 
-def _asks(agent: Agent, told: Payload) -> bool:
+def _asks(agent: Agent, event: Payload) -> bool:
     """Whether the user's answer is awaited."""
     last = agent.run.state.last_call
     unanswered = last is not None and last.tool == _QUESTION and last.outcome is not Outcome.OK
-    return unanswered or asks_user(told.text("last_assistant_message"))
+    return unanswered or asks_user(event.text("last_assistant_message"))
 
 
-def _stop_failure(agent: Agent, told: Payload) -> HookOutput:
+def _stop_failure(agent: Agent, event: Payload) -> HookOutput:
     agent.abandoned()
-    error = told.text("error") or "unknown error"
+    error = event.text("error") or "unknown error"
     agent.run.check_completion(extra=agent.checkers, api_error=error)
     return {}
 
@@ -123,13 +123,13 @@ def _pre_compact(agent: Agent, _: Payload) -> HookOutput:
     return {}
 
 
-def _post_compact(agent: Agent, told: Payload) -> HookOutput:
-    agent.summarised(told.text("compact_summary"))
+def _post_compact(agent: Agent, event: Payload) -> HookOutput:
+    agent.summarised(event.text("compact_summary"))
     return {}
 
 
-def _session_start(agent: Agent, told: Payload) -> HookOutput:
-    if told.text("source") == "compact":
+def _session_start(agent: Agent, event: Payload) -> HookOutput:
+    if event.text("source") == "compact":
         agent.restarted()
     return {}
 

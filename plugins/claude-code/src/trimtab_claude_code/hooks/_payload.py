@@ -1,4 +1,4 @@
-"""What a hook is told, read without trust: anything may be missing or of the wrong type."""
+"""The payload of a hook event; anything in it may be missing or of the wrong type."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Payload:
         return tuple(Payload(item) for item in found if isinstance(item, Mapping))
 
     @property
-    def event(self) -> str:
+    def name(self) -> str:
         return self.text("hook_event_name")
 
     @property
@@ -74,7 +74,7 @@ class Payload:
             ValueError: its tool or its id is missing.
         """
         if not self.tool or not self.call_id:
-            raise ValueError(f"{self.event or 'a call'} came without tool_name or tool_use_id")
+            raise ValueError(f"{self.name or 'a call'} came without tool_name or tool_use_id")
 
     @property
     def response(self) -> Any:
@@ -96,7 +96,7 @@ class Payload:
     def background_work(self) -> bool:
         """Whether something is under way that will wake the agent by itself.
 
-        A subagent that runs in the background is told of as a task, even to itself.
+        A subagent that runs in the background is listed as a task, even in its own events.
         """
         tasks = any(
             task.text("status") not in _ENDED and task.text("id") != self.agent_id

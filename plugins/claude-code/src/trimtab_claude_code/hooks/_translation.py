@@ -1,4 +1,4 @@
-"""From hook events of Claude Code to a run, and from its decisions to hook answers."""
+"""From hook events of Claude Code to a run, and from its decisions to hook outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PromptOf = Callable[[str | None], Prompt[Any] | None]
 """From an agent's type (None for the main agent) to its prompt; None leaves it alone."""
 
-PROVIDER_SECONDS = 1.0
+PROVIDER_TIMEOUT = 1.0
 MAX_ERROR_TEXT = 500
 
 
@@ -39,7 +39,7 @@ class ClaudeCodeHooks:
         checkers: the client's own completion checkers, asked after those of the main agent's
             prompt. A subagent is held only by a prompt of its own: one that shares the main
             agent's does a part of the work and can't be asked for the whole.
-        provider_seconds: how long each provider may take at one event.
+        provider_timeout: how long each provider may take at one event.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ClaudeCodeHooks:
         deadline: Deadline | None = None,
         budget: Budget | None = None,
         checkers: Iterable[TaskCompletionChecker] = (),
-        provider_seconds: float = PROVIDER_SECONDS,
+        provider_timeout: float = PROVIDER_TIMEOUT,
     ) -> None:
         self.session = session
         self._prompt_of = _for_all(prompts) if isinstance(prompts, Prompt) else prompts
@@ -59,26 +59,26 @@ class ClaudeCodeHooks:
         self._deadline = deadline
         self._budget = budget
         self._checkers = tuple(checkers)
-        self._seconds = provider_seconds
+        self._seconds = provider_timeout
         self._agents: dict[tuple[str, str | None], Agent] = {}
         self._lock = Lock()
 
     def answer(self, payload: object, until: Deadline | None = None) -> HookOutput:
-        """Return the output for one hook event: a valid answer, ``{}`` for nothing to say.
+        """Return the output for one hook event: ``{}`` for no output.
 
-        Takes at most `provider_seconds` for each provider (a completion checker its own timeout).
+        Takes at most `provider_timeout` for each provider (a completion checker its own timeout).
         Never raises: what goes wrong becomes a `HookFailed` in the session.
 
         Args:
             payload: the JSON object that Claude Code gave the hook.
             until: when the host stops waiting; after it the event is recorded and no provider
-                asked, since nobody would hear it.
+                asked, since the output would be dropped.
         """
-        told = Payload.of(payload)
+        event = Payload.of(payload)
         try:
-            return self._answer(told, until)
+            return self._answer(event, until)
         except Exception as error:  # noqa: BLE001 - a hook must never break the agent
-            self.failed(told.raw, error)
+            self.failed(event.raw, error)
             return {}
 
     def open(self, session_id: str, agent_id: str | None = None) -> Run | None:
@@ -118,35 +118,35 @@ class ClaudeCodeHooks:
 
     def failed(self, payload: object, error: BaseException) -> None:
         """Record that an event could not be handled, e.g. because the host's time was up."""
-        told = Payload.of(payload)
-        agent = self._agents.get((told.session_id, told.agent_id))
+        event = Payload.of(payload)
+        agent = self._agents.get((event.session_id, event.agent_id))
         self.session.dispatch(
             HookFailed(
-                event=told.event,
+                event=event.name,
                 error=shorten(f"{type(error).__name__}: {error}", MAX_ERROR_TEXT),
-                run_id=agent.run.run_id if agent else told.session_id,
+                run_id=agent.run.run_id if agent else event.session_id,
             )
         )
 
-    def _answer(self, told: Payload, until: Deadline | None) -> HookOutput:
-        if told.event == "SessionEnd":
-            self._find_again(told.session_id)
-            self.close(told.session_id, told.text("reason"))
-        handler = HANDLERS.get(told.event)
+    def _answer(self, event: Payload, until: Deadline | None) -> HookOutput:
+        if event.name == "SessionEnd":
+            self._find_again(event.session_id)
+            self.close(event.session_id, event.text("reason"))
+        handler = HANDLERS.get(event.name)
         # A compaction ends like a subagent, but one of no type.
-        if handler is None or not told.session_id or (told.agent_id and not told.agent_type):
+        if handler is None or not event.session_id or (event.agent_id and not event.agent_type):
             return {}
-        agent = self._agent(told.session_id, told.agent_id, told.agent_type)
+        agent = self._agent(event.session_id, event.agent_id, event.agent_type)
         if agent is None:
             return {}
         with agent.lock:
             agent.until = until
-            if told.event != "PostCompact":
+            if event.name != "PostCompact":
                 agent.settle_compaction()
-            return handler(agent, told)
+            return handler(agent, event)
 
     def _find_again(self, session_id: str) -> None:
-        """Meet the main agent of a restored session, whose end is the first that is told."""
+        """Open the run of a restored session whose first event is its end."""
         prompt = self._prompt_of(None)
         state = self.session.runs().get(run_id_of(prompt, session_id)) if prompt else None
         if state is not None and not state.closed:
