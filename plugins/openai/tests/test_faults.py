@@ -469,3 +469,12 @@ def test_a_wrong_answer_is_quoted(opened):
 def test_chat_takes_back_calls_read_from_text():
     [item] = CHAT.call_items([], "text")
     assert item["role"] == "assistant"
+
+
+def test_a_call_that_is_not_certain_is_asked_for_again_by_tool_call_form(some_way, opened):
+    form = pytest.importorskip("trimtab_tool_call_form")
+    cut = '<tool_call>{"name": "read", "argu'
+    with OpenAIServer([say(cut), say(Call("read", {"path": "a"})), say("Done.")]) as server:
+        result = some_way.complete(server, opened(form.ToolCallForm()))
+    assert result.text == "Done."
+    assert server.requests[1].mentions("nothing was run")

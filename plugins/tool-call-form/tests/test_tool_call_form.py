@@ -1,0 +1,104 @@
+"""A call written as text is noticed, and answers that only look like one are left alone."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from trimtab import Host, ToolCall
+from trimtab.testing import Call, Lab, Player, Text
+from trimtab_tool_call_form import ToolCallForm
+from trimtab_tool_call_form._recognition import find_written_call
+
+HOST = Host("test", tools=frozenset({"read", "shell"}))
+WRITTEN = {
+    "json": '{"name": "read", "arguments": {"path": "a"}}',
+    "fence": 'I read:\n```json\n{"tool": "read", "parameters": {"path": "a"}}\n```\nI go on.',
+    "tag": '<tool_call>{"name": "read", "arguments": {"path": "a"}}</tool_call> please',
+    "open tag": '<tool_call>\n{"name": "read", "argu',
+    "xml": "<function=shell><parameter=command>ls</parameter></function>",
+    "invoke": '<function_calls><invoke name="shell"></invoke></function_calls>',
+    "mistral": '[TOOL_CALLS][{"name": "read", "arguments": {}}]',
+    "list": '[{"name": "shell", "arguments": {"command": "ls"}}]',
+    "cut": '{"name": "read", "arguments": {"path": "a',
+}
+PLAIN = {
+    "prose": "I read the file with read and found nothing.",
+    "output": '{"title": "A report", "lines": 3}',
+    "record": '{"name": "Ada", "input": "x"}',
+    "no arguments": '{"name": "read"}',
+    "code": '```python\nread(path="a")\n```',
+    "empty": "",
+    "schema": 'The config is `{"name": "web", "args": ["a"]}`.',
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN.keys())
+def test_an_agent_that_ends_with_a_written_call_is_sent_back(text: str) -> None:
+    player = Player(guidance=[ToolCallForm], host=HOST).play([Text(text)])
+    assert player.spoke == [0]
+    assert "nothing was run" in player.texts[0]
+
+
+@pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN.keys())
+def test_an_answer_that_is_no_call_is_left_alone(text: str) -> None:
+    assert Player(guidance=[ToolCallForm], host=HOST).play([Text(text)]).spoke == []
+
+
+def test_the_tool_is_named_if_it_can_be_read() -> None:
+    player = Player(guidance=[ToolCallForm], host=HOST)
+    assert '(to "read")' in player.play([Text(WRITTEN["json"])]).texts[0]
+    assert find_written_call("<tool_call>", HOST.tools) == ""
+    assert find_written_call(WRITTEN["xml"], HOST.tools) == "shell"
+
+
+def test_a_response_with_real_calls_is_left_alone() -> None:
+    player = Player(guidance=[ToolCallForm], host=HOST)
+    player.run.model_responded(text=WRITTEN["json"], tool_calls=[ToolCall("read", {}, "c")])
+    assert not player.run.guide("pre_response")
+    assert player.play([Call("read")]).spoke == []
+
+
+def test_without_known_tools_any_name_counts() -> None:
+    assert find_written_call('{"name": "other", "arguments": {}}', None) == "other"
+    assert find_written_call('{"name": "other", "arguments": {}}', HOST.tools) is None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "{",
+        "```",
+        '"name": "',
+        '"name"     ',
+        "<tool_call",
+        "[{",
+        '{"name": "a", ',
+        " ",
+        "\n```json\n{",
+    ],
+)
+@pytest.mark.parametrize("length", [10_000, 1_000_000])
+def test_hostile_text_takes_linear_time(part: str, length: int) -> None:
+    text = part * (length // len(part))
+    began = time.perf_counter()
+    find_written_call(text, HOST.tools)
+    assert time.perf_counter() - began < 1
+
+
+def test_the_message_is_bounded_and_quotes_the_name() -> None:
+    host = Host("test", tools=frozenset({"x" * 80}))
+    text = (
+        Player(guidance=[ToolCallForm], host=host)
+        .play([Text(f'{{"name": "{"x" * 80}", "arguments": {{}}}}')])
+        .texts[0]
+    )
+    assert len(text) < 350
+
+
+def test_a_message_of_one_s_own_is_checked() -> None:
+    lab = Lab(guidance={"tool-call-form": ToolCallForm})
+    assert lab.prompt(guidance=["tool-call-form"])
+    with pytest.raises(ValueError, match="message"):
+        ToolCallForm(message="{unknown}")
