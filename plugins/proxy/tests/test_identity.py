@@ -1,5 +1,8 @@
 """Each request finds its conversation, whatever its program does to the history."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from trimtab import GuidanceDelivered, GuidanceProviderConfig, GuidanceSuppressed
@@ -333,3 +336,24 @@ def test_a_fork_knows_what_its_parent_was_told(make_prompt, speaker, agent_of, s
 
     assert (bool(first.words), bool(forked.words)) == (True, False)
     assert calls_of(guide) == [1, 2]
+
+
+def test_a_retry_while_the_request_is_still_decided_counts_once(
+    make_prompt, speaker, agent_of, story
+):
+    class Slow(speaker):
+        def classify(self, *, context):
+            time.sleep(0.2)
+            return super().classify(context=context)
+
+    prompt = make_prompt(Slow())
+    guide = Guide(prompt, timeout=5)
+    agent = agent_of(guide, "s1")
+    told = [story.said("Fix it."), *story.step(0), *story.step(1)]
+    agent.ask(told[:3])
+    with ThreadPoolExecutor(3) as pool:
+        decisions = list(pool.map(lambda _: agent.ask(told), range(3)))
+
+    assert calls_of(guide) == [2]
+    assert len({decision.words for decision in decisions}) == 1
+    assert decisions[0].words

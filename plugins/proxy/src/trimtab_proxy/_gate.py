@@ -43,18 +43,23 @@ class Gate(Protocol):
 
     def take(self, chunk: bytes) -> bytes:
         """Take bytes of the stream; return those that pass at once."""
+        ...
 
     def answer(self) -> Answer | None:
         """Return the answer of this round; None where it broke off, or can't be sent back."""
+        ...
 
     def again(self, verdict: Verdict) -> Sequence[Json]:
         """Return the messages with which the model is asked again."""
+        ...
 
     def next_round(self) -> None:
         """Drop what is held; the stream of the next answer follows."""
+        ...
 
     def release(self) -> bytes:
         """Return what is held."""
+        ...
 
 
 class Frames:

@@ -16,7 +16,7 @@ from trimtab import SYSTEM_CLOCK, Clock, Host, Prompt, Run, Session
 from trimtab_proxy._follower import Follower
 from trimtab_proxy._gate import Verdict
 from trimtab_proxy._host import host_for
-from trimtab_proxy._identity import History, Relation, history
+from trimtab_proxy._identity import History, Link, Relation, history, link as link_of
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
 from trimtab_proxy._programs import Headers, Name, name_of, program_of
 from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Talk, Thread, Threads
@@ -32,6 +32,7 @@ _SIDE_WORDS = (
 
 
 _BRANCHES = frozenset({Relation.FORK, Relation.REWIND})
+_EXTENDS = frozenset({Relation.NEXT, Relation.RETRY})
 
 
 @attrs.frozen(eq=False)
@@ -172,7 +173,8 @@ class Guide:
                 found, name, prompt, host_for(program, tools, gate=self.gate), hash(tools)
             )
             self.threads.use(thread)
-        decision = self._follow(wire, found, thread, now)
+            told = thread.told
+        decision = self._follow(wire, found, thread, now, told)
         with self.threads.lock:
             if not thread.closed:
                 self.threads.settled(thread, now)
@@ -238,24 +240,37 @@ class Guide:
 
         return fork_run
 
-    def _follow(self, wire: Wire, found: Found, thread: Thread, now: History) -> Decision:
+    def _follow(
+        self, wire: Wire, found: Found, thread: Thread, now: History, told: list[str]
+    ) -> Decision:
+        """Tell the run what is new.
+
+        Args:
+            told: what the conversation knew when the request was found to belong to it.
+        """
         with thread.lock:
+            link = found.link if found.thread is thread else Link(found.relation, len(told), 0)
+            if thread.told is not told:  # another request of the conversation came in between
+                again = link_of(now, thread.told)
+                if again is None or again.relation not in _EXTENDS:
+                    return Decision(found.relation)
+                link = again
             thread.number += 1
             thread.seen = list(now.keys)
-            same = found.relation is Relation.RETRY and now.ends_with_result
+            same = link.relation is Relation.RETRY and now.ends_with_result
             words = thread.words if same else ""
-            fresh = found.thread is not thread
-            known = len(thread.told) if fresh else found.link.known
-            if now.told > known and not thread.closed:
-                if found.relation in {Relation.COMPACTED, Relation.TRIMMED}:
-                    summary = found.relation is Relation.COMPACTED and known == 0
-                    thread.follower.compacted(summary_follows=summary)
-                settled = now.items[: now.told]
-                live = now.ends_with_result
-                words = thread.follower.tell(wire, settled, known, live=live)
-                thread.told = list(now.keys[: now.told])
-                thread.words = words
-            return Decision(found.relation, words, thread, thread.number, now)
+            if now.told > link.known and not thread.closed:
+                words = self._tell(wire, link, thread, now)
+            return Decision(link.relation, words, thread, thread.number, now)
+
+    def _tell(self, wire: Wire, link: Link, thread: Thread, now: History) -> str:
+        if link.relation in {Relation.COMPACTED, Relation.TRIMMED}:
+            summary = link.relation is Relation.COMPACTED and link.known == 0
+            thread.follower.compacted(summary_follows=summary)
+        settled, live = now.items[: now.told], now.ends_with_result
+        words = thread.follower.tell(wire, settled, link.known, live=live)
+        thread.told, thread.words = list(now.keys[: now.told]), words
+        return words
 
     def _tidy(self) -> None:
         with self.threads.lock:

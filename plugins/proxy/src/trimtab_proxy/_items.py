@@ -82,9 +82,11 @@ class Events(Protocol):
 
     def add(self, event: Json) -> None:
         """Take one decoded event."""
+        ...
 
     def answer(self) -> Answer | None:
         """Return the answer; None where the stream broke off."""
+        ...
 
 
 class Wire(Protocol):
@@ -104,27 +106,35 @@ class Wire(Protocol):
 
     def items(self, body: Json) -> list[Item]:
         """Return the conversation in a request."""
+        ...
 
     def call(self, item: Item) -> ToolCall:
         """Return the call that an item holds."""
+        ...
 
     def result(self, item: Item) -> tuple[str, Result]:
         """Return the id of a call and what its tool answered."""
+        ...
 
     def tools(self, body: Json) -> tuple[str, ...]:
         """Return the names of the tools that the model is offered."""
+        ...
 
     def place(self, last: Json) -> Place | None:
         """Return where a text goes in the last message; None where there is no such place."""
+        ...
 
     def is_side(self, body: Json) -> bool:
         """Tell whether a setting shows that the request is no part of a conversation."""
+        ...
 
     def answer(self, body: Json) -> Answer | None:
         """Return what an answer in one piece says."""
+        ...
 
     def events(self) -> Events:
         """Return a collector for a streamed answer."""
+        ...
 
 
 def text_key(text: str) -> str:

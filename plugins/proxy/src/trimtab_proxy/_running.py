@@ -40,6 +40,8 @@ def run(start: Launch) -> int:
 
 def _wait(child: subprocess.Popen[bytes]) -> int:
     """Wait for the end; where the program stops itself, stop too, and go on together."""
+    if not hasattr(os, "WUNTRACED"):
+        return child.wait()
     while True:
         try:
             _, status = os.waitpid(child.pid, os.WUNTRACED)

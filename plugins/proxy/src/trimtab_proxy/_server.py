@@ -123,6 +123,7 @@ class ProxyServer:
                 loop="asyncio",
                 lifespan="off",
                 log_config=None,
+                log_level="critical",  # the terminal is the program's
                 access_log=False,
                 server_header=False,
                 date_header=False,
