@@ -1,4 +1,4 @@
-"""DESIGN 6 for discovery: the first scan of a process, imports aside, beside the library's.
+"""Discovery: the first scan of a process, imports aside, beside the library's.
 
 300 distributions of strangers and 8 of ours, in a folder on the path of fresh processes.
 """

@@ -1,4 +1,4 @@
-"""DESIGN 6 for core: recording, deciding, the table against pluggy, importing."""
+"""Core: recording, deciding, the table against pluggy, importing."""
 
 from __future__ import annotations
 

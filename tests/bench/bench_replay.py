@@ -1,4 +1,4 @@
-"""DESIGN 6 for replay: calls a second on events already read and from files, and memory.
+"""Replay: calls a second on events already read and from files, and memory.
 
 Measured are recorded sessions made up here: turns of one or two calls of 200 to 2,000 bytes. With
 TRIMTAB_CORPUS the recorded runs in that folder are measured as well, whose calls are larger.

@@ -26,7 +26,7 @@ from trimtab._plugins.config_tables import COMPLETION_KEYS, GUIDANCE_KEYS, TRIGG
 from trimtab._plugins.configuration import active_configuration
 from trimtab.inspection import state_home
 
-DESIGN = """
+EXAMPLE = """
 allow = ["trimtab-*"]
 require = ["trimtab-doom-loop>=0.1"]
 
@@ -58,7 +58,7 @@ def write(tmp_path):
 
 
 def test_a_table_builds_what_the_python_api_builds(write):
-    settings = load_configuration(write(DESIGN)).prompts["agent/main"]
+    settings = load_configuration(write(EXAMPLE)).prompts["agent/main"]
 
     assert settings.guidance == (
         GuidanceProviderConfig("doom-loop"),
@@ -77,7 +77,7 @@ def test_a_table_builds_what_the_python_api_builds(write):
 
 
 def test_the_rest_of_a_file(write):
-    path = write(DESIGN)
+    path = write(EXAMPLE)
     configuration = load_configuration(path)
 
     assert configuration.path == path
@@ -87,11 +87,11 @@ def test_the_rest_of_a_file(write):
 
 
 def test_pyproject_holds_the_same_tables_below_its_own(write):
-    shared = "[project]\nname = 'x'\n" + DESIGN.replace(
+    shared = "[project]\nname = 'x'\n" + EXAMPLE.replace(
         "[prompts", "[tool.trimtab.prompts"
     ).replace("[hosts", "[tool.trimtab.hosts").replace("\nallow", "\n[tool.trimtab]\nallow")
 
-    one = load_configuration(write(DESIGN))
+    one = load_configuration(write(EXAMPLE))
     other = load_configuration(write(shared, "pyproject.toml"))
 
     assert attrs.evolve(other, path=one.path) == one

@@ -1,4 +1,4 @@
-"""Sections and their typed placeholders (seed 004)."""
+"""Sections and their typed placeholders."""
 
 from dataclasses import dataclass
 

@@ -37,7 +37,7 @@ class Finding:
     Args:
         config: the prompt's settings for it.
         reference: the name and options in them.
-        entry: what the name means; None where it can't be had.
+        entry: what the name means, or None.
         status: ``"ready"``, ``"off"`` by a switch, ``"skipped"`` because it is optional, or
             ``"missing"``: the prompt can't be built.
         reason: why it is not ready.

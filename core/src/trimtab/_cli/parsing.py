@@ -1,11 +1,11 @@
-"""The verbs: trimtab's own, and those of installed packages (group ``trimtab.commands``).
+"""The commands: trimtab's own, and those of installed packages (group ``trimtab.commands``).
 
-A verb of another package is a function ``register(parser) -> None`` that adds its arguments and
+A command of another package is a function ``register(parser) -> None`` that adds its arguments and
 sets the default ``run``, a function from the parsed arguments to an exit status. It is imported
-when that verb is called, not for a listing.
+when that command is called, not for a listing.
 
 Commands about one host, ``trimtab install HOST`` and its kin, are offered by the host's package as
-commands named ``VERB-HOST`` (``install-acme``). Without a host, ``status`` is carried out for
+commands named ``COMMAND-HOST`` (``install-acme``). Without a host, ``status`` is carried out for
 every host that offers it, which takes ``--all`` and ``--json`` then.
 """
 
@@ -69,39 +69,41 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
 
     Raises:
         SystemExit: after help or version; with 2 where the arguments are wrong.
-        ProviderError: another package's verb is ambiguous, or can't be loaded.
+        ProviderError: another package's command is ambiguous, or can't be loaded.
     """
-    verb = next((word for word in arguments if not word.startswith("-")), "")
+    command = next((word for word in arguments if not word.startswith("-")), "")
     parser = argparse.ArgumentParser(
         prog="trimtab", description="Keeps LLM agents on course with small nudges from plugins."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    verbs = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for name, (summary, register) in OWN_COMMANDS.items():
-        own = verbs.add_parser(name, help=summary, description=summary)
-        if name == verb:
+        own = commands.add_parser(name, help=summary, description=summary)
+        if name == command:
             register(own)
     for name, summary in HOST_COMMANDS.items():
-        about_host = verbs.add_parser(name, help=summary, description=summary)
-        if name == verb:
-            _add_hosts(about_host, verb, arguments, main)
-    if verb not in OWN_COMMANDS and verb not in HOST_COMMANDS:
-        _add_installed(verbs, verb)
-    if verb and verb not in verbs.choices:
-        hint = did_you_mean(verb, verbs.choices)
-        parser.error(f"unknown command {sanitize(verb, 60)!r}.{hint} See trimtab --help.")
+        about_host = commands.add_parser(name, help=summary, description=summary)
+        if name == command:
+            _add_hosts(about_host, command, arguments, main)
+    if command not in OWN_COMMANDS and command not in HOST_COMMANDS:
+        _add_installed(commands, command)
+    if command and command not in commands.choices:
+        hint = did_you_mean(command, commands.choices)
+        parser.error(f"unknown command {sanitize(command, 60)!r}.{hint} See trimtab --help.")
     return parser.parse_args(arguments)
 
 
 def _add_hosts(
-    parser: argparse.ArgumentParser, verb: str, arguments: Sequence[str], main: Main
+    parser: argparse.ArgumentParser, command: str, arguments: Sequence[str], main: Main
 ) -> None:
     from trimtab._plugins.discovery import discover
 
-    _add_offers(parser, verb, arguments, discover(), main)
+    _add_offers(parser, command, arguments, discover(), main)
 
 
-def _add_installed(verbs: argparse._SubParsersAction[argparse.ArgumentParser], verb: str) -> None:
+def _add_installed(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], command: str
+) -> None:
     from trimtab._cli.checks import command_summary
     from trimtab._plugins.discovery import discover
     from trimtab._plugins.selection import matching, select
@@ -115,10 +117,10 @@ def _add_installed(verbs: argparse._SubParsersAction[argparse.ArgumentParser], v
     for name in dict.fromkeys(entry.name for entry in entries):
         offers = matching(name, entries)
         summary = " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
-        verbs.add_parser(name, help=summary.replace("%", "%%"), description=summary)
-    if matching(verb, entries):
-        entry = select("commands", verb, inventory)
-        parser = verbs.choices.get(verb) or verbs.add_parser(verb)
+        commands.add_parser(name, help=summary.replace("%", "%%"), description=summary)
+    if matching(command, entries):
+        entry = select("commands", command, inventory)
+        parser = commands.choices.get(command) or commands.add_parser(command)
         _register(entry, parser)
 
 
@@ -148,41 +150,41 @@ def _registrar(entry: PluginInfo) -> Registrar:
 
 
 def is_about_host(name: str) -> bool:
-    """Tell whether a command's name is one of these verbs with a host's name behind it."""
-    return name.startswith(tuple(f"{verb}-" for verb in HOST_COMMANDS))
+    """Tell whether a command's name is one of these commands with a host's name behind it."""
+    return name.startswith(tuple(f"{command}-" for command in HOST_COMMANDS))
 
 
 def _add_offers(
     parser: argparse.ArgumentParser,
-    verb: str,
+    command: str,
     arguments: Sequence[str],
     inventory: Registry,
     main: Main,
 ) -> None:
-    """Add the hosts that offer `verb`; only the one that `arguments` name is imported.
+    """Add the hosts that offer `command`; only the one that `arguments` name is imported.
 
     Raises:
-        AmbiguousProvider: two packages offer the verb for that host.
+        AmbiguousProvider: two packages offer the command for that host.
     """
     from trimtab._plugins.selection import select
 
-    offers = [e for e in inventory.of("commands") if e.name.startswith(f"{verb}-")]
-    known = {entry.name.removeprefix(f"{verb}-"): entry for entry in offers}
-    hosts = parser.add_subparsers(required=verb not in _FOR_ALL, metavar="HOST", title="hosts")
+    offers = [e for e in inventory.of("commands") if e.name.startswith(f"{command}-")]
+    known = {entry.name.removeprefix(f"{command}-"): entry for entry in offers}
+    hosts = parser.add_subparsers(required=command not in _FOR_ALL, metavar="HOST", title="hosts")
     for host, entry in known.items():
         below = hosts.add_parser(host, help=f"from {entry.package}".replace("%", "%%"))
         if host in arguments:
             _register(select("commands", entry.name, inventory), below)
-    if verb in _FOR_ALL:
+    if command in _FOR_ALL:
         parser.add_argument("--all", action="store_true", help="include sessions that have ended")
         parser.add_argument("--json", action="store_true", help="write JSON, an object per host")
-        parser.set_defaults(run=lambda options: _run_each(verb, tuple(known), options, main))
+        parser.set_defaults(run=lambda options: _run_each(command, tuple(known), options, main))
 
 
-def _run_each(verb: str, hosts: Sequence[str], options: argparse.Namespace, main: Main) -> int:
+def _run_each(command: str, hosts: Sequence[str], options: argparse.Namespace, main: Main) -> int:
     from trimtab._cli.output import say
 
     if not hosts:
-        say(f"No installed package offers `trimtab {verb}`.")
+        say(f"No installed package offers `trimtab {command}`.")
     flags = [f"--{flag}" for flag in ("all", "json") if getattr(options, flag)]
-    return max((main([verb, host, *flags]) for host in hosts), default=0)
+    return max((main([command, host, *flags]) for host in hosts), default=0)

@@ -15,19 +15,19 @@ from trimtab._types.text import sanitize
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs below ``trimtab plugins``."""
+    """Add the commands below ``trimtab plugins``."""
     from trimtab._cli.doctor import register as register_doctor
 
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
-    listing = verbs.add_parser("list", help="what is installed; imports nothing of it")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="what is installed; imports nothing of it")
     listing.add_argument("--kind", choices=GROUPS, help="only entries of this kind")
     listing.add_argument("--json", action="store_true", help="write JSON")
     listing.set_defaults(run=run_list)
-    show = verbs.add_parser("show", help="all that metadata tells about one name")
+    show = commands.add_parser("show", help="all that metadata tells about one name")
     show.add_argument("name", metavar="NAME", help="a name, or DISTRIBUTION:NAME")
     show.add_argument("--json", action="store_true", help="write JSON")
     show.set_defaults(run=run_show)
-    register_doctor(verbs.add_parser("doctor", help="what is wrong with what is installed"))
+    register_doctor(commands.add_parser("doctor", help="what is wrong with what is installed"))
 
 
 def run_list(options: argparse.Namespace) -> int:

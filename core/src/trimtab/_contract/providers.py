@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class GuidanceProvider(Protocol):
-    """Speaks at decision points (seed 000).
+    """Speaks at decision points.
 
     An attribute ``decision_points`` (a tuple of `DecisionPoint`) limits where it is asked;
     without it, it is asked at all five.
@@ -46,7 +46,7 @@ class GuidanceProvider(Protocol):
 
 @runtime_checkable
 class FeedbackProvider(Protocol):
-    """Comments on the run after tool calls (seed 001).
+    """Comments on the run after tool calls.
 
     An attribute ``default_trigger`` (a `FeedbackTrigger`) serves where a prompt gives none. With
     ``limits_only = True`` in its class it is asked only in runs that have a deadline or a budget.

@@ -87,7 +87,7 @@ class Proposal:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class GuidanceDelivered(Event):
-    """Guidance was handed to the host (seed 000, with delivery and source)."""
+    """Guidance was handed to the host."""
 
     provider_name: str
     injection: GuidanceInjection
@@ -102,7 +102,7 @@ class GuidanceDelivered(Event):
 
     @property
     def timestamp(self) -> Any:
-        """When it was delivered (the seed's name for `at`)."""
+        """When it was delivered (another name for `at`)."""
         return self.at
 
 

@@ -56,7 +56,7 @@ class ProviderRef:
     Args:
         name: entry name, or ``distribution:name`` where two distributions offer it.
         options: keyword arguments for the provider's class or factory.
-        optional: a provider that can't be had becomes a `ProviderSkipped` event, not an error.
+        optional: a provider that can't be used becomes a `ProviderSkipped` event, not an error.
     """
 
     name: str
@@ -70,7 +70,7 @@ def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderR
 
 
 class DecisionPoint(Enum):
-    """Where guidance can be asked for (seed 000)."""
+    """Where guidance can be asked for."""
 
     PRE_RENDER = "pre_render"
     PRE_TOOL_SELECTION = "pre_tool_selection"

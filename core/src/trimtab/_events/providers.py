@@ -71,7 +71,7 @@ class Feedback(Event):
 
     @property
     def timestamp(self) -> datetime | None:
-        """When it was delivered (the seeds' name for `at`)."""
+        """When it was delivered (another name for `at`)."""
         return self.at
 
     def render(self) -> str:

@@ -1,4 +1,4 @@
-"""What can happen: the records that a session keeps (DESIGN 4)."""
+"""Events of a run: the records that a session keeps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trimtab._types.limits import Usage
 
 
 class Outcome(StrEnum):
-    """How a tool call ended, told one way for every host."""
+    """How a tool call ended, in one vocabulary for every host."""
 
     OK = "ok"
     ERROR = "error"
@@ -30,7 +30,7 @@ class CallOrigin(StrEnum):
 
 
 class Evidence(StrEnum):
-    """How the outcome is known: told by the host, derived by the adapter, or not at all."""
+    """How the outcome is known: stated by the host, derived by the adapter, or not at all."""
 
     FLAG = "flag"
     DERIVED = "derived"
@@ -63,7 +63,7 @@ class Event:
         prompt_name: name of the prompt whose run it belongs to.
         run_id: the run; empty until the session has put the event into a run.
         agent_id: the subagent, where there is one.
-        at: when, aware UTC; stamped by the session where None.
+        at: when, aware UTC; stamped by the session if None.
         elapsed: monotonic seconds since the run was opened; None where unknown.
 
     A class of events that come with every call sets ``keep_newest = True``: a session keeps the
@@ -114,7 +114,7 @@ class RunClosed(Event):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class UserMessage(Event):
-    """The user (or whoever drives the agent) said something.
+    """A message of the user, or of what drives the agent.
 
     Args:
         notification: made by the harness, e.g. a finished background task; it can change the

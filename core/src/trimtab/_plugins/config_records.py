@@ -33,7 +33,7 @@ class Configuration:
     """A configuration file, read and checked.
 
     Attributes:
-        path: the file; None where there is none.
+        path: the file or None.
         prompts: settings by the prompt's name.
         hosts: the tables ``hosts.NAME`` as they stand, for the hosts' packages.
         allow: patterns of distributions that may be loaded; None allows all.

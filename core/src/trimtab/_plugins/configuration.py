@@ -25,7 +25,7 @@ def find_configuration(start: str | os.PathLike[str] | None = None) -> Path | No
     """Find the file that counts: ``TRIMTAB_CONFIG``, else the nearest one upwards.
 
     Args:
-        start: folder to begin in; the working directory where None.
+        start: folder to begin in; the working directory if None.
 
     Raises:
         ConfigurationError: a pyproject.toml on the way mentions trimtab and can't be read.
@@ -65,7 +65,7 @@ def _has_table(path: Path, _: tuple[int, ...]) -> bool:
     try:
         content = path.read_bytes()
     except OSError:
-        return False  # a stranger's file that we may not read is none of ours
+        return False  # a file that may not be read is not ours
     return b"trimtab" in content and shared_table(read_toml(path)) is not None
 
 
@@ -86,7 +86,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def shared_table(data: Mapping[str, Any]) -> Any:
-    """Return the table ``[tool.trimtab]``; None where there is none."""
+    """Return the table ``[tool.trimtab]`` or None."""
     tools = data.get("tool")
     return tools.get("trimtab") if isinstance(tools, dict) else None
 
@@ -97,7 +97,7 @@ def state_home(configuration: Path | None = None) -> Path:
     ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state folder.
 
     Args:
-        configuration: the configuration's file; None where there is none.
+        configuration: the configuration's file or None.
     """
     named = os.environ.get(HOME)
     if named:

@@ -43,7 +43,7 @@ def discover(path: Sequence[str] | None = None) -> Registry:
     """Return what is installed; scanned once per process, see `refresh`.
 
     Args:
-        path: folders to look in, anew each time; `sys.path` and its finders where None.
+        path: folders to look in, anew each time; `sys.path` and its finders if None.
     """
     if path is None:
         return _installed()
@@ -64,7 +64,7 @@ def _installed() -> Registry:
 
 @functools.cache
 def installed_version(name: str) -> str | None:
-    """Return the version of the first whole copy of a distribution; None where there is none."""
+    """Return the version of the first whole copy of a distribution or None."""
     for distribution in importlib_metadata.distributions(name=name):
         headers = _headers(distribution)
         if isinstance(headers, Headers):
@@ -104,7 +104,7 @@ def _scan(distributions: Iterable[Readable]) -> Registry:
 def _read(distribution: Readable) -> _Copy:
     try:
         return _Copy(distribution, read_bounded(distribution, "entry_points.txt"))
-    except Exception as error:  # noqa: BLE001  # a damaged stranger must not stop a listing
+    except Exception as error:  # noqa: BLE001  # a damaged package must not stop a listing
         return _Copy(distribution, error=f"entry_points.txt can't be read: {describe_error(error)}")
 
 
@@ -145,7 +145,7 @@ def _headers(distribution: Readable) -> Headers | str:
     """Return the core metadata, or say why there is none."""
     try:
         headers = read_headers(distribution)
-    except Exception as error:  # noqa: BLE001  # a damaged stranger must not stop a listing
+    except Exception as error:  # noqa: BLE001  # a damaged package must not stop a listing
         return f"METADATA can't be read: {describe_error(error)}"
     return headers or "no METADATA with a name and a version"
 

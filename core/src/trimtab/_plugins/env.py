@@ -29,7 +29,7 @@ class Environment:
     disabled: frozenset[str] = frozenset()
 
     def reason_against(self, source: Provenance, *, installed: bool) -> str | None:
-        """Say which switch turns a provider off; None where it stays on."""
+        """Return which switch turns a provider off, or None."""
         if self.off and installed:
             return f"{PLUGINS}=off"
         if self.disabled & {
@@ -44,7 +44,7 @@ def read_environment(environment: Mapping[str, str] | None = None) -> Environmen
     """Read the switches.
 
     Args:
-        environment: `os.environ` where None.
+        environment: `os.environ` if None.
 
     Raises:
         ConfigurationError: ``TRIMTAB_PLUGINS`` is neither ``on`` nor ``off``.

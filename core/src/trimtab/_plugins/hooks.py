@@ -159,7 +159,7 @@ def _marked_names(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _function(static: object) -> Any:
-    """Return the marked function behind an attribute; None where it is none."""
+    """Return the marked function behind an attribute; None if it is none."""
     function = static.__func__ if isinstance(static, classmethod | staticmethod) else static
     return function if inspect.isroutine(function) and hasattr(function, _MARK) else None
 

@@ -112,7 +112,7 @@ def needed_options(factory: Any) -> tuple[str, ...]:
 
 
 def _parameters(factory: Any) -> tuple[inspect.Parameter, ...] | None:
-    """Return what a factory takes; None where it is built in C or hides it: the call will tell."""
+    """Return what a factory takes; None if it hides that: calling it will show."""
     try:
         return tuple(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):

@@ -22,7 +22,7 @@ class Readable(Protocol):
     """The part of an installed distribution that is looked at."""
 
     def read_text(self, filename: str, /) -> str | None:
-        """Return the text of a file of the metadata folder, None where there is none."""
+        """Return the text of a file of the metadata folder or None."""
         ...
 
 
@@ -92,7 +92,7 @@ def _header_lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def requirement_name(requirement: str) -> str:
-    """Return the normalised name at the start of a requirement; empty where there is none."""
+    """Return the normalised name at the start of a requirement; empty if there is none."""
     match = _REQUIREMENT_NAME.match(requirement.strip())
     return normalise_name(match[0]) if match else ""
 

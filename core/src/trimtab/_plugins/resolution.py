@@ -42,7 +42,7 @@ def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvi
         configuration: whose allow-list counts.
 
     Raises:
-        ProviderError: it can't be had; the message names it, its distribution and the remedy.
+        ProviderError: it can't be used; the message names it, its distribution and the remedy.
     """
     if not isinstance(config.provider, ProviderRef):
         return validate(source_of(config.kind, config.provider), config, config.provider)
@@ -64,14 +64,14 @@ def admit(kind: ProviderKind, name: str, configuration: Configuration) -> Plugin
 
 
 def source_of_entry(kind: ProviderKind, entry: PluginInfo) -> Provenance:
-    """Say who an installed provider is."""
+    """Return the provenance of an installed provider."""
     return Provenance(entry.name, kind, entry.distribution, entry.version)
 
 
 def resolve_all(configs: Iterable[ProviderConfig], configuration: Configuration) -> Resolution:
     """Resolve the providers of one prompt.
 
-    Optional ones that can't be had, and those that a switch turns off, are skipped on record:
+    Optional ones that can't be used, and those that the environment turns off, are skipped:
     `ProviderSkipped`, without a prompt's name.
 
     Raises:
@@ -83,7 +83,7 @@ def resolve_all(configs: Iterable[ProviderConfig], configuration: Configuration)
         check_required(configuration.require)
     wanted = tuple(configs)
     if switches.disabled:
-        _warn_of_strangers(switches, wanted)
+        _warn_of_unknown(switches, wanted)
     found = [_resolve_or_skip(config, configuration, switches) for config in wanted]
     return Resolution(
         tuple(item for item in found if isinstance(item, LoadedProvider)),
@@ -91,7 +91,7 @@ def resolve_all(configs: Iterable[ProviderConfig], configuration: Configuration)
     )
 
 
-def _warn_of_strangers(switches: Environment, configs: Iterable[ProviderConfig]) -> None:
+def _warn_of_unknown(switches: Environment, configs: Iterable[ProviderConfig]) -> None:
     """Warn of names in ``TRIMTAB_DISABLE`` that no provider has."""
     entries = discover().entries
     known = {name for entry in entries for name in (entry.name, entry.full_name)}
@@ -120,7 +120,7 @@ def _resolve_or_skip(
 
 
 def presumed_source(config: ProviderConfig) -> Provenance:
-    """Say who a provider is before it is loaded, even where it can't be had."""
+    """Return the provenance of a provider before it is loaded, even if it can't be used."""
     if not isinstance(config.provider, ProviderRef):
         return source_of(config.kind, config.provider)
     try:

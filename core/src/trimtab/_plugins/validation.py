@@ -141,7 +141,7 @@ def _title(source: Provenance) -> str:
 
 
 def _read(instance: Any, name: str, who: str) -> Any:
-    """Read an attribute; None where there is none."""
+    """Read an attribute or None."""
     try:
         return getattr(instance, name, None)
     except (Exception, SystemExit) as error:

@@ -28,16 +28,16 @@ _NO_EPISODES: Mapping[str, tuple[Episode, ...]] = {}
 
 @attrs.frozen
 class Episode:
-    """One stretch of one trouble.
+    """One stretch of one problem.
 
     Args:
-        key: names the trouble.
+        key: names the problem.
         category: of the guidance that speaks about it.
         provider: who speaks about it.
         level: of the last nudge: 1 nudge, 2 firmer with evidence, 3 suggest consultation.
         nudges: how many were given.
         nudged_at: turn of the last nudge.
-        seen_at: turn in which the trouble was last seen.
+        seen_at: turn in which the problem was last seen.
     """
 
     key: str
@@ -85,7 +85,7 @@ class EpisodeBook:
         return 1 if episode is None else min(episode.level + 1, MAX_LEVEL)
 
     def seen(self, key: str, turn: int) -> None:
-        """Note that the trouble is still there."""
+        """Note that the problem is still there."""
         episode = self._open.get(key)
         if episode is not None and episode.seen_at != turn:
             self._open[key] = attrs.evolve(episode, seen_at=turn)
@@ -107,7 +107,7 @@ class EpisodeBook:
         self._open.clear()
 
     def sweep(self, turn: int) -> None:
-        """End the episodes whose trouble has not been seen for some turns."""
+        """End the episodes whose problem has not been seen for some turns."""
         if self._open:
             stale = [e.key for e in self._open.values() if turn - e.seen_at > REARM_TURNS]
             for key in stale:

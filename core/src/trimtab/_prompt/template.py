@@ -1,4 +1,4 @@
-"""Prompts: declared as a template, bound to parameters and providers (seeds 000, 001, 004)."""
+"""Prompts: declared as a template, bound to parameters and providers."""
 
 from __future__ import annotations
 

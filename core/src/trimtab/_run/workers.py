@@ -44,7 +44,7 @@ class Worker:
     one, and the old one ends with that job.
 
     Args:
-        monotonic: tells the seconds that jobs take, for the record.
+        monotonic: returns the time in seconds, to measure jobs.
         inside: calls what it is given; jobs run within.
     """
 
@@ -57,9 +57,9 @@ class Worker:
         self._process = 0
 
     def run(self, jobs: Sequence[Callable[[], T]], timeout: float) -> list[Done[T]]:
-        """Do `jobs` in order; return what became of each, `Overdue` for those left behind.
+        """Do `jobs` in order; return the outcome of each, `Overdue` for those left behind.
 
-        Where the system has no thread to give, that is what became of them.
+        If the system has no thread to give, that error is the outcome.
 
         Args:
             timeout: seconds for each job; noticed at most a quarter later.
@@ -136,7 +136,9 @@ def _outcome(job: Callable[[], T]) -> Done[T]:
         return Done(job())
     except (Exception, SystemExit) as error:  # handed to the caller, who decides
         return Done(None, error)
-    except BaseException as error:  # an interrupt comes to the main thread, so nobody asked for it
+    except (
+        BaseException
+    ) as error:  # an interrupt belongs to the main thread: this one was raised by the job
         return Done(None, RuntimeError(f"raised {type(error).__name__}"))
 
 

@@ -110,7 +110,7 @@ class Record:
         return found
 
     def dispatch(self, event: object) -> None:
-        """Record one event, or any other record; the only verb by which a session changes.
+        """Record one event, or any other record; the only way to change a session.
 
         The reducer runs under the lock: what it raises reaches the caller, and nothing is
         recorded then. An event without a run goes to the open run of its prompt.
@@ -191,7 +191,7 @@ class Record:
         return open_runs[0] if len(open_runs) == 1 else ""
 
     def _implied(self, event: Event) -> str:
-        """A call of a prompt that nobody has opened yet waits for it in a run of its own."""
+        """Create an implicit run for a call whose prompt is not open yet."""
         state = RunState(
             new_id(), event.prompt_name, event.agent_id, lock=self.lock, history=self.events_of
         )
@@ -203,7 +203,7 @@ class Record:
         self._current[state.prompt_name] = state.run_id
 
     def runs(self) -> Mapping[str, RunState]:
-        """Return what the runs have come to, by run id, in the order of their opening."""
+        """Return the states of all runs by run id, in the order of their opening."""
         return dict(self._states)
 
     def _slice_of(self, kind: type[Any]) -> Slice[Any]:

@@ -74,4 +74,4 @@ class ProviderInvalid(ProviderError):
 
 
 class PromptEvaluationError(TrimtabError):
-    """An adapter could not bring a prompt to a valid end (seed 003: final verification)."""
+    """An adapter could not bring a prompt to a valid end."""

@@ -1,4 +1,4 @@
-"""Proof that work goes on (seed 003)."""
+"""Proof of work: a heartbeat with callbacks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Heartbeat:
             return tuple(self._faults)
 
     def beat(self) -> None:
-        """Record that work goes on, and tell the callbacks."""
+        """Record that work goes on, and call the callbacks."""
         with self._lock:
             self._last = self._clock.monotonic()
             self._beats += 1

@@ -187,7 +187,7 @@ class Plan:
         return next(started, None) or next(iter(self.ready_steps), None)
 
     def step(self, step_id: str) -> PlanStep | None:
-        """Return the step of that id, None where there is none."""
+        """Return the step of that id or None."""
         return next((step for step in self.steps if step.step_id == step_id), None)
 
     def step_for(self, tool: str) -> PlanStep | None:

@@ -1,4 +1,4 @@
-"""Text from elsewhere is hostile until it is escaped and bounded."""
+"""Foreign text is hostile until it is escaped and bounded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def render_block(tag: str, content: str, **attributes: str) -> str:
 
 
 def as_text(value: object) -> str:
-    """Return ``str(value)``; the name of its type where a stranger's object refuses."""
+    """Return ``str(value)``; or ``<TypeName>`` if that raises."""
     try:
         return str(value)
     except Exception:  # noqa: BLE001 - whatever its author raises
@@ -75,7 +75,7 @@ def sanitize(text: str, limit: int = 200) -> str:
     """Return `text` on one line, without characters that a terminal would obey, bounded.
 
     Args:
-        text: from a stranger.
+        text: foreign text.
         limit: most characters of the result.
     """
     head = text[: limit + 1]
@@ -90,7 +90,7 @@ def _escape_character(character: str) -> str:
 
 
 def describe_error(error: BaseException, limit: int = 200) -> str:
-    """Return an error's type and message, bounded, even where its own text can't be had."""
+    """Return an error's type and message, bounded, even if its ``__str__`` raises."""
     name, text = type(error).__name__, error_message(error)
     return sanitize(f"{name}: {text}" if text else name, limit)
 
@@ -104,5 +104,5 @@ def error_message(error: BaseException) -> str:
     try:
         wordy = isinstance(error, TypeError | ValueError) and len(arguments) > 1
         return str(arguments[0] if wordy else error)
-    except Exception:  # noqa: BLE001  # the error is a stranger's object
+    except Exception:  # noqa: BLE001  # a foreign object
         return ""

@@ -1,4 +1,4 @@
-"""Canonical text of tool arguments: equal meaning, equal text (DESIGN 4, Trajectory)."""
+"""Canonical text of tool arguments: equal meaning, equal text."""
 
 from __future__ import annotations
 

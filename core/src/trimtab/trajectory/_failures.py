@@ -95,7 +95,7 @@ def structured_failure(result: Any) -> bool:
 
 
 def _error_of(result: Mapping[str, Any]) -> str:
-    """Return what an error in a field of its own says; empty where there is none."""
+    """Return what an error in a field of its own says; empty if there is none."""
     error = result.get("error")
     if isinstance(error, str):
         return error

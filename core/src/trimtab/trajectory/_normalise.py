@@ -1,4 +1,4 @@
-"""Texts without what differs by chance: times, ids, pids, nonces, addresses (DESIGN 4)."""
+"""Texts without what differs by chance: times, ids, pids, nonces, addresses."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
 
 
 def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
-    """Return the fingerprint of arguments: equal where they mean the same (DESIGN 4).
+    """Return the fingerprint of arguments: equal where they mean the same.
 
     Key order, ``1`` against ``1.0``, null entries, untidy paths and volatile fields make no
     difference; a progress field of `profile` stands for all others.

@@ -1,4 +1,4 @@
-"""Which repeats are excused: only what can change by itself (DESIGN 5, waiting).
+"""Which repeats are excused: only what can change by itself.
 
 Time that the model or the harness spends between two calls excuses nothing. What excuses is
 declared or seen: a poll, a command that sleeps or waits, an answer that says it goes on, pauses

@@ -32,7 +32,7 @@ def _one_conversation(_: object, __: object, options: Mapping[str, Any]) -> None
 
 @attrs.frozen(kw_only=True)
 class ClaudeAgentSDKClientConfig:
-    """Settings of `ClaudeAgentSDKAdapter` (seed 003).
+    """Settings of `ClaudeAgentSDKAdapter`.
 
     Args:
         permission_mode: what the agent may do unasked.

@@ -49,7 +49,7 @@ _COUNT = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validato
 
 @attrs.frozen
 class ConsultationPromptProvider:
-    """Suggests to consult another agent when local attempts fail (seed 000).
+    """Suggests to consult another agent when local attempts fail.
 
     It speaks when `failure_threshold` materially different attempts have failed, or twice as
     many of which some are the same, or when a loop goes on after two nudges of whoever speaks in

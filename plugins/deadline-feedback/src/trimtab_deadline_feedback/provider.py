@@ -72,7 +72,7 @@ def _descending(value: Iterable[float] | None) -> tuple[float, ...]:
 
 @attrs.frozen
 class DeadlineFeedback:
-    """Reports how much time is left, and how much of a budget (seeds 001 and 002).
+    """Reports how much time is left, and how much of a budget.
 
     It speaks once on entering a band: 50, 25, 10 and 5 % left, the warning threshold, nothing
     left. Bands that are skipped are not made up for. All time is monotonic, so neither a

@@ -1,4 +1,4 @@
-"""Durations and amounts in words (DESIGN 5)."""
+"""Durations and amounts in words."""
 
 from __future__ import annotations
 

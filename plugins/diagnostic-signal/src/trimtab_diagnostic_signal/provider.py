@@ -1,4 +1,4 @@
-"""DiagnosticSignalProvider: points at a failure that keeps coming back (seed 000)."""
+"""DiagnosticSignalProvider: points at a failure that keeps coming back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DoomLoopDetector: says so when an agent repeats itself without progress (seed 000)."""
+"""DoomLoopDetector: says so when an agent repeats itself without progress."""
 
 from __future__ import annotations
 

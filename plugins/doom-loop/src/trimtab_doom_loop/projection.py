@@ -50,7 +50,7 @@ _LATELY = 8
 
 
 class Limits(NamedTuple):
-    """The detector's options (seed 000)."""
+    """The detector's options."""
 
     similarity: float
     longest: int

@@ -41,7 +41,7 @@ _WHOLE = attrs.validators.instance_of(int)
 
 @attrs.frozen
 class ParallelToolReminder:
-    """Encourages to ask for independent calls together (seed 000).
+    """Encourages to ask for independent calls together.
 
     It counts turns of one call that only reads (or whose tool is declared independent), none of
     which uses an answer of another. Where the host runs one call a turn it stays silent, and

@@ -1,4 +1,4 @@
-"""The checker: an agent may stop when no step of its plan is open (seed 003)."""
+"""The checker: an agent may stop when no step of its plan is open."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _plan_type(value: type[Any] | str | None) -> type[Any]:
 
 @attrs.frozen
 class PlanBasedChecker:
-    """Sends the agent back while its plan has open steps (seed 003).
+    """Sends the agent back while its plan has open steps.
 
     The plan is the latest record of `plan_type` in the session. Where there is none it is the
     one that the agent keeps with its host's tools: TodoWrite, TaskCreate and TaskUpdate,

@@ -1,4 +1,4 @@
-"""Feeds one recording through a prompt's providers, as a host would (DESIGN 4)."""
+"""Feeds one recording through a prompt's providers, as a host would."""
 
 from __future__ import annotations
 

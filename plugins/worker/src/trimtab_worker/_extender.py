@@ -1,4 +1,4 @@
-"""Leases kept by proof of work: `LeaseExtender.attach` (seed name and form kept)."""
+"""Leases kept by proof of work: `LeaseExtender.attach`."""
 
 from __future__ import annotations
 
