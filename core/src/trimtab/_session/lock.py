@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from threading import RLock
+from weakref import WeakSet
 
 
 class SessionLock:
@@ -14,11 +16,20 @@ class SessionLock:
     """
 
     def __init__(self, tell: Callable[[object], None]) -> None:
-        lock = RLock()
-        self._acquire, self._release = lock.acquire, lock.release
-        self._depth = 0
         self._tell = tell
+        self._renew()
+        _LOCKS.add(self)
+
+    def _renew(self) -> None:
+        self._lock = RLock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
+        self._depth = 0
         self._untold: list[object] = []
+
+    def after_fork(self) -> None:
+        """Free the lock in a forked process, where no thread is left that could release it."""
+        if not self._lock._is_owned():  # type: ignore[attr-defined]
+            self._renew()
 
     def __enter__(self) -> None:
         self._acquire()
@@ -40,3 +51,15 @@ class SessionLock:
     def later(self, event: object) -> None:
         """Tell `event` when the lock is free; call it while holding the lock."""
         self._untold.append(event)
+
+
+_LOCKS: WeakSet[SessionLock] = WeakSet()
+
+
+def _after_fork() -> None:
+    for lock in tuple(_LOCKS):
+        lock.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -55,6 +55,17 @@ class Record:
         self._states: dict[str, RunState] = {}
         self._current: dict[str, str] = {}
 
+    def __reduce_ex__(self, _: object) -> Any:
+        """Refuse pickle and copy, which would share or lose the lock.
+
+        Raises:
+            SessionError: always.
+        """
+        raise SessionError(
+            "a session can't be pickled or copied: save it with session.snapshot(), and read that "
+            "with Session.restore(text)"
+        )
+
     def __getitem__(self, kind: type[T]) -> Slice[T]:
         """Return the slice of `kind`: ``session[ToolInvoked].latest()``."""
         found = self._slices.get(kind)
