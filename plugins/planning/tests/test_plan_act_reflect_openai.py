@@ -243,10 +243,14 @@ def test_the_trace_of_such_a_run_replays_identically(evaluate, tmp_path):
         recorders=[trace.JsonlTrace(str(tmp_path))],
     )
     (path,) = tmp_path.glob("*.jsonl")
-    replayed = trace.replay(trace.open_trace(path))
+    events = list(trace.open_trace(path))
+    replayed = trace.replay(events)
+    keys = {event.event_type: event.references.section_key for event in events}
 
     assert replayed.identical, replayed.difference
     assert (replayed.unknown, replayed.decisions) == (0, 3)
+    assert keys["PlanAuthored"] == keys["PlanUpdated"] == "planning"
+    assert (keys["StepCalled"], keys["ReflectionAdded"]) == ("action", "reflection")
     assert len(session[GuidanceDelivered]) == 1
     for kind in (Plan, PlanAuthored, PlanUpdated, ReflectionAdded, StepCalled):
         assert replayed.session[kind].all() == session[kind].all()

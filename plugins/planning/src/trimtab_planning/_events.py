@@ -60,6 +60,7 @@ class PlanAuthored(Event):
             ``"api"``.
     """
 
+    section_key = "planning"
     plan: Plan
     origin: str = "api"
 
@@ -82,6 +83,7 @@ class PlanUpdated(Event):
         origin: as for `PlanAuthored`.
     """
 
+    section_key = "planning"
     plan: Plan
     change: PlanChange = attrs.field(converter=PlanChange)
     previous: str = ""
@@ -107,6 +109,7 @@ class StepCalled(Event):
         expected: what the step expects.
     """
 
+    section_key = "action"
     keep_newest = True
     call_id: str
     tool: str
@@ -130,6 +133,7 @@ class ReflectionAdded(Event):
         proposal: the change that the agent proposes.
     """
 
+    section_key = "reflection"
     observed: str
     plan_id: str = ""
     version: str = ""
