@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
-from trimtab_worker import Capped, Extension, Lost, Unknown
+from trimtab_worker import Capped, Extension, Lost, MailboxError, Unknown
 
 LONGEST_LEASE = 43_200.0
 
@@ -33,6 +34,15 @@ TEXTS: Mapping[str, Extension] = {
     "receipt handle has expired": Lost("the receipt handle has expired"),
 }
 """What ``InvalidParameterValue`` says, in small letters, and what it means."""
+
+
+@contextmanager
+def errors(where: str) -> Iterator[None]:
+    """Turn errors of the client into `MailboxError`, with the queue's name."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise MailboxError(f"SQS queue {where}: {error}") from error
 
 
 def outcome_of(error: Exception) -> Extension:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,7 +12,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trimtab_sqs._errors import LONGEST_LEASE, outcome_for, outcome_of
+from trimtab_sqs._dead import DeadQueue, time_of
+from trimtab_sqs._errors import LONGEST_LEASE, errors, outcome_for, outcome_of
 from trimtab_worker import (
     LEASE_CLOCK,
     BaseMailbox,
@@ -38,8 +36,6 @@ TIMEOUT = 5.0
 LONGEST_POLL = 20
 LONGEST_DELAY = 900
 BATCH = 10
-PEEK = 30
-"""Seconds for which dead letters are hidden while they are looked through."""
 COUNTS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -97,8 +93,8 @@ class SqsMailbox(BaseMailbox[Body]):
         self.queue_url = queue_url
         self._client = client or make_client()
         self._poller = self._client if client else make_client(long_polls=True)
-        self._dead = dead or f"{queue_url.rstrip('/').rpartition('/')[2]}-dead"
-        self._dead_url: str | None = None
+        name = dead or f"{queue_url.rstrip('/').rpartition('/')[2]}-dead"
+        self._dead = DeadQueue(self._client, name)
 
     @classmethod
     def from_url(cls, url: str, body: Any = None) -> SqsMailbox[Any]:
@@ -120,7 +116,7 @@ class SqsMailbox(BaseMailbox[Body]):
                 "endpoint and dead"
             )
         client = make_client(region, endpoint)
-        with _errors(parts.netloc):
+        with errors(parts.netloc):
             queue_url = client.get_queue_url(QueueName=parts.netloc)["QueueUrl"]
         mailbox = cls(queue_url, body, client=client, dead=dead)
         mailbox._poller = make_client(region, endpoint, long_polls=True)
@@ -131,7 +127,7 @@ class SqsMailbox(BaseMailbox[Body]):
     def put(self, data: bytes, delay: float) -> str:
         if delay > LONGEST_DELAY:
             raise MailboxError(f"SQS delays a message by {LONGEST_DELAY} s at most, not {delay:g}")
-        with _errors(self.queue_url):
+        with errors(self.queue_url):
             sent = self._client.send_message(
                 QueueUrl=self.queue_url, MessageBody=data.decode(), DelaySeconds=math.ceil(delay)
             )
@@ -152,7 +148,7 @@ class SqsMailbox(BaseMailbox[Body]):
         return super().poll(count, visibility, max(0.0, left))
 
     def _receive(self, count: int, visibility: float, wait: int) -> Sequence[Delivery]:
-        with _errors(self.queue_url):
+        with errors(self.queue_url):
             answer = self._poller.receive_message(
                 QueueUrl=self.queue_url,
                 MaxNumberOfMessages=max(1, min(BATCH, count)),
@@ -221,98 +217,33 @@ class SqsMailbox(BaseMailbox[Body]):
     # Dead letters.
 
     def discard(self, receipt: Receipt, reason: str) -> bool:
-        facts = json.dumps({"reason": reason, "deliveries": receipt.deliveries})
-        with _errors(self._dead):
-            self._client.send_message(
-                QueueUrl=self._dead_queue(),
-                MessageBody=receipt.body,
-                MessageAttributes={"trimtab": {"DataType": "String", "StringValue": facts}},
-            )
+        with errors(self._dead.name):
+            self._dead.add(receipt.body, reason, receipt.deliveries)
         return self.delete(receipt)
-
-    def _dead_queue(self) -> str:
-        if self._dead_url is None:
-            try:
-                found = self._client.get_queue_url(QueueName=self._dead)
-            except self._client.exceptions.QueueDoesNotExist:
-                retention = {"MessageRetentionPeriod": "1209600"}
-                found = self._client.create_queue(QueueName=self._dead, Attributes=retention)
-            self._dead_url = str(found["QueueUrl"])
-        return self._dead_url
 
     def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
         """Return dead letters, in the order of SQS; they are hidden from others meanwhile."""
-        found: list[DeadLetter] = []
-
-        def keep(raw: dict[str, Any]) -> bool:
-            found.append(_letter(raw))
-            return False
-
-        self._look_through(keep, lambda: len(found) >= limit)
-        return found[:limit]
+        with errors(self._dead.name):
+            return self._dead.letters(limit)
 
     def requeue(self, ids: Iterable[str] | None = None) -> int:
-        def send(raw: dict[str, Any]) -> bool:
-            self._client.send_message(QueueUrl=self.queue_url, MessageBody=raw["Body"])
-            return True
+        def send(body: str) -> None:
+            self._client.send_message(QueueUrl=self.queue_url, MessageBody=body)
 
-        return self._remove(ids, send)
+        with errors(self._dead.name):
+            return self._dead.remove(ids, send)
 
     def drop(self, ids: Iterable[str] | None = None) -> int:
-        return self._remove(ids, lambda _: True)
-
-    def _remove(self, ids: Iterable[str] | None, act: Callable[[dict[str, Any]], bool]) -> int:
-        wanted = None if ids is None else set(ids)
-        removed: set[str] = set()
-
-        def removes(raw: dict[str, Any]) -> bool:
-            name = raw["MessageId"]
-            if wanted is not None and name not in wanted:
-                return False
-            removed.add(name)
-            return act(raw)
-
-        self._look_through(removes, lambda: wanted is not None and removed >= wanted)
-        return len(removed)
-
-    def _look_through(
-        self, act: Callable[[dict[str, Any]], bool], enough: Callable[[], bool]
-    ) -> None:
-        """Receive every dead letter once; delete those for which `act` is true, show the rest."""
-        with _errors(self._dead):
-            queue, seen = self._dead_queue(), set()
-            shown: list[str] = []
-            while not enough():
-                batch = self._client.receive_message(
-                    QueueUrl=queue,
-                    MaxNumberOfMessages=BATCH,
-                    VisibilityTimeout=PEEK,
-                    AttributeNames=["SentTimestamp"],
-                    MessageAttributeNames=["trimtab"],
-                ).get("Messages", [])
-                fresh = [raw for raw in batch if raw["MessageId"] not in seen]
-                if not fresh:
-                    break
-                for raw in fresh:
-                    seen.add(raw["MessageId"])
-                    if act(raw):
-                        self._client.delete_message(
-                            QueueUrl=queue, ReceiptHandle=raw["ReceiptHandle"]
-                        )
-                    else:
-                        shown.append(raw["ReceiptHandle"])
-            for handle in shown:
-                self._client.change_message_visibility(
-                    QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=0
-                )
+        with errors(self._dead.name):
+            return self._dead.remove(ids)
 
     # Counts.
 
     def stats(self) -> MailboxStats:
         """Count the messages, approximately; those given back with a delay are in flight."""
-        with _errors(self.queue_url):
+        with errors(self.queue_url):
             waiting, in_flight, delayed = self._counts(self.queue_url)
-            dead = sum(self._counts(self._dead_queue()))
+            dead = sum(self._counts(self._dead.url()))
         return MailboxStats(waiting=waiting, in_flight=in_flight, delayed=delayed, dead=dead)
 
     def _counts(self, queue: str) -> tuple[int, int, int]:
@@ -340,14 +271,6 @@ def make_client(
         raise MailboxError(f"no client for SQS: {error}") from error
 
 
-@contextmanager
-def _errors(where: str) -> Iterator[None]:
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise MailboxError(f"SQS queue {where}: {error}") from error
-
-
 def _refused(error: Exception, where: str) -> bool:
     """Return False where the lease is gone.
 
@@ -370,24 +293,5 @@ def _delivery(raw: dict[str, Any]) -> Delivery:
         Receipt(raw["ReceiptHandle"], raw["Body"], deliveries),
         raw["Body"].encode(),
         deliveries,
-        _time(raw),
+        time_of(raw),
     )
-
-
-def _letter(raw: dict[str, Any]) -> DeadLetter:
-    attribute = raw.get("MessageAttributes", {}).get("trimtab", {}).get("StringValue", "{}")
-    try:
-        facts = json.loads(attribute)
-    except ValueError:
-        facts = {}
-    return DeadLetter(
-        raw["MessageId"],
-        raw["Body"].encode(),
-        str(facts.get("reason", "unknown")),
-        int(facts.get("deliveries", 0)),
-        _time(raw),
-    )
-
-
-def _time(raw: dict[str, Any]) -> datetime:
-    return datetime.fromtimestamp(int(raw["Attributes"]["SentTimestamp"]) / 1000, UTC)

@@ -34,11 +34,13 @@ from trimtab_worker._events import (
 from trimtab_worker._extender import LeaseExtender
 from trimtab_worker._feedback import LeaseFeedback
 from trimtab_worker._keeper import Keeper
-from trimtab_worker._lease import Lease, LeaseExtenderConfig, LeaseState
-from trimtab_worker._loop import Loop, LoopSummary, Work
-from trimtab_worker._mailbox import BaseMailbox, Mailbox, Message
+from trimtab_worker._lease import Lease
+from trimtab_worker._lease_config import LeaseExtenderConfig, LeaseState
+from trimtab_worker._loop import Loop
+from trimtab_worker._mailbox import BaseMailbox
 from trimtab_worker._main import MainLoop, Reply
 from trimtab_worker._memory import InMemoryMailbox
+from trimtab_worker._message import Mailbox, Message
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
     Capped,
@@ -55,6 +57,7 @@ from trimtab_worker._setup import WorkerSetup
 from trimtab_worker._sqlite import SqliteMailbox
 from trimtab_worker._urls import open_mailbox
 from trimtab_worker._watchdog import Watchdog
+from trimtab_worker._work import LoopSummary, Work
 
 __all__ = [
     "LEASE_CLOCK",

@@ -10,7 +10,7 @@ import attrs
 
 from trimtab_worker._config import LoopConfig
 from trimtab_worker._errors import CalibrationError, CalibrationWarning
-from trimtab_worker._lease import LeaseExtenderConfig
+from trimtab_worker._lease_config import LeaseExtenderConfig
 from trimtab_worker._records import MailboxFacts
 
 WATCHDOG_SLACK = 1.2

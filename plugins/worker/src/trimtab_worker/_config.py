@@ -7,7 +7,7 @@ from typing import Any, Literal
 import attrs
 
 from trimtab import Budget
-from trimtab_worker._lease import LeaseExtenderConfig
+from trimtab_worker._lease_config import LeaseExtenderConfig
 
 
 def _seconds(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:

@@ -10,12 +10,13 @@ import attrs
 from trimtab_worker._codec import shared_converter
 from trimtab_worker._config import EvalLoopConfig
 from trimtab_worker._events import SampleScored
-from trimtab_worker._loop import Loop, Work
+from trimtab_worker._loop import Loop
 from trimtab_worker._main import LONGEST_ERROR, MainLoop, as_json
+from trimtab_worker._work import Work
 
 if TYPE_CHECKING:
     from trimtab import Session
-    from trimtab_worker._mailbox import Mailbox
+    from trimtab_worker._message import Mailbox
 
 
 @attrs.frozen

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trimtab_worker._keeper import KEEPER, Keeper, Kept
-from trimtab_worker._lease import Lease, LeaseExtenderConfig, LeaseTerms
-from trimtab_worker._mailbox import Message
+from trimtab_worker._lease import Lease
+from trimtab_worker._lease_config import LeaseExtenderConfig, LeaseTerms
+from trimtab_worker._message import Message
 from trimtab_worker._records import MailboxFacts
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import attrs
 
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._errors import ReceiptHandleExpiredError
-from trimtab_worker._lease import NEVER, Lease
+from trimtab_worker._lease import Lease
+from trimtab_worker._lease_config import NEVER
 from trimtab_worker._records import Capped, Extension, Granted, Lost, Unknown
 
 if TYPE_CHECKING:

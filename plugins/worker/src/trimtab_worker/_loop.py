@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import Heartbeat
 from trimtab_worker._calibration import calibrate
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._config import DeadLetterPolicy, LoopConfig
@@ -26,11 +25,11 @@ from trimtab_worker._events import (
 from trimtab_worker._extender import LeaseExtender
 from trimtab_worker._keeper import KEEPER, Keeper
 from trimtab_worker._watchdog import Watchdog, Watched, end_process
+from trimtab_worker._work import LoopSummary, Work
 
 if TYPE_CHECKING:
-    from trimtab import Clock, Prompt, Session
-    from trimtab_worker._lease import Lease
-    from trimtab_worker._mailbox import Mailbox, Message
+    from trimtab import Clock
+    from trimtab_worker._message import Mailbox, Message
 
 LOG = logging.getLogger("trimtab_worker")
 Replies = Any
@@ -40,70 +39,6 @@ ATTEMPTS = (0.2, 1.0, 3.0)
 """Seconds between attempts to acknowledge."""
 RECONNECT = (1.0, 30.0)
 """Shortest and longest pause after a mailbox failed."""
-
-
-@attrs.frozen
-class LoopSummary:
-    """What a loop did.
-
-    Args:
-        received: messages that were received.
-        done: of these, processed and acknowledged.
-        failed: given back to be tried again.
-        buried: given up.
-        abandoned: lost to another worker.
-    """
-
-    received: int = 0
-    done: int = 0
-    failed: int = 0
-    buried: int = 0
-    abandoned: int = 0
-
-
-class Work:
-    """The work on one message: its heartbeat, its lease, and where lease events go.
-
-    Attributes:
-        message, heartbeat, lease, extender: of the work.
-        dropped: the loop gave the message back and no longer wants the result.
-    """
-
-    def __init__(self, message: Message[Any], clock: Clock) -> None:
-        self.message = message
-        self.heartbeat = Heartbeat(clock)
-        self.lease: Lease | None = None
-        self.extender: LeaseExtender | None = None
-        self.dropped = False
-        self._lock = threading.Lock()
-        self._waiting: list[LeaseEvent] = []
-        self._session: tuple[Session, str] | None = None
-
-    def bind(self, session: Session, prompt: Prompt[Any]) -> None:
-        """Record lease events in `session` from now on, the earlier ones first."""
-        with self._lock:
-            self._session = session, prompt.name
-            waiting, self._waiting = self._waiting, []
-        for event in waiting:
-            self.record(event)
-
-    def record(self, event: LeaseEvent) -> None:
-        """Record one lease event in the agent's session, once that is known."""
-        with self._lock:
-            if self._session is None:
-                self._waiting.append(event)
-                return
-            session, name = self._session
-        session.dispatch(attrs.evolve(event, prompt_name=name))
-
-    @property
-    def lost(self) -> str | None:
-        """Why nobody wants the result, None where it is wanted."""
-        if self.dropped:
-            return "the loop stopped and gave the message back"
-        if self.lease is not None and self.lease.final:
-            return "the lease was lost"
-        return None
 
 
 class Loop(ABC):

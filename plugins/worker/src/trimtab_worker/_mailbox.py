@@ -1,4 +1,4 @@
-"""Mailboxes: the protocol, the message, and a base that turns an engine into a mailbox."""
+"""The base of mailboxes: it turns an engine of bytes into a mailbox of typed messages."""
 
 from __future__ import annotations
 
@@ -6,26 +6,17 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
-
-import attrs
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._codec import Codec
-from trimtab_worker._errors import (
-    MailboxError,
-    MessageTooLarge,
-    ReceiptHandleExpiredError,
-    UndecodableMessage,
-)
+from trimtab_worker._errors import MailboxError, MessageTooLarge, UndecodableMessage
+from trimtab_worker._message import Message
 from trimtab_worker._records import (
     DeadLetter,
     Delivery,
     Extension,
-    Granted,
-    Lost,
     MailboxFacts,
     MailboxStats,
 )
@@ -41,125 +32,6 @@ LOG = logging.getLogger("trimtab_worker")
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.2
 LONGEST_REASON = 500
-
-
-class Mailbox(Protocol[Body]):
-    """A queue of messages with leases.
-
-    A message that is received is leased: nobody else receives it for `visibility` seconds. All
-    methods may be called from several threads. `ack`, `nack` and `bury` return whether the engine
-    accepted them: an engine that is fenced refuses a worker whose lease was lost.
-    """
-
-    facts: MailboxFacts
-    clock: Clock
-
-    def send(self, body: Body, *, delay: float = 0.0, reply_to: str | None = None) -> str:
-        """Put a message into the mailbox, ready after `delay` seconds; return its id."""
-        ...
-
-    def receive(
-        self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
-    ) -> Sequence[Message[Body]]:
-        """Lease messages that are ready, or wait for the first for `wait` seconds at most.
-
-        Bodies that can't be decoded go to the dead letters with their bytes.
-        """
-        ...
-
-    def ack(self, message: Message[Any]) -> bool:
-        """Remove a message that was processed."""
-        ...
-
-    def nack(self, message: Message[Any], delay: float = 0.0) -> bool:
-        """Give a message back, ready after `delay` seconds."""
-        ...
-
-    def extend(self, message: Message[Any], seconds: float) -> Extension:
-        """Let the lease last `seconds` from now. Raises nothing: see `Extension`."""
-        ...
-
-    def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
-        """Extend several leases, at most `facts.batch` in one call; one outcome each."""
-        ...
-
-    def bury(self, message: Message[Any], reason: str) -> bool:
-        """Move a message to the dead letters."""
-        ...
-
-    def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """Return dead letters, oldest first."""
-        ...
-
-    def requeue(self, ids: Iterable[str] | None = None) -> int:
-        """Send dead letters again (None: all), with fresh delivery counts; return how many."""
-        ...
-
-    def drop(self, ids: Iterable[str] | None = None) -> int:
-        """Delete dead letters (None: all); return how many."""
-        ...
-
-    def stats(self) -> MailboxStats:
-        """Count the messages."""
-        ...
-
-    def close(self) -> None:
-        """Release connections; closing twice is no error."""
-        ...
-
-
-@attrs.frozen(eq=False)
-class Message(Generic[Body]):
-    """One delivery of a message.
-
-    Args:
-        id: of the message; the same at every delivery.
-        body: what was sent.
-        deliveries: how often the message was handed out, this time included.
-        visibility: seconds that the lease lasts, counted from `received`.
-        received: monotonic seconds of the mailbox's clock when it was asked for.
-        receipt: the engine's mark of this delivery.
-        mailbox: where it came from.
-        reply_to: the address for an answer, where the sender wants one.
-        sent_at: when it was sent, where the engine knows.
-        wire: the bytes that were sent.
-    """
-
-    id: str
-    body: Body
-    deliveries: int
-    visibility: float
-    received: float
-    receipt: Any = attrs.field(repr=False)
-    mailbox: Mailbox[Body] = attrs.field(repr=False)
-    reply_to: str | None = None
-    sent_at: datetime | None = None
-    wire: bytes = attrs.field(default=b"", repr=False)
-
-    def ack(self) -> bool:
-        """Remove the message: it was processed. False: refused, the lease is lost."""
-        return self.mailbox.ack(self)
-
-    def nack(self, delay: float = 0.0) -> bool:
-        """Give the message back, ready after `delay` seconds."""
-        return self.mailbox.nack(self, delay)
-
-    def extend(self, seconds: float) -> Extension:
-        """Let the lease last `seconds` from now; may shorten it where the engine does."""
-        return self.mailbox.extend(self, seconds)
-
-    def extend_visibility(self, seconds: float) -> None:
-        """As `extend`, with errors.
-
-        Raises:
-            ReceiptHandleExpiredError: the lease is lost.
-            MailboxError: nothing was extended for another reason.
-        """
-        outcome = self.extend(seconds)
-        if isinstance(outcome, Lost):
-            raise ReceiptHandleExpiredError(f"message {self.id}: {outcome.reason}")
-        if not isinstance(outcome, Granted):
-            raise MailboxError(f"message {self.id} was not extended: {outcome}")
 
 
 class BaseMailbox(ABC, Generic[Body]):

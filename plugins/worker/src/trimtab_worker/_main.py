@@ -10,12 +10,13 @@ import attrs
 
 from trimtab import Deadline
 from trimtab_worker._config import LoopConfig, MainLoopConfig
-from trimtab_worker._loop import Loop, Replies, Work
+from trimtab_worker._loop import Loop, Replies
+from trimtab_worker._work import Work
 
 if TYPE_CHECKING:
     from trimtab import Adapter, Clock, Prompt, PromptResponse, Session
     from trimtab_worker._lease import Lease
-    from trimtab_worker._mailbox import Mailbox
+    from trimtab_worker._message import Mailbox
 
 Prepare = Callable[[Any], "tuple[Prompt[Any], Session]"]
 LONGEST_WORK = 30 * 24 * 3600.0
