@@ -44,7 +44,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 def add_jobs(group: argparse._ActionsContainer) -> None:
     """Add the argument that says in how many processes."""
-    group.add_argument("--jobs", metavar="N", type=count, default=1, help="processes")
+    group.add_argument(
+        "--jobs", metavar="N", type=count, help="processes; by itself as many as pay"
+    )
 
 
 def selection_of(options: argparse.Namespace, *, default_all: bool = False) -> Selection:

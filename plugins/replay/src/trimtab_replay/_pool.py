@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from datetime import datetime
@@ -21,10 +23,15 @@ from trimtab_replay._driver import replay
 from trimtab_replay._installed import installed_readers
 from trimtab_replay._recording import Recording, ReplayError, Skipped
 from trimtab_replay._results import Replayed
-from trimtab_replay._selection import Prompts, Selection
+from trimtab_replay._selection import Prompts, Selection, keeps_nothing
 from trimtab_replay._tracing import trace_of
 
-_AHEAD = 3
+_AHEAD = 8
+_FEW_RUNS = 50
+_BYTES_A_SECOND = 10e6
+_PACKED = 6
+_WORTHWHILE = 2.0
+"""Seconds of work for which another process pays: starting one takes about a third of this."""
 
 
 @attrs.frozen(kw_only=True)
@@ -103,7 +110,7 @@ def replay_all(
     job: Job,
     stats: ReadStats,
     *,
-    jobs: int = 1,
+    jobs: int | None = 1,
     limit: int | None = None,
     after_file: Callable[[int, int], None] = lambda _done, _all: None,
     warn: Callable[[str], None] = lambda _message: None,
@@ -112,7 +119,7 @@ def replay_all(
 
     Args:
         account: is kept up to date.
-        jobs: processes.
+        jobs: processes; None chooses by the size of the files.
         limit: recordings at most.
         after_file: is told how many files are done, and of how many.
         warn: is told of readers that can't be had.
@@ -123,7 +130,7 @@ def replay_all(
     """
     files = list(find(arguments))
     job.corpus(warn)
-    jobs = min(jobs, len(files)) or 1
+    jobs = min(jobs or suitable_jobs(files, limit), len(files)) or 1
     runs = (
         _run_serial(files, job, stats, after_file)
         if jobs == 1
@@ -134,13 +141,42 @@ def replay_all(
         yield replayed
 
 
+def suitable_jobs(files: Sequence[Found], limit: int | None = None) -> int:
+    """Return how many processes finish first: several if the files take seconds.
+
+    Args:
+        limit: recordings at most; few are replayed in this process.
+    """
+    cores = _cores()
+    if cores == 1 or (limit is not None and limit < _FEW_RUNS):
+        return 1
+    seconds = sum(map(_seconds, files))
+    return max(1, min(cores, int(seconds / _WORTHWHILE)))
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
+
+
+def _seconds(found: Found) -> float:
+    """Return about how long a file takes; a packed one holds several times its size."""
+    try:
+        size = found.file.stat().st_size
+    except OSError:
+        return 0.0
+    return size * (_PACKED if found.file.suffix == ".gz" else 1) / _BYTES_A_SECOND
+
+
 def _run_serial(
     files: list[Found], job: Job, stats: ReadStats, after_file: Callable[[int, int], None]
 ) -> Iterator[Replayed]:
-    corpus = job.corpus(lambda _: None)
+    corpus, shared = job.corpus(lambda _: None), shared_prompts(job)
     for number, found in enumerate(files, 1):
         part = ReadStats()
-        yield from _of_file(corpus, found, job, part)
+        yield from _of_file(corpus, found, job, part, shared)
         stats.add(_settled(corpus, part))
         after_file(number, len(files))
 
@@ -192,12 +228,13 @@ _process: dict[str, Any] = {}
 
 
 def _begin(job: Job) -> None:
-    _process.update(job=job, corpus=job.corpus(lambda _: None))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the work
+    _process.update(job=job, corpus=job.corpus(lambda _: None), shared=shared_prompts(job))
 
 
 def _in_process(found: Found) -> Part:
     corpus, part = _process["corpus"], ReadStats()
-    replayed = list(_of_file(corpus, found, _process["job"], part))
+    replayed = list(_of_file(corpus, found, _process["job"], part, _process["shared"]))
     return replayed, _settled(corpus, part)
 
 
@@ -209,9 +246,20 @@ def _settled(corpus: Corpus, part: ReadStats) -> ReadStats:
     return part
 
 
-def _of_file(corpus: Corpus, found: Found, job: Job, part: ReadStats) -> Iterator[Replayed]:
-    # Shared within a file only, so that results don't depend on the number of processes.
-    prompts = Prompts(job.selection)
+def shared_prompts(job: Job) -> Prompts | None:
+    """Return prompts that all files may share; None if a provider might keep something.
+
+    Raises:
+        ProviderError: a provider can't be used.
+    """
+    return Prompts(job.selection) if keeps_nothing(job.selection) else None
+
+
+def _of_file(
+    corpus: Corpus, found: Found, job: Job, part: ReadStats, shared: Prompts | None = None
+) -> Iterator[Replayed]:
+    # Otherwise shared within a file only: results must not depend on the number of processes.
+    prompts = shared or Prompts(job.selection)
     for place, recording in enumerate(corpus.read(found)):
         if not job.wants(place, recording):
             continue

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 import attrs
+import attrs.exceptions
 
 from trimtab import (
     CompletionCheckerConfig,
@@ -26,6 +27,7 @@ from trimtab.inspection import (
     matching,
     normalise_full_name,
     quoted_list,
+    resolve_all,
 )
 from trimtab_replay._recording import ReplayError
 
@@ -41,6 +43,9 @@ _CONFIGS: Mapping[str, type[Any]] = {
     ProviderKind.COMPLETION.value: CompletionCheckerConfig,
 }
 _TRIGGER_KEYS = frozenset(field.name for field in attrs.fields(FeedbackTrigger))
+
+
+_PROBE = "trimtab_replay_probe"
 
 
 class SelectionError(ReplayError):
@@ -162,6 +167,34 @@ class Prompts:
         """Return prompts of their own where a case changes the selection, else these."""
         changed = self.selection.for_case(meta)
         return self if changed is self.selection else Prompts(changed)
+
+
+def keeps_nothing(selection: Selection) -> bool:
+    """Whether no provider of `selection` can remember anything from one run to the next.
+
+    That holds for frozen attrs objects whose fields can be hashed; of other objects nobody knows.
+
+    Raises:
+        ProviderError: a provider can't be used.
+    """
+    found = resolve_all(selection.configs, selection.configuration)
+    return all(_is_immutable(provider.instance) for provider in found.providers)
+
+
+def _is_immutable(instance: Any) -> bool:
+    kind: Any = type(instance)
+    if not attrs.has(kind):
+        return False
+    try:
+        for field in attrs.fields(kind):
+            hash(getattr(instance, field.name))
+        setattr(instance, _PROBE, None)
+    except attrs.exceptions.FrozenInstanceError:
+        return True
+    except (AttributeError, TypeError):
+        return False
+    delattr(instance, _PROBE)
+    return False
 
 
 def provider_names(concerns: str) -> tuple[str, ...]:

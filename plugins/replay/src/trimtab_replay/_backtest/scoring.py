@@ -29,14 +29,14 @@ class Exam:
         runs: folder of the labelled runs; that of the file of labels where empty.
         provider: whose first nudge the labels are about.
         shard: this part of how many, ``(i, n)`` with i from 0.
-        jobs: processes.
+        jobs: processes; None chooses by the size of the files.
     """
 
     paths: tuple[str, ...]
     runs: str = ""
     provider: str = "doom-loop"
     shard: tuple[int, int] = (0, 1)
-    jobs: int = 1
+    jobs: int | None = 1
 
     @property
     def kind(self) -> str:
