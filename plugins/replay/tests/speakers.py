@@ -20,6 +20,7 @@ from trimtab import (
     Plan,
     TaskCompletionResult,
 )
+from trimtab.trajectory import BaseProjection
 from trimtab_replay._driver import replay
 from trimtab_replay._recording import Item, RecordedItem, Recording
 from trimtab_replay._results import Replayed
@@ -103,6 +104,30 @@ class Broken:
         raise RuntimeError("no luck")
 
 
+class Ruin(BaseProjection):
+    """State that breaks with the first turn."""
+
+    def turn_closed(self, turn: Any) -> None:
+        raise ValueError("projection broke")
+
+
+@attrs.define
+class Fallen:
+    """Follows the run by a projection that raises."""
+
+    name: str = "fallen"
+    category: str = "fallen"
+
+    def classify(self, *, context: Any) -> ClassificationResult:
+        if context.trajectory.projection(self.name) is None:
+            context.trajectory.attach(self.name, Ruin())
+            context.trajectory.projection(self.name)
+        return ClassificationResult(False)
+
+    def provide(self, *, context: Any) -> GuidanceInjection:
+        raise AssertionError
+
+
 def unlimited(provider: object) -> GuidanceProviderConfig:
     """Settings that let a provider speak as often as it wants."""
     return GuidanceProviderConfig(provider, max_per_turn=99, max_per_run=999, cooldown_turns=0)
@@ -143,6 +168,7 @@ ENTRIES = """\
 points = {module}:Points
 repeats = {module}:Repeats
 broken = {module}:Broken
+fallen = {module}:Fallen
 
 [trimtab.feedback]
 watch = {module}:Watch

@@ -15,7 +15,7 @@ from trimtab_replay._timeline import show
 from .conftest import call
 from .telling import DATA
 
-LINE_KEYS = ["id", "path", "reader", "calls", "turns", "decisions", "notes"]
+LINE_KEYS = ["format", "id", "path", "reader", "calls", "turns", "decisions", "notes"]
 DECISION_KEYS = [
     *("provider", "kind", "point", "turn", "call", "key", "category"),
     *("severity", "confidence", "level", "reason", "text"),
@@ -175,9 +175,9 @@ def test_all_asks_everyone_and_goes_on_without_those_that_fail(run, write_cases,
     status, printed, _ = run("replay", write_cases(LOOP), "--all", "--json")
     line = lines(printed)[0]
 
-    assert status == 0
+    assert status == 1  # one of them, `broken`, raises
     assert "repeats" in {decision["provider"] for decision in line["decisions"]}
-    assert "ruin" in {note["provider"] for note in line["notes"] if note["what"] == "skipped"}
+    assert "ruin" in {note["provider"] for note in line["notes"] if note["event"] == "skipped"}
 
 
 def test_any_number_of_jobs_prints_the_same(run, write_cases, tmp_path):
@@ -256,7 +256,7 @@ def hostile():
     decision = Decision(
         provider=HOSTILE, kind="guidance", turn=0, call=0, reason=HOSTILE, text=HOSTILE * 30
     )
-    note = Note(what="fault", provider=HOSTILE, kind="guidance", turn=0, call=0, reason=HOSTILE)
+    note = Note(event="fault", provider=HOSTILE, kind="guidance", turn=0, call=0, message=HOSTILE)
     return Replayed(
         id=HOSTILE,
         path="p",

@@ -136,15 +136,15 @@ def test_the_checker_that_sent_back_is_named():
 def test_a_stop_that_must_not_be_checked_is_skipped_on_record(stop):
     result = replayed([stop], Planned())
 
-    assert (result.decisions, [note.what for note in result.notes]) == ((), ["skipped"])
+    assert (result.decisions, [note.event for note in result.notes]) == ((), ["skipped"])
 
 
 def test_a_checker_that_dies_leaves_the_stop_unverified():
     result = replayed([StopRequest(checker_error="no module yaml")], Planned())
 
     assert result.decisions == ()
-    assert [note.what for note in result.notes] == ["fault", "unverified"]
-    assert "no module yaml" in result.notes[0].reason
+    assert [note.event for note in result.notes] == ["fault", "unverified"]
+    assert "no module yaml" in result.notes[0].message
 
 
 def test_a_recording_that_breaks_off_is_not_verified():
@@ -230,7 +230,7 @@ def test_a_case_s_budget_ends_the_gate():
 def test_a_provider_that_raises_is_noted_and_leaves_the_table():
     result = replayed([response("a"), ended("a")], Broken(), Repeats())
 
-    assert [note.what for note in result.notes] == ["fault"] * 3 + ["quarantined"]
+    assert [note.event for note in result.notes] == ["fault"] * 3 + ["quarantined"]
 
 
 def test_steps_say_what_was_called_and_what_came_of_it():

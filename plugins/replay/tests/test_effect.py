@@ -121,7 +121,7 @@ def test_a_trace_is_read(tmp_path):
     rows = [
         {"event_type": names.get(kind, kind), "run_id": event["run_id"], "payload": event}
         for kind, events in slices.items()
-        for event in events
+        for event in events["items"]
     ]
     path = tmp_path / "trace.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -129,6 +129,13 @@ def test_a_trace_is_read(tmp_path):
     (found,) = runs_of(path)
 
     assert (len(found.calls), len(found.moments), found.is_closed) == (6, 1, True)
+
+
+def test_a_moment_whose_calls_are_no_longer_on_record_is_left_out():
+    calls = [RecordedCall(turn, "a", "x", True) for turn in range(50, 60)]
+    run = RecordedRun("r", calls, [Moment("p", 2, True)], is_partial=True)
+
+    assert compare([run]) == []
 
 
 def test_only_the_first_moment_of_a_run_counts():

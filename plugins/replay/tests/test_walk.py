@@ -64,13 +64,13 @@ def test_files_nobody_knows_are_counted_in_a_folder_and_refused_by_name(tmp_path
     corpus, _ = read(tmp_path)
     assert (corpus.files, corpus.other_files, corpus.skipped) == (0, 4, [])
     corpus, _ = read(tmp_path / "notes.md")
-    assert "no reader knows this format" in corpus.skipped[0].what
+    assert "no reader knows this format" in corpus.skipped[0].message
 
 
 def test_a_missing_file_and_a_pipe_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     corpus, _ = read(tmp_path / "missing", tmp_path / "pipe", tmp_path / "a\0b")
-    assert [each.what for each in corpus.skipped] == [
+    assert [each.message for each in corpus.skipped] == [
         "no such file, or no access",
         "no regular file",
         "no such file, or no access",
@@ -83,7 +83,7 @@ def test_a_missing_file_and_a_pipe_are_refused(tmp_path):
 def test_a_file_without_access_is_named(tmp_path):
     written(tmp_path, CLAUDE).chmod(0)
     corpus, _ = read(tmp_path)
-    assert [each.what for each in corpus.skipped] == ["no such file, or no access"]
+    assert [each.message for each in corpus.skipped] == ["no such file, or no access"]
 
 
 def test_gzip_is_read_whatever_its_name(tmp_path):
@@ -96,21 +96,21 @@ def test_the_good_part_of_a_truncated_gzip_is_read(tmp_path):
     data = gzip.compress(CLAUDE + noise)
     corpus, calls = read(written(tmp_path, data[: len(data) - 200], "run.jsonl.gz"))
     assert calls == CLAUDE_CALLS
-    assert any("damaged or cut off" in each.what for each in corpus.skipped)
+    assert any("damaged or cut off" in each.message for each in corpus.skipped)
 
 
 def test_a_document_that_was_cut_off_is_read_to_its_last_whole_part(tmp_path):
     whole = (DATA / "tau2.json").read_bytes()
     corpus, calls = read(written(tmp_path, whole[: whole.index(b"sim-2")], "tau2.json"))
     assert calls == 3
-    assert "read up to the last whole part" in corpus.skipped[0].what
+    assert "read up to the last whole part" in corpus.skipped[0].message
 
 
 def test_a_torn_last_line_is_named_and_the_rest_read(tmp_path):
     corpus, calls = read(written(tmp_path, CLAUDE + b'{"type": "user", "mess'))
     assert calls == CLAUDE_CALLS
     (torn,) = corpus.skipped
-    assert (torn.line, torn.what[:8]) == (len(CLAUDE.splitlines()) + 1, "not JSON")
+    assert (torn.line, torn.message[:8]) == (len(CLAUDE.splitlines()) + 1, "not JSON")
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,19 @@ def test_a_line_of_another_version_is_named_and_the_rest_read(tmp_path, line, wh
     assert calls == CLAUDE_CALLS
     (skipped,) = corpus.skipped
     assert skipped.line == 2
-    assert what in skipped.what
+    assert what in skipped.message
 
 
 def test_invalid_utf8_is_replaced_and_said(tmp_path):
     corpus, calls = read(written(tmp_path, CLAUDE.replace(b"two ferns", b"two \xff\xfe")))
     assert calls == CLAUDE_CALLS
-    assert [each.what for each in corpus.skipped] == ["bytes that are not UTF-8 replaced"]
+    assert [each.message for each in corpus.skipped] == ["bytes that are not UTF-8 replaced"]
 
 
 def test_a_block_of_nul_bytes_before_a_line_is_dropped_and_said(tmp_path):
     corpus, calls = read(written(tmp_path, b"\0" * 8192 + CLAUDE))
     assert calls == CLAUDE_CALLS
-    assert [each.what for each in corpus.skipped] == ["NUL bytes dropped"]
+    assert [each.message for each in corpus.skipped] == ["NUL bytes dropped"]
 
 
 def test_half_surrogates_and_nan_do_no_harm(tmp_path):
@@ -162,7 +162,7 @@ def test_a_line_beyond_the_limit_is_passed_over_in_little_memory(tmp_path):
     skipped = []
     source = Transcript(path, "run", skipped.append, max_line=4096)
     assert sum(1 for _ in source.rows()) == len(CLAUDE.splitlines()) + 1
-    assert [each.what for each in skipped] == ["longer than 4096 bytes"]
+    assert [each.message for each in skipped] == ["longer than 4096 bytes"]
 
 
 def test_a_document_beyond_the_limit_is_named(tmp_path):
@@ -170,7 +170,7 @@ def test_a_document_beyond_the_limit_is_named(tmp_path):
     skipped = []
     source = Transcript(path, "tau2", skipped.append, max_document=1000)
     list(all_readers()["tau2"].read(source))
-    assert skipped[0].what.startswith("document larger than 1000 bytes")
+    assert skipped[0].message.startswith("document larger than 1000 bytes")
 
 
 def test_a_string_that_never_ends_costs_little(tmp_path):
@@ -194,13 +194,13 @@ def test_deeply_nested_arguments_become_a_note(tmp_path):
 def test_only_the_first_places_of_a_file_are_named_the_rest_counted(tmp_path):
     corpus, _ = read(written(tmp_path, CLAUDE + b"broken\n" * 100))
     assert len(corpus.skipped) == 21
-    assert corpus.skipped[-1].what == "and 80 places more"
+    assert corpus.skipped[-1].message == "and 80 places more"
 
 
 def test_a_damaged_archive_is_named(tmp_path):
     data = (DATA / "inspect.eval").read_bytes()
     corpus, _ = read(written(tmp_path, data[: len(data) // 2], "log.eval"))
-    assert "damaged archive" in corpus.skipped[0].what
+    assert "damaged archive" in corpus.skipped[0].message
 
 
 def test_a_reader_can_be_forced(tmp_path):
@@ -265,7 +265,7 @@ def test_a_readers_fault_is_told_and_stops_nobody(tmp_path, where):
     corpus = Corpus([Faulty(where), Diary()])
     read_entries = [e for each in corpus.recordings([tmp_path]) for e in each.entries]
     assert [len(corpus.skipped), len(read_entries)] == [1, 0 if where == "read" else 1]
-    assert f"KeyError: '{where}'" in corpus.skipped[0].what
+    assert f"KeyError: '{where}'" in corpus.skipped[0].message
 
 
 def test_what_a_caller_leaves_unread_is_read_before_the_next(tmp_path):
@@ -302,7 +302,9 @@ def test_a_file_that_a_forced_reader_knows_nothing_of_is_named(tmp_path):
     path = written(tmp_path, b'{"type": "x"}\n' * 2)
     corpus = Corpus(READERS, forced=chosen(READERS, "pi"))
     assert [list(each.entries) for each in corpus.recordings([path])] == [[]]
-    assert [each.what for each in corpus.skipped] == ["reader pi finds nothing in it that it knows"]
+    assert [each.message for each in corpus.skipped] == [
+        "reader pi finds nothing in it that it knows"
+    ]
 
 
 def test_a_document_that_is_another_s_is_named_by_its_line(tmp_path):
@@ -311,7 +313,7 @@ def test_a_document_that_is_another_s_is_named_by_its_line(tmp_path):
     path = written(tmp_path, "\n".join(map(json.dumps, rows)).encode())
     corpus = Corpus(READERS)
     assert [each.id for each in corpus.recordings([path])] == ["run:1", "run:3"]
-    assert [(each.line, each.what) for each in corpus.skipped] == [
+    assert [(each.line, each.message) for each in corpus.skipped] == [
         (2, "a document without messages")
     ]
 
@@ -320,4 +322,4 @@ def test_a_document_that_is_another_s_is_named_by_its_line(tmp_path):
 def test_a_packed_file_of_which_nothing_can_be_had_is_named_in_a_folder(tmp_path, data):
     written(tmp_path, data, "run.jsonl.gz")
     corpus, _ = read(tmp_path)
-    assert [each.what.partition(":")[0] for each in corpus.skipped] == ["damaged or cut off"]
+    assert [each.message.partition(":")[0] for each in corpus.skipped] == ["damaged or cut off"]

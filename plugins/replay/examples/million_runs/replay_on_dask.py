@@ -85,7 +85,7 @@ def replay_batch(number: int, files: list[Found], job: Job, out: str) -> list[st
         replayed, stats = replay_file(found, job)
         runs += map(run_row, replayed)
         nudges += (row for run in replayed for row in nudge_rows(run))
-        skipped += [f"{one.path}: {one.what}" for one in stats.skipped]
+        skipped += [f"{one.path}: {one.message}" for one in stats.skipped]
     for table, schema, rows in (("nudges", NUDGES, nudges), ("runs", RUNS, runs)):
         target = Path(out, table, f"part-{number:06}.parquet")
         draft = target.with_suffix(".writing")

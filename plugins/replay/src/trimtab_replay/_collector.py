@@ -135,13 +135,13 @@ class DecisionCollector:
         point: str | None = None,
     ) -> None:
         note = Note(
-            what=what,
+            event=what,
             provider=source.name,
             kind=source.kind.value,
             point=point,
             turn=self._turn(event),
             call=self.position.call,
-            reason=reason or "",
+            message=reason or "",
         )
         self.notes.append(note)
 

@@ -40,7 +40,7 @@ def replay(parser: argparse.ArgumentParser) -> None:
 
 
 def run_replay(options: argparse.Namespace) -> int:
-    """Replay what the arguments name; 1 where something was not read."""
+    """Replay what the arguments name; 1 if something was not read or a provider failed."""
     job = job_of(options, keep_calls=not options.json, default_all=not options.paths)
     if not options.paths:
         options.paths = found_here(options)

@@ -9,6 +9,9 @@ import attrs
 
 from trimtab_replay._results import Decision, Note, Replayed
 
+FORMAT = 1
+"""Version of the JSON; keys may be added without changing it."""
+
 DECISION_KEYS = (
     "provider",
     "kind",
@@ -33,6 +36,7 @@ def as_json(replayed: Replayed) -> str:
 def as_dict(replayed: Replayed) -> dict[str, Any]:
     """Return what the line holds."""
     return {
+        "format": FORMAT,
         "id": replayed.id,
         "path": replayed.path,
         "reader": replayed.reader,
@@ -49,4 +53,4 @@ def decision_dict(decision: Decision) -> dict[str, Any]:
 
 
 def _note_dict(note: Note) -> dict[str, Any]:
-    return attrs.asdict(note)
+    return {"severity": note.severity, **attrs.asdict(note), "fix": note.fix}

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -73,7 +73,11 @@ class Job:
 
 @attrs.define
 class ReadStats:
-    """What was read, and what was not."""
+    """What was read, what was not, and which providers failed.
+
+    Attributes:
+        failures: in how many runs, by provider and message.
+    """
 
     files: int = 0
     other_files: int = 0
@@ -81,6 +85,7 @@ class ReadStats:
     left_out: int = 0
     runs: int = 0
     calls: int = 0
+    failures: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     skipped: list[Skipped] = attrs.field(factory=list)
 
     def add(self, part: ReadStats) -> None:
@@ -95,6 +100,8 @@ class ReadStats:
         """Count a run that is handed on."""
         self.runs += 1
         self.calls += replayed.calls
+        failed = {(n.provider, n.message) for n in replayed.notes if n.severity == "error"}
+        self.failures.update(failed)
 
 
 def names_of(run: Recording | Replayed) -> tuple[str, str]:

@@ -154,12 +154,12 @@ class Skipped:
     Args:
         path: the file, as walked from the argument.
         line: 1-based line; None where the format has none.
-        what: what is wrong, in one line.
+        message: what is wrong, in one line.
     """
 
     path: str
     line: int | None
-    what: str
+    message: str
 
 
 @runtime_checkable

@@ -40,22 +40,37 @@ class Decision:
     tokens: int = 0
 
 
+_SEVERITIES = {"unverified": "warning", "fault": "error", "quarantined": "error"}
+
+
 @attrs.frozen(kw_only=True)
 class Note:
     """What did not reach the agent, and why.
 
     Args:
-        what: ``"suppressed"``, ``"skipped"``, ``"unverified"``, ``"fault"`` or
+        event: ``"suppressed"``, ``"skipped"``, ``"unverified"``, ``"fault"`` or
             ``"quarantined"``.
+        message: which rule held the text back, why the check was skipped, what failed.
     """
 
-    what: str
+    event: str
     provider: str
     kind: str
     point: str | None = None
     turn: int
     call: int
-    reason: str
+    message: str
+
+    @property
+    def severity(self) -> str:
+        """``"info"``, ``"warning"``, or ``"error"`` if the provider failed."""
+        return _SEVERITIES.get(self.event, "info")
+
+    @property
+    def fix(self) -> str | None:
+        """What to do about it; None if there is nothing to do."""
+        is_error = self.severity == "error"
+        return f"trimtab plugins doctor {self.provider}" if is_error else None
 
 
 @attrs.frozen(kw_only=True)

@@ -73,7 +73,7 @@ class Summary:
             if decision.provider not in seen:
                 seen.add(decision.provider)
                 provider.first_calls.append(decision.call)
-        self.notes.update({_key(note) for note in replayed.notes if note.what != "suppressed"})
+        self.notes.update({_key(note) for note in replayed.notes if note.event != "suppressed"})
 
     def _of(self, name: str) -> ProviderSummary:
         return self._providers.setdefault(name, ProviderSummary(name))
@@ -99,4 +99,4 @@ class Summary:
 
 
 def _key(note: Note) -> tuple[str, str, str]:
-    return note.what, note.provider, note.reason
+    return note.event, note.provider, note.message

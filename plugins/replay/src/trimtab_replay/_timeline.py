@@ -28,7 +28,7 @@ def show(replayed: Replayed, screen: Screen) -> None:
         _strip(replayed, screen)
         _decisions(replayed, screen)
     for note in replayed.notes:
-        if note.what in _FAILURES:
+        if note.event in _FAILURES:
             _note(note, screen)
 
 
@@ -107,7 +107,7 @@ def _how(decision: Decision) -> Iterator[str]:
 
 def _note(note: Note, screen: Screen) -> None:
     text = fit(
-        f"{note.what} at call {note.call}: {note.provider}: {note.reason}",
+        f"{note.event} at call {note.call}: {note.provider}: {note.message}",
         screen.width - len(_INDENT),
     )
     screen.say(_INDENT + screen.paint(text, "red"))

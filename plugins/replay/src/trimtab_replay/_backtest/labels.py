@@ -42,7 +42,7 @@ def _source(path: str) -> Transcript:
 
 
 def _refuse(skipped: Skipped) -> None:
-    raise LabelError(f"{skipped.path}:{skipped.line}: {skipped.what}")
+    raise LabelError(f"{skipped.path}:{skipped.line}: {skipped.message}")
 
 
 def _rows(path: str) -> Iterator[tuple[str, dict[str, Any]]]:

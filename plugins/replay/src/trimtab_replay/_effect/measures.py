@@ -105,6 +105,8 @@ def compare(runs: Iterable[RecordedRun], turns: int = TURNS) -> list[Comparison]
         for moment in run.moments:
             first.setdefault(moment.provider, moment)
         for name, moment in first.items():
+            if not run.knows(moment):
+                continue
             comparison = comparisons.setdefault(name, Comparison(name))
             arm = comparison.nudged if moment.is_nudged else comparison.held_out
             arm.aftermaths.append(after(moment, run, turns))

@@ -17,6 +17,7 @@ from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import as_dict, as_int, as_text, dicts, named
 
 IN_SHADOW = "in shadow"
+DROPPED = "calls dropped"
 _CALLS = {"ToolInvoked", "ToolReturned"}
 _NEEDED = {
     *_CALLS,
@@ -63,6 +64,7 @@ class RecordedRun:
         moments: in the order in which they were decided.
         completion: the status of the last completion check; empty if there was none.
         is_closed: whether the run has ended.
+        is_partial: whether its oldest calls may be missing.
     """
 
     run_id: str
@@ -70,6 +72,11 @@ class RecordedRun:
     moments: list[Moment] = attrs.field(factory=list)
     completion: str = ""
     is_closed: bool = False
+    is_partial: bool = False
+
+    def knows(self, moment: Moment) -> bool:
+        """Whether the calls around `moment` are still on record."""
+        return not self.is_partial or any(call.turn <= moment.turn for call in self.calls)
 
     def add(self, kind: str, event: Mapping[str, Any]) -> None:
         """Add one event, as recorded."""
@@ -83,11 +90,13 @@ class RecordedRun:
             self.completion = named(event.get("status"))
         elif kind in {"RunClosed", "RunTerminated"}:
             self.is_closed = True
+        elif kind == DROPPED:
+            self.is_partial = True
 
     def _add_call(self, event: Mapping[str, Any]) -> None:
         if named(event.get("caller")) in _MODEL:
             action = f"{named(event.get('tool'))} {as_text(event.get('params'))}"
-            is_ok = event.get("outcome") == "ok"
+            is_ok = event.get("outcome", "ok") == "ok"
             turn, output = as_int(event.get("turn")), as_text(event.get("result"))
             self.calls.append(RecordedCall(turn, action, output, is_ok))
 
@@ -137,13 +146,24 @@ def _events(source: Transcript) -> Iterator[tuple[str, Mapping[str, Any]]]:
         value = as_dict(row.value)
         snapshot = _snapshot_in(value)
         if snapshot is not None:
-            for kind in as_dict(snapshot.get("slices")):
-                if kind in _NEEDED:
-                    yield from ((kind, event) for event in dicts(snapshot["slices"][kind]))
+            yield from _snapshot_events(snapshot["slices"])
         elif named(value.get("event_type", value.get("type"))) in _NEEDED:
             kind = named(value.get("event_type", value.get("type")))
             fields = as_dict(value.get("payload"))
             yield kind, {"run_id": value.get("run_id"), **fields}
+
+
+def _snapshot_events(slices: dict[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the events of a snapshot, in which fields with their default are left out."""
+    for kind in _NEEDED & slices.keys():
+        items = as_dict(slices[kind]).get("items", slices[kind])
+        yield from ((kind, event) for event in dicts(items))
+        if kind in _CALLS and as_int(as_dict(slices[kind]).get("dropped")):
+            yield from ((DROPPED, {"run_id": run_id}) for run_id in _run_ids(dicts(items)))
+
+
+def _run_ids(events: list[dict[str, Any]]) -> set[str]:
+    return {named(event.get("run_id")) for event in events}
 
 
 def _snapshot_in(value: dict[str, Any]) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from trimtab_replay._pool import ReadStats
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._report.data import ReportData
 from trimtab_replay._report.page import page
-from trimtab_replay._reporting import report_stats
+from trimtab_replay._reporting import complain, report_stats
 from trimtab_replay._summary import Summary
 
 
@@ -31,7 +31,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Write the report; 1 where something was not read."""
+    """Write the report; 1 if something was not read, a provider failed, or no run was found."""
     job = job_of(options, keep_calls=True, default_all=True)
     folder = options.output.parent
     if not folder.is_dir() or options.output.is_dir():
@@ -40,6 +40,10 @@ def run_report(options: argparse.Namespace) -> int:
     data = ReportData(Summary(job.selection.names))
     for one in replayed_runs(options, job, stats):
         data.add(one)
+    if not stats.runs:
+        report_stats(stats)
+        complain(f"no report is written to {sanitize(str(options.output))}")
+        return 1
     text = page(data.as_dict(options.title, stats))
     size = options.output.write_text(text, encoding="utf-8")
     sys.stdout.write(

@@ -85,7 +85,7 @@ class ReportData:
                 }
                 for one in self.summary.providers
             ],
-            "skipped": [visible(_place(one.path, one.line, one.what)) for one in stats.skipped],
+            "skipped": [visible(_place(one.path, one.line, one.message)) for one in stats.skipped],
             "otherFiles": stats.other_files,
         }
 
@@ -125,7 +125,7 @@ def _notes(notes: Iterable[Note]) -> list[list[Any]]:
     first: dict[tuple[str, str, str], int] = {}
     times: Counter[tuple[str, str, str]] = Counter()
     for note in notes:
-        key = (note.what, visible(note.provider), visible(shorten(note.reason, _LONGEST_REASON)))
+        key = (note.event, visible(note.provider), visible(shorten(note.message, _LONGEST_REASON)))
         first.setdefault(key, note.call)
         times[key] += 1
     return [[*key, call, times[key]] for key, call in first.items()]
