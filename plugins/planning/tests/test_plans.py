@@ -232,6 +232,7 @@ many_steps = st.lists(ids, min_size=1, max_size=6, unique=True).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(many_steps, min_size=1, max_size=5), st.data())
 def test_every_version_can_be_gone_back_to(plans, data):
     from trimtab import Prompt
@@ -253,6 +254,7 @@ def test_every_version_can_be_gone_back_to(plans, data):
     assert len({plan.version for plan in book.history}) == len(versions) + 1
 
 
+@pytest.mark.slow
 @given(many_steps, many_steps)
 def test_a_diff_is_empty_where_and_only_where_plans_are_equal(one, other):
     before, after = Plan(one), Plan(other)

@@ -381,6 +381,7 @@ definitions = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(definitions, st.lists(st.sampled_from(["good", "bad"]), min_size=60, max_size=60))
 def test_every_run_ends_and_its_record_is_whole(stages, answers):

@@ -245,6 +245,7 @@ tools = st.sampled_from(["TodoWrite", "update_plan", "TaskCreate", "TaskUpdate",
 keys = st.sampled_from(["todos", "plan", "subject", "taskId", "status"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(tools, st.dictionaries(keys, json_values), json_values), max_size=8))
 def test_whatever_a_host_tells_the_plan_stays_a_plan(calls):
     session = Session()
