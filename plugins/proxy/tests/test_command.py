@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from trimtab import ConfigurationError
+from trimtab import ConfigurationError, DecisionPoint, GuidanceProviderConfig
 from trimtab_proxy import read_guide
+from trimtab_proxy._hearing import UnsupportedPoint, check_prompt
 from trimtab_proxy._launching import LaunchFailed, launch
 from trimtab_proxy._settings import read_settings
 
@@ -248,6 +249,7 @@ def test_without_a_prompt_it_says_what_to_write(tmp_path, monkeypatch):
         ("prompt = 1", "prompt must be a prompt's name, or false"),
         ('prompt = "other"', 'there is no table [prompts."other"]'),
         ('prompt = "agent/main"\nsubagents = "other"', "subagents names 'other'"),
+        ('prompt = "agent/main"\ngate = 1', "gate must be true or false"),
         ('prompt = "agent/main"\ntimeout = 0', "timeout must be a number of seconds"),
         ('prompt = "agent/main"\ntimeout = true', "timeout must be a number of seconds"),
     ],
@@ -277,3 +279,37 @@ def test_subagents_share_the_prompt_unless_told_otherwise(tmp_path):
     assert settings('prompt = "a/main"\nsubagents = false') == ("a/main", None)
     assert settings('prompt = "a/main"\nsubagents = "a/sub"') == ("a/main", "a/sub")
     assert settings('subagents = "a/sub"') == (None, "a/sub")
+
+
+def test_a_provider_that_would_never_be_heard_is_refused(make_prompt, speaker):
+    prompt = make_prompt(speaker(decision_points=(DecisionPoint.PRE_RENDER,)))
+
+    with pytest.raises(UnsupportedPoint, match="'speaker' speaks only at PRE_RENDER"):
+        check_prompt(prompt, gate=True)
+
+
+@pytest.mark.parametrize(
+    ("gate", "refuse", "heard"), [(False, True, False), (True, False, False), (True, True, True)]
+)
+def test_a_provider_that_refuses_calls_needs_the_gate(make_prompt, speaker, gate, refuse, heard):
+    provider = speaker(decision_points=(DecisionPoint.PRE_TOOL_EXECUTION,))
+    prompt = make_prompt(GuidanceProviderConfig(provider, refuse=refuse))
+
+    if heard:
+        assert check_prompt(prompt, gate=gate) == ()
+    else:
+        with pytest.raises(UnsupportedPoint):
+            check_prompt(prompt, gate=gate)
+
+
+def test_completion_checkers_without_the_gate_are_noted(make_prompt):
+    class Checker:
+        name = "checker"
+
+        def check(self, context):
+            """Never asked."""
+
+    prompt = make_prompt(completion_checkers=[Checker()])
+
+    assert "only with gate = true" in check_prompt(prompt, gate=False)[0]
+    assert check_prompt(prompt, gate=True) == ()

@@ -74,6 +74,8 @@ def _server(options: argparse.Namespace) -> Any:
         raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
     named = _named(options.upstream)
     upstreams = {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
+    if not options.quiet:
+        sys.stderr.writelines(f"trimtab: {note}\n" for note in guide.notes)
     return ProxyServer(guide, upstreams, port=options.port, token=options.token)
 
 

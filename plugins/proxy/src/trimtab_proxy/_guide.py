@@ -77,6 +77,9 @@ class Guide:
         clock: tells time and ages.
         most: conversations that are kept; the one unused for longest goes first.
         age_seconds: for how long one is kept without a request.
+
+    Attributes:
+        notes: what its user should know about its prompts.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class Guide:
         age_seconds: float = AGE_SECONDS,
     ) -> None:
         self.counts = Counts()
+        self.notes: tuple[str, ...] = ()
         self.threads = Threads(clock, most=most, age_seconds=age_seconds)
         self.gate = gate
         self._prompt = prompt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -25,6 +25,11 @@ PROXY = Host(
 _GATED = {**PROXY.delivery, DecisionPoint.PRE_TOOL_EXECUTION: Delivery.REFUSAL}
 
 
+def delivery(*, gate: bool) -> Mapping[DecisionPoint, Delivery]:
+    """Return how text is placed, point by point, with or without the gate."""
+    return _GATED if gate else PROXY.delivery
+
+
 def host_for(program: Program, tools: Iterable[str], *, gate: bool = False) -> Host:
     """Return the proxy as the host of an agent.
 
@@ -36,7 +41,7 @@ def host_for(program: Program, tools: Iterable[str], *, gate: bool = False) -> H
     names = frozenset(tool for tool in tools if tool)
     return attrs.evolve(
         PROXY,
-        delivery=_GATED if gate else PROXY.delivery,
+        delivery=delivery(gate=gate),
         tools=names or None,
         parallel_calls=program.parallel_calls,
         tool_profiles=program.tool_profiles,

@@ -18,6 +18,7 @@ from trimtab import (
     load_configuration,
 )
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
+from trimtab_proxy._hearing import check_prompt
 
 HOST = "proxy"
 _KEYS = ("gate", "prompt", "subagents", "timeout")
@@ -105,7 +106,12 @@ def read_guide(config: Path | None = None, *, guidance: Sequence[str] = ()) -> G
         main, subagents = _prompts(settings, configuration)
     if main is None and subagents is None:
         raise ConfigurationError(_nobody_speaks(configuration))
-    return Guide(main, subagents, gate=settings.gate, timeout=settings.timeout)
+    guide = Guide(main, subagents, gate=settings.gate, timeout=settings.timeout)
+    prompts = [main] if main is subagents else [main, subagents]
+    guide.notes = tuple(
+        note for prompt in prompts if prompt for note in check_prompt(prompt, gate=settings.gate)
+    )
+    return guide
 
 
 def _prompts(
