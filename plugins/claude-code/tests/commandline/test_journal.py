@@ -81,13 +81,17 @@ def life(tmp_path):
     class Life:
         def __init__(self):
             self.problems = []
-            self.never, self.counter = checker, counter
+            self.never, self.counter, self.prompt = checker, counter, prompt
             self.time = clock
             self.journal = Journal(tmp_path / "s.jsonl")
 
-        def begin(self):
+        def begin(self, **more):
             return GuidedSession(
-                self.journal, lambda kind: prompt, self.problems.append, clock=ReplayClock(clock)
+                Journal(self.journal.path),
+                lambda kind: prompt,
+                self.problems.append,
+                clock=ReplayClock(clock),
+                **more,
             )
 
         def tell(self, events):
@@ -236,6 +240,74 @@ def test_a_process_whose_place_was_taken_overwrites_nothing(life):
     (run,) = life.begin().session.runs().values()
     assert run.calls == 3  # that of the second turn was interrupted
     assert life.problems == []
+
+
+CALLS = [("cat missing", True), ("make test", True), ("ls", False), ("cat missing", False)]
+
+
+def call_events(number, command, failed):
+    """The events of a turn with one call, which may fail."""
+    call = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": f"t{number}"}
+    yield event("PreToolUse", **call)
+    if failed:
+        yield event(
+            "PostToolUseFailure", **call, error=f"Exit code 1\n{command}: no", duration_ms=1
+        )
+    else:
+        yield event("PostToolUse", **call, tool_response={"stdout": f"{number}"}, duration_ms=1)
+    answer = f"{command}: no" if failed else f"{number}"
+    yield event("PostToolBatch", tool_calls=[{**call, "tool_response": answer}])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    calls=st.lists(st.sampled_from(CALLS), min_size=3, max_size=12),
+    restarts=st.sets(st.integers(0, 40), max_size=6),
+)
+def test_restarts_change_no_decision(tmp_path_factory, calls, restarts):
+    pytest.importorskip("trimtab_doom_loop")
+    pytest.importorskip("trimtab_diagnostic_signal")
+    names = ["doom-loop", "diagnostic-signal"]
+
+    def outputs(restarts):
+        clock = ManualClock(seconds=1000.0)
+        journal = Journal(tmp_path_factory.mktemp("j") / "s.jsonl")
+        prompt = Prompt("a", "b", guidance_providers=names, config=None)
+
+        def begin():
+            return GuidedSession(
+                Journal(journal.path), lambda _: prompt, notes.append, clock=ReplayClock(clock)
+            )
+
+        notes, found = [], []
+        guided = begin()
+        events = [event("UserPromptSubmit", prompt="Go.")]
+        events += [e for n, call in enumerate(calls) for e in call_events(n, *call)]
+        for number, told in enumerate(events):
+            if number in restarts:
+                guided.release()
+                guided = begin()
+            clock.advance(1)
+            found.append(guided.answer(told))
+        assert notes == []
+        return found
+
+    assert outputs(restarts) == outputs(set())
+
+
+def test_a_deadline_goes_on_in_the_next_process(life):
+    guided = life.begin(timeout=100)
+    guided.answer(event("SessionStart", source="startup"))
+    guided.answer(event("UserPromptSubmit", prompt="Go."))
+    life.time.advance(70)
+
+    again = life.begin(timeout=100)
+    again.answer(event("UserPromptSubmit", prompt="Go on."))
+
+    assert 25 < again._hooks._deadline.remaining().total_seconds() < 31
+
+    again.answer(event("SessionStart", source="resume"))
+    assert again._hooks._deadline.remaining().total_seconds() > 99
 
 
 def test_journals_are_for_the_user_alone(life):

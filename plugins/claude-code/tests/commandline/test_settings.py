@@ -336,6 +336,25 @@ def test_an_unknown_name_writes_nothing(user, trimtab):
     assert not user.settings.exists()
 
 
+@pytest.mark.parametrize(
+    "old",
+    [
+        {"type": "http", "url": "http://127.0.0.1:20001/trimtab/hook", "headers": {}},
+        {"type": "command", "command": "/usr/bin/python -P -m trimtab_claude_code.client /x"},
+        {"type": "command", "command": "/old/python -I -S /x/trimtab_claude_code/_client.py /y 8"},
+    ],
+)
+def test_hooks_of_an_earlier_installation_are_replaced(user, trimtab, old):
+    path = user.write({"hooks": {"Stop": [{"hooks": [old, FOREIGN]}], "Setup": [{"hooks": [old]}]}})
+
+    trimtab("install", "claude-code")
+
+    assert old not in [h for g in hooks_in(path)["Stop"] for h in g["hooks"]]
+    found = hooks_in(path)
+    assert found["Stop"][0]["hooks"] == [FOREIGN]
+    assert "Setup" not in found
+
+
 def test_the_plugin_of_somebody_else_is_left_alone(user, trimtab, tmp_path):
     manifest = tmp_path / ".claude-plugin" / "plugin.json"
     manifest.parent.mkdir()
