@@ -33,7 +33,11 @@ _OTHERS = ("ANTHROPIC_", "CLAUDE_", "TRIMTAB_", "CLAUDECODE")
 _PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 _LEFT_OUT = (
     "env",
+    "agent",
     "model",
+    "modelOverrides",
+    "availableModels",
+    "fallbackModel",
     "statusLine",
     "subagentStatusLine",
     "fileSuggestion",
@@ -131,6 +135,8 @@ def _idle(value: Any) -> Any:
         return [_idle(each) for each in value]
     if not isinstance(value, Mapping) or is_ours(value):
         return value
+    if isinstance(value.get("type"), str) and value["type"] not in ("command", "http"):
+        return {"type": "command", "command": "exit 0"}  # others ask a model, or run tools
     idle = {key: _idle(item) for key, item in value.items()}
     if isinstance(idle.get("command"), str):
         idle["command"] = "exit 0"

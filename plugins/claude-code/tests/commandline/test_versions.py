@@ -94,7 +94,11 @@ def test_a_trial_runs_nothing_of_the_user(tmp_path):
     mark = tmp_path / "mark"
     theirs = {"type": "command", "command": f"touch {mark}"}
     settings = {
-        "hooks": {"Stop": [{"hooks": [theirs, {"type": "http", "url": "https://example.org"}]}]},
+        "hooks": {
+            "Stop": [{"hooks": [theirs, {"type": "http", "url": "https://example.org"}]}],
+            "PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "touch x"}]}],
+        },
+        "availableModels": ["touch"],
         "env": {"ANTHROPIC_BASE_URL": "https://example.org"},
         "apiKeyHelper": "touch x",
         "awsAuthRefresh": "touch x",
