@@ -49,10 +49,11 @@ def test_the_shell_of_claude_code_is_known():
 
     assert profiles.of("Bash").command(call) == "ls"
     assert "description" in profiles.of("Bash").volatile
-    assert CLAUDE_CODE.tool_profiles == CLAUDE_CODE.tool_profiles
+    assert profiles.of("Read").read_only
+    assert not profiles.of("Write").read_only
 
 
 def test_the_package_offers_no_provider():
     groups = {entry.group for entry in distribution("trimtab-claude-code").entry_points}
 
-    assert groups == {"trimtab.commands", "trimtab.hosts"}
+    assert groups == {"trimtab.commands", "trimtab.events", "trimtab.hosts"}

@@ -19,6 +19,8 @@ from trimtab_claude_code._transport import PORT, SOCKET, connect, remove_endpoin
 
 from .conftest import alive, end_server, guidance, payload, server_pid
 
+pytestmark = pytest.mark.slow
+
 TURN = ("PreToolUse", "PostToolUse", "PostToolBatch")
 
 

@@ -157,6 +157,7 @@ def test_what_took_long_is_not_done_again_when_the_journal_is_read(life):
     assert life.counter.asked == asked
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(cut=st.integers(0, 3000), junk=st.binary(max_size=40))
 def test_a_damaged_end_costs_the_last_event_at_most(tmp_path_factory, cut, junk):
@@ -259,6 +260,7 @@ def call_events(number, command, failed):
     yield event("PostToolBatch", tool_calls=[{**call, "tool_response": answer}])
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     calls=st.lists(st.sampled_from(CALLS), min_size=3, max_size=12),
@@ -330,6 +332,7 @@ json_like = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(json_like)
 def test_what_is_short_stays_as_it_is(value):
     assert bounded(value, Redaction()) == value

@@ -15,6 +15,8 @@ from trimtab_claude_code._state.problems import Problems
 
 from .conftest import guidance, payload, server_pid
 
+pytestmark = pytest.mark.slow
+
 TURN = ("PreToolUse", "PostToolUse", "PostToolBatch")
 QUIET = '[hosts.claude-code]\nprompt = "a/b"\n[prompts."a/b"]\nguidance = []\n'
 

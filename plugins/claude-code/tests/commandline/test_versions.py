@@ -15,6 +15,8 @@ from trimtab_claude_code._program import MINIMUM, ProgramError, Version, find_pr
 from trimtab_claude_code._trial import Place, harmless, run_trial
 from trimtab_claude_code.hooks import EVENTS
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = [
     Path(name) for name in os.environ.get("TRIMTAB_OLDER_CLAUDE", "").split(os.pathsep) if name
 ]

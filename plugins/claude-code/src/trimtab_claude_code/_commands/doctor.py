@@ -38,7 +38,7 @@ class Finding:
 
 
 def register_doctor(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab doctor claude-code``."""
+    """Check hooks, configuration and the Claude Code program."""
     parser.description = (
         "Examine hooks and configuration, then run the real program once, whose model is a "
         "script on this machine. Nothing goes to the network, and your settings are not used."

@@ -34,7 +34,7 @@ _GIT_TIMEOUT = 10.0
 
 
 def register_install(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab install claude-code``."""
+    """Write hooks into Claude Code's settings, and try them."""
     parser.description = (
         "Write hooks for trimtab into Claude Code's settings, or a plugin folder; then run the "
         "program once, against a script on this machine, to see that they are in force."

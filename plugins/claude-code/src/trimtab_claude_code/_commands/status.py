@@ -24,7 +24,7 @@ _A_BLOCK = 4096
 
 
 def register_status(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab status claude-code``."""
+    """Show what was decided in the sessions of Claude Code."""
     parser.description = "What was decided, delivered and held back in the running sessions."
     parser.add_argument("--all", action="store_true", help="also sessions that have ended")
     parser.add_argument("--config", metavar="FILE", help="the configuration, else the one found")

@@ -17,7 +17,7 @@ from trimtab_claude_code._transport import remove_endpoint
 
 
 def register_uninstall(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab uninstall claude-code``."""
+    """Remove the hooks from Claude Code's settings."""
     parser.description = "Take trimtab's hooks out again; other entries are kept."
     add_target(parser)
     parser.add_argument(
