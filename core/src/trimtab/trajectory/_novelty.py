@@ -8,7 +8,7 @@ from zlib import crc32
 
 from trimtab._types.patterns import LazyPattern
 
-_SPLIT = LazyPattern(r"[\n{}\[\];]|, |,(?=[\"'{\[])|(?<=[.!?]) +")
+_SPLIT = LazyPattern(r"[\n{}\[\];]|, |,(?=[\"'{\[]|\w{1,40}=)|(?<=[.!?]) +")
 _MARKER = LazyPattern(r"^\W*(?:\d{1,3}[.):|]\s*)?")
 _SCORE = LazyPattern(
     r"\b(?:score|relevance|rank|similarity|distance|position|query|id)\W{1,4}[\d.]+\W*$", 2

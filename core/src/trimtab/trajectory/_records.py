@@ -21,6 +21,7 @@ _PARAMS_KEPT = 512
 _SAID_KEPT = 200
 _NOISY = 1_000
 _MOST_APART = 200
+_FRACTION = LazyPattern(r"(?:^|[:=])[01]?\.\d+$")  # a score, most likely
 _WORD = LazyPattern(r"[^\s\"',{}\[\]();]+")
 
 
@@ -103,7 +104,8 @@ class CallRecord:
             other._words = _words_in(other._text)
         new = self._words - other._words
         asked = self.params_text
-        return 4 * sum(word not in asked for word in new) < len(self._words)
+        told = sum(word not in asked and not _FRACTION.search(word) for word in new)
+        return 4 * told < len(self._words)
 
     @property
     def reads(self) -> bool:

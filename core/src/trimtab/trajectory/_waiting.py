@@ -69,6 +69,8 @@ def _excuse(call: CallRecord) -> Excuse | None:
         return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
     if call.failed:
         return Excuse.GOES_ON if not_yet(said) else None
+    if call.command is not None and not call.reads and _RUNNING.search(said) is not None:
+        return None  # it was started once more
     if call.profile.writes or _LAUNCHED.search(said) is not None:
         return None
     return Excuse.GOES_ON if in_progress(said) else None

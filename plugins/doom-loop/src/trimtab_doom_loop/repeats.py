@@ -91,7 +91,7 @@ def _waits_for_news(steps: Sequence[Step], rounds: int) -> bool:
     if any(map(is_wait, calls)):
         return True
     if all(_CLICKS.intersection(words_of(call.tool)) for call in calls):
-        return len(calls) == 1 and rounds < _SAME_CLICKS
+        return len({call.call for call in calls}) == 1 and rounds * len(calls) < _SAME_CLICKS
     return all(map(moves_unseen, calls))
 
 

@@ -8,7 +8,14 @@ from typing import Any
 import attrs
 
 from trimtab import LazyPattern
-from trimtab.trajectory import CallRecord, finds_nothing, operation, text_of, words_of
+from trimtab.trajectory import (
+    CallRecord,
+    finds_nothing,
+    leaves_running,
+    operation,
+    text_of,
+    words_of,
+)
 
 MOST_VALUES = 64
 LONGEST_VALUE = 2_000
@@ -16,7 +23,7 @@ LONGEST_ANSWER = 60_000
 SHORTEST_PART = 3
 SHORTEST_WORD = 4
 _PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
-_WORD = LazyPattern(r"[^\W\d_]{4,}")
+_WORD = LazyPattern(r"\b(?!(?:and|for|from|not|the|with)\b)[^\W\d_]{3,}")
 _DIGITS = LazyPattern(r"\d+")
 _PAGING = LazyPattern(
     r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range"
@@ -87,7 +94,7 @@ def could_be_one_of_several(call: CallRecord) -> bool:
     """Tell whether a call went well, changes nothing and doesn't wait, or whether its tool is
     declared independent.
     """
-    if call.failed or call.waits or call.profile.opaque:
+    if call.failed or call.waits or call.profile.opaque or leaves_running(call):
         return False
     profile = call.profile
     if call.command is not None:
