@@ -15,7 +15,8 @@ _CONFIRMED = LazyPattern(
     r"|posted|pressed|processed|published|queued|registered|removed|renamed|replaced|restarted"
     r"|restored|reverted|saved|scheduled|screenshot|scrolled|sent|set|started|stopped|stored"
     r"|submitted|succeeded|success\w*|translated|true|typed|undone|updated|uploaded|written)\b"
-    r"|^HTTP/\d(?:\.\d)? 2\d\d\b|\b(?:no|0|zero) (?:\w+ )?(?:diagnostics|errors?|issues?|offenses|problems?|violations?"
+    r"|^HTTP/\d(?:\.\d)? 2\d\d\b"
+    r"|\b(?:no|0|zero) (?:\w+ )?(?:diagnostics|errors?|issues?|offenses|problems?|violations?"
     r"|vulnerabilities|warnings?)\b",
     re.IGNORECASE,
 )

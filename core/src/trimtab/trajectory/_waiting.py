@@ -60,20 +60,23 @@ def excuse_of(call: CallRecord) -> Excuse | None:
 
 
 def _excuse(call: CallRecord) -> Excuse | None:
-    if call.command is not None and waits(call.command):
+    command, said = call.command, call.said
+    if command is not None and (waits(command) or (call.failed and awaits(command))):
         return Excuse.SLEEP
-    if call.command is not None and call.failed and awaits(call.command):
-        return Excuse.SLEEP
-    said = call.said
-    if call.waits or call.command == "":
+    if call.waits or command == "":
         return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
     if call.failed:
         return Excuse.GOES_ON if not_yet(said) else None
-    if call.command is not None and not call.reads and _RUNNING.search(said) is not None:
-        return None  # it was started once more
-    if call.profile.writes or _LAUNCHED.search(said) is not None:
+    if call.profile.writes or _launches(call):
         return None
     return Excuse.GOES_ON if in_progress(said) else None
+
+
+def _launches(call: CallRecord) -> bool:
+    """Tell whether a call has started something, so that its repeat starts it once more."""
+    if _LAUNCHED.search(call.said) is not None:
+        return True
+    return call.command is not None and not call.reads and _RUNNING.search(call.said) is not None
 
 
 def leaves_running(call: CallRecord) -> bool:

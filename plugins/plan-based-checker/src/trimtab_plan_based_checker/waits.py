@@ -21,8 +21,8 @@ _LONGEST_TASKS = 64
 _QUESTION = LazyPattern(r"[?\uff1f]")
 _CLOSING_QUESTION = LazyPattern(r"[?\uff1f][\W_]*$")
 _ADDRESSED = LazyPattern(
-    r"\b(?:you|your|shall|should|may|can|could|which|what|do|does|would|is|are|ok(?:ay)?)\b"
-    r"|[您你吗呢か]|\b(?:soll|möchte|willst|kannst|welche|quieres|debo|puedo|veux|dois|puis)\w*",
+    r"\b(?:you|your|(?:shall|should|may|can|could) (?:I|we)|would|prefer)\b"
+    r"|[您你吗]|\b(?:soll|möchtest|willst|kannst|welche|quieres|debo|puedo|veux|dois|puis)\w*",
     re.IGNORECASE,
 )
 _REQUEST = LazyPattern(

@@ -1,0 +1,103 @@
+"""Ends of a turn that are right though the plan is open."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab import CompletionStatus, Plan, PlanStep, Prompt, Session
+
+OPEN = (("spec", "done"), ("build", "pending"))
+
+
+def status_of(text, *, user="", calls=(), notice=""):
+    """Return the verdict after `calls` and a closing `text`, with a step open."""
+    session = Session()
+    run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
+    if user:
+        run.user_message(user)
+    for number, (tool, params, answer) in enumerate(calls):
+        run.model_responded()
+        run.tool_started(tool, params, str(number))
+        run.tool_finished(str(number), answer)
+    if notice:
+        run.user_message(notice, notification=True)
+    run.model_responded(text=text)
+    session.dispatch(Plan([PlanStep(title, status) for title, status in OPEN]))
+    return str(run.check_completion().status)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Shall I go on with the migration?",
+        "Which one do you want, A or B?",
+        "Could you confirm the target branch?\n\nI have prepared everything else.",
+        "Two options:\n\n1. Keep it\n2. Drop it\n\nLet me know which you prefer.",
+        "Please review the plan above and approve it before I implement it.",
+        "I need you to run `gh auth login` first; I can't open the pull request without it.",
+        "I cannot continue without the API token.",
+        "Ready for your review.",
+        "Waiting for your go-ahead.",
+        "Soll ich mit Schritt 3 weitermachen?",
+        "Bitte prüfe den Entwurf und gib mir Bescheid.",
+        "¿Quieres que siga?",
+        "请确认后我再继续。",
+    ],
+)
+def test_an_agent_that_asks_its_user_may_stop(text):
+    assert status_of(text) == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All done.",
+        "The research is complete.",
+        "I have implemented the main parts of it. The tests pass.",
+        "Why was it slow? It read the file twice.\nNow it reads it once.",
+        'I updated the FAQ ("How do I reset?") and the index.',
+        "Next I will write the tests.",
+        "全部完成。",
+        "The server is running on port 3000.",
+    ],
+)
+def test_an_agent_that_reports_is_sent_back(text):
+    assert status_of(text) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "Write the spec and stop there, I want to review it first.",
+        "Only update progress.md, nothing else. We continue tomorrow.",
+        "Draft it; let me approve it, then implement.",
+        "Don't implement anything before you have my word.",
+    ],
+)
+def test_a_user_may_order_a_stop_on_the_way(user):
+    assert status_of("The spec is in spec.md.", user=user) == CompletionStatus.UNVERIFIED
+
+
+def test_a_later_order_takes_the_place_of_the_first():
+    assert status_of("It is built.", user="Now build it.") == CompletionStatus.INCOMPLETE
+
+
+AGENT = (
+    "Agent",
+    {"prompt": "x", "run_in_background": True},
+    "Async agent launched.\nagentId: a81f",
+)
+SHELL = ("Bash", {"command": "make", "run_in_background": True}, "Running in background, ID: b1")
+
+
+def test_work_in_the_background_is_waited_for_until_it_reports():
+    assert status_of("The agent is at work.", calls=[AGENT]) == CompletionStatus.UNVERIFIED
+    done = (
+        "<task-notification><task-id>a81f</task-id><status>completed</status></task-notification>"
+    )
+    assert status_of("It is back.", calls=[AGENT], notice=done) == CompletionStatus.INCOMPLETE
+
+
+def test_a_shell_in_the_background_counts_where_the_agent_says_that_it_waits():
+    assert status_of("The build runs; I wait for it.", calls=[SHELL]) == CompletionStatus.UNVERIFIED
+    assert status_of("The feature is finished.", calls=[SHELL]) == CompletionStatus.INCOMPLETE
