@@ -27,7 +27,7 @@ _REFUSED = LazyPattern(
     re.IGNORECASE,
 )
 _UNCHANGED = LazyPattern(
-    r"\bunchanged\b|\bno (?:visible )?(?:change|difference|effect)s?\b"
+    r"\bunchanged\b|\bno (?:\w{1,20} ){0,2}(?:change|difference|effect)s?\b"
     r"|\bnothing (?:has )?(?:changed|to (?:commit|do))\b|\bnot changed\b|\bunmodified\b"
     r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b|\balready up[- ]to[- ]date\b",
     re.IGNORECASE,
