@@ -12,6 +12,8 @@ from trimtab_proxy._upstreams import Upstream as Service, UpstreamInvalid, stays
 
 from . import upstream as fake
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def ground():

@@ -19,6 +19,8 @@ from trimtab_proxy._settings import read_settings
 
 from . import upstream as fake
 
+pytestmark = pytest.mark.slow
+
 TRIMTAB = str(Path(sys.executable).parent / "trimtab")
 BASE = "http://127.0.0.1:1/secret"
 

@@ -12,6 +12,8 @@ from trimtab_proxy._server import ProxyServer
 from trimtab_proxy._upstreams import Upstream as Service
 from trimtab_test_servers import AnthropicServer, Call, Fault, OpenAIServer, Thinking, say
 
+pytestmark = pytest.mark.slow
+
 HEADERS = {
     "authorization": "Bearer k",
     "x-api-key": "k",

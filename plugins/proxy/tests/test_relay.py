@@ -15,6 +15,8 @@ from trimtab_proxy._upstreams import Upstream as Service
 
 from . import upstream as fake
 
+pytestmark = pytest.mark.slow
+
 KEY = {"authorization": "Bearer sk-secret-key", "x-claude-code-session-id": "s1"}
 
 
