@@ -10,6 +10,8 @@ import pytest
 from trimtab_worker import MailboxError, Unknown, open_mailbox
 from trimtab_worker.testing import MailboxConformance, run_chaos
 
+pytestmark = pytest.mark.slow
+
 
 class TestPostgres(MailboxConformance):
     """What every mailbox must do; cases C1, C2, G2, H6, I3 and I4 among it."""

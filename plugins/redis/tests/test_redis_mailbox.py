@@ -16,6 +16,8 @@ from trimtab_worker import (
 )
 from trimtab_worker.testing import MailboxConformance, run_chaos
 
+pytestmark = pytest.mark.slow
+
 
 class TestRedis(MailboxConformance):
     """What every mailbox must do; cases C1, C2, G2, H6, I3 and I4 among it."""

@@ -26,6 +26,8 @@ from trimtab_worker import (
 )
 from trimtab_worker.testing import MailboxConformance, run_chaos
 
+pytestmark = pytest.mark.slow
+
 QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/agents"
 
 

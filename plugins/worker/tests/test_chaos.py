@@ -6,6 +6,8 @@ import pytest
 
 from trimtab_worker.testing import ChaosReport, run_chaos
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(1800)
 def test_chaos_on_one_sqlite_file(tmp_path, capsys):

@@ -14,6 +14,8 @@ from trimtab_worker import SqliteMailbox, WorkerError
 from trimtab_worker._setup import make_loop
 from trimtab_worker.commands.worker import Supervisor, describe
 
+pytestmark = pytest.mark.slow
+
 AGENT = """
 import os, signal, time
 from trimtab import MarkdownSection, Prompt, PromptResponse, Session

@@ -5,6 +5,8 @@ import pytest
 from trimtab_worker import InMemoryMailbox
 from trimtab_worker.testing import MailboxConformance
 
+pytestmark = pytest.mark.slow
+
 
 class TestSqlite(MailboxConformance):
     own_clock = False

@@ -9,6 +9,8 @@ import pytest
 
 from trimtab_worker import open_mailbox
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "worker"
 REQUESTS = ('{"text": "to be or not to be"}', '{"text": "that is the question"}', '{"text": ""}')
 

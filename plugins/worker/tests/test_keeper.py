@@ -20,6 +20,8 @@ from trimtab_worker import (
     SqliteMailbox,
 )
 
+pytestmark = pytest.mark.slow
+
 QUICK = LeaseExtenderConfig(interval=0.1, extension=1.0, margin=0.05)
 
 

@@ -25,6 +25,8 @@ from trimtab_worker import (
     Unknown,
 )
 
+pytestmark = pytest.mark.slow
+
 CONFIG = LeaseExtenderConfig(interval=10, extension=60)
 
 

@@ -254,6 +254,7 @@ def test_undecodable_requests_do_not_stop_the_worker(mailbox, loop_of):
 # Leases.
 
 
+@pytest.mark.slow
 def test_a_lease_is_kept_while_the_agent_beats(mailbox, events, loop_of):
     def act(heartbeat, **_):
         for _ in range(60):
@@ -282,6 +283,7 @@ def silent_until_taken(mailbox):
     return act
 
 
+@pytest.mark.slow
 def test_a_lost_lease_is_seen_by_the_agents_session_and_the_loop(mailbox, replies, events, loop_of):
     mailbox.send(Question("a"))
     loop = loop_of(silent_until_taken(mailbox), quick())
@@ -297,6 +299,7 @@ def test_a_lost_lease_is_seen_by_the_agents_session_and_the_loop(mailbox, replie
     assert mailbox.stats().in_flight == 1
 
 
+@pytest.mark.slow
 def test_a_lost_lease_can_stop_the_agent_by_its_deadline(mailbox, loop_of):
     def act(run, heartbeat, **_):
         mailbox.receive(wait=10, visibility=60)
@@ -341,6 +344,7 @@ def test_f10_a_message_is_given_back_when_no_lease_can_be_kept(mailbox, loop_of)
     assert (worked, summary.failed, mailbox.stats().delayed) == ([], 1, 1)
 
 
+@pytest.mark.slow
 def test_an_acknowledgement_that_fails_is_tried_again(events, loop_of):
     class Flaky(InMemoryMailbox):
         fails = 2
@@ -419,6 +423,7 @@ def test_undecodable_requests_hold_up_no_others_when_dead_letters_are_down():
     assert [message.body.text for message in requests.receive(10)] == ["good"]
 
 
+@pytest.mark.slow
 def test_e2_a_message_given_back_by_a_drain_waits_for_its_extension(loop_of, events):
     seen, extending = [], threading.Event()
 
@@ -495,6 +500,7 @@ def test_a_drain_that_takes_too_long_gives_the_message_back(mailbox, replies, ev
     assert list(replies.receive()) == []
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_many_messages(loop_of, mailbox):
     import tracemalloc
 
