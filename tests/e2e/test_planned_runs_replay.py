@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from trimtab import MarkdownSection, RunOpened, Session, Tool, ToolResult
+from trimtab import MarkdownSection, Session, Tool, ToolResult
 from trimtab_planning import (
     Fallback,
     Guardrails,
@@ -17,7 +17,6 @@ from trimtab_planning import (
     StageRunner,
     Terminate,
     plan_act_reflect,
-    watch_plans,
 )
 from trimtab_trace import SessionTrace, atif, open_trace, replay, verify
 
@@ -97,7 +96,6 @@ def update(step_id, status):
 def test_a_plan_with_a_revision_and_a_rollback(api, tmp_path):
     path = tmp_path / "plan.jsonl"
     session = Recorded(path)
-    session.observe(RunOpened, lambda event: watch_plans(session, event.run_id))
     prompt = plan_act_reflect(guardrails="Read only.").prompt(
         "research",
         "sweeps",
@@ -127,6 +125,7 @@ def test_a_plan_with_a_revision_and_a_rollback(api, tmp_path):
     events, done = check(session, path)
     types = [event.event_type for event in events]
     assert types.count("PlanAuthored") == 1
+    assert types.count("StepCalled") == 3
     assert types.count("GuidanceDelivered") >= 1
     assert types.count("CompletionChecked") >= 2
     assert done.session[PlanUpdated].all() == session[PlanUpdated].all()

@@ -15,8 +15,10 @@ from trimtab import (
     Plan,
     Prompt,
     ProviderFaulted,
+    ProviderSlow,
     Run,
     Session,
+    TaskCompletionResult,
     ToolInvoked,
 )
 from trimtab_trace import (
@@ -253,3 +255,46 @@ def test_a_full_disk_is_an_event_and_the_run_goes_on(tmp_path: Path) -> None:
     assert len(session[ToolInvoked]) == 9
     events: list[TraceEvent] = list(open_trace(tmp_path / "run-1.jsonl"))
     assert [event.seq for event in events] == list(range(len(events)))
+
+
+def test_a_slow_provider_in_the_trace_is_no_difference(tmp_path: Path) -> None:
+    import time
+
+    @attrs.define
+    class Slow:
+        name: str = "slow"
+
+        def check(self, context: object) -> TaskCompletionResult:
+            time.sleep(0.06)
+            return TaskCompletionResult.incomplete("not yet")
+
+    slow = Prompt(
+        "a", "b", config=None, completion_checkers=[Slow()], recorders=[JsonlTrace(str(tmp_path))]
+    )
+    session = Session()
+    run = session.open_run(slow, run_id="run-1")
+    run.check_completion()
+    run.close()
+    assert len(session[ProviderSlow])
+    done = replay(open_trace(tmp_path / "run-1.jsonl"), prompts={"a/b": slow})
+    assert done.identical
+    assert len(list(tmp_path.iterdir())) == 1  # the replay wrote no trace of its own
+
+
+def test_decisions_that_other_threads_recorded_in_between_are_no_difference(
+    recorded: tuple[Session, Path],
+) -> None:
+    _, path = recorded
+    events = list(open_trace(path))
+    first = next(i for i, e in enumerate(events) if e.event_type == "GuidanceDelivered")
+    assert events[first - 1].event_type == "GuidanceAsked"
+    said = TraceEvent(
+        event_type="UserMessage",
+        payload={"text": "meanwhile", "notification": True, "elapsed": 4.0},
+        event_id="meanwhile",
+        run_id="run-1",
+        timestamp=events[first].timestamp,
+        references=events[first].references,
+        seq=events[first].seq,
+    )
+    assert replay([*events[:first], said, *events[first:]], prompts=again()).difference is None

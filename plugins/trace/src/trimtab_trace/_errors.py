@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from trimtab import TrimtabError
+
+MISFITS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    re.error,
+)
+"""What code raises that meets a payload of another shape than expected."""
 
 
 class TraceError(TrimtabError):
@@ -23,3 +36,11 @@ class TraceWriteError(TraceError):
 
 class EventInvalid(TraceError):
     """An event can't be encoded, or its payload does not fit its type."""
+
+
+def misfit(seq: int, event_type: str, error: Exception) -> TraceError:
+    """Return the error for an event whose payload has another shape than expected."""
+    return TraceError(
+        f"event {seq} ({event_type!r:.80}) holds what can't be used:"
+        f" {type(error).__name__}: {error!s:.200}"
+    )

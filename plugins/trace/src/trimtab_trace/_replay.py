@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -22,10 +22,12 @@ from trimtab import (
     GuidanceAsked,
     GuidanceDelivered,
     GuidanceSuppressed,
+    ObserverFaulted,
     Prompt,
     PromptRendered,
     ProviderFaulted,
     ProviderQuarantined,
+    ProviderSkipped,
     ProviderSlow,
     Question,
     RenderedPrompt,
@@ -37,6 +39,7 @@ from trimtab import (
     TaskCompletionResult,
 )
 from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._errors import MISFITS, misfit
 from trimtab_trace._session import Rebuilder
 from trimtab_trace._settings import RunConfigured, prompt_of
 from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of
@@ -51,6 +54,8 @@ DECISIONS = (
     ProviderQuarantined,
 )
 _DURING_A_STOP = (ProviderFaulted, ProviderQuarantined, ProviderSlow)
+_NOT_REPEATED = (ProviderSlow, ProviderSkipped, ObserverFaulted)
+_LOOK_AHEAD = 32
 _TIMES = ("elapsed",)
 
 
@@ -126,12 +131,26 @@ def replay(
     """
     replayer = _Replayer(types, dict(prompts or {}))
     events = 0
-    for event in trace:
-        difference = replayer.happen(event)
+    for event, upcoming in _with_next(trace):
+        try:
+            difference = replayer.happen(event, upcoming)
+        except MISFITS as error:
+            raise misfit(event.seq, event.event_type, error) from error
         events += 1
         if difference is not None:
             return replayer.result(events, difference)
     return replayer.result(events, replayer.end())
+
+
+def _with_next(trace: Iterable[TraceEvent]) -> Iterator[tuple[TraceEvent, Sequence[TraceEvent]]]:
+    """Yield each event with the few that come behind it."""
+    window: deque[TraceEvent] = deque()
+    for event in trace:
+        window.append(event)
+        if len(window) > _LOOK_AHEAD:
+            yield window.popleft(), window
+    while window:
+        yield window.popleft(), window
 
 
 class _Replayer:
@@ -144,6 +163,7 @@ class _Replayer:
         self._decided: deque[Event] = deque()
         self._decisions = 0
         self._last = -1
+        self._upcoming: Sequence[TraceEvent] = ()
         self._listening = False
         self._asked: CompletionAsked | None = None
         self._waiting: list[tuple[TraceEvent, Any]] = []
@@ -165,9 +185,9 @@ class _Replayer:
             difference,
         )
 
-    def happen(self, event: TraceEvent) -> Difference | None:
+    def happen(self, event: TraceEvent, upcoming: Sequence[TraceEvent]) -> Difference | None:
         """Let one event happen; return a difference that it shows."""
-        self._last = event.seq
+        self._last, self._upcoming = event.seq, upcoming
         record = self._types.load(event)
         if self._asked is not None:
             return self._answer(event, record)
@@ -176,11 +196,22 @@ class _Replayer:
     def _next(self, event: TraceEvent, record: Any) -> Difference | None:
         if isinstance(record, DECISIONS):
             return self._compare(event, record)
-        if self._decided:
+        if isinstance(record, _NOT_REPEATED):
+            self._rebuilder.fold(event, record)
+            return None
+        if self._decided and not self._comes_later(self._decided[0]):
             return Difference(event.seq, None, self._shown(self._decided[0]))
         self._rebuilder.load(event)
         self._apply(event, record)
         return None
+
+    def _comes_later(self, decided: Event) -> bool:
+        """Return whether a decision stands a little further on: threads record side by side."""
+        for event in self._upcoming:
+            one = self._types.named(event.event_type)
+            if event.run_id == decided.run_id and one is not None and one.kind in DECISIONS:
+                return self._shown(self._types.load(event)) == self._shown(decided)
+        return False
 
     def end(self) -> Difference | None:
         """Return the difference that shows at the end of the trace."""

@@ -22,6 +22,7 @@ from trimtab import (
 )
 from trimtab_trace._clock import ReplayClock
 from trimtab_trace._envelope import TraceEvent, UnknownEvent
+from trimtab_trace._errors import MISFITS, misfit
 from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of
 from trimtab_trace._types import EVENT_TYPES, EventTypes
 
@@ -128,7 +129,10 @@ def session_of(
     for event in events:
         if until is not None and event.seq > until:
             break
-        rebuilder.fold(event, rebuilder.load(event))
+        try:
+            rebuilder.fold(event, rebuilder.load(event))
+        except MISFITS as error:
+            raise misfit(event.seq, event.event_type, error) from error
     return rebuilder.session
 
 

@@ -12,6 +12,7 @@ import attrs
 from trimtab import (
     Budget,
     CompletionCheckerConfig,
+    Configuration,
     DecisionPoint,
     Delivery,
     FeedbackProviderConfig,
@@ -20,6 +21,8 @@ from trimtab import (
     Host,
     Prompt,
     ProviderRef,
+    find_configuration,
+    load_configuration,
 )
 from trimtab.trajectory import ToolProfile
 from trimtab_trace._errors import TraceError
@@ -112,13 +115,19 @@ def prompt_of(settings: RunConfigured) -> Prompt[Any]:
         ns or "run",
         key or "main",
         name=settings.prompt or "run/main",
-        config=None,
+        config=_allowed(),
         guidance_providers=_configs(settings, "guidance"),
         feedback_providers=_configs(settings, "feedback"),
         completion_checkers=_configs(settings, "completion"),
         guidance_limit=settings.guidance_limit,
         feedback_delivery=settings.feedback_delivery,
     )
+
+
+def _allowed() -> Configuration:
+    """Return a configuration that says nothing but which distributions may be loaded."""
+    path = find_configuration()
+    return Configuration(allow=load_configuration(path).allow if path else None)
 
 
 def bare_prompt(name: str) -> Prompt[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._errors import TraceError
+from trimtab_trace._errors import MISFITS, TraceError, misfit
 
 VERSION = "ATIF-v1.8"
 
@@ -27,8 +27,12 @@ def atif(events: Iterable[TraceEvent]) -> dict[str, Any]:
         if event.run_id:
             run = runs.setdefault(event.run_id, _Run(event.run_id))
             handler = _HANDLERS.get(event.event_type)
-            if handler is not None:
+            if handler is None:
+                continue
+            try:
                 handler(run, event, event.payload)
+            except MISFITS as error:
+                raise misfit(event.seq, event.event_type, error) from error
     documents = [run.document() for run in runs.values() if run.steps]
     if not documents:
         raise TraceError("the trace holds no message, response or tool call to export")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._errors import TraceError
+from trimtab_trace._errors import MISFITS, TraceError, misfit
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
@@ -81,8 +81,12 @@ class Spans:
     def add(self, event: TraceEvent) -> None:
         """Take one event."""
         handler = _HANDLERS.get(event.event_type)
-        if handler is not None:
+        if handler is None:
+            return
+        try:
             handler(self, event)
+        except MISFITS as error:
+            raise misfit(event.seq, event.event_type, error) from error
 
     def close(self) -> None:
         """End all open spans at the time of the last event of their run."""
