@@ -73,7 +73,9 @@ class Recorded(Session):
 
 
 def adapter_for(server, api):
-    return OpenAIAdapter("m", base_url=server.base_url, api_key="x", settings=Settings(api=api))
+    return OpenAIAdapter(
+        "m", base_url=server.base_url, api_key="x", settings=Settings(api=api, max_output_retries=0)
+    )
 
 
 def check(session, path):
@@ -174,14 +176,16 @@ def test_stages_with_retry_fallback_and_rewind(api, tmp_path):
         say(Call("stage_report", {"problem": "The mission is vague.", "rewind_to": "goal"})),
         say("Ended."),
         say('{"mission": "Find anomalies of May"}'),
-        say(Call("warehouse_sql", {"sql": "select 1"})),
+        say(Call("warehouse__sql", {"sql": "select 1"})),
         say('{"steps": 4}'),
         say("still wrong"),
         say('{"steps": ["look"]}'),
         say("The report."),
     )
     with OpenAIServer(script) as server:
-        runner = StageRunner(adapter_for(server, api), STAGES, tools=TOOLS[1:], config=None)
+        runner = StageRunner(
+            adapter_for(server, api), STAGES, tools=(tool("warehouse__sql"),), config=None
+        )
         result = runner.run("Find the anomalies.", session=session)
     assert result.success
     events, done = check(session, path)
