@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,9 +11,7 @@ import attrs
 import pytest
 
 from trimtab import (
-    ClassificationResult,
     DecisionPoint,
-    GuidanceInjection,
     Prompt,
     Run,
     Session,
@@ -22,7 +19,10 @@ from trimtab import (
     Tool,
     ToolResult,
 )
+from trimtab.testing import Checker, Speaker
 from trimtab_openai import HOST, GuidedLoop, LoopResult, Settings
+
+ALWAYS = True
 
 
 @attrs.frozen
@@ -30,21 +30,16 @@ class Target:
     path: str
 
 
-@attrs.frozen
-class Nudge:
-    """Speaks where `when(context)` is true, at the points given."""
-
-    when: Callable[[Any], bool] = lambda context: True
-    text: str = "Mind the step."
-    name: str = "nudge"
-    category: str = "test"
-    decision_points: tuple[DecisionPoint, ...] = (DecisionPoint.PRE_TOOL_SELECTION,)
-
-    def classify(self, *, context):
-        return ClassificationResult(relevant=self.when(context))
-
-    def provide(self, *, context):
-        return GuidanceInjection(self.name, self.text, category=self.category)
+def make_nudge(
+    when=ALWAYS,
+    text="Mind the step.",
+    *,
+    name="nudge",
+    category="test",
+    decision_points=(DecisionPoint.PRE_TOOL_SELECTION,),
+):
+    """Return a provider that speaks if `when(context)`, at the points given."""
+    return Speaker(name, category, text, when, decision_points=decision_points)
 
 
 @attrs.frozen
@@ -66,14 +61,6 @@ class Broken:
         raise AssertionError("never reached")
 
 
-@attrs.frozen
-class Never:
-    """A checker for which the work is never done."""
-
-    def check(self, context):
-        return TaskCompletionResult.incomplete("The tests have not been run.")
-
-
 def third_repeat(context) -> bool:
     """Whether the last three calls were the same."""
     calls = context.recent_tool_calls(3)
@@ -89,7 +76,7 @@ READ = Tool("read", "Read a file.", Target, read)
 
 @pytest.fixture
 def nudge():
-    return Nudge
+    return make_nudge
 
 
 @pytest.fixture
@@ -99,12 +86,13 @@ def broken():
 
 @pytest.fixture
 def never():
-    return Never()
+    """A checker for which the work is never done."""
+    return Checker(answer=lambda _: TaskCompletionResult.incomplete("The tests have not been run."))
 
 
 @pytest.fixture
 def repeats():
-    return Nudge(third_repeat, "Detected repeated unsuccessful pattern.", name="repeats")
+    return make_nudge(third_repeat, "Detected repeated unsuccessful pattern.", name="repeats")
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ from trimtab_test_servers import Call, Fault, Hang, OpenAIServer, Thinking, say
 
 pytestmark = pytest.mark.e2e
 
-PATTERN = "You made the call"
+PATTERN = "Detected repeated unsuccessful pattern."
 SAME = [say(Call("read", {"path": "a.py"})) for _ in range(3)]
 LOOPING = [*SAME, say(Call("read", {"path": "b.py"})), say("Done.")]
 
