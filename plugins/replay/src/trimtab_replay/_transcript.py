@@ -24,6 +24,7 @@ MAX_LINE = 32 * 2**20
 MAX_DOCUMENT = 128 * 2**20
 MAX_UNPACKED = 8 * 2**30
 MAX_RATIO = 300
+MAX_BLANK = 1_000_000
 SMALL = 256 * 2**20
 """Up to this size a file may be packed as densely as it likes."""
 HEAD = 64 * 2**10
@@ -200,7 +201,7 @@ class Transcript:
         return io.BufferedReader(_Unpacked(self.file), _BUFFER)
 
     def _lines(self, skip: Callable[[str, int | None], None]) -> Iterator[tuple[int, bytes]]:
-        number = size = 0
+        number = size = blank = 0
         try:
             with self.open() as stream:
                 while data := stream.readline(self.max_line):
@@ -213,6 +214,10 @@ class Transcript:
                         size += _skip_line(stream, self.max_line, self.max_unpacked - size)
                     elif not data.isspace():
                         yield number, data
+                    else:
+                        blank += 1
+                        if blank > MAX_BLANK:
+                            raise TooLarge(f"more than {MAX_BLANK} blank lines")
         except _DAMAGE as error:
             skip(_reason(error), number + 1)
 
