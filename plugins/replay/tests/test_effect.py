@@ -14,6 +14,8 @@ from trimtab_replay._effect.verdicts import Difference, Share, Verdict, effects
 
 from .simulated import Traffic
 
+pytestmark = pytest.mark.slow
+
 HELPING = Traffic(nudged=0.8, held_out=0.2)
 HARMING = Traffic(nudged=0.1, held_out=0.7)
 NONE = Traffic(nudged=0.5, held_out=0.5)

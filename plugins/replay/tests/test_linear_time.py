@@ -27,6 +27,8 @@ from trimtab_replay.outcomes import outcome_of
 
 from .telling import all_readers
 
+pytestmark = pytest.mark.slow
+
 SMALL, LARGE, SLOWEST = 10_000, 1_000_000, 3
 SECONDS = 5.0
 """Far more than a megabyte takes in linear time, far less than it takes otherwise."""
