@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -35,7 +36,7 @@ _SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg
 _SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, slots=False)
 class Link:
     """One call of a streak, with what its dependence is told from.
 
@@ -48,37 +49,31 @@ class Link:
     call: CallRecord
     params: Any
     result: Any
-    _values: tuple[str, ...] | None = None
-    _answer: str | None = None
 
-    @property
+    @cached_property
     def values(self) -> tuple[str, ...]:
         """The values of the arguments, and their longer parts."""
-        if self._values is None:
-            self._values = tuple(dict.fromkeys(_values(self.params)))
-        return self._values
+        return tuple(dict.fromkeys(_values(self.params)))
 
-    @property
+    @cached_property
     def answer(self) -> str:
         """The answer as text, bounded."""
-        if self._answer is None:
-            self._answer = text_of(self.result)[:LONGEST_ANSWER]
-        return self._answer
+        return text_of(self.result)[:LONGEST_ANSWER]
 
-    @property
+    @cached_property
     def page(self) -> str:
         """Tool and arguments without what names a page; equal for calls that page through."""
         if self.call.command is not None:
             return self.call.tool + _DIGITS.sub("#", self.call.command)
         return self.call.tool + _PAGING.sub("#", self.call.params_text)
 
-    @property
+    @cached_property
     def files(self) -> frozenset[str]:
         """The files that the arguments name."""
         text = self.call.command or self.call.params_text
         return frozenset(_FILE.findall(text))
 
-    @property
+    @cached_property
     def searches(self) -> bool:
         """Whether it looks for something, rather than at something known."""
         if self.call.command is not None:
