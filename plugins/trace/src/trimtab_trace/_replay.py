@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -13,7 +13,6 @@ import attrs
 from trimtab import (
     CompletionAsked,
     CompletionChecked,
-    CompletionStatus,
     Deadline,
     Event,
     Feedback,
@@ -35,13 +34,12 @@ from trimtab import (
     RunClosed,
     RunOpened,
     Session,
-    TaskCompletionContext,
-    TaskCompletionResult,
 )
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, misfit
 from trimtab_trace._session import Rebuilder
 from trimtab_trace._settings import RunConfigured, prompt_of
+from trimtab_trace._stand_ins import stand_in
 from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of
 
 DECISIONS = (
@@ -287,7 +285,7 @@ class _Replayer:
             awaiting_user=question.awaiting_user,
             api_error=question.api_error,
             final=question.final,
-            extra=tuple(_stand_in(name, verdict, faults) for name in question.extra),
+            extra=tuple(stand_in(name, verdict, faults) for name in question.extra),
         )
         differences = (self._next(event, one) for event, one in waiting)
         return next((one for one in differences if one is not None), None)
@@ -318,37 +316,3 @@ def _without_recorders(prompt: Prompt[Any]) -> Prompt[Any]:
     bare = copy(prompt)
     bare.table = attrs.evolve(prompt.table, recorders=())
     return bare
-
-
-@attrs.frozen
-class _StandIn:
-    """Says at a stop what a checker of the client said when the trace was recorded."""
-
-    name: str
-    answer: Callable[[], TaskCompletionResult]
-
-    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:  # noqa: ARG002
-        return self.answer()
-
-
-def _stand_in(name: str, verdict: CompletionChecked | None, faults: list[Any]) -> _StandIn:
-    errors = [
-        one.error for one in faults if isinstance(one, ProviderFaulted) and one.source.name == name
-    ]
-    if errors:
-        return _StandIn(name, lambda: _raise(errors[0]))
-    if verdict is None or not verdict.sources or verdict.sources[-1].name != name:
-        return _StandIn(name, TaskCompletionResult.ok)
-    feedback, progress = verdict.feedback or "", verdict.progress
-    if verdict.status is CompletionStatus.UNVERIFIED:
-        return _StandIn(name, lambda: TaskCompletionResult.unverified(verdict.reason or ""))
-    if verdict.status is CompletionStatus.OK:
-        return _StandIn(name, lambda: TaskCompletionResult.ok(verdict.feedback))
-    return _StandIn(name, lambda: TaskCompletionResult.incomplete(feedback, progress=progress))
-
-
-def _raise(error: str) -> TaskCompletionResult:
-    """Raise what describes itself as `error`."""
-    name, _, message = error.partition(": ")
-    kind = type(name if name.isidentifier() else "RecordedError", (Exception,), {})
-    raise kind(message)
