@@ -190,7 +190,7 @@ def test_rt_untrusted_in_reminder_a_result_enters_quoted_and_labelled(play):
     recorded["calls"][0]["result"] = hostile
     says = Says(lambda context: f"The inbox says {quote(str(context.last_call.result))}.")
     server, _ = play(recorded, says)
-    (message,) = [m for m in server.requests[1].messages if m.get("role") == "developer"]
+    (message,) = [m for m in server.requests[1].messages if m.get("role") == "system"]
     assert message["content"].startswith('<guidance source="says">The inbox says "peer says:')
     assert message["content"].count("</guidance>") == 1
     assert "<system>" not in message["content"]

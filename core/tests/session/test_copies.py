@@ -53,6 +53,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_process_goes_on_though_another_thread_held_the_lock() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], timeout=60, capture_output=True, text=True)

@@ -47,6 +47,8 @@ from trimtab_openai._host import guidance_role
 from trimtab_openai._responses import RESPONSES
 from trimtab_test_servers import Call, Fault, OpenAIServer, Thinking, say
 
+pytestmark = pytest.mark.slow
+
 
 def answering(*responses):
     """A client that gives these decoded responses of Chat Completions, one after the other."""
