@@ -66,8 +66,8 @@ class CallRecord:
     _answer: str | None = None
     _shape: Shape | None = None
     _pieces: Pieces | None = None
-    _text: str | None = None
-    _params: Any = None
+    _text: str | None = attrs.field(default=None, alias="text")
+    _params: Any = attrs.field(default=None, alias="params")
     _words: frozenset[str] | None = None
 
     @property

@@ -23,7 +23,7 @@ _NEAR = 0.1
 def find_without_effect(steps: Steps, times: int) -> Loop | None:
     """Find what goes on without effect: see the functions below."""
     step = steps.kept[-1]
-    if len(step.calls) > 1 or len(steps.kept) < times:
+    if len(step.calls) != 1 or len(steps.kept) < times:
         return None
     call = step.calls[0]
     if call.profile.writes:
