@@ -61,6 +61,11 @@ def test_nothing_is_said_about_a_batch_that_makes_the_plan(open_run):
     assert text(run, BEFORE_TOOL, ToolCall("plan_set", {}), SQL) == ""
 
 
+@pytest.mark.parametrize("tool", ["AskUserQuestion", "ExitPlanMode", "think", "mcp__x__ask_user"])
+def test_a_question_to_the_user_needs_no_plan(open_run, tool):
+    assert text(open_run(), BEFORE_TOOL, ToolCall(tool)) == ""
+
+
 def test_free_tools_need_no_plan(open_run):
     run = open_run(free_tools=["sql"])
 

@@ -136,7 +136,7 @@ class HostPlan(BaseProjection):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan; None where there is none since the user last spoke."""
+        """The plan; None where there is none, or where it was left open when the user spoke."""
         return Plan(self._steps) if self._current and self._steps else None
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  protocol
@@ -148,8 +148,8 @@ class HostPlan(BaseProjection):
             self._steps, self._current = steps, True
 
     def user_spoke(self, message: MessageRecord) -> None:
-        """Take a request: the plan is an old one until it is touched again."""
-        if not message.notification:
+        """Take a request: a plan with open steps is an old one until it is touched again."""
+        if not message.notification and any(not step.done for step in self._steps):
             self._current = False
 
     def state(self) -> dict[str, Any]:

@@ -21,6 +21,11 @@ OWN_TOOLS = (PLAN_SET, PLAN_UPDATE_STEP, PLAN_REVISE, PLAN_REFLECT)
 MIRRORED = frozenset((*WHOLE_PLANS, TASK_CREATE, TASK_UPDATE))
 PLANNING_TOOLS = frozenset((*OWN_TOOLS, *MIRRORED, "tasklist", "taskget", "todoread"))
 
+NEUTRAL = frozenset(
+    {"askuserquestion", "ask_user", "request_user_input", "enterplanmode", "exitplanmode", "think"}
+)
+"""Tools that ask the user or only think, in lower case: they need no plan."""
+
 
 def bare_name(tool: str) -> str:
     """Return the name of a tool without its server and in lower case: ``mcp__x__Plan_Set``."""
@@ -30,6 +35,11 @@ def bare_name(tool: str) -> str:
 def is_planning_tool(tool: str) -> bool:
     """Whether a tool only keeps a plan."""
     return bare_name(tool) in PLANNING_TOOLS
+
+
+def is_neutral(tool: str) -> bool:
+    """Whether a tool needs no plan: it keeps one, asks the user, or only thinks."""
+    return is_planning_tool(tool) or bare_name(tool) in NEUTRAL
 
 
 def planning_tool(tools: Iterable[str] | None) -> str | None:

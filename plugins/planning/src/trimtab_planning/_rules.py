@@ -8,7 +8,7 @@ from enum import StrEnum
 import attrs
 
 from trimtab import Plan, PlanStep, in_namespace
-from trimtab_planning._names import is_planning_tool
+from trimtab_planning._names import is_neutral
 
 MOST_REMEMBERED = 256
 
@@ -48,14 +48,15 @@ def declares(step: PlanStep, tool: str) -> bool:
 def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Finding | None:
     """Return how a call of `tool` leaves `plan`, None where it keeps to it.
 
-    Tools that keep plans are always right, and so is every tool once the plan is completed.
+    Tools that keep plans or ask the user are always right, and so is every tool once the plan is
+    completed.
 
     Args:
         plan: the current plan, None before the first.
         tool: the name of the tool.
         free: names and namespaces of tools that need no plan.
     """
-    if is_planning_tool(tool) or any(in_namespace(tool, name) for name in free):
+    if is_neutral(tool) or any(in_namespace(tool, name) for name in free):
         return None
     if plan is None or plan.status == "abandoned":
         return Finding(Breach.NO_PLAN)
