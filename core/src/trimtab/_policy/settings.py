@@ -9,6 +9,8 @@ import attrs
 from trimtab._events.provenance import ProviderKind, ProviderRef
 from trimtab._types.options import number, one_of, whole_number
 
+Mode = Literal["live", "shadow"]
+
 
 @attrs.frozen
 class FeedbackTrigger:
@@ -75,9 +77,7 @@ class GuidanceProviderConfig:
     cooldown_turns: int = attrs.field(default=3, validator=whole_number(0))
     max_per_run: int = attrs.field(default=6, validator=whole_number(1))
     refuse: bool = False
-    mode: Literal["live", "shadow"] = attrs.field(
-        default="live", validator=one_of("live", "shadow")
-    )
+    mode: Mode = attrs.field(default="live", validator=one_of("live", "shadow"))
     holdout: float = attrs.field(default=0.0, validator=number(0, 1))
 
     kind = ProviderKind.GUIDANCE

@@ -40,7 +40,7 @@ class OpenRun(BoundRun):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(session, state, deadline=deadline, budget=budget)
-        self.prompt = prompt
+        self.prompt = prompt  # pyright: ignore[reportIncompatibleVariableOverride] - only read
         self.host = host
         self.tools = _tool_names(prompt, host)
         self.rendered: RenderedPrompt[Any] | None = None

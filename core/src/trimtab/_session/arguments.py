@@ -31,7 +31,7 @@ def as_member(name: str, enum: type[M], value: object) -> M:
     Raises:
         SessionError: it is neither; names the members.
     """
-    if value.__class__ is enum:
+    if isinstance(value, enum):
         return value
     if isinstance(value, str):
         try:

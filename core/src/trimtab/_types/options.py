@@ -115,7 +115,7 @@ def tuple_of(kind: type[Any]) -> Validator:
     return check
 
 
-def one_of(*known: str) -> Validator:
+def one_of(*known: str) -> Any:
     """Return a validator of one of some words.
 
     Raises:
