@@ -79,10 +79,10 @@ def only_home(home, monkeypatch):
 
 
 def test_replay_without_a_path_replays_the_newest_and_says_what_it_found(run, only_home):
-    status, printed, said = run("replay", "--json")
+    status, printed, said = run("replay", "--json", "--enable", "repeats")
 
     ids = [json.loads(line)["path"] for line in printed.splitlines()]
-    assert status == 0
+    assert status == 0, said
     assert ids[0].endswith("projects/-w/s.jsonl")
     assert {"found 1 of Claude Code", "found 1 of pi"} <= {
         part.removeprefix("trimtab: ").partition(",")[0] for part in said.splitlines()

@@ -297,12 +297,16 @@ class RecordedCheckerError(ReplayError):
     """The checker of the recorded host died at this point."""
 
 
+RECORDED_CHECKER = "recorded-checker"
+"""Name of the stand-in for a recorded host's checker that died; no provider of the user's."""
+
+
 @attrs.frozen
 class _Crashing:
     """Stands for the recorded host's checker, which died."""
 
     error: str
-    name: str = "recorded-checker"
+    name: str = RECORDED_CHECKER
 
     def check(self, context: TaskCompletionContext) -> Any:  # noqa: ARG002
         raise RecordedCheckerError(self.error)

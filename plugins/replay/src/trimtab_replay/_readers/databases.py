@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from trimtab_replay._assembler import Assembler
 from trimtab_replay._readers.goose import Goose
@@ -14,6 +14,7 @@ from trimtab_replay._recording import RecordedItem, Recording
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import arguments, as_dict, as_text
 
+T = TypeVar("T")
 _MAGIC = b"SQLite format 3\0"
 _OPENCODE = {"session", "message", "part"}
 _GOOSE = {"sessions", "messages"}
@@ -35,6 +36,14 @@ def _tables(source: Transcript) -> set[str]:
         return set()
 
 
+def _until_damaged(source: Transcript, items: Iterator[T]) -> Iterator[T]:
+    """Yield `items` up to the first error of the database, which is noted."""
+    try:
+        yield from items
+    except sqlite3.Error as error:
+        source.skip(f"not a database that can be read: {error}")
+
+
 class OpenCodeDatabase:
     """Reads the database of OpenCode."""
 
@@ -46,6 +55,9 @@ class OpenCodeDatabase:
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a session, the newest first."""
+        return _until_damaged(source, self._sessions(source))
+
+    def _sessions(self, source: Transcript) -> Iterator[Recording]:
         with closing(_connected(source)) as database:
             query = "SELECT DISTINCT session_id FROM message ORDER BY time_created DESC"
             for (session,) in database.execute(query).fetchall():
@@ -84,10 +96,13 @@ class GooseDatabase(Goose):
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a session, the newest first."""
+        return _until_damaged(source, self._sessions(source))
+
+    def _sessions(self, source: Transcript) -> Iterator[Recording]:
         with closing(_connected(source)) as database:
             query = "SELECT session_id FROM messages GROUP BY session_id ORDER BY max(id) DESC"
             for (session,) in database.execute(query).fetchall():
-                entries = self._rows(source, database, session)
+                entries = _until_damaged(source, self._rows(source, database, session))
                 yield self._recording(source, {}, as_text(session), entries)
 
     def _rows(

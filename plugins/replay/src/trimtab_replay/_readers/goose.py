@@ -28,7 +28,7 @@ class Goose(MessageReader):
     def is_own(self, message: dict[str, Any]) -> bool:
         """Look for blocks with requests or responses of tools."""
         kinds = (block.get("type") for block in dicts(message.get("content")))
-        return "role" in message and any(kind in {_CALL, _RESULT} for kind in kinds)
+        return "role" in message and any(kind in (_CALL, _RESULT) for kind in kinds)
 
     def is_message(self, value: Any) -> bool:
         """Whether it has a role and blocks."""
