@@ -96,6 +96,9 @@ def test_the_labelled_runs(backtest, corpus):
     status, document = backtest(labels, "--enable", "doom-loop")
     (score,) = document["scores"]
 
+    early = [run["id"] for run in document["runs"] if run["verdict"] == "early"]
     assert status == 0
-    assert score["precision"]["value"] >= 0.95
+    # Told at its fifth rejection of one edit, after call 38; its label says evident at call 43.
+    assert early == ["sympy__sympy-14531"]
+    assert score["false_alarm"] == 0
     assert score["recall"]["value"] >= 0.85
