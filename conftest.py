@@ -35,10 +35,26 @@ LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that is neither slow nor e2e as quick."""
+    """Mark as quick what a contributor runs after each change: the tests of core and the providers.
+
+    Without those that are slow or e2e, and without property tests.
+    """
     for item in items:
-        if not item.get_closest_marker("e2e") and not item.get_closest_marker("slow"):
+        marked = item.get_closest_marker("e2e") or item.get_closest_marker("slow")
+        if not marked and not _is_property(item) and _is_of_the_engine(item.path):
             item.add_marker("quick")
+
+
+def _is_property(item: pytest.Item) -> bool:
+    return getattr(getattr(item, "function", None), "is_hypothesis_test", False)
+
+
+def _is_of_the_engine(path: Path) -> bool:
+    folder, *rest = path.relative_to(Path(__file__).parent).parts
+    if folder != "plugins":
+        return folder == "core"
+    declared = (Path(__file__).parent / folder / rest[0] / "pyproject.toml").read_text()
+    return 'entry-points."trimtab.guidance"' in declared or "trimtab.completion" in declared
 
 
 @pytest.fixture(scope="session")

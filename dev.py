@@ -5,7 +5,7 @@ python3 dev.py demo               set up .venv, then replay a recorded agent run
 python3 dev.py test [TOX OPTION]  set up .venv, then run every check (tox)
 python3 dev.py setup              set up .venv for work on the code, with all tools
 python3 dev.py install [FOLDER]   put wheels of all distributions, or these, into the running Python
-python3 dev.py solo [PLUGIN ...]  run the quick tests of core, and of each plugin with nothing else
+python3 dev.py solo [PLUGIN ...]  test core alone, and each plugin with nothing else
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ def install(options: argparse.Namespace) -> int:
 
 
 def solo(options: argparse.Namespace) -> int:
-    """Install core alone, then core and one plugin after another as a user would; run quick tests.
+    """Install core alone, then core and one plugin after another as a user would; run their tests.
 
-    A plugin whose quick tests need another one says so in its dependencies.
+    A plugin whose tests need another one says so in its dependencies.
     """
     plugins = [ROOT / "plugins" / name for name in options.plugins] or distributions()[1:]
     failed = []
@@ -126,7 +126,7 @@ def solo(options: argparse.Namespace) -> int:
         folders = dict.fromkeys([CORE, *siblings(folder), folder, TEST_SERVERS])
         install(argparse.Namespace(folders=folders, clients=True, lowest=False, editable=False))
         tests = f"{folder.relative_to(ROOT)}/tests"
-        pytest = [str(Path(sys.executable).parent / "pytest"), "-q", "-m", "quick"]
+        pytest = [str(Path(sys.executable).parent / "pytest"), "-q", "-m", "not e2e and not slow"]
         if run([*pytest, *options.rest, tests], check=False) not in (0, NO_TESTS):
             failed.append(folder.name)
     print(f"Failed alone: {', '.join(failed)}" if failed else "Each passed alone.")

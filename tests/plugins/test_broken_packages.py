@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ENTRY = "[trimtab.guidance]\n{name} = {module}:Provider\n"
 GOOD = """
 class Provider:

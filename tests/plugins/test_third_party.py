@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def test_it_speaks_only_on_the_prompt_that_names_it(with_breather):
     done = with_breather.run("program.py")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+import pytest
+
 from trimtab._cli.parsing import _add_offers
 from trimtab.inspection import Registry
+
+pytestmark = pytest.mark.slow
 
 REGISTER = """
 def register(parser):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 LOOP = "[trimtab.guidance]\nloop = {}:Loop\n"
 GOOD = """
 print("noise on import")

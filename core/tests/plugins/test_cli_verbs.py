@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 REGISTER = """
 def register(parser):
     parser.add_argument("number", type=int)

@@ -22,6 +22,8 @@ from trimtab_trace._reading import scan_file
 
 from .making import records, write
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[TraceEvent]]:

@@ -25,6 +25,8 @@ from trimtab_trace._commands import summary
 
 from .running import drive, prompt
 
+pytestmark = pytest.mark.slow
+
 ODD = (
     None,
     True,

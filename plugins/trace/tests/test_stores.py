@@ -34,6 +34,8 @@ from trimtab_trace._codec import STANDARD
 
 from .making import records, write
 
+pytestmark = pytest.mark.slow
+
 STORES = (
     pytest.param(lambda folder: JsonlStore(folder / "run.jsonl"), id="jsonl"),
     pytest.param(lambda folder: SqliteStore(folder / "runs.db", "run-1"), id="sqlite"),
