@@ -18,6 +18,7 @@ from trimtab_proxy._upstreams import read_upstreams
 
 SECONDS = 110
 INSTALL_SECONDS = 150
+NEEDS_SCRIPTS = frozenset({"opencode-ai"})
 SHELL = "cat missing"
 CACHE = Path(sys.prefix) / "trimtab-programs"
 
@@ -136,8 +137,9 @@ def npm_program(package, name):
         npm = shutil.which("npm") or pytest.skip("needs npm")
         folder.mkdir(parents=True, exist_ok=True)
         command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund"]
-        # Install scripts fetch from elsewhere; the programs run without what these bring.
-        command += ["--ignore-scripts", package]
+        if package not in NEEDS_SCRIPTS:  # other scripts fetch what the programs run without
+            command.append("--ignore-scripts")
+        command.append(package)
         _install(command, package)
     return str(program)
 
