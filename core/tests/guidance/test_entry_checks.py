@@ -1,0 +1,344 @@
+"""What providers, clients, resources and hosts hand in is checked where it comes in."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import attrs
+import pytest
+
+from trimtab import (
+    ClassificationResult,
+    CompletionCheckerConfig,
+    CompletionStatus,
+    CompositeChecker,
+    Deadline,
+    DecisionPoint,
+    Feedback,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    Filesystem,
+    GuidanceInjection,
+    GuidanceProviderConfig,
+    ManualClock,
+    Observation,
+    Outcome,
+    Prompt,
+    PromptTemplate,
+    ProviderError,
+    ProviderFaulted,
+    Resources,
+    Session,
+    SessionError,
+    TaskCompletionResult,
+    Tool,
+    ToolCall,
+    ToolResult,
+    collect_feedback,
+    collect_guidance,
+    hookimpl,
+)
+
+SELECT = DecisionPoint.PRE_TOOL_SELECTION
+
+
+class AsyncIncomplete:
+    name = "later"
+
+    async def check(self, context: Any) -> TaskCompletionResult:
+        return TaskCompletionResult.incomplete("work is left")
+
+
+class Hooked:
+    name = "hooked"
+
+    @hookimpl
+    def check_completion(self, context: Any) -> TaskCompletionResult:
+        return TaskCompletionResult.incomplete("hooked work is left")
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_nested_composites_await_what_their_checkers_return(kit: Any, depth: int) -> None:
+    checker: Any = AsyncIncomplete()
+    for _ in range(depth):
+        checker = CompositeChecker([checker])
+    run = kit.run(completion_checkers=[checker])
+
+    assert run.check_completion().status is CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "checker",
+    [Hooked(), CompletionCheckerConfig(Hooked()), AsyncIncomplete()],
+    ids=["hooks", "settings", "async"],
+)
+def test_a_clients_own_checker_may_have_every_form_that_a_prompts_has(
+    kit: Any, checker: Any
+) -> None:
+    assert not kit.run().check_completion(extra=[checker]).may_stop
+
+
+@pytest.mark.parametrize("checker", [object(), lambda context: None, "no-such-checker", 5])
+def test_a_clients_checker_that_is_none_is_refused_before_anything_is_recorded(
+    kit: Any, checker: Any
+) -> None:
+    run = kit.run()
+
+    with pytest.raises(ProviderError):
+        run.check_completion(extra=[checker])
+    assert run.state.gate.attempts == 0
+
+
+@pytest.mark.parametrize("fields", [{"priority": None}, {"priority": "high"}, {"category": 5}])
+def test_an_injection_with_a_wrong_field_is_its_providers_failure(kit: Any, fields: Any) -> None:
+    class Odd(kit.Speaker):
+        def provide(self, *, context: Any) -> Any:
+            return GuidanceInjection("odd", "text", **fields)
+
+    run = kit.run(guidance_providers=[Odd("odd"), kit.Speaker("good")])
+    kit.call(run)
+
+    assert [i.source for i in run.guide(SELECT).injections] == ["good"]
+    assert kit.session[ProviderFaulted].latest().source.name == "odd"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"summary": 42}, {"summary": None}, {"summary": ""}, {"summary": "x", "suggestions": "abc"},
+     {"summary": "x", "observations": ("text",)}],
+)  # fmt: skip
+def test_feedback_with_a_wrong_field_is_its_providers_failure(kit: Any, fields: Any) -> None:
+    trigger = FeedbackTrigger(every_n_calls=1)
+    odd = kit.Commentator("odd", say=lambda context: Feedback(**fields))
+    run = kit.run(feedback_providers=[FeedbackProviderConfig(odd, trigger)])
+    kit.call(run)
+
+    assert run.feedback() is None
+    assert kit.session[ProviderFaulted].latest().source.name == "odd"
+    assert len(kit.session[Feedback]) == 0
+    kit.session.snapshot()
+
+
+def test_texts_for_the_agent_are_bounded() -> None:
+    long = Feedback(summary="x" * 10_000_000, observations=[Observation("a", "b")] * 10_000)
+
+    assert len(long.render()) < 4_200
+    assert len(TaskCompletionResult.incomplete("x" * 10_000_000).feedback or "") <= 4_000
+
+
+@pytest.mark.parametrize("status", ["bogus", None, 3])
+def test_a_verdict_that_is_none_is_refused_where_it_is_made(status: Any) -> None:
+    with pytest.raises(ValueError, match="CompletionStatus"):
+        TaskCompletionResult(status, "left")
+
+
+def test_a_plain_string_is_taken_for_the_member_of_an_enum(kit: Any) -> None:
+    checker = kit.Checker(answer=lambda context: TaskCompletionResult("incomplete", "left"))
+    run = kit.run(completion_checkers=[CompositeChecker([checker])])
+    call = kit.call(run, outcome="error")
+
+    assert not run.check_completion().may_stop
+    assert call.outcome is Outcome.ERROR
+    assert run.guide("pre_tool_selection") is not None
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 0, -1, "30", True])
+def test_a_timeout_that_is_no_time_is_refused(seconds: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="timeout"):
+        CompletionCheckerConfig(object(), timeout=seconds)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"cooldown_turns": 1.5}, {"max_per_run": 0.5}, {"max_per_turn": True}]
+)
+def test_a_fraction_is_no_count(fields: Any) -> None:
+    with pytest.raises(TypeError, match="whole number"):
+        GuidanceProviderConfig(object(), **fields)
+
+
+class Broken:
+    """A filesystem whose disk is gone."""
+
+    def exists(self, path: str) -> bool:
+        raise OSError("no disk")
+
+    def read_text(self, path: str) -> str:
+        raise OSError("no disk")
+
+    def glob(self, pattern: str) -> list[str]:
+        raise OSError("no disk")
+
+
+def test_a_filesystem_that_raises_stops_neither_the_opening_nor_the_call(kit: Any) -> None:
+    trigger = FeedbackTrigger(on_file_created="done.txt")
+    template = PromptTemplate(
+        "a", "b", feedback_providers=[FeedbackProviderConfig(kit.Commentator(), trigger)]
+    )
+    bound = Prompt(template, config=None).bind(resources=Resources({Filesystem: Broken()}))
+    run = kit.session.open_run(bound)
+    kit.call(run)
+
+    assert run.feedback() is None
+    assert "no disk" in kit.session[ProviderFaulted].latest().error
+
+
+def test_one_tool_of_the_prompt_says_nothing_about_the_hosts(kit: Any) -> None:
+    @attrs.frozen
+    class Note:
+        text: str
+
+    tool = Tool("note", "Take a note.", Note, lambda params, *, context: ToolResult.ok())
+
+    assert kit.run(tools=[tool]).tools is None
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda run: run.guide("pre_tool_selections"),
+        lambda run: run.guide(None),
+        lambda run: run.guide(SELECT, timeout=0),
+        lambda run: run.tool_started(None, {}, "c"),
+        lambda run: run.tool_started("t", {}, 5),
+        lambda run: run.tool_finished("c", tool="t", outcome="failed"),
+        lambda run: run.tool_finished("c", tool="t", outcome=True),
+        lambda run: run.tool_finished("c", tool="t", duration="1s"),
+        lambda run: run.model_responded(tool_calls=[{"name": "sh"}]),
+        lambda run: run.model_responded(usage={"input_tokens": 1}),
+        lambda run: run.user_message("x", at="2020"),
+        lambda run: run.user_message(5),
+    ],
+)
+def test_a_host_s_wrong_argument_is_refused_and_nothing_is_recorded(kit: Any, act: Any) -> None:
+    run = kit.run()
+    before = kit.session.snapshot()
+
+    with pytest.raises(SessionError):
+        act(run)
+    assert kit.session.snapshot() == before
+
+
+@pytest.mark.parametrize("wrong", ["agent/main", None, PromptTemplate("a", "b")])
+def test_only_a_prompt_is_opened(wrong: Any) -> None:
+    with pytest.raises(SessionError, match="Prompt"):
+        Session().open_run(wrong)
+
+
+def test_a_deadline_is_no_number(kit: Any) -> None:
+    with pytest.raises(SessionError, match="deadline"):
+        kit.session.open_run(kit.run().prompt, deadline=5)
+
+
+def test_a_deadline_starts_now_if_it_is_not_told_otherwise() -> None:
+    assert Deadline(10, ManualClock(), None).remaining().total_seconds() == 10
+
+
+def test_hostile_values_are_recorded_as_text(kit: Any) -> None:
+    class Unreadable(dict[str, Any]):
+        def items(self) -> Any:
+            raise RuntimeError("no")
+
+    run = kit.run()
+    kit.call(run, params=Unreadable(a=1))
+
+    assert run.trajectory.calls == run.state.calls == 1
+
+
+def test_calls_that_share_an_id_keep_their_own_arguments(kit: Any) -> None:
+    run = kit.run()
+    run.tool_started("t", {"n": 1}, "x")
+    run.tool_started("t", {"n": 2}, "x")
+
+    assert [run.tool_finished("x").params["n"] for _ in range(2)] == [1, 2]
+
+
+def test_a_call_that_never_ran_is_known_from_the_response(kit: Any) -> None:
+    run = kit.run()
+    run.model_responded(tool_calls=[ToolCall("sh", {"c": 1}, "c1")])
+    call = run.tool_finished("c1", "denied", outcome=Outcome.DENIED)
+
+    assert (call.tool, call.params) == ("sh", {"c": 1})
+
+
+def test_collect_guidance_closes_the_turn_as_guide_does(kit: Any) -> None:
+    counting = kit.Speaker(
+        verdict=lambda context: ClassificationResult(context.trajectory.repeats >= 3)
+    )
+    run = kit.run(guidance_providers=[counting])
+    for _ in range(3):
+        kit.call(run, params={"same": 1})
+
+    assert collect_guidance(run.guidance_context(SELECT), decision_point=SELECT)
+
+
+def test_feedback_is_asked_with_the_resources_that_are_bound_now(kit: Any) -> None:
+    seen: list[Any] = []
+
+    def say(context: Any) -> Any:
+        seen.append(context.filesystem)
+
+    config = FeedbackProviderConfig(kit.Commentator(say=say), FeedbackTrigger(every_n_calls=1))
+    prompt = Prompt(PromptTemplate("a", "b", feedback_providers=[config]), config=None)
+    kit.call(kit.session.run_of(prompt))
+    files = Broken()
+    collect_feedback(
+        prompt=prompt.bind(resources=Resources({Filesystem: files})), session=kit.session
+    )
+
+    assert seen == [files]
+
+
+def test_a_provider_under_several_kinds_hears_of_the_run_once(kit: Any) -> None:
+    opened: list[Any] = []
+
+    class Both(kit.Speaker):
+        @hookimpl
+        def run_opened(self, context: Any) -> None:
+            opened.append(context)
+
+        def check(self, context: Any) -> TaskCompletionResult:
+            return TaskCompletionResult.ok()
+
+    both = Both("both")
+    kit.run(guidance_providers=[both], completion_checkers=[both])
+
+    assert len(opened) == 1
+
+
+def test_the_category_of_a_provider_serves_where_its_text_names_none(kit: Any) -> None:
+    class Plain(kit.Speaker):
+        def provide(self, *, context: Any) -> Any:
+            return GuidanceInjection(self.name, f"{self.name} speaks")
+
+    run = kit.run(guidance_providers=[Plain("one", "loop"), Plain("two", "loop")])
+    kit.call(run)
+
+    assert [i.category for i in run.guide(SELECT).injections] == ["loop"]
+
+
+def test_a_busy_machine_costs_no_error(kit: Any) -> None:
+    stop = threading.Event()
+    busy = [
+        threading.Thread(target=lambda: [None for _ in iter(stop.is_set, True)]) for _ in "abcd"
+    ]
+    for thread in busy:
+        thread.start()
+    try:
+        run = kit.run(guidance_providers=[kit.Speaker()])
+        for _ in range(20):
+            kit.call(run)
+            run.guide(SELECT, timeout=0.02)
+    finally:
+        stop.set()
+        for thread in busy:
+            thread.join()
+
+
+@attrs.frozen
+class Out:
+    value: int
+
+
+def test_the_output_type_in_brackets_is_there_at_run_time() -> None:
+    assert Prompt[Out]("a", "b", config=None).render().output_type is Out
