@@ -319,9 +319,12 @@ def test_the_category_of_a_provider_serves_where_its_text_names_none(kit: Any) -
 
 def test_a_busy_machine_costs_no_error(kit: Any) -> None:
     stop = threading.Event()
-    busy = [
-        threading.Thread(target=lambda: [None for _ in iter(stop.is_set, True)]) for _ in "abcd"
-    ]
+
+    def work() -> None:
+        while not stop.is_set():
+            pass
+
+    busy = [threading.Thread(target=work) for _ in range(4)]
     for thread in busy:
         thread.start()
     try:
@@ -333,6 +336,10 @@ def test_a_busy_machine_costs_no_error(kit: Any) -> None:
         stop.set()
         for thread in busy:
             thread.join()
+
+    assert run.state.calls == 20
+    failures = kit.session[ProviderFaulted].all()
+    assert all("no answer within" in failure.error for failure in failures)
 
 
 @attrs.frozen

@@ -301,8 +301,8 @@ def test_untried_tools_are_likened_and_read_first():
 
 @given(st.text(max_size=3_000))
 def test_hostile_text_is_taken_in_any_form(text):
-    telling_line(text)
-    error_signature(text, {"a": text})
-    normalise_text(text)
-    orders_in(text)
-    describe_call(records(("t", {"a": text}, text))[0])
+    texts = (telling_line(text), error_signature(text, {"a": text}), normalise_text(text))
+    described = describe_call(records(("t", {"a": text}, text))[0])
+
+    assert all(isinstance(each, str) for each in (*texts, described))
+    assert orders_in(text) == orders_in(text)
