@@ -24,3 +24,24 @@ def test_no_private_name_of_core_is_imported(root: Path, plugin: str) -> None:
     }
 
     assert set() == private
+
+
+PUBLISHED = {
+    "claude-code": {"hooks"},
+    "litellm": {"proxy"},
+    "replay": {"outcomes", "profiles"},
+    "worker": {"testing"},
+}
+"""Modules of plugins, besides the package itself, that users may import."""
+
+
+def test_modules_of_a_plugin_are_private_unless_published(root: Path, plugin: str) -> None:
+    package = root / "plugins" / plugin / "src" / f"trimtab_{plugin.replace('-', '_')}"
+    modules = {
+        path.stem
+        for path in package.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+    public = {name for name in modules if not name.startswith("_")}
+
+    assert public == PUBLISHED.get(plugin, set())

@@ -11,8 +11,8 @@ import pytest
 
 from trimtab import __main__  # noqa: F401 - the command line that is tested
 from trimtab_worker import SqliteMailbox, WorkerError
+from trimtab_worker._commands.worker import Supervisor, describe
 from trimtab_worker._setup import make_loop
-from trimtab_worker.commands.worker import Supervisor, describe
 
 pytestmark = pytest.mark.slow
 

@@ -1,5 +1,5 @@
 """Guidance for LLM agents: suggests a second opinion when attempts keep failing."""
 
-from trimtab_consultation_prompt.provider import ConsultationPromptProvider
+from trimtab_consultation_prompt._provider import ConsultationPromptProvider
 
 __all__ = ["ConsultationPromptProvider"]

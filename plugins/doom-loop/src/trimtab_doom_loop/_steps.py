@@ -9,7 +9,7 @@ import attrs
 
 from trimtab import Outcome
 from trimtab.trajectory import CallRecord, TurnRecord, confirms, is_wait, says_unchanged
-from trimtab_doom_loop.likeness import answer_key
+from trimtab_doom_loop._similarity import answer_key
 
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:

@@ -14,7 +14,7 @@ from trimtab.trajectory import (
     call_from,
     orders_in,
 )
-from trimtab_parallel_tool_reminder.dependence import Link, could_be_one_of_several, depends
+from trimtab_parallel_tool_reminder._dependence import Link, could_be_one_of_several, depends
 
 COMPARED = 8
 """How many earlier calls a new one is compared with."""

@@ -23,9 +23,9 @@ from trimtab import (
     text_option,
 )
 from trimtab.trajectory import MessageRecord
-from trimtab_plan_based_checker.seen import SeenPlan
-from trimtab_plan_based_checker.steps import Step, steps_of
-from trimtab_plan_based_checker.waits import Waits
+from trimtab_plan_based_checker._plan_steps import Step, steps_of
+from trimtab_plan_based_checker._tool_plans import SeenPlan
+from trimtab_plan_based_checker._waiting import Waits
 
 NAME = "plan-based-checker"
 WAITS = f"{NAME}.waits"

@@ -17,8 +17,8 @@ from trimtab import (
     texts_by_level,
 )
 from trimtab.trajectory import untried_tools
-from trimtab_diagnostic_signal.failures import VARIOUS, Failure, FailureProjection
-from trimtab_diagnostic_signal.messages import seed_text, text_for
+from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
+from trimtab_diagnostic_signal._messages import seed_text, text_for
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext

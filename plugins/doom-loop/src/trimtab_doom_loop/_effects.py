@@ -7,9 +7,9 @@ from posixpath import basename
 
 from trimtab import LazyPattern
 from trimtab.trajectory import CallRecord, brings_nothing, confirms, sounds_wrong
-from trimtab_doom_loop.likeness import reworded
-from trimtab_doom_loop.steps import Step, Steps
-from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
+from trimtab_doom_loop._similarity import reworded
+from trimtab_doom_loop._steps import Step, Steps
 
 _FILE = LazyPattern(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from trimtab_deadline_feedback.words import amount, duration
+from trimtab_deadline_feedback._words import amount, duration
 
 if TYPE_CHECKING:
     from trimtab import Budget, FeedbackContext

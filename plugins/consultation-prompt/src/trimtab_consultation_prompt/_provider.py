@@ -17,7 +17,7 @@ from trimtab import (
     shorten,
     text_option,
 )
-from trimtab_consultation_prompt.attempts import Attempts, is_tool
+from trimtab_consultation_prompt._attempts import Attempts, is_tool
 
 NAME = "consultation-prompt"
 PAUSE = 5

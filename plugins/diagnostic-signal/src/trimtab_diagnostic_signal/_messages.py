@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from trimtab import quote, shorten
 from trimtab.trajectory import tool_name
-from trimtab_diagnostic_signal.failures import VARIOUS, Failure
+from trimtab_diagnostic_signal._failures import VARIOUS, Failure
 
 TEXTS: Mapping[int, str] = {
     1: "Turn {turn}: {seen} Do not try again in the same way: find the cause first. {look}",

@@ -15,7 +15,7 @@ from trimtab import (
     Observation,
     text_option,
 )
-from trimtab_deadline_feedback.limits import TIME, Limit, limits_of
+from trimtab_deadline_feedback._limits import TIME, Limit, limits_of
 
 NAME = "deadline-feedback"
 KEEP_BEST = "Keep the best verified state: save it now, and return to it if a later change fails."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.trajectory import CallRecord
-from trimtab_doom_loop.likeness import alike, answer_key, trouble_key
-from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
+from trimtab_doom_loop._similarity import alike, answer_key, trouble_key
 
 
 class Rejections:

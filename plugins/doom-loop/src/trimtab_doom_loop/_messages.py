@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from trimtab import quote, shorten
 from trimtab.trajectory import tool_name
-from trimtab_doom_loop.verdict import Loop, LoopKind
+from trimtab_doom_loop._loop import Loop, LoopKind
 
 TEXTS: Mapping[int, str] = {
     1: "Turn {turn}: {seen} {stop} {next}",

@@ -17,7 +17,7 @@ from trimtab import (
     text_option,
 )
 from trimtab.trajectory import wants_one_at_a_time
-from trimtab_parallel_tool_reminder.streak import Streak
+from trimtab_parallel_tool_reminder._streak import Streak
 
 NAME = "parallel-tool-reminder"
 PATIENCE = 4

@@ -13,7 +13,8 @@ from trimtab.trajectory import (
     tells_of_nothing,
     without_times,
 )
-from trimtab_doom_loop.likeness import (
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
+from trimtab_doom_loop._similarity import (
     alike,
     alike_but_for_numbers,
     numbered_names,
@@ -21,8 +22,7 @@ from trimtab_doom_loop.likeness import (
     same_subject,
     trouble_key,
 )
-from trimtab_doom_loop.steps import Steps
-from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
+from trimtab_doom_loop._steps import Steps
 
 # How many more equal answers than exact repeats are needed: below that, batch work and honest
 # search are mistaken for loops, for they meet equal answers too while a list is worked off.

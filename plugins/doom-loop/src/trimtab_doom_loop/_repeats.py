@@ -18,9 +18,9 @@ from trimtab.trajectory import (
     too_long,
     words_of,
 )
-from trimtab_doom_loop.likeness import alike, trouble_key
-from trimtab_doom_loop.steps import Step, Steps, moves_unseen, waits
-from trimtab_doom_loop.verdict import Loop, LoopKind, loop_of
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
+from trimtab_doom_loop._similarity import alike, trouble_key
+from trimtab_doom_loop._steps import Step, Steps, moves_unseen, waits
 
 LONGEST_ROUND = 16
 """Longest round that is looked for, in steps; beyond the option's length the proof is the same."""

@@ -25,9 +25,10 @@ from trimtab.trajectory import (
     turn_from,
     turn_state,
 )
-from trimtab_doom_loop.effects import find_without_effect
-from trimtab_doom_loop.rejections import Rejections
-from trimtab_doom_loop.repeats import (
+from trimtab_doom_loop._effects import find_without_effect
+from trimtab_doom_loop._loop import Loop, LoopKind
+from trimtab_doom_loop._rejections import Rejections
+from trimtab_doom_loop._repeats import (
     find_duplicates,
     find_interleaved,
     find_like_rounds,
@@ -35,10 +36,9 @@ from trimtab_doom_loop.repeats import (
     find_rejected,
     find_rounds,
 )
-from trimtab_doom_loop.stagnation import find_same_answer
-from trimtab_doom_loop.steps import Step, Steps
-from trimtab_doom_loop.texts import find_chant
-from trimtab_doom_loop.verdict import Loop, LoopKind
+from trimtab_doom_loop._stagnation import find_same_answer
+from trimtab_doom_loop._steps import Step, Steps
+from trimtab_doom_loop._texts import find_chant
 
 _SHORTEST_TEXT = 12
 _TEXTS_KEPT = 12

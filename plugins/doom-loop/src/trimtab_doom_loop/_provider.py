@@ -17,9 +17,9 @@ from trimtab import (
     texts_by_level,
 )
 from trimtab.trajectory import untried_tools
-from trimtab_doom_loop.messages import SEED, seen, text_for
-from trimtab_doom_loop.projection import Limits, LoopProjection
-from trimtab_doom_loop.verdict import Loop
+from trimtab_doom_loop._loop import Loop
+from trimtab_doom_loop._messages import SEED, seen, text_for
+from trimtab_doom_loop._projection import Limits, LoopProjection
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext

@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab import LazyPattern, Outcome, ToolInvoked
 from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord
-from trimtab_plan_based_checker.steps import LONGEST_TITLE, Step, steps_of
+from trimtab_plan_based_checker._plan_steps import LONGEST_TITLE, Step, steps_of
 
 WHOLE_PLANS = {
     "todowrite": "todos",  # Claude Code, OpenCode
