@@ -20,6 +20,7 @@ from trimtab import (
     UserMessage,
 )
 from trimtab.trajectory import BaseProjection, Projection
+from trimtab.trajectory._writer import TrajectoryWriter
 
 
 def call(tool="read", x=1, result="text", turn=None, **more):
@@ -30,16 +31,21 @@ def failing(error, turn=None, **more):
     return call(result=error, turn=turn, outcome=Outcome.ERROR, **more)
 
 
-def after(events, **options):
-    trajectory = Trajectory(**options)
+def written(events, **options):
+    writer = TrajectoryWriter(**options)
     for event in events:
-        trajectory.apply(event)
-    trajectory.close_turn()
-    return trajectory
+        writer.apply(event)
+    return writer
+
+
+def after(events, **options):
+    writer = written(events, **options)
+    writer.close_turn()
+    return writer.view
 
 
 def test_a_new_run_has_nothing_to_tell():
-    fresh = Trajectory()
+    fresh = TrajectoryWriter().view
     assert (fresh.calls, fresh.turns, fresh.repeats, fresh.consecutive_errors) == (0, 0, 0, 0)
     assert fresh.error_signature == ""
     assert fresh.tool_frequency == {}
@@ -184,8 +190,8 @@ def test_the_users_calls_are_calls_but_no_steps():
 
 
 def test_recent_calls_and_frequency():
-    trajectory = after([call(tool=f"t{i % 2}", x=i) for i in range(100)])
-    trajectory.apply(call(tool="open", turn=999))
+    earlier = [call(tool=f"t{i % 2}", x=i) for i in range(100)]
+    trajectory = written([*earlier, call(tool="open", turn=999)]).view
     assert [record.tool for record in trajectory.recent(3)] == ["t0", "t1", "open"]
     assert len(trajectory.recent(1000)) == 64
     assert trajectory.recent(0) == ()
@@ -266,10 +272,11 @@ EVENTS = [
 def test_a_projection_hears_everything_in_order():
     listener = Listener()
     assert isinstance(listener, Projection)
-    trajectory = Trajectory()
+    writer = TrajectoryWriter()
+    trajectory = writer.view
     assert trajectory.attach("listener", listener) is listener
     for event in EVENTS:
-        trajectory.apply(event)
+        writer.apply(event)
     assert listener.heard == []
     assert trajectory.projection("listener") is listener
     assert listener.heard == [
@@ -283,7 +290,7 @@ def test_a_projection_hears_everything_in_order():
 
 
 def test_a_name_keeps_its_first_projection():
-    trajectory = Trajectory()
+    trajectory = TrajectoryWriter().view
     first = trajectory.attach("x", Listener())
     assert trajectory.attach("x", Listener()) is first
     assert trajectory.projection("x") is first
@@ -295,12 +302,13 @@ def test_a_projection_that_raises_does_so_for_its_own_provider_only():
         def turn_closed(self, turn):
             raise ValueError("no")
 
-    trajectory = Trajectory()
+    writer = TrajectoryWriter()
+    trajectory = writer.view
     trajectory.attach("broken", Broken())
     listener = Listener()
     trajectory.attach("listener", listener)
-    trajectory.apply(call())
-    trajectory.close_turn()
+    writer.apply(call())
+    writer.close_turn()
 
     with pytest.raises(ValueError, match="no"):
         trajectory.projection("broken")
@@ -310,12 +318,12 @@ def test_a_projection_that_raises_does_so_for_its_own_provider_only():
 
 
 def test_saved_projections_get_their_state_when_they_are_attached():
-    trajectory = Trajectory()
-    trajectory.attach("listener", Listener())
-    trajectory.apply(call())
-    trajectory.save("listener")
-    saved = json.loads(json.dumps(trajectory.state()))
-    restored = Trajectory()
+    writer = TrajectoryWriter()
+    writer.attach("listener", Listener())
+    writer.apply(call())
+    writer.save("listener")
+    saved = json.loads(json.dumps(writer.state()))
+    restored = TrajectoryWriter()
     restored.load_state(saved)
     assert restored.state() == saved
     again = Listener()
@@ -355,27 +363,29 @@ def signals(trajectory):
 def test_what_was_saved_goes_on_as_if_nothing_had_happened(run, data):
     place = data.draw(st.integers(0, len(run)))
     whole = after(run)
-    parted = Trajectory()
+    parted = TrajectoryWriter()
     for event in run[:place]:
         parted.apply(event)
-    other = Trajectory()
+    other = TrajectoryWriter()
     other.load_state(json.loads(json.dumps(parted.state())))
     for event in run[place:]:
         other.apply(event)
     other.close_turn()
-    assert signals(other) == signals(whole)
+    assert signals(other.view) == signals(whole)
 
 
 def test_memory_does_not_grow_with_the_run():
     def size(n):
-        trajectory = after([call(x=i, result=f"text {i}" * 200) for i in range(n)])
-        return len(json.dumps(trajectory.state()))
+        writer = written(call(x=i, result=f"text {i}" * 200) for i in range(n))
+        return len(json.dumps(writer.state()))
 
     assert size(3_000) <= 1.05 * size(300)
 
 
 def test_signals_may_be_read_while_events_come_in():
-    trajectory = Trajectory()
+    lock = threading.RLock()
+    writer = TrajectoryWriter(lock=lock)
+    trajectory = writer.view
     stop = threading.Event()
     problems = []
 
@@ -384,6 +394,7 @@ def test_signals_may_be_read_while_events_come_in():
             while not stop.is_set():
                 trajectory.recent(64)
                 trajectory.cycle(2, 3)
+                _ = trajectory.repeats
                 _ = trajectory.tool_frequency
         except (RuntimeError, IndexError) as error:
             problems.append(error)
@@ -391,8 +402,25 @@ def test_signals_may_be_read_while_events_come_in():
     reader = threading.Thread(target=read)
     reader.start()
     for i in range(2_000):
-        with trajectory._lock:
-            trajectory.apply(call(tool=f"t{i % 50}", x=i))
+        with lock:
+            writer.apply(call(tool=f"t{i % 50}", x=i))
     stop.set()
     reader.join()
     assert problems == []
+
+
+def test_a_provider_can_not_change_the_record_of_a_run():
+    public = {name for name in dir(Trajectory) if not name.startswith("_")}
+    reads = {
+        "calls", "consecutive_errors", "cycle", "error_signature", "profiles", "projection",
+        "recent", "repeats", "single_call_turns", "tool_frequency", "turns", "unchanged_answers",
+    }  # fmt: skip
+
+    assert public - reads == {"attach"}
+
+
+def test_signals_count_the_turns_that_are_kept():
+    trajectory = after([failing("bad") for _ in range(100)])
+
+    assert (trajectory.turns, trajectory.tool_frequency) == (100, {"read": 100})
+    assert (trajectory.consecutive_errors, trajectory.repeats) == (64, 64)

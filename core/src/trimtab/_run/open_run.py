@@ -50,13 +50,13 @@ class OpenRun(BoundRun):
 
     def save_projections(self) -> None:
         """Bring the providers' projections up to date and keep their states for a snapshot."""
-        for name in self.trajectory.attached:
-            self._call_projection(name, self.trajectory.save)
+        for name in self.state.trajectory_writer.attached:
+            self._call_projection(name, self.state.trajectory_writer.save)
 
     def _recorded(self) -> None:
         if self.invoker.busy:
             return
-        for name in self.trajectory.behind:
+        for name in self.state.trajectory_writer.behind:
             self._call_projection(name, self.trajectory.projection)
 
     def _call_projection(self, name: str, call: Callable[[str], object]) -> None:

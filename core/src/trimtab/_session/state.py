@@ -31,7 +31,8 @@ from trimtab._policy.completion import GateState
 from trimtab._policy.feedback import FeedbackState, Mark
 from trimtab._policy.guidance import GuidanceState
 from trimtab._types.limits import Usage
-from trimtab.trajectory import ToolProfiles, Trajectory
+from trimtab.trajectory import ToolProfiles
+from trimtab.trajectory._writer import TrajectoryWriter
 
 if TYPE_CHECKING:
     from trimtab._policy.guidance import EpisodeBook
@@ -65,6 +66,7 @@ class RunState:
         turns: turns opened so far; the open or last one has the index ``turns - 1``.
         open_turn: index of the open turn, None between turns.
         calls: ended tool calls so far.
+        trajectory_writer: takes in what `trajectory` is read from.
         running: calls that have started and not ended, by id.
         usage: tokens and cost so far.
         closed: whether the run has ended.
@@ -93,9 +95,10 @@ class RunState:
         self.closed = False
         self.origin: Origin | None = None
         self.active_seconds = 0.0
-        self.trajectory = Trajectory(
+        self.trajectory_writer = TrajectoryWriter(
             lock=lock, history=None if history is None else partial(history, run_id)
         )
+        self.trajectory = self.trajectory_writer.view
         self.guidance = GuidanceState()
         self.feedback = FeedbackState()
         self.gate = GateState()
@@ -104,7 +107,7 @@ class RunState:
 
     def use_profiles(self, profiles: Iterable[ToolProfile]) -> None:
         """Let the trajectory know how the tools of this run behave."""
-        self.trajectory.use_profiles(ToolProfiles(profiles))
+        self.trajectory_writer.use_profiles(ToolProfiles(profiles))
 
     @property
     def last_call(self) -> ToolInvoked | None:
@@ -150,7 +153,7 @@ class RunState:
         """End the open turn, if there is one."""
         if self.open_turn is not None:
             self.open_turn = None
-            self.trajectory.close_turn()
+            self.trajectory_writer.close_turn()
 
     def next_turn(self) -> int:
         """Return the index of the turn that a call made now belongs to."""
@@ -169,7 +172,7 @@ class RunState:
         self.last_response = event
         if event.usage is not None:
             self.usage = self.usage + event.usage
-        self.trajectory.apply(event)
+        self.trajectory_writer.apply(event)
 
     def _started(self, event: ToolStarted) -> None:
         self._enter(event.turn)
@@ -183,7 +186,7 @@ class RunState:
         self.recent.append(event)
         if event.tool in self.feedback.watched:
             self.feedback.used(event.tool, Mark(self.calls, self.active_seconds))
-        self.trajectory.apply(event)
+        self.trajectory_writer.apply(event)
         if event.turn is None:
             self.close_turn()
 
@@ -199,11 +202,11 @@ class RunState:
         if not event.notification:
             self.episodes.close_all()
             self.gate.user_spoke()
-        self.trajectory.apply(event)
+        self.trajectory_writer.apply(event)
 
     def _compacted(self, event: CompactionHappened) -> None:
         self.guidance.persisted.clear()
-        self.trajectory.apply(event)
+        self.trajectory_writer.apply(event)
 
     def _guided(self, event: GuidanceDelivered) -> None:
         self.guidance.delivered(event)
@@ -246,7 +249,7 @@ class RunState:
             "closed": self.closed,
             "origin": None if self.origin is None else attrs.asdict(self.origin),
             "active_seconds": self.active_seconds,
-            "trajectory": self.trajectory.state(),
+            "trajectory": self.trajectory_writer.state(),
             "guidance": self.guidance.state(),
             "feedback": self.feedback.state(),
             "gate": attrs.asdict(self.gate),
@@ -273,7 +276,7 @@ class RunState:
         for event in state["running"]:
             run.running.setdefault(event.call_id, []).append(event)
         run.usage = Usage(**state["usage"])
-        run.trajectory.load_state(state["trajectory"])
+        run.trajectory_writer.load_state(state["trajectory"])
         run.guidance = GuidanceState.from_state(state["guidance"])
         run.feedback = FeedbackState.from_state(state["feedback"])
         run.gate = GateState(**state["gate"])

@@ -1,104 +1,58 @@
-"""Signals over the tool calls of one run, updated with each event in constant time."""
+"""Signals over the tool calls of one run: what providers read."""
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import attrs
-
-from trimtab._events.run import (
-    CallOrigin,
-    CompactionHappened,
-    Event,
-    ModelResponded,
-    ToolInvoked,
-    UserMessage,
-)
-from trimtab._types.text import as_text
-from trimtab.trajectory._feed import BACKLOG, Feed
-from trimtab.trajectory._profiles import ToolProfiles
-from trimtab.trajectory._projection import Projection
-from trimtab.trajectory._records import (
-    CallRecord,
-    MessageRecord,
-    TextRecord,
-    TurnRecord,
-    record_of,
-    turn_from,
-    turn_state,
-)
-
-KEPT = 64
-"""How many calls, and how many turns, are kept; older ones leave, their counts stay."""
-
-_TOOLS_KEPT = 256
-_BATCH_KEPT_WHOLE = 8
-_COUNTERS = (
-    "turns", "calls", "consecutive_errors", "error_signature", "repeats", "single_call_turns",
-    "unchanged_answers",
-)  # fmt: skip
-_OTHER_TOOLS = "…"
+if TYPE_CHECKING:
+    from trimtab.trajectory._profiles import ToolProfiles
+    from trimtab.trajectory._projection import Projection
+    from trimtab.trajectory._records import CallRecord
+    from trimtab.trajectory._writer import TrajectoryWriter
 
 
 class Trajectory:
-    """Signals over the tool calls of one run, read by providers in constant time.
+    """Signals over the tool calls of one run, read-only.
 
-    A *step* is a closed turn with its answers, as a set: two turns with the same calls and the
-    same answers are one step twice. The harness's own calls are left out everywhere, and the
-    user's count as calls but open no step. A user message ends every count of errors and repeats.
+    They are computed when they are read, from the last 64 turns, and count to 64 at most; `calls`,
+    `turns` and `tool_frequency` count the whole run. The harness's own calls are left out
+    everywhere. The user's count as calls, but other signals skip turns without a call of the model.
 
     Args:
-        profiles: what is known about the tools.
-        lock: the session's; held while events come in, and taken where signals iterate.
-        history: returns the events of the run so far, in order; called under the lock.
+        writer: takes the run's events in.
     """
 
-    def __init__(
-        self,
-        *,
-        profiles: ToolProfiles | None = None,
-        lock: AbstractContextManager[Any] | None = None,
-        history: Callable[[], Iterable[Event]] | None = None,
-    ) -> None:
-        self.history = history
-        self.profiles = profiles or ToolProfiles()
-        self._lock: AbstractContextManager[Any] = lock or threading.RLock()
-        self._feeds: dict[str, Feed] = {}
-        self._waiting: dict[str, dict[str, Any]] = {}
-        self._open: list[CallRecord] = []
-        self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
-        self._last: TurnRecord | None = None
-        self._frequency: dict[str, int] = {}
-        self._turns = 0
-        self._calls = 0
-        self._consecutive_errors = 0
-        self._error_signature = ""
-        self._repeats = 0
-        self._single_call_turns = 0
-        self._unchanged_answers = 0
-        self._began = False
+    __slots__ = ("_writer",)
 
-    # Signals -----------------------------------------------------------------------------------
+    def __init__(self, writer: TrajectoryWriter) -> None:
+        self._writer = writer
+
+    @property
+    def profiles(self) -> ToolProfiles:
+        """What is known about the tools."""
+        return self._writer.profiles
 
     @property
     def calls(self) -> int:
         """Ended tool calls, without the harness's own."""
-        return self._calls
+        return self._writer.calls
 
     @property
     def turns(self) -> int:
-        """Closed turns with calls of the model."""
-        return self._turns
+        """Closed turns with calls of the model or the user."""
+        return self._writer.turns
 
     @property
     def consecutive_errors(self) -> int:
-        """Closed turns in a row in which every call of the model failed."""
-        return self._consecutive_errors
+        """Closed turns in a row, since the user last spoke, in which every call failed."""
+        count = 0
+        for turn in self._writer.latest(since_user=True):
+            if not all(call.failed for call in turn.asked):
+                break
+            count += 1
+        return count
 
     @property
     def error_signature(self) -> str:
@@ -106,56 +60,70 @@ class Trajectory:
 
         It may quote a tool's output: escape and bound it before it enters a text.
         """
-        return self._error_signature
+        for turn in self._writer.latest():
+            for call in reversed(turn.asked):
+                if call.failed:
+                    return call.signature
+        return ""
 
     @property
     def repeats(self) -> int:
-        """How many times in a row the last step was taken, 1 if it is new."""
-        return self._repeats
+        """How often in a row, since the user last spoke, the last turn's calls brought the same.
+
+        1 if they are new. Two turns are the same if their calls and answers are, as sets.
+        """
+        turns = self._writer.latest(since_user=True)
+        for count, (later, earlier) in enumerate(pairwise(turns), 1):
+            if not later.repeats(earlier):
+                return count
+        return len(turns)
+
+    @property
+    def unchanged_answers(self) -> int:
+        """How often in a row, since the user last spoke, the same tools gave the same answers.
+
+        1 if the last turn's answers are new; the arguments make no difference.
+        """
+        turns = self._writer.latest(since_user=True)
+        for count, (later, earlier) in enumerate(pairwise(turns), 1):
+            if not (later.answers_like(earlier) or later.repeats(earlier)):
+                return count
+        return len(turns)
 
     @property
     def single_call_turns(self) -> int:
         """Closed turns in a row that held exactly one call of the model."""
-        return self._single_call_turns
-
-    @property
-    def unchanged_answers(self) -> int:
-        """Closed turns in a row that brought the last answer of the same tools, whatever the
-        arguments were: 1 where it is new.
-        """
-        return self._unchanged_answers
+        count = 0
+        for turn in self._writer.latest():
+            if len(turn.asked) != 1:
+                break
+            count += 1
+        return count
 
     @property
     def tool_frequency(self) -> Mapping[str, int]:
         """Calls by tool, over the whole run; names beyond the 256th together under ``…``."""
-        with self._lock:
-            return dict(self._frequency)
+        return self._writer.tool_frequency()
 
     def cycle(self, length: int, times: int) -> bool:
-        """Tell whether the last `length` steps were taken `times` times running.
+        """Tell whether the last `length` turns occurred `times` times in a row.
 
-        False where `length` × `times` exceeds the 64 steps that are kept.
+        Args:
+            length: turns in the cycle.
+            times: how often it occurred; False where `length` × `times` exceeds 64.
         """
         if length < 1 or times < 1:
             return False
-        with self._lock:
-            steps = [turn for turn in self._closed if turn.key][-length * times :]
-            if len(steps) < length * times:
-                return False
-            pairs = zip(steps, steps[length:], strict=False)
-            return all(later.repeats(earlier) for earlier, later in pairs)
+        turns = self._writer.latest()[: length * times]
+        if len(turns) < length * times:
+            return False
+        return all(
+            later.repeats(earlier) for later, earlier in zip(turns, turns[length:], strict=False)
+        )
 
     def recent(self, n: int) -> tuple[CallRecord, ...]:
         """Return the last `n` calls (at most 64), oldest first, those of the open turn too."""
-        found: list[CallRecord] = []
-        with self._lock:
-            for calls in (tuple(self._open), *(turn.calls for turn in reversed(self._closed))):
-                found.extend(reversed(calls))
-                if len(found) >= n:
-                    break
-        return tuple(reversed(found[: max(0, min(n, KEPT))]))
-
-    # Projections -------------------------------------------------------------------------------
+        return self._writer.recent(n)
 
     def attach(self, name: str, projection: Projection) -> Projection:
         """Feed a projection from now on, and return what is fed under `name`.
@@ -169,16 +137,7 @@ class Trajectory:
             name: the provider's name.
             projection: what is fed.
         """
-        with self._lock:
-            feed = self._feeds.get(name)
-            if feed is None:
-                rebuild = None
-                if name in self._waiting:
-                    projection.load_state(self._waiting.pop(name))
-                elif self._began and self.history is not None:
-                    rebuild = partial(self._rebuild, name)
-                feed = self._feeds[name] = Feed(projection, rebuild)
-            return feed.projection
+        return self._writer.attach(name, projection)
 
     def projection(self, name: str) -> Projection | None:
         """Return what is fed under `name`, up to date, or None.
@@ -186,186 +145,4 @@ class Trajectory:
         What the projection raises passes through: in a provider's call, it counts as the
         provider's failure.
         """
-        feed = self._feeds.get(name)
-        if feed is None:
-            return None
-        feed.catch_up()
-        return feed.projection
-
-    def save(self, name: str) -> None:
-        """Bring a projection up to date and keep its state for the next `state()`."""
-        feed = self._feeds.get(name)
-        if feed is not None:
-            feed.save()
-
-    @property
-    def attached(self) -> tuple[str, ...]:
-        """Names under which projections are fed."""
-        return tuple(self._feeds)
-
-    @property
-    def behind(self) -> tuple[str, ...]:
-        """Names of the projections for which much is waiting."""
-        if not self._feeds:
-            return ()
-        return tuple(name for name, feed in self._feeds.items() if feed.waiting > BACKLOG)
-
-    def _rebuild(self, name: str, projection: Projection) -> None:
-        """Feed everything that happened in the run to a projection that joins late."""
-        assert self.history is not None
-        with self._lock:
-            self._feeds[name].forget()
-            events = tuple(self.history())
-        past = Trajectory(profiles=self.profiles)
-        past.attach(name, projection)
-        for event in events:
-            past.apply(event)
-            past.projection(name)
-
-    def _feed(self, hook: str, *facts: Any) -> None:
-        for feed in self._feeds.values():
-            feed.put(hook, facts)
-
-    # Events ------------------------------------------------------------------------------------
-
-    def apply(self, event: Event) -> None:
-        """Take `event` in; called under the session's lock, in constant time."""
-        self._began = True
-        if isinstance(event, ToolInvoked):
-            self._ended(event)
-        elif isinstance(event, ModelResponded):
-            self._responded(event)
-        elif isinstance(event, UserMessage):
-            self._user_spoke(event)
-        elif isinstance(event, CompactionHappened):
-            self._feed("compacted")
-
-    def _ended(self, event: ToolInvoked) -> None:
-        if event.caller is CallOrigin.HARNESS:
-            return
-        if self._open and _begins_turn(event.turn, self._open[0].turn):
-            self.close_turn()
-        call = self._record(event)
-        self._calls += 1
-        self._count(call.tool)
-        if len(self._open) < KEPT:
-            self._open.append(call)
-        self._feed("call_ended", call, event)
-
-    def _record(self, event: ToolInvoked) -> CallRecord:
-        profile = self.profiles.of(event.tool)
-        try:
-            return record_of(event, profile)
-        except Exception:  # noqa: BLE001  parameters or results whose own methods raise
-            safe = attrs.evolve(event, params=as_text(event.params), result=as_text(event.result))
-            return record_of(safe, profile)
-
-    def _count(self, tool: str) -> None:
-        frequency = self._frequency
-        if tool not in frequency and len(frequency) >= _TOOLS_KEPT:
-            tool = _OTHER_TOOLS
-        frequency[tool] = frequency.get(tool, 0) + 1
-
-    def _responded(self, event: ModelResponded) -> None:
-        self.close_turn()
-        if event.text or event.reasoning:
-            text = TextRecord(event.text, event.reasoning, bool(event.tool_calls))
-            self._feed("responded", text)
-
-    def _user_spoke(self, event: UserMessage) -> None:
-        self.close_turn()
-        if not event.notification:
-            self._consecutive_errors = self._repeats = self._unchanged_answers = 0
-        self._feed("user_spoke", MessageRecord(event.text, event.notification))
-
-    def close_turn(self) -> None:
-        """Close the open turn, if there is one: its calls are a whole batch now; as `apply`."""
-        if not self._open:
-            return
-        turn = TurnRecord(tuple(self._open), self._turns)
-        self._open.clear()
-        self._turns += 1
-        if turn.key:
-            self._note_step(turn)
-        self._closed.append(turn)
-        self._feed("turn_closed", turn)
-
-    def _note_step(self, turn: TurnRecord) -> None:
-        asked = turn.asked
-        self._note_errors(asked)
-        self._single_call_turns = self._single_call_turns + 1 if len(asked) == 1 else 0
-        last = self._last
-        self._last = turn
-        repeated = last is not None and turn.repeats(last)
-        unchanged = repeated or (last is not None and turn.answers_like(last))
-        self._repeats = self._repeats + 1 if repeated else 1
-        self._unchanged_answers = self._unchanged_answers + 1 if unchanged else 1
-        if len(asked) > _BATCH_KEPT_WHOLE:
-            for call in asked:
-                call.release()
-
-    def _note_errors(self, asked: tuple[CallRecord, ...]) -> None:
-        every = True
-        for call in asked:
-            if call.failed:
-                self._error_signature = call.signature
-            else:
-                every = False
-        self._consecutive_errors = self._consecutive_errors + 1 if every else 0
-
-    # State -------------------------------------------------------------------------------------
-
-    def use_profiles(self, profiles: ToolProfiles) -> None:
-        """Apply what is known about the tools, to the calls that are kept too.
-
-        Projections are detached: the next one of each name gets the state that was saved.
-        """
-        with self._lock:
-            self.profiles = profiles
-            for turn in (self._open, *(turn.calls for turn in self._closed)):
-                for call in turn:
-                    call.profile = profiles.of(call.tool)
-            self._waiting.update(self._saved())
-            self._feeds.clear()
-
-    def _saved(self) -> dict[str, dict[str, Any]]:
-        return {
-            name: feed.saved
-            for name, feed in self._feeds.items()
-            if feed.is_saved and feed.saved is not None
-        }
-
-    def state(self) -> dict[str, Any]:
-        """Return everything, JSON-like, with the states of projections that are saved.
-
-        A projection that is not saved is rebuilt from the record later.
-        """
-        with self._lock:
-            return {
-                "open": [call.state() for call in self._open],
-                "closed": [turn_state(turn) for turn in self._closed],
-                "frequency": dict(self._frequency),
-                "projections": {**self._waiting, **self._saved()},
-                "began": self._began,
-                **{name: getattr(self, f"_{name}") for name in _COUNTERS},
-            }
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what `state` returned; projections get theirs when they are attached."""
-        with self._lock:
-            open_calls = turn_from({"calls": state["open"], "number": 0}, self.profiles).calls
-            self._open = list(open_calls)
-            self._closed.clear()
-            for turn in state["closed"]:
-                self._closed.append(turn_from(turn, self.profiles))
-            self._last = next((turn for turn in reversed(self._closed) if turn.key), None)
-            self._frequency = dict(state["frequency"])
-            for name in _COUNTERS:
-                setattr(self, f"_{name}", state[name])
-            self._began = state["began"]
-            self._waiting = dict(state["projections"])
-
-
-def _begins_turn(turn: int | None, open_turn: int | None) -> bool:
-    """Tell whether a call of `turn` ends the open turn; a late answer of an earlier one doesn't."""
-    return turn is None or open_turn is None or turn > open_turn
+        return self._writer.projection(name)
