@@ -45,7 +45,7 @@ def records(*calls, seconds=None, profiles=()):
 def pair(first, second, tool="ask", params=None, seconds=None):
     calls = [(tool, params or {"u": "a"}, answer) for answer in (first, second)]
     earlier, later = records(*calls, seconds=seconds)
-    return later.answers_like(earlier)
+    return later.same_output(earlier)
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,14 @@ def test_the_query_in_the_answer_is_no_news():
 @given(TEXTS)
 def test_an_answer_is_old_beside_itself(text):
     earlier, later = records(("look", {}, text), ("look", {}, text))
-    assert later.answers_like(earlier)
+    assert later.same_output(earlier)
     assert brings_nothing(later.pieces, [earlier.pieces])
 
 
 @given(TEXTS, TEXTS)
 def test_no_text_breaks_the_comparison(first, second):
     earlier, later = records(("look", {"a": first}, first), ("look", {"a": first}, second))
-    assert isinstance(later.answers_like(earlier), bool)
+    assert isinstance(later.same_output(earlier), bool)
     assert isinstance(later.may_say(earlier), bool)
 
 
@@ -224,7 +224,7 @@ def test_another_test_that_fails_is_another_failure():
 def test_standard_envelopes_of_errors_are_failures(answer):
     call = records(("api", {}, answer))[0]
     assert call.failed
-    assert call.said
+    assert call.output
 
 
 @pytest.mark.parametrize(

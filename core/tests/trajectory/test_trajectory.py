@@ -211,7 +211,7 @@ def test_a_record_tells_what_a_detector_needs():
     assert (record.started, record.ended, record.waits) == (7.0, 9.0, True)
     assert record.command == "ls"
     assert record.size == 5000
-    assert len(record.said) < 220
+    assert len(record.output) < 220
 
 
 def test_a_record_shows_what_its_reader_looks_at():
@@ -222,7 +222,7 @@ def test_a_record_shows_what_its_reader_looks_at():
         None,
     ]
     trajectory = after([call(x=i, result=result) for i, result in enumerate(results)])
-    shown = [record.said for record in trajectory.recent(4)]
+    shown = [record.output for record in trajectory.recent(4)]
     assert shown == ["activating", "one\ntwo", '[{type="image"}]', ""]
 
 
@@ -354,7 +354,7 @@ def signals(trajectory):
         trajectory.cycle(1, 2),
         trajectory.cycle(2, 2),
         trajectory.tool_frequency,
-        [record.call for record in trajectory.recent(9)],
+        [record.fingerprint for record in trajectory.recent(9)],
     )
 
 

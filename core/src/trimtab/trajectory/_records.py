@@ -18,7 +18,7 @@ from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
 from trimtab.trajectory._shell import reads_only
 
 _PARAMS_KEPT = 512
-_SAID_KEPT = 200
+_OUTPUT_KEPT = 200
 _NOISY = 1_000
 _MOST_APART = 200
 _FRACTION = LazyPattern(r"(?:^|[:=])[01]?\.\d+$")  # a score, most likely
@@ -31,13 +31,13 @@ class CallRecord:
 
     Attributes:
         tool: its name.
-        call: fingerprint of tool and arguments; equal for calls that mean the same.
-        exact: fingerprint of the answer as it came.
+        fingerprint: of tool and arguments; equal for calls that mean the same.
+        output_hash: of the output as it came.
         failed: whether it failed (see `trimtab.trajectory._failures`).
         signature: what is the same whenever this failure comes back; empty where it did not fail.
-        said: what it said: of a failure the telling line, else head and tail; at most 200
+        output: an excerpt: of a failure the telling line, else head and tail; at most 200
             characters, raw, so escape it before quoting.
-        size: length of what it said, in characters.
+        size: length of the whole output, in characters.
         params_text: the canonical arguments, at most 512 characters, for comparing by likeness.
         outcome, caller, turn: as in the event.
         waits: a declared poll, by the host or by the tool's profile.
@@ -47,11 +47,11 @@ class CallRecord:
     """
 
     tool: str
-    call: str
-    exact: str
+    fingerprint: str
+    output_hash: str
     failed: bool
     signature: str
-    said: str
+    output: str
     size: int
     params_text: str
     outcome: Outcome
@@ -63,7 +63,7 @@ class CallRecord:
     profile: ToolProfile
     command: str | None
     excuse: str | None = None
-    _answer: str | None = None
+    _output_fingerprint: str | None = None
     _shape: Shape | None = None
     _pieces: Pieces | None = None
     _text: str | None = attrs.field(default=None, alias="text")
@@ -71,23 +71,23 @@ class CallRecord:
     _words: frozenset[str] | None = None
 
     @property
-    def answer(self) -> str:
-        """Fingerprint of the normalised answer, equal if nothing new was learnt."""
-        if self._answer is None:
-            # Most answers are never compared, and normalising is what costs most.
-            self._answer = digest(" ".join(self._normal().split()))
-        return self._answer
+    def output_fingerprint(self) -> str:
+        """Fingerprint of the normalised output, equal if nothing new was learnt."""
+        if self._output_fingerprint is None:
+            # Most outputs are never compared, and normalising is what costs most.
+            self._output_fingerprint = digest(" ".join(self._normal().split()))
+        return self._output_fingerprint
 
     @property
     def shape(self) -> Shape:
-        """The normalised answer as a frame with values in it."""
+        """The normalised output as a frame with values in it."""
         if self._shape is None:
             self._shape = shape_of(" ".join(self._normal().split()))
         return self._shape
 
     @property
     def pieces(self) -> Pieces:
-        """The lines and items of the answer, without order and without the arguments' echo."""
+        """The lines and items of the output, without order and without the arguments' echo."""
         if self._pieces is None:
             self._pieces = pieces_of(self._normal(), self._params)
         return self._pieces
@@ -117,31 +117,35 @@ class CallRecord:
     def _normal(self) -> str:
         return normalise_lines(self._text or "")
 
-    def answers_like(self, other: CallRecord) -> bool:
+    def same_output(self, other: CallRecord) -> bool:
         """Tell whether both answers say the same, by chance differing details aside; of equal
         calls also where only a value moved that counts the calls or keeps time.
         """
-        if self.exact == other.exact:
+        if self.output_hash == other.output_hash:
             return True
         if abs(self.size - other.size) > _MOST_APART and not _noisy(self, other):
             return False
-        return self.answer == other.answer or (self.call == other.call and self._moved(other))
+        return self.output_fingerprint == other.output_fingerprint or (
+            self.fingerprint == other.fingerprint and self._moved(other)
+        )
 
     def _moved(self, other: CallRecord) -> bool:
-        """Tell whether this answer differs from the `other`, earlier one by nothing of worth."""
+        """Tell whether this output differs from the `other`, earlier one by nothing of worth."""
         seconds = None
         if self.ended is not None and other.ended is not None:
             seconds = abs(self.ended - other.ended)
         return says_same(other.shape, self.shape, seconds, reads=self.reads)
 
     def release(self) -> None:
-        """Let go of the answer's text; what is compared stays."""
-        _ = self.answer, self.shape, self.pieces
+        """Let go of the output's text; what is compared stays."""
+        _ = self.output_fingerprint, self.shape, self.pieces
         self._text = self._params = None
 
     def state(self) -> dict[str, Any]:
         """Return it JSON-like; the profile is looked up again by name."""
-        kept = ("tool", "call", "exact", "failed", "signature", "said", "size", "turn")
+        kept = (
+            "tool", "fingerprint", "output_hash", "failed", "signature", "output", "size", "turn",
+        )  # fmt: skip
         state = {
             name: getattr(self, name)
             for name in (*kept, "params_text", "waits", "started", "ended")
@@ -151,7 +155,7 @@ class CallRecord:
             "command": self.command,
             "outcome": self.outcome.value,
             "caller": self.caller.value,
-            "answer": self.answer,
+            "output_fingerprint": self.output_fingerprint,
             "shape": [self.shape.frame, *map(list, self.shape.slots)],
             "pieces": sorted(self.pieces),
         }
@@ -165,12 +169,12 @@ def failure_episode(call: CallRecord) -> str:
     """Return the name that a failed call's trouble has for every provider, so that one speaks
     about it at a time and its level goes on whoever speaks.
     """
-    return f"failure-{digest(call.signature or call.call)}"
+    return f"failure-{digest(call.signature or call.fingerprint)}"
 
 
 def sounds_wrong(call: CallRecord) -> bool:
-    """Tell whether a call failed, or its answer holds a word of failure."""
-    return call.failed or sounds_like_failure(call.said)
+    """Tell whether a call failed, or its output holds a word of failure."""
+    return call.failed or sounds_like_failure(call.output)
 
 
 def _noisy(a: CallRecord, b: CallRecord) -> bool:
@@ -226,15 +230,15 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     command = profile.command(params)
     has_failed = failed(event, profile, command)
     lines = lines_of(failure_text(event)) if has_failed else []
-    said = best_line(lines).strip() if has_failed else shown_of(result, text)
+    output = best_line(lines).strip() if has_failed else shown_of(result, text)
     ended, duration = event.elapsed, event.duration
     return CallRecord(
         tool=event.tool,
-        call=digest(f"{event.tool}\n{params_text}"),
-        exact=digest(text),
+        fingerprint=digest(f"{event.tool}\n{params_text}"),
+        output_hash=digest(text),
         failed=has_failed,
         signature=signature_of(lines, params) if has_failed else "",
-        said=said[:_SAID_KEPT] if has_failed else bounded(said, _SAID_KEPT // 2),
+        output=output[:_OUTPUT_KEPT] if has_failed else bounded(output, _OUTPUT_KEPT // 2),
         size=len(text),
         params_text=params_text[:_PARAMS_KEPT],
         outcome=event.outcome,
@@ -258,36 +262,37 @@ class TurnRecord:
         calls: in the order in which they ended, the first 64; without the harness's own.
         number: how many turns were closed before it.
         asked: the calls that the model asked for.
-        key: fingerprint of the set of calls asked for, whatever they answered.
+        fingerprint: of the set of calls asked for, whatever they returned.
     """
 
     calls: tuple[CallRecord, ...]
     number: int
     asked: tuple[CallRecord, ...] = attrs.field(init=False)
-    key: str = attrs.field(init=False)
+    fingerprint: str = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         calls = self.calls
         if len(calls) == 1 and calls[0].caller is CallOrigin.MODEL:
             self.asked = calls
-            self.key = calls[0].call
+            self.fingerprint = calls[0].fingerprint
         else:
             self.asked = tuple([call for call in calls if call.caller is CallOrigin.MODEL])
-            self.key = "+".join(sorted({call.call for call in self.asked}))
+            self.fingerprint = "+".join(sorted({call.fingerprint for call in self.asked}))
 
     def repeats(self, other: TurnRecord) -> bool:
         """Tell whether both turns made the same calls and learnt the same."""
-        if self.key != other.key or not self.key:
+        if self.fingerprint != other.fingerprint or not self.fingerprint:
             return False
-        before = {call.call: call for call in other.asked}
-        return all(call.answers_like(before[call.call]) for call in self.asked)
+        before = {call.fingerprint: call for call in other.asked}
+        return all(call.same_output(before[call.fingerprint]) for call in self.asked)
 
-    def answers_like(self, other: TurnRecord) -> bool:
+    def same_output(self, other: TurnRecord) -> bool:
         """Tell whether both turns got the same answers of the same tools."""
         if len(self.asked) == 1 and len(other.asked) == 1:
             a, b = self.asked[0], other.asked[0]
-            return a.exact == b.exact and a.tool == b.tool
-        return {(c.tool, c.exact) for c in self.asked} == {(c.tool, c.exact) for c in other.asked}
+            return a.output_hash == b.output_hash and a.tool == b.tool
+        mine, others = ({(c.tool, c.output_hash) for c in turn.asked} for turn in (self, other))
+        return mine == others
 
 
 def turn_state(turn: TurnRecord) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class Trajectory:
         """
         turns = self._writer.latest(since_user=True)
         for count, (later, earlier) in enumerate(pairwise(turns), 1):
-            if not (later.answers_like(earlier) or later.repeats(earlier)):
+            if not (later.same_output(earlier) or later.repeats(earlier)):
                 return count
         return len(turns)
 

@@ -60,7 +60,7 @@ def excuse_of(call: CallRecord) -> Excuse | None:
 
 
 def _excuse(call: CallRecord) -> Excuse | None:
-    command, said = call.command, call.said
+    command, said = call.command, call.output
     if command is not None and (waits(command) or (call.failed and awaits(command))):
         return Excuse.SLEEP
     if call.waits or command == "":
@@ -74,9 +74,9 @@ def _excuse(call: CallRecord) -> Excuse | None:
 
 def _launches(call: CallRecord) -> bool:
     """Tell whether a call has started something, so that its repeat starts it once more."""
-    if _LAUNCHED.search(call.said) is not None:
+    if _LAUNCHED.search(call.output) is not None:
         return True
-    return call.command is not None and not call.reads and _RUNNING.search(call.said) is not None
+    return call.command is not None and not call.reads and _RUNNING.search(call.output) is not None
 
 
 def leaves_running(call: CallRecord) -> bool:
@@ -85,7 +85,7 @@ def leaves_running(call: CallRecord) -> bool:
     """
     if call.command is not None and goes_on(call.command):
         return True
-    return _LAUNCHED.search(call.said) is not None or _RUNNING.search(call.said) is not None
+    return _LAUNCHED.search(call.output) is not None or _RUNNING.search(call.output) is not None
 
 
 def is_wait(call: CallRecord) -> bool:

@@ -39,14 +39,14 @@ class Attempt:
     Args:
         kind: the tool, or the program in a shell.
         signature: what identifies the failure, however many errors it counts.
-        said: the line of it that a person would quote.
+        output: the line of it that a person would quote.
         times: how often it failed.
         fine: turns that went well since.
     """
 
     kind: str
     signature: str
-    said: str
+    output: str
     times: int = 1
     fine: int = 0
 
@@ -89,9 +89,9 @@ class Attempts(BaseProjection):
         return sum(attempt.times for attempt in self._attempts.values())
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """The line that a person would quote of the last failure, raw and bounded."""
-        return next(reversed(self._attempts.values())).said if self._attempts else ""
+        return next(reversed(self._attempts.values())).output if self._attempts else ""
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  the protocol's
         """Note a consultation, whatever came of it, whoever asked for it."""
@@ -113,7 +113,7 @@ class Attempts(BaseProjection):
             if not call.failed:
                 self._succeeded(call, wrong)
         if failures:
-            self._note(failures[0], "+".join(sorted({call.call for call in failures})))
+            self._note(failures[0], "+".join(sorted({call.fingerprint for call in failures})))
         elif self._attempts:
             self._lapse()
 
@@ -151,25 +151,27 @@ class Attempts(BaseProjection):
         signature = _LEFT.sub("#", call.signature)
         if changes:
             self._drop(kind, signature)
-        self._compare(kind, call.said)
+        self._compare(kind, call.output)
         known = self._attempts.pop(key, None)
         for attempt in self._attempts.values():
             attempt.fine *= attempt.kind != kind
         if known is not None:
             self._attempts[key] = attrs.evolve(known, times=known.times + 1, fine=0)
         elif len(self._attempts) < MOST_ATTEMPTS:
-            self._attempts[key] = Attempt(kind, signature, call.said)
+            self._attempts[key] = Attempt(kind, signature, call.output)
 
     def _changed(self) -> str:
         """Return what was changed since the last failure, and begin anew."""
-        done = "".join(call.call for call in self._done if not call.failed and not call.reads)
+        done = "".join(
+            call.fingerprint for call in self._done if not call.failed and not call.reads
+        )
         changes = self._changes + done
         self._done, self._changes = [], ""
         return changes
 
-    def _compare(self, kind: str, said: str) -> None:
+    def _compare(self, kind: str, output: str) -> None:
         """Begin anew where less is left to repair than the last time."""
-        match = _LEFT.search(said)
+        match = _LEFT.search(output)
         if match is None:
             return
         left = int(match[1])

@@ -114,7 +114,7 @@ class ConsultationPromptProvider:
             tool=self.consultation_tool,
             seen=self._seen(context, attempts),
             ask=self._ask(context),
-            evidence=quote(attempts.said, _LONGEST_QUOTE) if attempts.said else "",
+            evidence=quote(attempts.output, _LONGEST_QUOTE) if attempts.output else "",
             count=attempts.count,
         )
         return GuidanceInjection(NAME, shorten(text, LONGEST_TEXT), category=self.category)
@@ -169,4 +169,4 @@ def _repeated(attempts: Attempts) -> str:
 
 
 def _last(attempts: Attempts) -> str:
-    return f", the last with {quote(attempts.said, _LONGEST_QUOTE)}" if attempts.said else ""
+    return f", the last with {quote(attempts.output, _LONGEST_QUOTE)}" if attempts.output else ""

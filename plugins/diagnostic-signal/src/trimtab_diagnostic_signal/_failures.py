@@ -41,7 +41,7 @@ class Failure:
         last: number of the last such turn.
         tools: which tools reported it, the first 8.
         operations: what was tried; a success of the same ends it.
-        said: what it said last, raw and bounded.
+        output: what it said last, raw and bounded.
         call: the last failing call as a text names it.
         spans: when the last of them began and ended.
         waiting: each time the agent was waiting.
@@ -52,7 +52,7 @@ class Failure:
     last: int = 0
     tools: list[str] = attrs.field(factory=list)
     operations: list[str] = attrs.field(factory=list)
-    said: str = ""
+    output: str = ""
     call: str = ""
     spans: list[Span] = attrs.field(factory=list)
     waiting: bool = True
@@ -71,7 +71,7 @@ class Failure:
             self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
         self.waiting = self.waiting and is_wait(call)
         self.last = turn
-        self.said = call.said
+        self.output = call.output
         self.call = describe_call(call)
         for kept, item in ((self.tools, call.tool), (self.operations, operation_of(call))):
             if item not in kept and len(kept) < _TOOLS_NAMED:
@@ -85,7 +85,7 @@ def operation_of(call: CallRecord) -> str:
 
 def _keys(call: CallRecord) -> tuple[str, ...]:
     """Return what a failure counts as: one that says nothing is known by its call alone."""
-    alone = f"call {call.call}"
+    alone = f"call {call.fingerprint}"
     return (f"any {call.signature}", alone) if call.signature else (alone,)
 
 
@@ -146,13 +146,13 @@ class FailureProjection(BaseProjection):
         shape = _NUMBER.sub("0", failing[0].signature)
         # What differs in a number alone may be progress: "3 failed", then "2 failed". So may be
         # another failure of the very same call: something has changed since.
-        differs = shape != self._shape and failing[0].call != self._tried
+        differs = shape != self._shape and failing[0].fingerprint != self._tried
         self.in_a_row = self.in_a_row + 1 if differs else max(1, self.in_a_row)
-        self._shape, self._tried = shape, failing[0].call
+        self._shape, self._tried = shape, failing[0].fingerprint
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         for call in fine:
-            self._failures.pop(f"call {call.call}", None)
+            self._failures.pop(f"call {call.fingerprint}", None)
         for key, failure in tuple(self._failures.items()):
             if key.startswith("any ") and operations.intersection(failure.operations):
                 del self._failures[key]

@@ -35,7 +35,7 @@ def _look(tool: str | None, untried: Sequence[str]) -> str:
 
 
 def _seen(failure: Failure, longest: int) -> str:
-    said = quote(failure.said, longest) if failure.said else ""
+    said = quote(failure.output, longest) if failure.output else ""
     if failure.name == VARIOUS:
         last = f"; the last said {said}" if said else ""
         return f"{failure.times} turns in a row failed, each in another way{last}."
@@ -75,7 +75,7 @@ _Rest = tuple[str | None, Sequence[str], int]
 
 def _filled(template: str, failure: Failure, rest: _Rest, longest: int) -> str:
     tool, untried, turn = rest
-    said = quote(failure.said, longest) if failure.said else ""
+    said = quote(failure.output, longest) if failure.output else ""
     return template.format(
         times=failure.times,
         turn=turn,

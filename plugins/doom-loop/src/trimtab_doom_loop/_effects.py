@@ -65,7 +65,7 @@ def _elsewhere(steps: Steps, call: CallRecord, times: int) -> Loop | None:
 
 def _strays(call: CallRecord) -> bool:
     asked = {basename(name) for name in _FILE.findall(call.params_text)}
-    shown = {basename(name) for name in _FILE.findall(call.said[:_SMALLEST])}
+    shown = {basename(name) for name in _FILE.findall(call.output[:_SMALLEST])}
     return bool(asked) and bool(shown) and not asked & shown
 
 
@@ -78,11 +78,11 @@ def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     calls = [step.calls[0] for step in tail]
     if len(calls) < needed or any(c.tool != call.tool for c in calls):
         return None
-    heads = {c.said.partition("\n")[0] for c in calls}
+    heads = {c.output.partition("\n")[0] for c in calls}
     if (
         len(heads) > 1
-        or _MOVES.search(call.said.partition("\n")[0])
-        or len(call.said) < _SMALLEST
+        or _MOVES.search(call.output.partition("\n")[0])
+        or len(call.output) < _SMALLEST
         or not reworded(calls, closely=False)
     ):
         return None
@@ -92,7 +92,7 @@ def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
 def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
     needed = times + _MORE_FOR_CONTENT
-    if call.size < _SMALLEST or confirms(call.said) or steps.tool_count(call.tool) < needed:
+    if call.size < _SMALLEST or confirms(call.output) or steps.tool_count(call.tool) < needed:
         return None
     before = _last_of(steps, call)
     if before is None or not call.may_say(before):
@@ -135,4 +135,6 @@ def _alike_in_size(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
 
 
 def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:
-    return loop_of(kind, call, times=times, members=frozenset({call.call, f"{kind} {call.tool}"}))
+    return loop_of(
+        kind, call, times=times, members=frozenset({call.fingerprint, f"{kind} {call.tool}"})
+    )

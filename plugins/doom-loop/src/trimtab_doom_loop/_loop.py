@@ -41,7 +41,7 @@ class Loop:
         length: actions in one round.
         tool: the tool of the last call; empty where texts repeat.
         call: the last call as a text names it.
-        said: the answer, or the repeated text, raw and bounded.
+        output: the answer, or the repeated text, raw and bounded.
         turn: how many turns with calls there had been.
         members: fingerprints of what repeats; a loop that shares one is the same loop.
         tools: the tools in it.
@@ -54,7 +54,7 @@ class Loop:
     length: int = 1
     tool: str = ""
     call: str = ""
-    said: str = ""
+    output: str = ""
     turn: int = 0
     members: frozenset[str] = frozenset()
     tools: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def loop_of(
         length=length,
         tool=call.tool,
         call=describe_call(call),
-        said=call.said,
+        output=call.output,
         members=members,
         tools=tools or (call.tool,),
     )

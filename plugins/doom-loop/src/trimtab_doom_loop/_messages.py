@@ -78,8 +78,8 @@ def seen(loop: Loop, longest_quote: int = _LONGEST_QUOTES[0]) -> str:
 
 def _answer(loop: Loop, longest: int) -> str:
     if loop.kind in (LoopKind.TEXT, LoopKind.CHANT):
-        return f": {quote(loop.said, longest)}"
-    said = quote(loop.said, longest) if loop.said.strip() else "an empty answer"
+        return f": {quote(loop.output, longest)}"
+    said = quote(loop.output, longest) if loop.output.strip() else "an empty answer"
     return f" and got {said}" if loop.kind is LoopKind.REPEAT else f" ({said})"
 
 
@@ -102,7 +102,7 @@ def _filled(template: str, loop: Loop, untried: Sequence[str], longest: int) -> 
         seen=seen(loop, longest),
         stop=_STOP.get(loop.kind, _AGAIN).format(tool=tool_name(loop.tool)),
         next=follow,
-        evidence=quote(loop.said, longest) if loop.said.strip() else "an empty answer",
+        evidence=quote(loop.output, longest) if loop.output.strip() else "an empty answer",
         tool=tool_name(loop.tool),
         call=shorten(loop.call, _LONGEST_CALL),
         untried=names,

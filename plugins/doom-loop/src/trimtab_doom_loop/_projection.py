@@ -259,7 +259,7 @@ def _text_loop(kind: LoopKind, name: str, times: int, said: str) -> Loop:
         episode=f"loop-{name}",
         confidence=0.9,
         times=times,
-        said=said[:200],
+        output=said[:200],
         members=frozenset({name}),
     )
 

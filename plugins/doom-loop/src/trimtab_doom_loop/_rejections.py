@@ -51,5 +51,5 @@ class Rejections:
         self.last = call
 
     def _loop(self, call: CallRecord) -> Loop:
-        members = frozenset({call.call, trouble_key(call)})
+        members = frozenset({call.fingerprint, trouble_key(call)})
         return loop_of(LoopKind.REJECTED, call, times=self.count, members=members)

@@ -63,7 +63,7 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     if waited and not too_long(_waits(tail) or again):
         return None
     calls = [c for step in tail[-length:] for c in step.calls]
-    members = {c.call for c in calls}
+    members = {c.fingerprint for c in calls}
     kind = LoopKind.CYCLE if length > 1 else LoopKind.REPEAT
     return loop_of(
         LoopKind.WAITING if waited else kind,
@@ -91,7 +91,7 @@ def _waits_for_news(steps: Sequence[Step], rounds: int) -> bool:
     if any(map(is_wait, calls)):
         return True
     if all(_CLICKS.intersection(words_of(call.tool)) for call in calls):
-        return len({call.call for call in calls}) == 1 and rounds * len(calls) < _SAME_CLICKS
+        return len({call.fingerprint for call in calls}) == 1 and rounds * len(calls) < _SAME_CLICKS
     return all(map(moves_unseen, calls))
 
 
@@ -130,7 +130,7 @@ def _may_differ(call: CallRecord, between: Sequence[Step]) -> bool:
     """
     if any(step.waits for step in between):
         return True
-    shows = call.profile.writes and not call.failed and not confirms(call.said)
+    shows = call.profile.writes and not call.failed and not confirms(call.output)
     return not shows and any(step.changes for step in between)
 
 
@@ -140,7 +140,7 @@ def _stays_away(numbers: Sequence[int], longest: int) -> bool:
 
 
 def _interleaved(call: CallRecord, times: int) -> Loop:
-    members = frozenset({call.call, trouble_key(call)})
+    members = frozenset({call.fingerprint, trouble_key(call)})
     return loop_of(LoopKind.INTERLEAVED, call, times=times, members=members, confidence=0.85)
 
 
@@ -177,7 +177,7 @@ def _brings_nothing(earlier: Step, later: Step, similarity: float) -> bool:
     if len(earlier.calls) != 1 or len(later.calls) != 1:
         return False
     a, b = earlier.calls[0], later.calls[0]
-    if not b.failed and confirms(b.said):
+    if not b.failed and confirms(b.output):
         return False
     return alike((a, b), similarity)
 
@@ -204,12 +204,14 @@ def _count_rejections(steps: Steps, call: CallRecord, times: int, similarity: fl
 
 
 def _rejected(call: CallRecord, count: int) -> Loop:
-    members = frozenset({call.call, trouble_key(call)})
+    members = frozenset({call.fingerprint, trouble_key(call)})
     return loop_of(LoopKind.REJECTED, call, times=count, members=members, confidence=0.85)
 
 
 def _rejected_again(step: Step, call: CallRecord) -> bool:
-    return any(c.call == call.call and c.signature == call.signature for c in step.calls)
+    return any(
+        c.fingerprint == call.fingerprint and c.signature == call.signature for c in step.calls
+    )
 
 
 def _rejected_alike(latest_first: Sequence[Step], call: CallRecord) -> list[CallRecord]:
@@ -227,8 +229,8 @@ def find_duplicates(step: Step, times: int) -> Loop | None:
     """Find one call asked for `times` times in one batch."""
     if len(step.calls) < times:
         return None
-    fingerprint, count = Counter(call.call for call in step.calls).most_common(1)[0]
-    calls = [call for call in step.calls if call.call == fingerprint]
+    fingerprint, count = Counter(call.fingerprint for call in step.calls).most_common(1)[0]
+    calls = [call for call in step.calls if call.fingerprint == fingerprint]
     if count < times or waits(calls[0]) or not _alike(calls):
         return None
     members = frozenset({fingerprint})
@@ -238,5 +240,5 @@ def find_duplicates(step: Step, times: int) -> Loop | None:
 def _alike(calls: Sequence[CallRecord]) -> bool:
     """Tell whether equal calls are duplicates: a call without arguments may have lost them."""
     return calls[0].params_text not in ("{}", "null") or all(
-        call.answers_like(calls[0]) for call in calls
+        call.same_output(calls[0]) for call in calls
     )

@@ -64,15 +64,17 @@ def answer_key(call: CallRecord) -> str:
     """
     if call.signature and (call.size <= _SHORT or call.profile.writes):
         return f"{call.tool}\n{call.signature}"
-    if call.profile.read_only and call.size <= _SHORT and finds_nothing(call.said):
+    if call.profile.read_only and call.size <= _SHORT and finds_nothing(call.output):
         return f"{call.tool}\n"
-    return f"{call.tool}\n{call.exact}"
+    return f"{call.tool}\n{call.output_hash}"
 
 
 def trouble_key(call: CallRecord) -> str:
     """Return `answer_key` without what differs by chance: names a loop, where it is known."""
     key = answer_key(call)
-    return f"{call.tool}\n{call.answer}" if key.endswith(f"\n{call.exact}") else key
+    return (
+        f"{call.tool}\n{call.output_fingerprint}" if key.endswith(f"\n{call.output_hash}") else key
+    )
 
 
 def alike(calls: Sequence[CallRecord], similarity: float) -> bool:

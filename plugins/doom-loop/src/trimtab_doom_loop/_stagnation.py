@@ -50,7 +50,7 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
     calls = [step.calls[0] for step in tail]
     if len({call.tool for call in tail[-1].calls}) > 1:
         return None
-    if len({call.call for call in calls}) < times or any(step.waits for step in tail):
+    if len({call.fingerprint for call in calls}) < times or any(step.waits for step in tail):
         return None
     needed = _needed(calls, similarity)
     if needed is None or streak < times + needed:
@@ -65,10 +65,10 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     last = calls[-1]
     if any(call.failed for call in calls):
         return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
-    if says_unchanged(last.said):
+    if says_unchanged(last.output):
         return _MORE_FOR_NUMBERS
-    worded = tells_of_nothing(last.said)
-    nothing = worded or (last.reads and finds_nothing(last.said))
+    worded = tells_of_nothing(last.output)
+    nothing = worded or (last.reads and finds_nothing(last.output))
     if nothing and not last.profile.writes:
         if worded or last.profile.read_only or alike(calls, similarity):
             return _MORE_FOR_NOTHING
@@ -87,11 +87,11 @@ def _says_little(call: CallRecord) -> bool:
     """Tell whether an answer may well only confirm what was done, in whatever language: there
     the calls decide, whether they differ in substance.
     """
-    if call.profile.writes or confirms(call.said):
+    if call.profile.writes or confirms(call.output):
         return True
-    if refuses(call.said):
+    if refuses(call.output):
         return False
-    return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.said
+    return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.output
 
 
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:

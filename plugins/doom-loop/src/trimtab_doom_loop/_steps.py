@@ -20,7 +20,7 @@ def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
     if len(asked) == 1:
         return () if asked[0].outcome is Outcome.INTERRUPTED else asked
     counting = [call for call in asked if call.outcome is not Outcome.INTERRUPTED]
-    has_twins = len({call.call for call in counting}) < len(counting)
+    has_twins = len({call.fingerprint for call in counting}) < len(counting)
     return tuple(sorted(counting, key=_order_of_twins if has_twins else _order))
 
 
@@ -29,7 +29,7 @@ def _order(call: CallRecord) -> tuple[str, str]:
 
 
 def _order_of_twins(call: CallRecord) -> tuple[str, str, str]:
-    return call.params_text, call.signature, call.answer
+    return call.params_text, call.signature, call.output_fingerprint
 
 
 def waits(call: CallRecord) -> bool:
@@ -39,13 +39,13 @@ def waits(call: CallRecord) -> bool:
 
 def moves_unseen(call: CallRecord) -> bool:
     """Tell whether a call moves a screen that answers nothing."""
-    return call.profile.opaque and not call.failed and confirms(call.said)
+    return call.profile.opaque and not call.failed and confirms(call.output)
 
 
 def may_change(call: CallRecord) -> bool:
     """Tell whether a call may have changed what later calls answer, and didn't deny it."""
     done = not call.failed and call.outcome is Outcome.OK
-    return done and not call.reads and not says_unchanged(call.said)
+    return done and not call.reads and not says_unchanged(call.output)
 
 
 @attrs.define(eq=False, repr=False)
@@ -133,7 +133,9 @@ class Steps:
             return None
         number = self._number
         self._number += 1
-        asked = calls[0].call if len(calls) == 1 else _set_of(call.call for call in calls)
+        asked = (
+            calls[0].fingerprint if len(calls) == 1 else _set_of(call.fingerprint for call in calls)
+        )
         answers = answer_key(calls[0]) if len(calls) == 1 else _set_of(map(answer_key, calls))
         known = self._kinds.get(asked)
         kind = number if known is None else _kind_among(known, calls, number)
@@ -157,7 +159,7 @@ class Steps:
         self.kept.append(step)
         counts, tools = self._calls, self._tools
         for call in step.calls:
-            counts[call.call] = counts.get(call.call, 0) + 1
+            counts[call.fingerprint] = counts.get(call.fingerprint, 0) + 1
             tools[call.tool] = tools.get(call.tool, 0) + 1
         if len(self.kept) > self._keep:
             self._forget(self.kept.popleft())
@@ -174,7 +176,7 @@ class Steps:
         else:
             del self._answers[step.answers]
         for call in step.calls:
-            _less(self._calls, call.call)
+            _less(self._calls, call.fingerprint)
             _less(self._tools, call.tool)
 
     def tool_count(self, tool: str) -> int:
@@ -183,7 +185,7 @@ class Steps:
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
-        return self._calls.get(call.call, 0)
+        return self._calls.get(call.fingerprint, 0)
 
     def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:
         """Return where `call` was made with the same answer, oldest first, one a step; another
@@ -191,7 +193,9 @@ class Steps:
         """
         found: list[tuple[int, CallRecord]] = []
         for step in reversed(self.kept):
-            same = next((c for c in reversed(step.calls) if c.call == call.call), None)
+            same = next(
+                (c for c in reversed(step.calls) if c.fingerprint == call.fingerprint), None
+            )
             if same is not None and not _teaches_nothing(call, same):
                 break
             if same is not None:
@@ -208,7 +212,9 @@ class Steps:
 
 def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
     """Tell whether `call` brought nothing after `earlier`: the same, or the word that it is."""
-    return call.answers_like(earlier) or says_unchanged(call.said) or says_unchanged(earlier.said)
+    return (
+        call.same_output(earlier) or says_unchanged(call.output) or says_unchanged(earlier.output)
+    )
 
 
 def _less(counts: dict[str, int], key: str) -> None:
@@ -231,9 +237,11 @@ def _set_of(fingerprints: Iterable[str]) -> str:
 def _same(earlier: tuple[CallRecord, ...], later: tuple[CallRecord, ...]) -> bool:
     """Tell whether two batches of the same calls got the same answers, as sets."""
     if len(earlier) == 1 and len(later) == 1:
-        return later[0].answers_like(earlier[0])
+        return later[0].same_output(earlier[0])
     return _all_found(earlier, later) and _all_found(later, earlier)
 
 
 def _all_found(these: tuple[CallRecord, ...], those: tuple[CallRecord, ...]) -> bool:
-    return all(any(a.call == b.call and a.answers_like(b) for b in those) for a in these)
+    return all(
+        any(a.fingerprint == b.fingerprint and a.same_output(b) for b in those) for a in these
+    )

@@ -125,7 +125,7 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
     """
     known: set[str] = set()
     for other in earlier:
-        if link.call.call == other.call.call or link.page == other.page:
+        if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
             return True
         if other.searches and finds_nothing(other.answer):
             return True

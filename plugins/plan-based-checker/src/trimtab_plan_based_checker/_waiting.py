@@ -142,16 +142,18 @@ class Waits(BaseProjection):
         if self._tasks and not call.failed:
             self._ended(call, words)
         params = event.params if isinstance(event.params, dict) else {}
-        behind = params.get("run_in_background") is True or _LAUNCHED.search(call.said) is not None
+        behind = (
+            params.get("run_in_background") is True or _LAUNCHED.search(call.output) is not None
+        )
         if call.failed or not (behind or words & _SPAWNS):
             return
         if len(self._tasks) < _LONGEST_TASKS:
-            found = _TASK_ID.search(call.said)
-            self._tasks[found[1] if found else call.call] = call.command is None
+            found = _TASK_ID.search(call.output)
+            self._tasks[found[1] if found else call.fingerprint] = call.command is None
 
     def _ended(self, call: CallRecord, words: set[str]) -> None:
         for task in [task for task in self._tasks if task in call.params_text]:
-            if words & _ENDS or has_ended(call.said):
+            if words & _ENDS or has_ended(call.output):
                 del self._tasks[task]
 
     def state(self) -> dict[str, Any]:
