@@ -122,7 +122,7 @@ def test_recording_never_runs_a_projection_under_the_lock(kit: Any) -> None:
 
     class Watching(Counting):
         def call_ended(self, call: Any, event: Any) -> None:
-            inside.append(kit.session.lock._depth > 0)
+            inside.append(kit.session.lock.held)
 
     run = kit.run(guidance_providers=[Follower(Watching)])
     for _ in range(300):

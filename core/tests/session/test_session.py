@@ -196,6 +196,37 @@ def test_of_an_old_call_all_but_the_result_is_kept_whoever_looks_and_when(kit: A
     assert session[ToolInvoked].all()[0] == calls[0]
 
 
+def test_old_calls_are_packed_in_batches_and_read_back_in_order() -> None:
+    session = Session(keep=40)
+    for number in range(300):
+        session.dispatch(ToolInvoked(tool="t", call_id=str(number), result="x" * number))
+        assert session[ToolInvoked].latest().call_id == str(number)
+        assert len(session[ToolInvoked]) == number + 1
+    calls = session[ToolInvoked].all()
+
+    assert [call.call_id for call in calls] == [str(number) for number in range(300)]
+    assert [type(call.result) for call in calls] == [ResultDigest] * 260 + [str] * 40
+    assert [call.result.length for call in calls[:260]] == list(range(260))
+    assert session[ToolInvoked].tail(290) == calls[-290:]
+
+
+class Code(str):
+    __slots__ = ()
+
+
+class Seconds(float):
+    pass
+
+
+def test_an_old_call_may_hold_values_of_derived_classes() -> None:
+    session = Session(keep=1)
+    for _ in range(2):
+        session.dispatch(ToolInvoked(tool="t", call_id=Code("c"), duration=Seconds(1.5), turn=True))
+    old = session[ToolInvoked].all()[0]
+
+    assert (old.call_id, old.duration, old.turn) == ("c", 1.5, 1)
+
+
 def test_keep_none_keeps_all_and_keep_nothing_is_refused() -> None:
     session = Session(keep=None)
     for value in range(300):

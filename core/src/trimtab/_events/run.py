@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import attrs
 
 from trimtab._types.limits import Usage
+from trimtab._types.positional import positional
 
 
 class Outcome(StrEnum):
@@ -206,3 +207,8 @@ class ResultDigest:
 
     length: int
     digest: str
+
+
+model_responded = positional(ModelResponded)
+tool_started = positional(ToolStarted)
+tool_invoked = positional(ToolInvoked)

@@ -53,6 +53,8 @@ def as_calls(values: Iterable[Any]) -> tuple[ToolCall, ...]:
     Raises:
         SessionError: one is no `ToolCall`.
     """
+    if values.__class__ is tuple and not values:
+        return ()
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise SessionError(f"tool_calls must be a list of ToolCall, not {_shown(values)}")
     calls = tuple(values)

@@ -105,13 +105,17 @@ class Record:
         observer: Observer = (kind, callback)
         with self.lock:
             self._observers = [*self._observers, observer]
-            self._listeners.clear()
+            self._heed()
         return lambda: self._forget(observer)
 
     def _forget(self, observer: Observer) -> None:
         with self.lock:
             self._observers = [known for known in self._observers if known is not observer]
-            self._listeners.clear()
+            self._heed()
+
+    def _heed(self) -> None:
+        self._listeners.clear()
+        self.lock.heard((*self._observers, *self._sinks))
 
     def _listeners_of(self, kind: type[Any]) -> tuple[Callable[[Any], object], ...]:
         found = self._listeners.get(kind)
@@ -161,11 +165,13 @@ class Record:
         """Let `sink` hear what is recorded from now on."""
         with self.lock:
             self._sinks = (*self._sinks, sink)
+            self._heed()
 
     def _detach(self, sink: Sink) -> None:
         """Let `sink` hear no more."""
         with self.lock:
             self._sinks = tuple(known for known in self._sinks if known is not sink)
+            self._heed()
 
     def _tell(self, event: object) -> None:
         if isinstance(event, Sink):

@@ -13,12 +13,13 @@ from trimtab._events.run import (
     CompactionHappened,
     Event,
     Evidence,
-    ModelResponded,
     Outcome,
     ToolCall,
     ToolInvoked,
-    ToolStarted,
     UserMessage,
+    model_responded as new_response,
+    tool_invoked as new_call,
+    tool_started as new_start,
 )
 from trimtab._session.arguments import as_calls, as_member, as_params, as_seconds, as_text, as_time
 from trimtab._types.errors import SessionError
@@ -56,7 +57,8 @@ class Recorder:
         self.state = state
         self.deadline = deadline
         self.budget = budget
-        self._opened = session.clock.monotonic() - state.active_seconds
+        self._now, self._monotonic = session.clock.now, session.clock.monotonic
+        self._opened = self._monotonic() - state.active_seconds
 
     @property
     def run_id(self) -> str:
@@ -76,7 +78,7 @@ class Recorder:
     @property
     def active_seconds(self) -> float:
         """Monotonic seconds since the run was opened, summed over its resumptions."""
-        return self.session.clock.monotonic() - self._opened
+        return self._monotonic() - self._opened
 
     @property
     def usage(self) -> Usage:
@@ -137,18 +139,17 @@ class Recorder:
         calls = as_calls(tool_calls)
         if usage is not None and not isinstance(usage, Usage):
             raise SessionError(f"usage must be a Usage or None, not {usage!r:.100}")
-        with self.session.lock:
-            turn = self.state.turns
-            response = ModelResponded(
-                turn=turn,
-                text=as_text("text", text),
-                reasoning=as_text("reasoning", reasoning),
-                tool_calls=calls,
-                usage=usage,
-                stop_reason=stop_reason,
-                **self._stamp(at),
-            )
-            self.session._record(response, self.state)
+        if text.__class__ is not str or reasoning.__class__ is not str:
+            text, reasoning = as_text("text", text), as_text("reasoning", reasoning)
+        at = None if at is None else as_time(at)
+        session, state = self.session, self.state
+        with session.lock.guard:
+            turn = state.turns
+            response = new_response(
+                state.prompt_name, state.run_id, state.agent_id, at or self._now(),
+                self._monotonic() - self._opened, turn, text, reasoning, calls, usage, stop_reason,
+            )  # fmt: skip
+            session._record(response, state)
         self._recorded()
         return turn
 
@@ -173,18 +174,19 @@ class Recorder:
         Raises:
             SessionError: an argument has the wrong type.
         """
-        name, origin = as_text("tool", tool, needed=True), as_member("caller", CallOrigin, caller)
-        identifier, arguments = as_text("call_id", call_id), as_params(params)
-        with self.session.lock:
-            started = ToolStarted(
-                tool=name,
-                params=arguments,
-                call_id=identifier,
-                turn=self.state.next_turn(),
-                caller=origin,
-                **self._stamp(at),
-            )
-            self.session._record(started, self.state)
+        if tool.__class__ is not str or not tool or call_id.__class__ is not str:
+            tool, call_id = as_text("tool", tool, needed=True), as_text("call_id", call_id)
+        if caller.__class__ is not CallOrigin:
+            caller = as_member("caller", CallOrigin, caller)
+        params, at = as_params(params), None if at is None else as_time(at)
+        session, state = self.session, self.state
+        with session.lock.guard:
+            turn = state.turns if state.open_turn is None else state.open_turn
+            started = new_start(
+                state.prompt_name, state.run_id, state.agent_id, at or self._now(),
+                self._monotonic() - self._opened, tool, params, call_id, turn, caller,
+            )  # fmt: skip
+            session._record(started, state)
 
     def tool_finished(
         self,
@@ -222,48 +224,45 @@ class Recorder:
         Raises:
             SessionError: the call is unknown, or an argument has the wrong type.
         """
-        facts: dict[str, Any] = {
-            "call_id": as_text("call_id", call_id),
-            "outcome": as_member("outcome", Outcome, outcome),
-            "evidence": as_member("evidence", Evidence, evidence),
-            "error": None if error is None else as_text("error", error),
-        }
-        seconds = as_seconds("duration", duration)
-        origin = as_member("caller", CallOrigin, caller)
-        if tool is not None:
-            tool = as_text("tool", tool, needed=True)
-        with self.session.lock:
-            started = self.state.started(call_id)
-            call = self._call_facts(call_id, started, tool, params, origin)
-            stamp = self._stamp(at)
+        if call_id.__class__ is not str:
+            call_id = as_text("call_id", call_id)
+        if outcome.__class__ is not Outcome:
+            outcome = as_member("outcome", Outcome, outcome)
+        if evidence.__class__ is not Evidence:
+            evidence = as_member("evidence", Evidence, evidence)
+        error = None if error is None else as_text("error", error)
+        seconds = None if duration is None else as_seconds("duration", duration)
+        if caller.__class__ is not CallOrigin:
+            caller = as_member("caller", CallOrigin, caller)
+        tool = None if tool is None else as_text("tool", tool, needed=True)
+        at = None if at is None else as_time(at)
+        session, state = self.session, self.state
+        with session.lock.guard:
+            started = state.started(call_id)
+            turn: int | None = None
+            if started is None:
+                tool, params = self._asked_for(call_id, tool, params)
+                turn, began = state.next_turn(), None
+            else:
+                tool, params, turn = started.tool, started.params, started.turn
+                caller, began = started.caller, started.at
+            now = self._monotonic() - self._opened
             if seconds is None and started is not None and started.elapsed is not None:
-                seconds = stamp["elapsed"] - started.elapsed
-            event = ToolInvoked(
-                result=result, duration=seconds, poll=poll, **facts, **call, **stamp
-            )
-            self.session._record(event, self.state)
+                seconds = now - started.elapsed
+            event = new_call(
+                state.prompt_name, state.run_id, state.agent_id, at or self._now(), now,
+                tool, params, result, call_id, turn, outcome, evidence, error, began, seconds,
+                caller, poll,
+            )  # fmt: skip
+            session._record(event, state)
         self._recorded()
         return event
 
     def _recorded(self) -> None:
         """Called outside the lock after each response and each ended call."""
 
-    def _call_facts(
-        self,
-        call_id: str,
-        started: ToolStarted | None,
-        tool: str | None,
-        params: Any,
-        caller: CallOrigin,
-    ) -> dict[str, Any]:
-        if started is not None:
-            return {
-                "tool": started.tool,
-                "params": started.params,
-                "turn": started.turn,
-                "caller": started.caller,
-                "started": started.at,
-            }
+    def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
+        """Return tool and arguments of a call that never started."""
         if tool is None:
             asked = self.state.asked_for(call_id)
             if asked is None:
@@ -272,12 +271,7 @@ class Recorder:
                     "never started; call tool_started first, or give tool= and params="
                 )
             tool, params = asked.tool, asked.params
-        return {
-            "tool": tool,
-            "params": {} if params is None else as_params(params),
-            "turn": self.state.next_turn(),
-            "caller": caller,
-        }
+        return tool, {} if params is None else as_params(params)
 
     def compacted(self, summary: str = "", *, at: datetime | None = None) -> None:
         """Record that the host shortened the model's history.
@@ -307,11 +301,11 @@ class Recorder:
 
     def _stamp(self, at: datetime | None = None) -> dict[str, Any]:
         """Return the common fields of an event; call it under the lock, to keep the order."""
-        clock, state = self.session.clock, self.state
+        state = self.state
         return {
             "prompt_name": state.prompt_name,
             "run_id": state.run_id,
             "agent_id": state.agent_id,
-            "at": clock.now() if at is None else as_time(at),
-            "elapsed": clock.monotonic() - self._opened,
+            "at": self._now() if at is None else as_time(at),
+            "elapsed": self._monotonic() - self._opened,
         }

@@ -8,16 +8,22 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from trimtab._events.run import ResultDigest, ToolInvoked
+from trimtab._events.run import ResultDigest, ToolInvoked, tool_invoked
 from trimtab._session.slices import Slice
 from trimtab._types.text import as_text, shorten
 
 T = TypeVar("T")
 _KEPT_PARAMS = 256
 _LARGE = 1 << 62
-_SCALARS = (type(None), bool, float, int)
+_SCALARS = frozenset({type(None), bool, float, int})
+_PLAIN = _SCALARS | {str, tuple, dict, list}
+_BATCH = 32
+_HEAD = attrgetter(
+    *("prompt_name", "run_id", "agent_id", "tool", "outcome", "evidence", "caller", "poll")
+)
 _KEPT_TEXT = 200
 
 
@@ -54,7 +60,7 @@ class ToolLog(Slice[ToolInvoked]):
     """The ended calls of a session: the last `keep` whole, older ones reduced.
 
     Of an older call the result is its length and digest, long arguments likewise, and a long
-    error is cut. It takes some 200 bytes.
+    error is cut. It takes some 200 bytes. Old calls are packed some at a time.
 
     Args:
         keep: how many calls are kept whole; None keeps all.
@@ -64,92 +70,113 @@ class ToolLog(Slice[ToolInvoked]):
     def __init__(self, keep: int | None, items: Iterable[ToolInvoked] = ()) -> None:
         super().__init__()
         self._keep = keep
-        self._items: Any = deque()
+        self._batch = _BATCH if keep is None else min(keep, _BATCH)
+        self._full = None if keep is None else keep + self._batch
         self._old: list[bytes] = []
         self._heads: list[tuple[Any, ...]] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
+        # How many batches there are, and what came after them: replaced together, so that who
+        # reads without the lock misses nothing.
+        self._state: tuple[int, list[ToolInvoked]] = (0, self._items)
         for item in items:
             self._append(item)
 
     def __len__(self) -> int:
-        return len(self._old) + len(self._items)
+        batches, items = self._state
+        return batches * self._batch + len(items)
 
     def all(self) -> tuple[ToolInvoked, ...]:
-        return (*map(self._unpacked, self._old), *self._items)
+        return tuple(self.newest())[::-1]
+
+    def latest(self) -> ToolInvoked | None:
+        return next(self.newest(), None)
 
     def tail(self, n: int) -> tuple[ToolInvoked, ...]:
         return tuple(islice(self.newest(), n))[::-1] if n > 0 else ()
 
     def newest(self) -> Iterator[ToolInvoked]:
-        yield from reversed(self._items)
-        for packed in reversed(self._old):
-            yield self._unpacked(packed)
+        batches, items = self._state
+        whole = len(items) if self._keep is None else self._keep
+        items = items[::-1]
+        yield from items[:whole]
+        for call in items[whole:]:
+            yield _made(_HEAD(call), _reduced(call))
+        for batch in range(batches - 1, -1, -1):
+            for number, facts in reversed(marshal.loads(self._old[batch])):  # noqa: S302 - ours
+                yield _made(self._heads[number], facts)
 
     def _copy(self) -> ToolLog:
         """Return a log of the same calls, in the time that it takes to copy references."""
         copied = ToolLog(self._keep)
-        copied._items, copied._old = self._items.copy(), self._old.copy()
-        copied._heads = self._heads.copy()
+        batches, items = self._state
+        copied._state = (batches, items.copy())
+        copied._old, copied._heads = self._old.copy(), self._heads.copy()
         return copied
 
     def _append(self, item: ToolInvoked) -> None:
-        self._items.append(item)
-        if self._keep is not None and len(self._items) > self._keep:
-            self._old.append(self._packed(self._items.popleft()))
+        batches, items = self._state
+        items.append(item)
+        if len(items) == self._full:
+            old = [(self._number(_HEAD(call)), _reduced(call)) for call in items[: self._batch]]
+            self._old.append(marshal.dumps(old, 2))
+            self._state = (batches + 1, items[self._batch :])
 
-    def _packed(self, call: ToolInvoked) -> bytes:
-        head = (
-            *(call.prompt_name, call.run_id, call.agent_id, call.tool),
-            *(call.outcome, call.evidence, call.caller, call.poll),
-        )
+    def _number(self, head: tuple[Any, ...]) -> int:
         number = self._numbers.get(head)
         if number is None:
-            number = self._numbers[head] = len(self._heads)
             self._heads.append(head)
-        result = _digest(call.result)
-        facts: tuple[Any, ...] = (
-            *(number, call.call_id, call.turn, call.elapsed, call.duration),
-            *(_seconds(call.at), _seconds(call.started)),
-            None if call.error is None else shorten(call.error, _KEPT_TEXT),
-            result and (result.length, bytes.fromhex(result.digest)),
-        )
-        if _room_after(call.params, _KEPT_PARAMS) >= 0:
-            return marshal.dumps((*facts, call.params), 2)
-        params = _digest(call.params)
-        assert params is not None
-        return marshal.dumps((*facts, None, params.length, bytes.fromhex(params.digest)), 2)
-
-    def _unpacked(self, packed: bytes) -> ToolInvoked:
-        facts = marshal.loads(packed)  # noqa: S302 - bytes that `_packed` made
-        number, call_id, turn, elapsed, duration, at, started, error, result, params, *large = facts
-        prompt_name, run_id, agent_id, tool, outcome, evidence, caller, poll = self._heads[number]
-        return ToolInvoked(
-            prompt_name=prompt_name,
-            run_id=run_id,
-            agent_id=agent_id,
-            at=_time(at),
-            elapsed=elapsed,
-            tool=tool,
-            params=ResultDigest(large[0], large[1].hex()) if large else params,
-            result=result and ResultDigest(result[0], result[1].hex()),
-            call_id=call_id,
-            turn=turn,
-            outcome=outcome,
-            evidence=evidence,
-            error=error,
-            started=_time(started),
-            duration=duration,
-            caller=caller,
-            poll=poll,
-        )
+            number = self._numbers[head] = len(self._heads) - 1
+        return number
 
 
-def _digest(value: Any) -> ResultDigest | None:
-    if value is None or isinstance(value, ResultDigest):
+def _reduced(call: ToolInvoked) -> tuple[Any, ...]:
+    """Return what is kept of an old call, beside its head."""
+    params, result, at, started, error = call.params, call.result, call.at, call.started, call.error
+    fits = _room_after(params, _KEPT_PARAMS) >= 0
+    facts = (
+        call.call_id,
+        call.turn,
+        call.elapsed,
+        call.duration,
+        None if at is None else at.timestamp(),
+        None if started is None else started.timestamp(),
+        None if error is None else shorten(error, _KEPT_TEXT),
+        None if result is None else _digest(result),
+        params if fits else None,
+        None if fits else _digest(params),
+    )
+    return facts if _PLAIN.issuperset(map(type, facts)) else tuple(map(_plain, facts))
+
+
+def _made(head: tuple[Any, ...], facts: tuple[Any, ...]) -> ToolInvoked:
+    prompt_name, run_id, agent_id, tool, outcome, evidence, caller, poll = head
+    call_id, turn, elapsed, duration, at, started, error, result, params, large = facts
+    return tool_invoked(
+        prompt_name, run_id, agent_id, _time(at), elapsed, tool,
+        params if large is None else ResultDigest(large[0], large[1].hex()),
+        None if result is None else ResultDigest(result[0], result[1].hex()),
+        call_id, turn, outcome, evidence, error, _time(started), duration, caller, poll,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """Return what can be packed of a value of a class that derives from a plain one."""
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    text = as_text(value)
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return ResultDigest(len(text), digest)
+    if isinstance(value, str):
+        return "".join(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value) if isinstance(value, float) else None
+
+
+def _digest(value: Any) -> tuple[int, bytes]:
+    if value.__class__ is ResultDigest:
+        return value.length, bytes.fromhex(value.digest)
+    text = value if value.__class__ is str else as_text(value)
+    raw = text.encode("utf-8", "surrogatepass")
+    return len(text), blake2b(raw, digest_size=16).digest()
 
 
 def _room_after(value: Any, room: int, depth: int = 4) -> int:
@@ -159,21 +186,21 @@ def _room_after(value: Any, room: int, depth: int = 4) -> int:
         return room - len(value) - 5
     if kind in _SCALARS:
         return room - 9 if kind is not int or -_LARGE < value < _LARGE else -1
-    if not depth or kind not in (dict, list):
+    if not depth or (kind is not dict and kind is not list):
         return -1
     for item in value:
         if kind is dict:
             if item.__class__ is not str:
                 return -1
-            room, item = room - len(item) - 5, value[item]  # noqa: PLW2901 - a key and its value
-        room = _room_after(item, room - 5, depth - 1)
+            room -= len(item) + 5
+            item = value[item]  # noqa: PLW2901 - a key's value
+        if item.__class__ is str:
+            room -= len(item) + 10
+        else:
+            room = _room_after(item, room - 5, depth - 1)
         if room < 0:
             return -1
     return room
-
-
-def _seconds(at: datetime | None) -> float | None:
-    return None if at is None else at.timestamp()
 
 
 def _time(seconds: float | None) -> datetime | None:
