@@ -250,6 +250,21 @@ def test_the_variable_comes_first_and_must_name_a_file(write, monkeypatch):
         active_configuration()
 
 
+def test_a_prompt_reads_the_variables_that_it_is_given(write, tmp_path, monkeypatch):
+    write("[prompts.'a/b']\nguidance = ['unknown']", "work/trimtab.toml")
+    named = write("[prompts.'a/b']\nguidance = ['other']", "named/trimtab.toml")
+    given = {"TRIMTAB_CONFIG": str(named), "TRIMTAB_PLUGINS": "off"}
+    monkeypatch.setenv("TRIMTAB_HOME", str(tmp_path / "home"))
+
+    table = Prompt("a", "b", environment=given).table
+    assert [skipped.source.name for skipped in table.skipped] == ["other"]
+    assert table.state_folder == named.parent / ".trimtab"
+    elsewhere = Prompt("a", "b", environment={**given, "TRIMTAB_HOME": str(tmp_path)}).table
+    assert elsewhere.state_folder == tmp_path
+    with pytest.raises(UnknownProvider, match="unknown"):
+        Prompt("a", "b")
+
+
 def test_no_file_is_an_empty_configuration(tmp_path):
     assert active_configuration(tmp_path) == Configuration()
 

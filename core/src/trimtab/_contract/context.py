@@ -14,6 +14,7 @@ from trimtab._types.resources import Filesystem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from trimtab._contract.host import Host
     from trimtab._contract.tools import RenderedPrompt
@@ -205,6 +206,8 @@ class _Enabled(Protocol):
     def guidance_limit(self) -> int: ...
     @property
     def feedback_delivery(self) -> Literal["first", "all"]: ...
+    @property
+    def state_folder(self) -> Path | None: ...
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -235,3 +238,12 @@ class RecorderContext(RunContext):
     def feedback_delivery(self) -> Literal["first", "all"]:
         """Whether the first feedback provider that speaks is delivered, or all."""
         return self._table.feedback_delivery
+
+    @property
+    def state_folder(self) -> Path | None:
+        """Where files of this prompt's recorders belong; it may not exist yet.
+
+        ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state folder.
+        None for a table that was not built from a prompt.
+        """
+        return self._table.state_folder

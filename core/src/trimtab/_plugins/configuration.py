@@ -21,16 +21,21 @@ CONFIG = "TRIMTAB_CONFIG"
 HOME = "TRIMTAB_HOME"
 
 
-def find_configuration(start: str | os.PathLike[str] | None = None) -> Path | None:
+def find_configuration(
+    start: str | os.PathLike[str] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> Path | None:
     """Find the file that counts: ``TRIMTAB_CONFIG``, else the nearest one upwards.
 
     Args:
         start: folder to begin in; the working directory if None.
+        environment: variables by name; `os.environ` if None.
 
     Raises:
         ConfigurationError: a pyproject.toml on the way mentions trimtab and can't be read.
     """
-    named = os.environ.get(CONFIG)
+    named = (os.environ if environment is None else environment).get(CONFIG)
     if named:
         return Path(named).absolute()
     return next(filter(_counts, _candidates(start)), None)
@@ -91,15 +96,18 @@ def shared_table(data: Mapping[str, Any]) -> Any:
     return tools.get("trimtab") if isinstance(tools, dict) else None
 
 
-def state_home(configuration: Path | None = None) -> Path:
+def state_home(
+    configuration: Path | None = None, *, environment: Mapping[str, str] | None = None
+) -> Path:
     """Return the folder for traces and journals, which may not exist yet.
 
     ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state folder.
 
     Args:
         configuration: the configuration's file or None.
+        environment: variables by name; `os.environ` if None.
     """
-    named = os.environ.get(HOME)
+    named = (os.environ if environment is None else environment).get(HOME)
     if named:
         return Path(named).absolute()
     if configuration:
@@ -113,13 +121,17 @@ def _user_state() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
 
 
-def active_configuration(start: str | os.PathLike[str] | None = None) -> Configuration:
+def active_configuration(
+    start: str | os.PathLike[str] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> Configuration:
     """Return the configuration that `find_configuration` finds, or an empty one.
 
     Raises:
         ConfigurationError: the file can't be read, or something in it is wrong.
     """
-    path = find_configuration(start)
+    path = find_configuration(start, environment=environment)
     return load_configuration(path) if path else Configuration()
 
 

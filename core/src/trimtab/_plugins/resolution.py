@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -68,17 +68,27 @@ def source_of_entry(kind: ProviderKind, entry: PluginInfo) -> Provenance:
     return Provenance(entry.name, kind, entry.distribution, entry.version)
 
 
-def resolve_all(configs: Iterable[ProviderConfig], configuration: Configuration) -> Resolution:
+def resolve_all(
+    configs: Iterable[ProviderConfig],
+    configuration: Configuration,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> Resolution:
     """Resolve the providers of one prompt.
 
     Optional ones that can't be used, and those that the environment turns off, are skipped:
     `ProviderSkipped`, without a prompt's name.
 
+    Args:
+        configs: the prompt's settings of its providers.
+        configuration: whose allow-list and require-list count.
+        environment: variables by name; `os.environ` if None.
+
     Raises:
         ProviderError: as for `resolve`; or the configuration's require-list is not met.
         ConfigurationError: a switch in the environment is wrong.
     """
-    switches = read_environment()
+    switches = read_environment(environment)
     if not switches.off:
         check_required(configuration.require)
     wanted = tuple(configs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -182,6 +182,8 @@ class Prompt(Generic[Output]):
     Args:
         config: ``"auto"`` looks for trimtab.toml or pyproject.toml, a `Configuration` is taken
             as it is, None reads nothing.
+        environment: variables by name, of which the switches and paths of trimtab are read;
+            `os.environ` if None.
         table: providers that were resolved before, e.g. those of another prompt; takes the place
             of all that is declared.
 
@@ -197,6 +199,7 @@ class Prompt(Generic[Output]):
         /,
         *,
         config: Configuration | Literal["auto"] | None = ...,
+        environment: Mapping[str, str] | None = ...,
         table: PromptTable | None = ...,
     ) -> None: ...
 
@@ -208,6 +211,7 @@ class Prompt(Generic[Output]):
         sections: Iterable[MarkdownSection[Any]] = ...,
         *,
         config: Configuration | Literal["auto"] | None = ...,
+        environment: Mapping[str, str] | None = ...,
         table: PromptTable | None = ...,
         name: str | None = ...,
         guidance_providers: Iterable[Any] = ...,
@@ -225,15 +229,20 @@ class Prompt(Generic[Output]):
         self,
         *args: Any,
         config: Configuration | Literal["auto"] | None = "auto",
+        environment: Mapping[str, str] | None = None,
         table: PromptTable | None = None,
         **fields: Any,
     ) -> None:
         self.template: PromptTemplate[Output] = _declared(args, fields)
         self.resources = NO_RESOURCES
-        self.table: PromptTable = table or self._build_table(config)
+        self.table: PromptTable = table or self._build_table(config, environment)
         self._params: Parameters = {}
 
-    def _build_table(self, config: Configuration | Literal["auto"] | None) -> PromptTable:
+    def _build_table(
+        self,
+        config: Configuration | Literal["auto"] | None,
+        environment: Mapping[str, str] | None,
+    ) -> PromptTable:
         from trimtab._table.building import build_table
 
         return build_table(
@@ -245,6 +254,7 @@ class Prompt(Generic[Output]):
             guidance_limit=self.template.guidance_limit,
             feedback_delivery=self.template.feedback_delivery,
             config=config,
+            environment=environment,
         )
 
     @property

@@ -20,6 +20,8 @@ from trimtab._table.entries import (
 from trimtab._types.errors import ProviderInvalid
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from trimtab._contract.context import FeedbackContext, GuidanceContext
     from trimtab._events.providers import ProviderSkipped
     from trimtab._plugins.validation import LoadedProvider
@@ -98,6 +100,7 @@ def compile_table(
     skipped: Iterable[ProviderSkipped] = (),
     guidance_limit: int = 3,
     feedback_delivery: FeedbackDelivery = "first",
+    state_folder: Path | None = None,
 ) -> PromptTable:
     """Lay out loaded providers for the calls of a run.
 
@@ -120,6 +123,7 @@ def compile_table(
         skipped=tuple(skipped),
         guidance_limit=guidance_limit,
         feedback_delivery=feedback_delivery,
+        state_folder=state_folder,
     )
 
 

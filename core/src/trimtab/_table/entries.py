@@ -14,6 +14,8 @@ from trimtab._events.providers import Feedback
 from trimtab._policy.settings import GuidanceProviderConfig
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
     from trimtab._events.providers import ProviderSkipped
     from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
@@ -110,6 +112,7 @@ class PromptTable:
         skipped: providers that were left out, on record.
         guidance_limit: injections per decision.
         feedback_delivery: whether the first provider that speaks is delivered, or all.
+        state_folder: where the prompt's recorders keep their files; it may not exist yet.
     """
 
     guides: Mapping[DecisionPoint, tuple[GuidanceEntry, ...]] = attrs.field(factory=dict)
@@ -122,6 +125,7 @@ class PromptTable:
     skipped: tuple[ProviderSkipped, ...] = ()
     guidance_limit: int = 3
     feedback_delivery: FeedbackDelivery = "first"
+    state_folder: Path | None = None
 
     @property
     def sources(self) -> tuple[Provenance, ...]:
