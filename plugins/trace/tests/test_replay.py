@@ -20,6 +20,7 @@ from trimtab import (
     Session,
     TaskCompletionResult,
     ToolInvoked,
+    load_configuration,
 )
 from trimtab_trace import (
     JsonlStore,
@@ -234,6 +235,21 @@ def test_keep_removes_the_oldest_traces_of_the_folder(tmp_path: Path) -> None:
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["run-2", "run-3", "run-4"]
     with pytest.raises(TraceError, match="keep"):
         JsonlTrace(str(tmp_path), keep=0)
+
+
+def test_without_a_folder_the_trace_lies_in_the_state_folder_of_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "trimtab.toml").write_text("[prompts.'a/b']\nrecord = ['jsonl-trace']")
+    configuration = load_configuration(tmp_path / "trimtab.toml")
+    near: Prompt = Prompt("a", "b", config=configuration, environment={})
+    home: Prompt = Prompt(
+        "a", "b", config=configuration, environment={"TRIMTAB_HOME": str(tmp_path / "home")}
+    )
+
+    for prompt_, run_id in ((near, "near"), (home, "home")):
+        Session().open_run(prompt_, run_id=run_id).close()
+
+    assert (tmp_path / ".trimtab" / "traces" / "near.jsonl").exists()
+    assert (tmp_path / "home" / "traces" / "home.jsonl").exists()
 
 
 def test_a_run_id_can_not_leave_the_folder(tmp_path: Path) -> None:

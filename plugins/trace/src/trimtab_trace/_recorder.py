@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import Event, RecorderContext, find_configuration
+from trimtab import Event, RecorderContext
 from trimtab.inspection import state_home
 from trimtab_trace._durability import Durability
 from trimtab_trace._envelope import References
@@ -67,7 +67,7 @@ class JsonlTrace:
     """The recorder ``jsonl-trace``: one file of JSON lines per run, ``RUN_ID.jsonl``.
 
     Args:
-        folder: where the files are; ``traces`` in the state folder where None.
+        folder: where the files are; ``traces`` in the state folder of the prompt where None.
         durability: when to sync to the disk: ``"none"``, ``"barrier"``, ``"interval"`` or
             ``"each"``.
         redact: keys whose values are not written, with ``*`` as in ``"*token*"``.
@@ -85,7 +85,7 @@ class JsonlTrace:
         redact: Iterable[str] = (),
         keep: int | None = None,
     ) -> None:
-        self._folder = Path(folder) if folder else default_folder()
+        self._folder = Path(folder) if folder else None
         self._durability = Durability.of(durability).value
         self._redact = _redactor(redact)
         if keep is not None and keep < 1:
@@ -94,10 +94,11 @@ class JsonlTrace:
 
     def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
-        path = self._folder / f"{file_name(context.run.run_id)}.jsonl"
+        folder = self._folder or default_folder(context)
+        path = folder / f"{file_name(context.run.run_id)}.jsonl"
         store = JsonlStore(path, durability=self._durability)
         if self._keep is not None:
-            remove_old(self._folder, self._keep, path)
+            remove_old(folder, self._keep, path)
         return _recording(store, context, self._redact)
 
 
@@ -105,7 +106,7 @@ class SqliteTrace:
     """The recorder ``sqlite-trace``: one database for many runs.
 
     Args:
-        path: the database; ``traces.db`` in the state folder where None.
+        path: the database; ``traces.db`` in the state folder of the prompt where None.
         durability, redact: as for `JsonlTrace`.
     """
 
@@ -114,13 +115,14 @@ class SqliteTrace:
     def __init__(
         self, path: str | None = None, *, durability: str = "barrier", redact: Iterable[str] = ()
     ) -> None:
-        self._path = Path(path) if path else default_folder() / "traces.db"
+        self._path = Path(path) if path else None
         self._durability = Durability.of(durability).value
         self._redact = _redactor(redact)
 
     def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
-        store = SqliteStore(self._path, context.run.run_id, durability=self._durability)
+        path = self._path or default_folder(context) / "traces.db"
+        store = SqliteStore(path, context.run.run_id, durability=self._durability)
         return _recording(store, context, self._redact)
 
 
@@ -139,9 +141,9 @@ def _redactor(keys: Iterable[str]) -> Redactor | None:
     return redactor(wanted) if wanted else None
 
 
-def default_folder() -> Path:
-    """Return the folder of traces: ``traces`` in the state folder of the configuration."""
-    return state_home(find_configuration()) / "traces"
+def default_folder(context: RecorderContext) -> Path:
+    """Return the folder of traces: ``traces`` in the state folder of the prompt."""
+    return (context.state_folder or state_home()) / "traces"
 
 
 def remove_old(folder: Path, keep: int, current: Path) -> None:
