@@ -53,7 +53,7 @@ class HookServer:
         self._lock = Lock()
         self._cache: SessionCache | None = None
         self._last_event = monotonic()
-        self._installed = _installed()
+        self._installed = InstalledPackages()
         self._next_look = 0.0
 
     @property
@@ -87,7 +87,7 @@ class HookServer:
             return False
         if now >= self._next_look:
             self._next_look = now + _TICK
-            if _installed() != self._installed:
+            if self._installed.changed():
                 return False
         return now - self._last_event < self._idle_timeout
 
@@ -168,16 +168,44 @@ def _read(connection: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def _installed() -> tuple[int, ...]:
-    """Return what changes when packages are installed or removed."""
-    return (_modified(Path(__file__).parent), *map(_modified, sys.path))
+class InstalledPackages:
+    """Whether packages were installed or removed since this object was made.
+
+    What Python itself writes into these folders when it imports a module is no change.
+    """
+
+    def __init__(self) -> None:
+        self._folders = (str(Path(__file__).parent), *sys.path)
+        self._modified = self._times()
+        self._names = self._listing()
+
+    def changed(self) -> bool:
+        """Look at the folders; at their content only where one was modified."""
+        times = self._times()
+        if times == self._modified:
+            return False
+        self._modified = times
+        return self._listing() != self._names
+
+    def _times(self) -> list[int]:
+        return [_modified(folder) for folder in self._folders]
+
+    def _listing(self) -> list[frozenset[str]]:
+        return [_entries(folder) for folder in self._folders]
 
 
-def _modified(folder: str | Path) -> int:
+def _modified(folder: str) -> int:
     try:
         return Path(folder).stat().st_mtime_ns
     except OSError:
         return 0
+
+
+def _entries(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(entry.name for entry in Path(folder).iterdir()) - {"__pycache__"}
+    except OSError:
+        return frozenset()
 
 
 def _nothing() -> None:
