@@ -152,15 +152,22 @@ class _Reader:
         return ConfigurationError(f"{self.configuration.path}, [hosts.{HOST}]: {what}")
 
 
-def build_prompt(name: str, configuration: Configuration | None) -> Prompt[Any]:
+def build_prompt(
+    name: str,
+    configuration: Configuration | None,
+    environment: Mapping[str, str] | None = None,
+) -> Prompt[Any]:
     """Return a prompt without sections: the agent's instructions are the program's own.
 
     Args:
         name: of the prompt.
         configuration: where its providers are declared; None for a prompt without providers.
+        environment: variables by name; `os.environ` if None.
 
     Raises:
         TrimtabError: a provider can't be used.
     """
     namespace, _, key = name.partition("/")
-    return Prompt(namespace or HOST, key or name, name=name, config=configuration)
+    return Prompt(
+        namespace or HOST, key or name, name=name, config=configuration, environment=environment
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,20 @@ class Prompts:
         configuration: where they are declared.
         host: which agent gets which.
         folder: the project, whose files completion checkers may look at.
+        environment: the session's variables by name; `os.environ` if None.
     """
 
-    def __init__(self, configuration: Configuration, host: HostConfig, folder: Path) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        host: HostConfig,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.failures: dict[str, str] = {}
         self._configuration = configuration
         self._host = host
+        self._environment = environment
         self._resources = Resources.of(RootedFilesystem(folder))
         self._built: dict[str, Prompt[Any] | None] = {}
 
@@ -64,7 +73,7 @@ class Prompts:
 
     def _build(self, name: str) -> Prompt[Any] | None:
         try:
-            prompt = build_prompt(name, self._configuration)
+            prompt = build_prompt(name, self._configuration, self._environment)
         except TrimtabError as error:
             self.failures[name] = str(error)
             return None

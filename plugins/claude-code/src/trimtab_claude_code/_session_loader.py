@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab import TrimtabError, find_configuration, load_configuration
+from trimtab.inspection import state_home
 from trimtab_claude_code._environment import Variables, session_environment
 from trimtab_claude_code._guided_session import GuidedSession
 from trimtab_claude_code._host_config import HostConfig, read_host_config
@@ -58,26 +59,25 @@ def load_session(
         variables: of its process.
         payload: the event at hand.
         problems: where it is noted what goes wrong.
-
-    Raises:
-        TimeoutError: another session is being loaded, and takes long.
     """
     index = SessionIndex(problems.folder)
     known = index.find(session_id)
     project = Path(known.project) if known else _project(variables, payload)
-    with session_environment(variables, project):
-        try:
-            path = find_configuration(project)
-            configuration = load_configuration(path) if path else None
-            host = read_host_config(configuration) if configuration else HostConfig()
-        except TrimtabError as error:
-            problems.note(f"trimtab is off in {project}: {error}")
-            return LoadedSession(variables)
-        if configuration is None or not host.prompts:
-            return LoadedSession(variables)
-        prompts = Prompts(configuration, host, project)
-        prompts.build_all()
-        journal = _journal(path, session_id, problems) if host.journal.enabled else None
+    environment = session_environment(variables, project)
+    try:
+        path = find_configuration(project, environment=environment)
+        configuration = load_configuration(path) if path else None
+        host = read_host_config(configuration) if configuration else HostConfig()
+    except TrimtabError as error:
+        problems.note(f"trimtab is off in {project}: {error}")
+        return LoadedSession(variables)
+    if configuration is None or not host.prompts:
+        return LoadedSession(variables)
+    prompts = Prompts(configuration, host, project, environment)
+    prompts.build_all()
+    journal = None
+    if host.journal.enabled:
+        journal = _journal(state_home(path, environment=environment), session_id, problems)
     origin = Origin(session_id, str(project), str(path), _stamp(path, variables))
     timeout = _timeout(variables) or host.timeout
     guided = GuidedSession(
@@ -91,10 +91,10 @@ def load_session(
     return LoadedSession(variables, guided)
 
 
-def _journal(path: Path | None, session_id: str, problems: Problems) -> Journal | None:
+def _journal(state: Path, session_id: str, problems: Problems) -> Journal | None:
     """Return the session's journal; a session without one is kept in memory."""
     try:
-        return Journal(journal_path(path, session_id))
+        return Journal(journal_path(state, session_id))
     except (OSError, StateError) as error:
         problems.note(f"A session can't be stored: {describe(error)}")
         return None

@@ -15,6 +15,7 @@ import pytest
 
 from trimtab_claude_code import _client
 from trimtab_claude_code._launcher import start_server
+from trimtab_claude_code._server import InstalledPackages
 from trimtab_claude_code._transport import PORT, SOCKET, connect, remove_endpoint
 
 from .conftest import alive, end_server, guidance, payload, server_pid
@@ -249,9 +250,17 @@ def test_a_provider_that_hangs_while_it_is_imported_costs_one_project_little(
     seconds = time.monotonic() - began
 
     assert seconds < 20
-    # The first of these may find the server being replaced.
-    said = [guidance(hook(payload("PostToolBatch"))) for _ in range(3)]
-    assert any("main-after" in text for text in said)
+    assert "main-after" in guidance(hook(payload("PostToolBatch")))
+
+
+def test_only_installing_and_removing_packages_counts_as_a_change(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    packages = InstalledPackages()
+
+    (tmp_path / "__pycache__").mkdir()
+    assert not packages.changed()
+    (tmp_path / "new-1.dist-info").mkdir()
+    assert packages.changed()
 
 
 @pytest.mark.parametrize("session_id", [None, "", 5, {"a": 1}, ["x"] * 1000, True])

@@ -355,7 +355,7 @@ def test_what_is_long_is_cut_and_still_differs():
 
 def test_ids_of_any_kind_stay_in_their_folder(user):
     ids = ("../../x", "a/b", "", "x" * 5000, "\0", "plain-1")
-    paths = [journal_path(user.project / "trimtab.toml", session_id) for session_id in ids]
+    paths = [journal_path(user.state, session_id) for session_id in ids]
 
     assert {path.parent for path in paths} == {Path(user.state, "claude-code", "sessions")}
     assert len(set(paths)) == len(paths)

@@ -278,6 +278,12 @@ def test_a_switched_off_session_is_reported_as_silent(hook, trimtab):
     assert [what for what, _ in decided(trimtab)] == ["skipped"]
 
 
+def test_sessions_with_other_variables_do_not_wait_for_each_other(hook, user, tmp_path):
+    hook(go(), TRIMTAB_DISABLE="claude-code-canary")
+    assert "main-after-0" in guidance(hook(payload("UserPromptSubmit", session_id="b", prompt="x")))
+    assert guidance(hook(payload("PostToolBatch"), TRIMTAB_DISABLE="claude-code-canary")) == ""
+
+
 def test_status_shows_sessions_and_leaves_out_what_has_ended(hook, trimtab):
     hook(go())
     status, printed = trimtab("status", "claude-code")

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from trimtab import SYSTEM_CLOCK, SnapshotError, find_configuration, sanitize
-from trimtab.inspection import say, say_json
+from trimtab.inspection import say, say_json, state_home
 from trimtab_claude_code._guided_session import restore
 from trimtab_claude_code._server_control import ask_server
 from trimtab_claude_code._session_report import runs_of
@@ -47,7 +47,7 @@ def _report(options: argparse.Namespace) -> dict[str, Any]:
     path = Path(found).absolute() if found else None
     folder = user_folder(make=False)
     server = ask_server(folder, save=True)
-    problems = (*_unwritable((folder, sessions_folder(path))), *Problems(folder).all())
+    problems = (*_unwritable((folder, sessions_folder(state_home(path)))), *Problems(folder).all())
     sessions = [_session(file) for file in _journals(path)]
     return {
         "server": server,
@@ -69,7 +69,7 @@ def _unwritable(folders: Iterable[Path]) -> Iterator[Problem]:
 def _journals(configuration: Path | None) -> list[Path]:
     if configuration is None:
         return []
-    files = sessions_folder(configuration).glob("*.jsonl")
+    files = sessions_folder(state_home(configuration)).glob("*.jsonl")
     return sorted(files, key=lambda file: file.stat().st_mtime)
 
 

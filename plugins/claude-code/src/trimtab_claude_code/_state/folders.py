@@ -56,16 +56,16 @@ def user_folder(*, make: bool = True) -> Path:
         ) from error
 
 
-def sessions_folder(configuration: Path | None) -> Path:
-    """Return where the journals of a configuration's sessions lie; it may not exist yet.
+def sessions_folder(state: Path) -> Path:
+    """Return where the journals of sessions lie; it may not exist yet.
 
     Args:
-        configuration: the configuration's file; None for the user's own folder.
+        state: the state folder of a configuration, or of the user.
     """
-    return state_home(configuration) / "claude-code" / "sessions"
+    return state / "claude-code" / "sessions"
 
 
-def journal_path(configuration: Path | None, session_id: str) -> Path:
+def journal_path(state: Path, session_id: str) -> Path:
     """Return the file of one Claude Code session.
 
     Raises:
@@ -73,7 +73,7 @@ def journal_path(configuration: Path | None, session_id: str) -> Path:
         StateError: a part of its path is a link, or belongs to another user. A repository may
             bring such a link along, and old files in the folder are removed.
     """
-    folder = sessions_folder(configuration)
+    folder = sessions_folder(state)
     own = (folder.parents[1], folder.parent, folder) if _is_in_project(folder) else (folder,)
     for part in own:
         _check_own(part)
