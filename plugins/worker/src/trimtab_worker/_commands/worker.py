@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -100,7 +101,9 @@ class _Signals:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.received = signal.Signals(number).name
-        _say(f"{self.received}: finishing the message in work; once more ends at once")
+        text = f"worker: {self.received}: finishing the message in work; once more ends at once"
+        # Not through sys.stderr: the handler may interrupt a write to it, which can't be nested.
+        os.write(2, f"{text}\n".encode())
         if self._loop is not None:
             self._loop.stop()
 
