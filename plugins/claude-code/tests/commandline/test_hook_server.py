@@ -351,6 +351,18 @@ def test_without_unix_sockets_a_port_is_chosen_at_each_start(hook, portable):
     assert port not in again
 
 
+def listening_on(port, seconds=60):
+    """Listen on a port that was in use until now: its last connections may still be closing."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_server(("127.0.0.1", port))
+        except OSError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+
+
 def test_who_takes_the_port_learns_nothing_and_decides_nothing(hook, portable):
     hook(payload("SessionStart"))
     pid = server_pid(portable)
@@ -369,7 +381,7 @@ def test_who_takes_the_port_learns_nothing_and_decides_nothing(hook, portable):
                 heard.append(connection.recv(4096))
                 connection.sendall(b"x" * 16 + b'+={"continue": false}')
 
-    with socket.create_server(("127.0.0.1", port)) as stranger:
+    with listening_on(port) as stranger:
         threading.Thread(target=listen, args=(stranger,), daemon=True).start()
         said = hook(payload("UserPromptSubmit", prompt="SECRET"))
         stranger.shutdown(socket.SHUT_RDWR)
