@@ -2,7 +2,7 @@
 """Set up, show and check trimtab from a fresh clone: needs Python 3.11+ and a package registry.
 
 python3 dev.py demo               set up .venv, then replay a recorded agent run
-python3 dev.py test [TOX OPTION]  set up .venv, then run every check (tox)
+python3 dev.py test [TOX OPTION]  set up .venv, then run every check (tox), as many at a time as cores
 python3 dev.py setup              set up .venv for work on the code, with all tools
 python3 dev.py install [FOLDER]   put wheels of all distributions, or these, into the running Python
 python3 dev.py solo [PLUGIN ...]  test core alone, and each plugin with nothing else
@@ -84,11 +84,15 @@ def demo(_: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run tox: every environment, or what its options name. In CI no interpreter may be missing."""
+    """Run tox: every environment, or what its options name. In CI no interpreter may be missing.
+
+    As many environments run at a time as there are cores.
+    """
     make_venv()
     uv("install", "--quiet", "--group", "tox", python=venv_python())
     strict = ["--skip-missing-interpreters", "false"] if os.environ.get("CI") else []
-    return run([str(venv_python()), "-m", "tox", *strict, *options.rest], check=False)
+    parallel = ["run-parallel", "--parallel", "auto", "--parallel-no-spinner"]
+    return run([str(venv_python()), "-m", "tox", *parallel, *strict, *options.rest], check=False)
 
 
 def setup(_: argparse.Namespace) -> int:
