@@ -20,7 +20,6 @@ import sys
 import tempfile
 import venv
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -113,8 +112,7 @@ def install(options: argparse.Namespace) -> int:
     if options.editable:
         add(*editable(folders))
         return 0
-    with ThreadPoolExecutor(2) as pool:
-        add("--no-index", *map(str, pool.map(wheel, folders)))
+    add("--no-index", f"--find-links={wheels()}", *map(distribution_name, folders))
     return 0
 
 
@@ -176,7 +174,8 @@ def dependencies(
     name of this project is ever asked of a registry.
     """
     required = [f"--requirements={folder / 'pyproject.toml'}" for folder in folders]
-    limits = ("--excludes", excludes(left_out), "--resolution", resolution)
+    # With "--upgrade" the lowest versions replace newer ones that the tools for tests have brought.
+    limits = ("--excludes", excludes(left_out), "--resolution", resolution, "--upgrade")
     uv("install", "--quiet", *limits, *required, python=python)
 
 
@@ -200,36 +199,29 @@ def excludes(left_out: Iterable[str]) -> str:
     return str(path)
 
 
-def wheel(folder: Path) -> Path:
-    """The wheel of a distribution, built unless one of the same sources is there."""
-    target = WHEELS / f"{folder.name}-{digest(folder)}"
+def wheels() -> Path:
+    """The folder of the wheels of all distributions, built anew if a source has changed."""
+    target = WHEELS / digest()
     if not target.exists():
         WHEELS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=WHEELS) as scratch:
-            uv_build = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel"]
-            run([*uv_build, "--out-dir", scratch, str(folder)])
-            keep(next(Path(scratch).glob("*.whl")), target)
-    return next(target.glob("*.whl"))
+        built = tempfile.mkdtemp(dir=WHEELS)
+        uv_build = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--all-packages"]
+        run([*uv_build, "--out-dir", built])
+        try:
+            Path(built).rename(target)
+        except OSError:  # another environment of tox was quicker
+            shutil.rmtree(built)
+    return target
 
 
-def keep(built: Path, target: Path) -> None:
-    """Move a wheel into place at once, for tox may build the same wheel twice in parallel."""
-    home = Path(tempfile.mkdtemp(dir=WHEELS))
-    built.rename(home / built.name)
-    try:
-        home.rename(target)
-    except OSError:
-        shutil.rmtree(home)
-
-
-def digest(folder: Path) -> str:
-    """A short digest of all that goes into a distribution's wheel."""
-    found = [folder / "pyproject.toml", folder / "README.md", *sorted((folder / "src").rglob("*"))]
+def digest() -> str:
+    """A short digest of all that goes into the wheels."""
     total = hashlib.sha256()
-    for path in found:
-        if path.is_file() and path.suffix != ".pyc":
-            total.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
-            total.update(path.read_bytes())
+    for folder in [*distributions(), TEST_SERVERS]:
+        for path in [folder / "pyproject.toml", folder / "README.md", *folder.glob("src/**/*")]:
+            if path.is_file() and path.suffix != ".pyc":
+                total.update(f"{path.relative_to(ROOT)}\0{path.stat().st_size}\0".encode())
+                total.update(path.read_bytes())
     return total.hexdigest()[:12]
 
 

@@ -110,7 +110,7 @@ def core_wheel() -> Path:
     spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
     dev = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(dev)
-    return dev.wheel(dev.CORE)
+    return next(dev.wheels().glob("trimtab-*.whl"))
 
 
 @pytest.fixture(scope="session")

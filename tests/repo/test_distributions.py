@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -11,11 +14,19 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from trimtab import __version__
+
+
+def wheel_of(folder: Path, dev: ModuleType) -> Path:
+    name = dev.distribution_name(folder).replace("-", "_")
+    (wheel,) = dev.wheels().glob(f"{name}-{__version__}-*.whl")
+    return Path(wheel)
+
 
 @pytest.fixture
 def wheel_names(dev: ModuleType, folder: Path) -> list[str]:
     """What lies in the wheel of a distribution, apart from its metadata."""
-    with zipfile.ZipFile(dev.wheel(folder)) as wheel:
+    with zipfile.ZipFile(wheel_of(folder, dev)) as wheel:
         return [name for name in wheel.namelist() if ".dist-info/" not in name]
 
 
@@ -23,10 +34,25 @@ def import_name(folder: Path) -> str:
     return "trimtab" if folder.name == "core" else f"trimtab_{folder.name.replace('-', '_')}"
 
 
-def test_name_and_version(folder: Path, metadata: dict[str, Any]) -> None:
-    expected = "trimtab" if folder.name == "core" else f"trimtab-{folder.name}"
+def test_a_distribution_is_named_after_its_folder(folder: Path, metadata: dict[str, Any]) -> None:
+    assert metadata["name"] == ("trimtab" if folder.name == "core" else f"trimtab-{folder.name}")
 
-    assert (expected, "0.1.0") == (metadata["name"], metadata["version"])
+
+def test_every_distribution_has_the_version_of_core(folder: Path, root: Path) -> None:
+    declared = tomllib.loads((folder / "pyproject.toml").read_text())
+    source = folder / declared["tool"]["hatch"]["version"]["path"]
+
+    assert declared["project"]["dynamic"] == ["version"]
+    assert source.resolve() == root / "core/src/trimtab/_version.py"
+
+
+@pytest.mark.slow
+def test_a_plugin_is_built_in_its_own_folder(root: Path, tmp_path: Path) -> None:
+    uv_build = [sys.executable, "-m", "uv", "build", "--quiet", "--out-dir", str(tmp_path)]
+    subprocess.run(uv_build, cwd=root / "plugins/doom-loop", check=True)
+    built = f"trimtab_doom_loop-{__version__}"  # a source archive, and the wheel made from it
+
+    assert {f"{built}.tar.gz", f"{built}-py3-none-any.whl"} <= {p.name for p in tmp_path.iterdir()}
 
 
 def test_the_range_on_core(folder: Path, metadata: dict[str, Any]) -> None:
@@ -65,7 +91,7 @@ def test_the_wheel_holds_no_tests(wheel_names: list[str]) -> None:
 
 
 def test_core_requires_no_more_than_it_says(root: Path, dev: ModuleType) -> None:
-    with zipfile.ZipFile(dev.wheel(root / "core")) as wheel:
+    with zipfile.ZipFile(wheel_of(root / "core", dev)) as wheel:
         name = next(name for name in wheel.namelist() if name.endswith("/METADATA"))
         lines = wheel.read(name).decode().splitlines()
     required = [Requirement(line.split(": ")[1]) for line in lines if line.startswith("Requires-D")]
