@@ -10,6 +10,7 @@ from trimtab._contract.host import BoundPrompt
 from trimtab._contract.view import RunView, SessionView
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import ModelResponded, ToolCall, ToolInvoked
+from trimtab._types.positional import positional
 from trimtab._types.resources import Filesystem
 
 if TYPE_CHECKING:
@@ -154,6 +155,9 @@ class GuidanceContext(RunContext):
     def nudges_of(self, provider: str) -> int:
         """Return how often a guidance provider has spoken in this run, shadow mode included."""
         return self.run.state.nudges_of(provider)
+
+
+guidance_context = positional(GuidanceContext)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -123,14 +123,21 @@ class StateView:
 
 
 class RunView:
-    """A run, read-only: nothing here records, closes or changes a limit."""
+    """A run, read-only: nothing here records, closes or changes a limit.
 
-    __slots__ = ("_run", "session", "state")
+    Attributes:
+        session: its session.
+        state: its counters.
+        trajectory: signals over its tool calls.
+    """
+
+    __slots__ = ("_run", "session", "state", "trajectory")
 
     def __init__(self, run: BoundRun) -> None:
         self._run = run
         self.state = StateView(run.state)
         self.session = SessionView(run.session)
+        self.trajectory: Trajectory = run.state.trajectory
 
     @property
     def run_id(self) -> str:
@@ -161,11 +168,6 @@ class RunView:
     def rendered(self) -> RenderedPrompt[Any] | None:
         """The prompt as last rendered, or None."""
         return self._run.rendered
-
-    @property
-    def trajectory(self) -> Trajectory:
-        """Signals over the tool calls of the run."""
-        return self._run.state.trajectory
 
     @property
     def deadline(self) -> Deadline | None:

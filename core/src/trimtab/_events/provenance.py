@@ -72,6 +72,7 @@ def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderR
 class DecisionPoint(Enum):
     """Where guidance can be asked for."""
 
+    __hash__ = object.__hash__  # Enum's own is a function in Python; points key every decision
     PRE_RENDER = "pre_render"
     PRE_TOOL_SELECTION = "pre_tool_selection"
     PRE_TOOL_EXECUTION = "pre_tool_execution"

@@ -76,8 +76,8 @@ def guide(
     """
     point = context.decision_point
     entries = run.prompt.table.guides.get(point, ())
-    decision = Decision(point, delivery or run.host.delivers(point), replayed)
-    if not entries or decision.delivery is Delivery.NONE:
+    delivery = delivery or run.host.delivers(point)
+    if not entries or delivery is Delivery.NONE:
         return NOTHING
     if run.state.episodes:
         with run.session.lock:
@@ -88,7 +88,9 @@ def guide(
     if not results:
         return NOTHING
     candidates = _candidates(run, results, context, timeout)
-    return _settle(run, candidates, decision) if candidates else NOTHING
+    if not candidates:
+        return NOTHING
+    return _settle(run, candidates, Decision(point, delivery, replayed))
 
 
 def _candidates(

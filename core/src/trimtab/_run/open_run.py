@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from trimtab._types.limits import Budget, Deadline
 
 
+_LOOKS_EVERY = 32
+"""Responses and calls after which the run looks for projections that are far behind."""
+
+
 class OpenRun(BoundRun):
     """A run with its prompt, host and invoker; the base of `Run`.
 
@@ -47,6 +51,7 @@ class OpenRun(BoundRun):
         self.invoker = ProviderInvoker(self)
         self.view = RunView(self)
         self._timeout: float | None = None
+        self._since_looked = 0
 
     def save_projections(self) -> None:
         """Bring the providers' projections up to date and keep their states for a snapshot."""
@@ -54,8 +59,10 @@ class OpenRun(BoundRun):
             self._call_projection(name, self.state.trajectory_writer.save)
 
     def _recorded(self) -> None:
-        if self.invoker.busy:
+        self._since_looked += 1
+        if self._since_looked < _LOOKS_EVERY or self.invoker.busy:
             return
+        self._since_looked = 0
         for name in self.state.trajectory_writer.behind:
             self._call_projection(name, self.trajectory.projection)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext, RunContext
+from trimtab._contract.context import GuidanceContext, RunContext, guidance_context
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import RunClosed, ToolCall
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
@@ -105,28 +105,33 @@ class Run(OpenRun):
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
         calls = tuple(pending)
-        if not self._begins(point, pending=calls, delivery=delivery, replayed=replayed):
+        if self.recordings is not None:
+            self._note_asked(point, pending=calls, delivery=delivery, replayed=replayed)
+        if not self._begins(point):
             return NOTHING
-        context = self.guidance_context(point, calls)
+        context = guidance_context(self.view, point, calls, None)
         return guide(self, context, timeout, delivery=delivery, replayed=replayed)
 
     def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
         """As `guide`, with a context of the caller's."""
         point = _decision_point(context.decision_point)
-        begins = self._begins(point, pending=context.pending_tool_calls)
-        return guide(self, context, None) if begins else NOTHING
+        if self.recordings is not None:
+            self._note_asked(point, pending=context.pending_tool_calls)
+        return guide(self, context, None) if self._begins(point) else NOTHING
 
-    def _begins(self, point: DecisionPoint, **asked: Any) -> bool:
+    def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
+        """Let the recorders hear that guidance is asked for, if it makes a difference."""
+        matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
+        if self.recordings is not None and matters and not self.state.closed:
+            self.recordings.asked("GuidanceAsked", decision_point=point, **asked)
+
+    def _begins(self, point: DecisionPoint) -> bool:
         """Return whether there is anybody to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
         if self.state.closed:
             return False
-        asks = bool(self.prompt.table.guides.get(point))
-        selects = point is DecisionPoint.PRE_TOOL_SELECTION
-        if self.recordings is not None and (asks or selects):
-            self.recordings.asked("GuidanceAsked", decision_point=point, **asked)
-        if selects:
+        if point is DecisionPoint.PRE_TOOL_SELECTION:
             self._close_turn()
-        return asks
+        return bool(self.prompt.table.guides.get(point))
 
     def start_recording(self, recorders: Iterable[Any], keep: int | None) -> None:
         """Open the recorders of this run; `Session.open_run` does it.
@@ -307,7 +312,7 @@ class Run(OpenRun):
 
     def _close_turn(self) -> None:
         if self.state.open_turn is not None:
-            with self.session.lock:
+            with self.session.lock.guard:
                 self.state.close_turn()
 
 

@@ -167,46 +167,53 @@ class RunState:
         self.turns = self.open_turn + 1
 
     def _responded(self, event: ModelResponded) -> None:
-        self.close_turn()
-        self._enter(event.turn)
+        turn, turns = event.turn, self.turns
+        self.open_turn = turn = turns if turn is None or turn < turns else turn
+        self.turns = turn + 1
         self.last_response = event
         if event.usage is not None:
             self.usage = self.usage + event.usage
-        self.trajectory_writer.apply(event)
+        self.trajectory_writer.responded(event)
 
     def _started(self, event: ToolStarted) -> None:
-        self._enter(event.turn)
-        self.running.setdefault(event.call_id, []).append(event)
+        if event.turn is None or event.turn != self.open_turn:
+            self._enter(event.turn)
+        running = self.running.get(event.call_id)
+        if running is None:
+            self.running[event.call_id] = [event]
+        else:
+            running.append(event)
 
     def _invoked(self, event: ToolInvoked) -> None:
         if event.turn is None or event.turn >= self.turns:
             self._enter(event.turn)
-        self._ended_running(event.call_id)
+        running = self.running.get(event.call_id)
+        if running:
+            self._ended_running(event.call_id, running)
         self.calls += 1
         self.recent.append(event)
         if event.tool in self.feedback.watched:
             self.feedback.used(event.tool, Mark(self.calls, self.active_seconds))
-        self.trajectory_writer.apply(event)
+        self.trajectory_writer.ended(event)
         if event.turn is None:
             self.close_turn()
 
-    def _ended_running(self, call_id: str) -> None:
-        running = self.running.get(call_id)
-        if running:
+    def _ended_running(self, call_id: str, running: list[ToolStarted]) -> None:
+        if len(running) == 1:
+            del self.running[call_id]
+        else:
             del running[0]
-            if not running:
-                del self.running[call_id]
 
     def _said(self, event: UserMessage) -> None:
         self.close_turn()
         if not event.notification:
             self.episodes.close_all()
             self.gate.user_spoke()
-        self.trajectory_writer.apply(event)
+        self.trajectory_writer.user_spoke(event)
 
-    def _compacted(self, event: CompactionHappened) -> None:
+    def _compacted(self, _: CompactionHappened) -> None:
         self.guidance.persisted.clear()
-        self.trajectory_writer.apply(event)
+        self.trajectory_writer.compacted()
 
     def _guided(self, event: GuidanceDelivered) -> None:
         self.guidance.delivered(event)

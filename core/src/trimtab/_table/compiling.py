@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trimtab._events.guidance import ClassificationResult, GuidanceInjection, Proposal
+from trimtab._events.guidance import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    GuidanceInjection,
+    Proposal,
+)
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.providers import Feedback
 from trimtab._policy.settings import CompletionCheckerConfig, GuidanceProviderConfig
@@ -34,6 +39,8 @@ def _ask_by_method(
 ) -> Callable[[GuidanceContext], ProviderResult]:
     def ask(context: GuidanceContext) -> ProviderResult:
         verdict = classify(context=context)
+        if verdict is NOT_RELEVANT:
+            return None
         if verdict.__class__ is not ClassificationResult:
             expect(verdict, ClassificationResult, "classify")
         if not verdict.relevant:

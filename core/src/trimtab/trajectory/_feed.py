@@ -10,6 +10,9 @@ from typing import Any
 from trimtab.trajectory._projection import BaseProjection, Projection
 
 HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
+Fact = tuple[Callable[..., None], Any, Any]
+"""A method of a projection, what it takes, and its second argument or None."""
+
 BACKLOG = 128
 """Facts that may wait for one projection before its run hands them over unasked."""
 
@@ -24,6 +27,10 @@ class Feed:
     Args:
         projection: what is fed.
         rebuild: feeds it everything that happened before; None if it has seen all of it.
+
+    Attributes:
+        pending: the facts that wait.
+        methods: those methods of the projection that do something, by name.
     """
 
     def __init__(
@@ -31,50 +38,41 @@ class Feed:
     ) -> None:
         self.projection = projection
         self.saved: dict[str, Any] | None = None
-        self._rebuild = rebuild
-        self._pending: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self.rebuild = rebuild
+        self.pending: deque[Fact] = deque()
         self._mutex = RLock()
-        self._methods = {
+        self.methods: dict[str, Callable[..., None]] = {
             hook: getattr(projection, hook)
             for hook in HOOKS
             if getattr(type(projection), hook, None) is not getattr(BaseProjection, hook)
         }
-
-    def put(self, hook: str, facts: tuple[Any, ...]) -> None:
-        """Let one fact wait, if the projection takes such facts."""
-        method = self._methods.get(hook)
-        if method is not None:
-            self._pending.append((method, facts))
-
-    @property
-    def waiting(self) -> int:
-        """Facts that wait."""
-        return len(self._pending)
+        if "compacted" in self.methods:
+            self.methods["compacted"] = lambda _: projection.compacted()
 
     @property
     def is_saved(self) -> bool:
         """Whether `saved` is the state after everything that happened."""
-        return self.saved is not None and not self._pending
+        return self.saved is not None and not self.pending
 
     def catch_up(self) -> None:
         """Hand over what waits; what the projection raises passes through.
 
         A fact that the projection fails on is not handed over again.
         """
-        if not self._pending and self._rebuild is None:
+        pending = self.pending
+        if not pending and self.rebuild is None:
             return
         with self._mutex:
             self.saved = None
-            rebuild, self._rebuild = self._rebuild, None
-            if rebuild is not None:
+            if self.rebuild is not None:
+                rebuild, self.rebuild = self.rebuild, None
                 rebuild(self.projection)
-            while self._pending:
-                method, facts = self._pending.popleft()
-                method(*facts)
-
-    def forget(self) -> None:
-        """Drop what waits: a rebuild is about to bring it."""
-        self._pending.clear()
+            while pending:
+                method, fact, more = pending.popleft()
+                if more is None:
+                    method(fact)
+                else:
+                    method(fact, more)
 
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""

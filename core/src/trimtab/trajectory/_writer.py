@@ -20,7 +20,7 @@ from trimtab._events.run import (
     UserMessage,
 )
 from trimtab._types.text import as_text
-from trimtab.trajectory._feed import BACKLOG, Feed
+from trimtab.trajectory._feed import BACKLOG, HOOKS, Fact, Feed
 from trimtab.trajectory._profiles import ToolProfiles
 from trimtab.trajectory._projection import Projection
 from trimtab.trajectory._records import (
@@ -40,6 +40,9 @@ KEPT = 64
 _TOOLS_KEPT = 256
 _BATCH_KEPT_WHOLE = 8
 _OTHER_TOOLS = "…"
+
+Taker = tuple[Callable[[Fact], None], Callable[..., None]]
+"""Where a fact waits, and the method that takes it."""
 
 
 class TrajectoryWriter:
@@ -62,6 +65,7 @@ class TrajectoryWriter:
         self.profiles = profiles or ToolProfiles()
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
         self._feeds: dict[str, Feed] = {}
+        self._takers: dict[str, tuple[Taker, ...]] = dict.fromkeys(HOOKS, ())
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
         self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
@@ -118,6 +122,7 @@ class TrajectoryWriter:
                 elif self._began and self.history is not None:
                     rebuild = partial(self._rebuild, name)
                 feed = self._feeds[name] = Feed(projection, rebuild)
+                self._takers = _takers(self._feeds.values())
             return feed.projection
 
     def projection(self, name: str) -> Projection | None:
@@ -125,7 +130,8 @@ class TrajectoryWriter:
         feed = self._feeds.get(name)
         if feed is None:
             return None
-        feed.catch_up()
+        if feed.pending or feed.rebuild is not None:
+            feed.catch_up()
         return feed.projection
 
     def save(self, name: str) -> None:
@@ -142,15 +148,13 @@ class TrajectoryWriter:
     @property
     def behind(self) -> tuple[str, ...]:
         """Names of the projections for which much is waiting."""
-        if not self._feeds:
-            return ()
-        return tuple(name for name, feed in self._feeds.items() if feed.waiting > BACKLOG)
+        return tuple(name for name, feed in self._feeds.items() if len(feed.pending) > BACKLOG)
 
     def _rebuild(self, name: str, projection: Projection) -> None:
         """Feed everything that happened in the run to a projection that joins late."""
         assert self.history is not None
         with self._lock:
-            self._feeds[name].forget()
+            self._feeds[name].pending.clear()
             events = tuple(self.history())
         past = TrajectoryWriter(profiles=self.profiles)
         past.attach(name, projection)
@@ -158,35 +162,37 @@ class TrajectoryWriter:
             past.apply(event)
             past.projection(name)
 
-    def _feed(self, hook: str, *facts: Any) -> None:
-        for feed in self._feeds.values():
-            feed.put(hook, facts)
+    def _feed(self, hook: str, fact: Any, more: Any = None) -> None:
+        for put, method in self._takers[hook]:
+            put((method, fact, more))
 
     # Events ------------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
         """Take `event` in; called under the session's lock, in constant time."""
-        self._began = True
         if isinstance(event, ToolInvoked):
-            self._ended(event)
+            self.ended(event)
         elif isinstance(event, ModelResponded):
-            self._responded(event)
+            self.responded(event)
         elif isinstance(event, UserMessage):
-            self._user_spoke(event)
+            self.user_spoke(event)
         elif isinstance(event, CompactionHappened):
-            self._feed("compacted")
+            self.compacted()
 
-    def _ended(self, event: ToolInvoked) -> None:
+    def ended(self, event: ToolInvoked) -> None:
+        """Take an ended call in."""
+        self._began = True
         if event.caller is CallOrigin.HARNESS:
             return
         if self._open and _begins_turn(event.turn, self._open[0].turn):
             self.close_turn()
         call = self._record(event)
         self.calls += 1
-        self._count(call.tool)
+        self._count(event.tool)
         if len(self._open) < KEPT:
             self._open.append(call)
-        self._feed("call_ended", call, event)
+        for put, method in self._takers["call_ended"]:
+            put((method, call, event))
 
     def _record(self, event: ToolInvoked) -> CallRecord:
         profile = self.profiles.of(event.tool)
@@ -202,17 +208,26 @@ class TrajectoryWriter:
             tool = _OTHER_TOOLS
         frequency[tool] = frequency.get(tool, 0) + 1
 
-    def _responded(self, event: ModelResponded) -> None:
+    def responded(self, event: ModelResponded) -> None:
+        """Take a response in."""
+        self._began = True
         self.close_turn()
         if event.text or event.reasoning:
             text = TextRecord(event.text, event.reasoning, bool(event.tool_calls))
             self._feed("responded", text)
 
-    def _user_spoke(self, event: UserMessage) -> None:
+    def user_spoke(self, event: UserMessage) -> None:
+        """Take a message in."""
+        self._began = True
         self.close_turn()
         if not event.notification:
             self._user_spoke_at = self.turns
         self._feed("user_spoke", MessageRecord(event.text, event.notification))
+
+    def compacted(self) -> None:
+        """Note that the model's history was shortened."""
+        self._began = True
+        self._feed("compacted", None)
 
     def close_turn(self) -> None:
         """Close the open turn, if there is one: its calls are a whole batch now; as `apply`."""
@@ -225,7 +240,8 @@ class TrajectoryWriter:
             for call in turn.asked:
                 call.release()
         self._closed.append(turn)
-        self._feed("turn_closed", turn)
+        for put, method in self._takers["turn_closed"]:
+            put((method, turn, None))
 
     # State -------------------------------------------------------------------------------------
 
@@ -241,6 +257,7 @@ class TrajectoryWriter:
                     call.profile = profiles.of(call.tool)
             self._waiting.update(self._saved())
             self._feeds.clear()
+            self._takers = _takers(())
 
     def _saved(self) -> dict[str, dict[str, Any]]:
         return {
@@ -279,6 +296,17 @@ class TrajectoryWriter:
             self._user_spoke_at = state["user_spoke_at"]
             self._began = state["began"]
             self._waiting = dict(state["projections"])
+
+
+def _takers(feeds: Iterable[Feed]) -> dict[str, tuple[Taker, ...]]:
+    """Return by hook who takes such facts."""
+    feeds = tuple(feeds)
+    return {
+        hook: tuple(
+            (feed.pending.append, feed.methods[hook]) for feed in feeds if hook in feed.methods
+        )
+        for hook in HOOKS
+    }
 
 
 def _begins_turn(turn: int | None, open_turn: int | None) -> bool:
