@@ -2,7 +2,7 @@
 """Set up, show and check trimtab from a fresh clone: needs Python 3.11+ and a package registry.
 
 python3 dev.py demo               set up .venv, then replay a recorded agent run
-python3 dev.py test [TOX OPTION]  set up .venv, then run every check (tox), as many at a time as cores
+python3 dev.py test [TOX OPTION]  set up .venv, then run every check (tox, in parallel)
 python3 dev.py setup              set up .venv for work on the code, with all tools
 python3 dev.py install [FOLDER]   put wheels of all distributions, or these, into the running Python
 python3 dev.py solo [PLUGIN ...]  test core alone, and each plugin with nothing else
