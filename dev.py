@@ -85,13 +85,15 @@ def demo(_: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> int:
     """Run tox: every environment, or what its options name. In CI no interpreter may be missing.
 
-    As many environments run at a time as there are cores.
+    Unless the options name environments, as many run at a time as there are cores; what they
+    print is shown where they fail.
     """
     make_venv()
     uv("install", "--quiet", "--group", "tox", python=venv_python())
     strict = ["--skip-missing-interpreters", "false"] if os.environ.get("CI") else []
-    parallel = ["run-parallel", "--parallel", "auto", "--parallel-no-spinner"]
-    return run([str(venv_python()), "-m", "tox", *parallel, *strict, *options.rest], check=False)
+    everything = ["run-parallel", "--parallel", "auto", "--parallel-no-spinner"]
+    how = [] if "-e" in options.rest else everything
+    return run([str(venv_python()), "-m", "tox", *how, *strict, *options.rest], check=False)
 
 
 def setup(_: argparse.Namespace) -> int:
