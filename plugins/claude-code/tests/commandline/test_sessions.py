@@ -411,3 +411,27 @@ def test_a_problem_holds_nothing_that_moves_a_terminal(folder):
     (problem,) = problems.all()
     assert problem.what.isprintable()
     assert len(problem.what) <= 500
+
+
+# Recorders.
+
+
+def test_a_trace_goes_on_when_the_server_is_killed(hook, user, folder):
+    trace = pytest.importorskip("trimtab_trace")
+    toml = (user.project / "trimtab.toml").read_text()
+    recording = '[prompts."agent/main"]\nrecord = ["jsonl-trace"]\n'
+    (user.project / "trimtab.toml").write_text(toml.replace('[prompts."agent/main"]\n', recording))
+    hook(go())
+    for number in range(6):
+        for name in TURN:
+            hook(payload(name, number, tool_response={"stdout": f"line {number}"}))
+        if number % 2:
+            os.kill(server_pid(folder), signal.SIGKILL)
+    hook(payload("SessionEnd"))
+
+    (file,) = user.state.glob("traces/*.jsonl")
+    events = list(trace.open_trace(file))
+    returned = [e.payload for e in events if e.event_type == "ToolReturned"]
+    assert len(returned) == 6
+    assert len({e.event_id for e in events}) == len(events)
+    assert trace.replay(trace.open_trace(file)).difference is None
