@@ -9,9 +9,10 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_plugins.config_records": "PromptSettings",
         "_plugins.configuration": "HOME state_home",
         "_plugins.discovery": "discover installed_version refresh",
-        "_plugins.hints": "did_you_mean pip_install quoted_list",
         "_plugins.loading": "construct load",
-        "_plugins.registry": "normalise_full_name PluginInfo Problem Registry",
+        "_plugins.registry": (
+            "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
+        ),
         "_plugins.resolution": "admit Resolution resolve resolve_all",
         "_plugins.selection": "matching select",
         "_plugins.validation": "LoadedProvider",

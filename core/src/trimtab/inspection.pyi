@@ -14,11 +14,6 @@ from trimtab._plugins.discovery import (
     installed_version as installed_version,
     refresh as refresh,
 )
-from trimtab._plugins.hints import (
-    did_you_mean as did_you_mean,
-    pip_install as pip_install,
-    quoted_list as quoted_list,
-)
 from trimtab._plugins.loading import (
     construct as construct,
     load as load,
@@ -27,7 +22,10 @@ from trimtab._plugins.registry import (
     PluginInfo as PluginInfo,
     Problem as Problem,
     Registry as Registry,
+    did_you_mean as did_you_mean,
     normalise_full_name as normalise_full_name,
+    pip_install as pip_install,
+    quoted_list as quoted_list,
 )
 from trimtab._plugins.resolution import (
     Resolution as Resolution,

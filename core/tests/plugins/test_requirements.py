@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from trimtab._plugins.requirements import admits, parse_requirement
+from trimtab._plugins.registry import admits, parse_requirement
 
 
 @pytest.mark.parametrize(

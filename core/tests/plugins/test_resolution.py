@@ -24,7 +24,7 @@ from trimtab import (
     UnknownProvider,
     enable,
 )
-from trimtab._plugins.env import read_environment
+from trimtab._plugins.resolution import read_environment
 from trimtab.inspection import refresh, resolve, resolve_all
 
 EMPTY = Configuration()

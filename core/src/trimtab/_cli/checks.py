@@ -13,9 +13,8 @@ from importlib.machinery import ModuleSpec
 from trimtab._cli.probe import probe
 from trimtab._plugins.config_records import Configuration
 from trimtab._plugins.configuration import active_configuration, load_configuration
-from trimtab._plugins.env import DISABLE, read_environment
-from trimtab._plugins.hints import WORDS
-from trimtab._plugins.registry import PluginInfo, Problem, Registry, Severity
+from trimtab._plugins.registry import WORDS, PluginInfo, Problem, Registry, Severity
+from trimtab._plugins.resolution import DISABLE, read_environment
 from trimtab._plugins.selection import check_required, matching, mismatch, named
 from trimtab._types.errors import TrimtabError
 from trimtab._types.text import describe_error, sanitize

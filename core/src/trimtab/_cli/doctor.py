@@ -7,8 +7,7 @@ from math import isfinite
 
 from trimtab._cli.output import problem_json, say, say_json
 from trimtab._plugins.discovery import discover
-from trimtab._plugins.hints import WORDS
-from trimtab._plugins.registry import PluginInfo, Problem
+from trimtab._plugins.registry import WORDS, PluginInfo, Problem
 
 _SECONDS = 30.0
 

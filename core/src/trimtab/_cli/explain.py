@@ -12,10 +12,8 @@ from trimtab._cli.output import say, say_json, say_table
 from trimtab._events.provenance import ProviderKind, ProviderRef
 from trimtab._plugins.config_records import Configuration, PromptSettings
 from trimtab._plugins.configuration import active_configuration, load_configuration
-from trimtab._plugins.env import Environment, read_environment
-from trimtab._plugins.hints import did_you_mean, quoted_list
-from trimtab._plugins.registry import PluginInfo
-from trimtab._plugins.resolution import admit, presumed_source
+from trimtab._plugins.registry import PluginInfo, did_you_mean, quoted_list
+from trimtab._plugins.resolution import Environment, admit, presumed_source, read_environment
 from trimtab._plugins.selection import check_required
 from trimtab._policy.settings import ProviderConfig
 from trimtab._types.errors import ConfigurationError, ProviderError

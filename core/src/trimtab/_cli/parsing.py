@@ -15,8 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from trimtab._plugins.hints import did_you_mean
-from trimtab._plugins.registry import PluginInfo, Registry
+from trimtab._plugins.registry import PluginInfo, Registry, did_you_mean
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError
 from trimtab._types.text import describe_error, sanitize
 from trimtab._version import __version__

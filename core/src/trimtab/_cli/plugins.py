@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from trimtab._cli.output import entry_json, problem_json, say, say_json, say_table
 from trimtab._plugins.discovery import discover
-from trimtab._plugins.hints import WORDS
-from trimtab._plugins.registry import GROUPS, PluginInfo, Registry
+from trimtab._plugins.registry import GROUPS, WORDS, PluginInfo, Registry
 from trimtab._plugins.selection import mismatch, named, shortest_names
 from trimtab._types.text import sanitize
 

@@ -14,7 +14,7 @@ import attrs
 from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events.run import Outcome, ToolCall
 from trimtab._hosting.threads import call_within, start, wait_for
-from trimtab._plugins.hints import did_you_mean
+from trimtab._plugins.registry import did_you_mean
 from trimtab._types.errors import ToolError
 from trimtab._types.text import as_text, quote, replace_surrogates, shorten
 

@@ -14,7 +14,6 @@ from pathlib import PurePath
 import attrs
 import importlib_metadata
 
-from trimtab._plugins.hints import did_you_mean
 from trimtab._plugins.metadata import (
     TARGET,
     Headers,
@@ -31,6 +30,7 @@ from trimtab._plugins.registry import (
     PluginInfo,
     Problem,
     Registry,
+    did_you_mean,
     normalise_name,
 )
 from trimtab._types.text import describe_error, sanitize

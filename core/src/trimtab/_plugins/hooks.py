@@ -21,7 +21,7 @@ from trimtab._contract.hookspecs import (
     RunSpec,
 )
 from trimtab._events.provenance import ProviderKind
-from trimtab._plugins.hints import did_you_mean
+from trimtab._plugins.registry import did_you_mean
 from trimtab._types.errors import ProviderInvalid
 from trimtab._types.text import describe_error, sanitize
 

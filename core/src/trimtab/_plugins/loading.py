@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from trimtab._plugins.hints import did_you_mean, pip_install, quoted_list, title
-from trimtab._plugins.registry import PluginInfo
+from trimtab._plugins.registry import PluginInfo, did_you_mean, pip_install, quoted_list, title
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError, ProviderOptionsError
 from trimtab._types.text import describe_error, sanitize
 

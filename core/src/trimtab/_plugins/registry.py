@@ -1,12 +1,17 @@
-"""Installed plugins and problems with their packages."""
+"""Installed plugins, requirements on their packages, and the phrases that messages share."""
 
 from __future__ import annotations
 
-from typing import Literal
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
 from trimtab._types.patterns import LazyPattern
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 PROVIDER_NAME = LazyPattern(r"[a-z][a-z0-9-]{0,39}")
 _SEPARATORS = LazyPattern(r"[-_.]+")
@@ -116,3 +121,74 @@ class Registry:
     def of(self, group: str) -> tuple[PluginInfo, ...]:
         """Return the entries of one group, e.g. ``"guidance"``."""
         return tuple(entry for entry in self.entries if entry.group == group)
+
+
+_LONGEST = 500
+
+
+def parse_requirement(text: str) -> Requirement | None:
+    """Return a requirement, or None if `text` is none or is longer than 500 characters.
+
+    Args:
+        text: as in a package's metadata (PEP 508).
+    """
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        return Requirement(text) if len(text) <= _LONGEST else None
+    except InvalidRequirement:
+        return None
+
+
+def admits(requirement: Requirement, version: str) -> bool:
+    """Return whether an installed version will do; pre-releases that are installed count.
+
+    Args:
+        requirement: what is asked for.
+        version: what is installed; one that is malformed (PEP 440) will not do.
+    """
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return requirement.specifier.contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` with the nearest of `known`, or nothing where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def quoted_list(names: Iterable[str]) -> str:
+    """Return the names as ``'a', 'b'``, or ``none``."""
+    return ", ".join(map(repr, names)) or "none"
+
+
+def pip_install(*arguments: str) -> str:
+    """Return the line that installs something for this very interpreter."""
+    import shlex
+
+    return shlex.join([sys.executable, "-m", "pip", "install", *arguments])
+
+
+WORDS = {
+    "guidance": "guidance provider",
+    "feedback": "feedback provider",
+    "completion": "completion checker",
+    "recorders": "recorder",
+    "hosts": "host",
+    "mailboxes": "mailbox",
+    "transcripts": "transcript reader",
+    "events": "record type",
+    "commands": "command",
+}
+"""What messages call the entries of a group."""
+
+
+def title(entry: PluginInfo) -> str:
+    """Name an entry as messages do: what, its name, its package and version."""
+    return f"{WORDS[entry.group]} {entry.name!r} of {entry.package}"

@@ -1,7 +1,8 @@
-"""From what a prompt names to providers that can be called."""
+"""From what a prompt names to providers that can be called, and what the environment turns off."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,61 @@ import attrs
 from trimtab._events.provenance import Provenance, ProviderKind, ProviderRef
 from trimtab._events.providers import ProviderSkipped
 from trimtab._plugins.discovery import discover
-from trimtab._plugins.env import DISABLE, Environment, read_environment
-from trimtab._plugins.hints import did_you_mean
 from trimtab._plugins.loading import construct, load
-from trimtab._plugins.registry import normalise_full_name
+from trimtab._plugins.registry import did_you_mean, normalise_full_name
 from trimtab._plugins.selection import check_allowed, check_compatible, check_required, select
 from trimtab._plugins.validation import LoadedProvider, source_of, validate
 from trimtab._policy.settings import ProviderConfig
-from trimtab._types.errors import ProviderError
+from trimtab._types.errors import ConfigurationError, ProviderError
 from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
     from trimtab._plugins.config_records import Configuration
     from trimtab._plugins.registry import PluginInfo
+
+PLUGINS = "TRIMTAB_PLUGINS"
+DISABLE = "TRIMTAB_DISABLE"
+
+
+@attrs.frozen
+class Environment:
+    """What the environment turns off.
+
+    Args:
+        off: no installed provider is loaded; objects given by the caller stay.
+        disabled: providers turned off by ``name`` or ``distribution:name``, objects too.
+    """
+
+    off: bool = False
+    disabled: frozenset[str] = frozenset()
+
+    def reason_against(self, source: Provenance, *, installed: bool) -> str | None:
+        """Return which switch turns a provider off, or None."""
+        if self.off and installed:
+            return f"{PLUGINS}=off"
+        if self.disabled & {
+            normalise_full_name(source.name),
+            normalise_full_name(source.full_name),
+        }:
+            return f"{DISABLE} names it"
+        return None
+
+
+def read_environment(environment: Mapping[str, str] | None = None) -> Environment:
+    """Read the switches.
+
+    Args:
+        environment: `os.environ` if None.
+
+    Raises:
+        ConfigurationError: ``TRIMTAB_PLUGINS`` is neither ``on`` nor ``off``.
+    """
+    found = os.environ if environment is None else environment
+    state = found.get(PLUGINS, "").strip().lower()
+    if state not in ("", "on", "off"):
+        raise ConfigurationError(f"{PLUGINS}={sanitize(state, 40)!r}: write 'on' or 'off'.")
+    names = (normalise_full_name(name) for name in found.get(DISABLE, "").split(","))
+    return Environment(off=state == "off", disabled=frozenset(name for name in names if name))
 
 
 @attrs.frozen

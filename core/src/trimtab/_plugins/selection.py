@@ -7,15 +7,19 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from trimtab._plugins.discovery import installed_version
-from trimtab._plugins.hints import WORDS, did_you_mean, pip_install, quoted_list
 from trimtab._plugins.registry import (
     PROVIDER_NAME,
+    WORDS,
     PluginInfo,
     Registry,
+    admits,
+    did_you_mean,
     normalise_full_name,
     normalise_name,
+    parse_requirement,
+    pip_install,
+    quoted_list,
 )
-from trimtab._plugins.requirements import admits, parse_requirement
 from trimtab._types.errors import (
     AmbiguousProvider,
     IncompatibleProvider,

@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from trimtab._events.provenance import DecisionPoint, Provenance, ProviderKind
-from trimtab._plugins.hints import WORDS, did_you_mean, quoted_list
 from trimtab._plugins.hooks import (
     KIND_HOOKS,
     RUN_HOOKS,
@@ -18,6 +17,7 @@ from trimtab._plugins.hooks import (
     check_synchronous,
     marked_hooks,
 )
+from trimtab._plugins.registry import WORDS, did_you_mean, quoted_list
 from trimtab._policy.settings import FeedbackProviderConfig, FeedbackTrigger, ProviderConfig
 from trimtab._types.errors import ProviderInvalid, ProviderOptionsError
 from trimtab._types.text import describe_error, sanitize

@@ -243,7 +243,7 @@ class Prompt(Generic[Output]):
         config: Configuration | Literal["auto"] | None,
         environment: Mapping[str, str] | None,
     ) -> PromptTable:
-        from trimtab._table.building import build_table
+        from trimtab._table.compiling import build_table
 
         return build_table(
             self.name,

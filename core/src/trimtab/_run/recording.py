@@ -15,7 +15,7 @@ from trimtab._events import questions
 from trimtab._events.providers import ProviderSlow
 from trimtab._events.run import Event
 from trimtab._run.invoker import SLOW_SECONDS
-from trimtab._session.sink import Sink
+from trimtab._session.slices import Sink
 from trimtab._table.entries import WrongReturn
 
 if TYPE_CHECKING:

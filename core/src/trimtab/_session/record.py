@@ -20,8 +20,7 @@ from trimtab._events.run import (
 )
 from trimtab._session.lock import SessionLock
 from trimtab._session.retention import RecentSlice, ToolLog
-from trimtab._session.sink import Sink
-from trimtab._session.slices import Reducer, Slice
+from trimtab._session.slices import Reducer, Sink, Slice
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Clock

@@ -1,7 +1,8 @@
-"""Slices: what a session keeps of one type, and the reducers that decide how."""
+"""Slices: what a session keeps of one type; reducers that decide how; sinks that observe it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -121,3 +122,19 @@ def keep_last(n: int) -> Reducer:
         return Replace((*records.tail(n - 1), event) if n > 1 else (event,))
 
     return reduce
+
+
+class Sink(ABC):
+    """Takes records under the session's lock, and handles them once the lock is free."""
+
+    @abstractmethod
+    def wants(self, event: object) -> bool:
+        """Return whether `event` is for this sink; called under the lock."""
+
+    @abstractmethod
+    def put(self, event: object) -> None:
+        """Queue `event`; called under the lock."""
+
+    @abstractmethod
+    def drain(self) -> None:
+        """Handle what is queued; called without the lock. Never raises an `Exception`."""

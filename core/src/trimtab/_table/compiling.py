@@ -1,9 +1,9 @@
-"""Compile loaded providers into a table."""
+"""Resolve what a prompt or its configuration names, and compile it into a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from trimtab._events.guidance import (
     NOT_RELEVANT,
@@ -13,7 +13,13 @@ from trimtab._events.guidance import (
 )
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.providers import Feedback
-from trimtab._policy.settings import CompletionCheckerConfig, GuidanceProviderConfig
+from trimtab._plugins.config_records import Configuration
+from trimtab._policy.settings import (
+    CompletionCheckerConfig,
+    FeedbackProviderConfig,
+    GuidanceProviderConfig,
+    RecorderConfig,
+)
 from trimtab._table.entries import (
     CheckEntry,
     FeedbackEntry,
@@ -22,7 +28,7 @@ from trimtab._table.entries import (
     expect,
     wrong_return,
 )
-from trimtab._types.errors import ProviderInvalid
+from trimtab._types.errors import ConfigurationError, ProviderInvalid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     from trimtab._contract.context import FeedbackContext, GuidanceContext
     from trimtab._events.providers import ProviderSkipped
     from trimtab._plugins.validation import LoadedProvider
-    from trimtab._policy.settings import FeedbackTrigger
+    from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
     from trimtab._table.entries import FeedbackDelivery, ProviderResult, RunHook
 
 
@@ -192,3 +198,76 @@ def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ..
         if hook in provider.hooks:
             found.setdefault(id(provider.instance), (provider.source, provider.hooks[hook]))
     return tuple(found.values())
+
+
+def build_table(
+    prompt_name: str,
+    *,
+    guidance: Sequence[GuidanceProviderConfig] = (),
+    feedback: Sequence[FeedbackProviderConfig] = (),
+    completion: Sequence[CompletionCheckerConfig] = (),
+    recorders: Sequence[RecorderConfig] = (),
+    guidance_limit: int = 3,
+    feedback_delivery: FeedbackDelivery = "first",
+    config: Configuration | Literal["auto"] | None = "auto",
+    environment: Mapping[str, str] | None = None,
+) -> PromptTable:
+    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind.
+
+    Args:
+        prompt_name: under which the configuration has a table.
+        guidance, feedback, completion, recorders: what the prompt declares.
+        guidance_limit: injections per decision.
+        feedback_delivery: whether the first provider that speaks is delivered, or all.
+        config: ``"auto"`` looks for a file, None reads nothing.
+        environment: variables by name; `os.environ` if None.
+
+    Raises:
+        ProviderError: a provider can't be used; the message names it and the remedy.
+        ConfigurationError: the configuration file is wrong.
+    """
+    from trimtab._plugins.config_records import Configuration, PromptSettings
+    from trimtab._plugins.configuration import active_configuration, state_home
+
+    configuration = (
+        active_configuration(environment=environment)
+        if config == "auto"
+        else config or Configuration()
+    )
+    if not isinstance(configuration, Configuration):
+        raise ConfigurationError(
+            f'config={config!r:.100} is no configuration: give load_configuration(path), "auto"'
+            " or None"
+        )
+    table = configuration.prompts.get(prompt_name) or PromptSettings()
+    wanted = (
+        *_either(table.guidance, guidance),
+        *_either(table.feedback, feedback),
+        *_either(table.completion, completion),
+        *_either(table.recorders, recorders),
+    )
+    loaded, skipped = _resolved(wanted, configuration, environment)
+    return compile_table(
+        loaded,
+        skipped=skipped,
+        guidance_limit=table.guidance_limit or guidance_limit,
+        feedback_delivery=table.feedback_delivery or feedback_delivery,
+        state_folder=state_home(configuration.path, environment=environment),
+    )
+
+
+def _resolved(
+    wanted: Sequence[ProviderConfig],
+    configuration: Configuration,
+    environment: Mapping[str, str] | None,
+) -> tuple[Sequence[LoadedProvider], Sequence[ProviderSkipped]]:
+    if not wanted and not configuration.require:
+        return (), ()
+    from trimtab._plugins.resolution import resolve_all
+
+    resolution = resolve_all(wanted, configuration, environment=environment)
+    return resolution.providers, resolution.skipped
+
+
+def _either(said: Sequence[Any] | None, declared: Sequence[Any]) -> Sequence[Any]:
+    return declared if said is None else said
