@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from trimtab import Host, enable
+from trimtab.testing import Call, Text
 from trimtab_doom_loop import DoomLoopDetector
 
-from .playing import Call, Say, first, play
+from .playing import first, play
 
 READ = Call("read", {"path": "a.py"}, "text of a")
 SENTENCE = (
@@ -119,5 +120,5 @@ def test_texts_can_be_replaced():
 
 
 def test_nothing_but_the_repeating_text_is_told_before_a_response():
-    steps = [READ, READ, READ, Say("That is all.")]
+    steps = [READ, READ, READ, Text("That is all.")]
     assert play(steps).spoke == [2]

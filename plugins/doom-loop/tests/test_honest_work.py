@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from trimtab import CallOrigin, Outcome
+from trimtab.testing import Call, Compaction, Message, Text
 
-from .playing import Call, Compaction, Say, first
+from .playing import first
 
 READ = Call("read", {"path": "a.py"}, "text of a")
 
@@ -32,7 +33,7 @@ def test_long_pauses_between_equal_calls_are_waiting():
 
 def test_a_growing_back_off_is_waiting():
     times = [0, 2, 6, 14, 30, 62]
-    steps = [Call("fetch", {"u": "/a"}, "503 busy", error=True, at=float(t)) for t in times]
+    steps = [Call("fetch", {"u": "/a"}, "503 busy", outcome="error", at=float(t)) for t in times]
     assert silent(steps)
 
 
@@ -130,18 +131,18 @@ def test_another_answer_begins_anew():
 
 
 def test_the_users_word_begins_anew():
-    assert silent([READ, READ, Say("go on", user=True)] * 4)
+    assert silent([READ, READ, Message("go on")] * 4)
 
 
 def test_a_notice_that_says_something_new_is_a_change():
     steps = []
     for i in range(5):
-        steps += [READ, READ, Say(f"task {i} has finished", notification=True)]
+        steps += [READ, READ, Message(f"task {i} has finished", notification=True)]
     assert silent(steps)
 
 
 def test_the_same_notice_again_is_no_change():
-    assert first([READ, Say("reminder", notification=True)] * 5) is not None
+    assert first([READ, Message("reminder", notification=True)] * 5) is not None
 
 
 def test_another_actors_call_is_a_change():
@@ -185,7 +186,7 @@ def test_a_few_rejections_with_a_fresh_look_between_are_work():
     for i in range(4):
         old = f"  return value_{i}"
         steps += [
-            Call("edit", {"path": "a", "old": old, "new": "x"}, "no match", error=True),
+            Call("edit", {"path": "a", "old": old, "new": "x"}, "no match", outcome="error"),
             Call("view", {"path": "a", "range": [i, i + 9]}, f"lines {i}"),
         ]
     assert silent(steps)
@@ -193,7 +194,7 @@ def test_a_few_rejections_with_a_fresh_look_between_are_work():
 
 def test_different_responses_of_thought_are_thinking():
     texts = ["First decode it.", "It reads backwards.", "So it is the opposite."]
-    assert silent([Say(reasoning=text) for text in texts])
+    assert silent([Text(reasoning=text) for text in texts])
 
 
 @pytest.mark.parametrize(
@@ -212,4 +213,4 @@ def test_different_responses_of_thought_are_thinking():
     ],
 )
 def test_lists_tables_and_code_are_no_chanting(text):
-    assert silent([Say(text), Say(reasoning=text)])
+    assert silent([Text(text), Text(reasoning=text)])

@@ -6,8 +6,9 @@ import attrs
 import pytest
 
 from trimtab import Outcome, ToolProfile
+from trimtab.testing import Call, Compaction, Message, Text
 
-from .playing import Call, Compaction, Say, first, play
+from .playing import first, play
 
 READ = Call("read", {"path": "a.py"}, "text of a")
 
@@ -124,7 +125,7 @@ def test_one_answer_to_a_counter_in_the_arguments_is_told():
 
 def test_one_error_for_varied_arguments_is_told_at_the_fourth():
     steps = [
-        Call("shell", {"cmd": "ls", "dir": f"pkg/{name}"}, "ls: not in workspace", error=True)
+        Call("shell", {"cmd": "ls", "dir": f"pkg/{name}"}, "ls: not in workspace", outcome="error")
         for name in "abcdefg"
     ]
     assert first(steps) == 3
@@ -132,7 +133,7 @@ def test_one_error_for_varied_arguments_is_told_at_the_fourth():
 
 def test_an_error_that_repeats_the_arguments_is_one_error():
     steps = [
-        Call("bash", {"command": f"{word} is done, thank you"}, error=True, result=answer)
+        Call("bash", {"command": f"{word} is done, thank you"}, outcome="error", result=answer)
         for word in ("All", "Everything", "It", "This")
         for answer in [f"/bin/bash: line 1: {word}: command not found"]
     ]
@@ -143,7 +144,9 @@ def test_a_change_that_is_rejected_again_and_again_is_told_whatever_lies_between
     steps = []
     for i in range(4):
         steps += [
-            Call("edit_file", {"path": "a", "old": "gone", "new": "x"}, "not found", error=True),
+            Call(
+                "edit_file", {"path": "a", "old": "gone", "new": "x"}, "not found", outcome="error"
+            ),
             Call("write_file", {"path": f"note{i}"}, f"wrote {i} bytes"),
         ]
     assert first(steps) == 4
@@ -154,8 +157,8 @@ def test_a_change_that_is_rejected_again_and_again_is_told_though_the_user_speak
     for i in range(6):
         booking = {"flight": "HAT030", "seats": 1, "note": f"attempt number {i}"}
         steps += [
-            Call("book_flight", booking, "Error: not available", error=True),
-            Say(f"please try {i}", user=True),
+            Call("book_flight", booking, "Error: not available", outcome="error"),
+            Message(f"please try {i}"),
         ]
     assert first(steps) == 8
 
@@ -165,7 +168,7 @@ def test_near_equal_rounds_with_equal_answers_are_told():
     for i in range(4):
         edit = {"path": "hermite.py", "text": "def normal_form(matrix, *, modulus=None): pass"}
         steps += [
-            Call("edit", {**edit, "start": 300 + i}, "unknown name add_columns", error=True),
+            Call("edit", {**edit, "start": 300 + i}, "unknown name add_columns", outcome="error"),
             Call("edit", {**edit, "start": 400 + i}, "[File: hermite.py (468 lines)] " * 20),
         ]
     assert first(steps) == 5
@@ -217,7 +220,7 @@ def test_a_profile_says_which_fields_are_book_keeping():
 def test_the_same_sentence_in_every_response_is_told():
     steps = []
     for i in range(6):
-        steps += [Say("I am still working on the task, please wait."), Call("noop", {"i": i}, i)]
+        steps += [Text("I am still working on the task, please wait."), Call("noop", {"i": i}, i)]
     assert first(steps) is not None
 
 
@@ -234,8 +237,8 @@ def test_the_same_sentence_in_every_response_is_told():
     ],
 )
 def test_chanting_is_told(passage):
-    assert first([Say(passage * 12)]) == 0
-    assert first([Say(reasoning="Well. " + passage * 12 + "So that is it.")]) == 0
+    assert first([Text(passage * 12)]) == 0
+    assert first([Text(reasoning="Well. " + passage * 12 + "So that is it.")]) == 0
     honest = " ".join(f"Sentence number {i} tells something of its own." for i in range(40))
-    assert first([Say(honest + passage * 24)]) == 0
-    assert first([Say(honest)]) is None
+    assert first([Text(honest + passage * 24)]) == 0
+    assert first([Text(honest)]) is None

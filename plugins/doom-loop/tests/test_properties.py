@@ -6,8 +6,9 @@ import attrs
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from trimtab import ToolProfile
+from trimtab.testing import Call, Compaction, Message, Text
 
-from .playing import Call, Compaction, Player, Say, play
+from .playing import play
 
 PROFILES = (
     ToolProfile(names="look", read_only=True),
@@ -32,16 +33,16 @@ calls = st.sampled_from(NAMES).flatmap(
         st.just(tool),
         arguments(tool),
         st.sampled_from(ANSWERS),
-        st.booleans(),
+        st.sampled_from(["ok", "error"]),
     )
 )
 batches = st.lists(calls, min_size=1, max_size=3)
 others = st.sampled_from(
     [
         Compaction(),
-        Say("go on", user=True),
-        Say("task 1 is done", notification=True),
-        Say("I am still working on it, please wait."),
+        Message("go on"),
+        Message("task 1 is done", notification=True),
+        Text("I am still working on it, please wait."),
     ]
 )
 # A few steps, taken again and again, so that there is something to find.
@@ -92,7 +93,7 @@ def test_chance_details_make_no_difference(steps):
     def volatile(number):
         return lambda call: attrs.evolve(
             call,
-            args={"of": call.tool, "request_id": f"r{number}", "absent": None},
+            params={"of": call.tool, "request_id": f"r{number}", "absent": None},
             result=f"{call.result} 2026-11-27T10:00:{number % 60:02d}Z pid {number} {number}.5s",
         )
 
@@ -118,8 +119,8 @@ def test_a_changed_answer_makes_no_loop_out_of_none(steps, data):
 @given(runs, st.data())
 def test_what_was_saved_goes_on_as_if_nothing_had_happened(steps, data):
     place = data.draw(st.integers(0, len(steps)))
-    whole = Player({}, PROFILES).play(steps)
-    parted = Player({}, PROFILES).play(steps[:place])
+    whole = play(steps)
+    parted = play(steps[:place])
     parted.restart()
     parted.play(steps[place:])
     assert parted.spoke == whole.spoke
@@ -130,8 +131,8 @@ def test_what_was_saved_goes_on_as_if_nothing_had_happened(steps, data):
 
 
 def test_a_notice_that_came_before_the_first_call_is_saved_too():
-    steps = [Say("task 1 is done", notification=True), [Call("look", {"x": 1})]] * 3
-    player = Player({}, PROFILES).play(steps[:1])
+    steps = [Message("task 1 is done", notification=True), [Call("look", {"x": 1})]] * 3
+    player = play(steps[:1])
     player.restart()
 
     assert player.play(steps[1:]).spoke == told(steps) == [5]
