@@ -22,6 +22,7 @@ _NONE: frozenset[str] = frozenset()
 _DEEPEST = 24
 _LONG_LIST = 256
 _LONG_INT_BITS = 4096
+_SMALL = 1 << 62
 _LONG_PATH = 1024
 
 
@@ -68,7 +69,13 @@ def _mapping(value: dict[Any, Any], volatile: frozenset[str], depth: int) -> str
         item = value[key]
         if item is None or key in volatile:
             continue
-        parts.append(f"{key}={canonical(item, volatile, depth + 1)}")
+        kind = type(item)  # texts and small numbers are nearly all that there is
+        if kind is str:
+            parts.append(f"{key}={encode_basestring(item) if '/' not in item else _text(item)}")
+        elif kind is int and -_SMALL < item < _SMALL:
+            parts.append(f"{key}={item}")
+        else:
+            parts.append(f"{key}={canonical(item, volatile, depth + 1)}")
     return "{" + ",".join(parts) + "}"
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import attrs
 
 from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
 from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import as_text
 from trimtab.trajectory._canonical import VOLATILE_PARAMS, canonical, digest, only_fields
 from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
 from trimtab.trajectory._moving import Shape, Slot, says_same, shape_of
-from trimtab.trajectory._normalise import bounded, normalise_lines, shown_of, text_of
+from trimtab.trajectory._normalise import EDGE, bounded, normalise_lines, shown_of, text_of
 from trimtab.trajectory._novelty import Pieces, pieces_of
 from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
 from trimtab.trajectory._shell import reads_only
@@ -31,14 +33,9 @@ class CallRecord:
 
     Attributes:
         tool: its name.
-        fingerprint: of tool and arguments; equal for calls that mean the same.
-        output_hash: of the output as it came.
         failed: whether it failed (see `trimtab.trajectory._failures`).
         signature: what is the same whenever this failure comes back; empty where it did not fail.
-        output: an excerpt: of a failure the telling line, else head and tail; at most 200
-            characters, raw, so escape it before quoting.
         size: length of the whole output, in characters.
-        params_text: the canonical arguments, at most 512 characters, for comparing by likeness.
         outcome, caller, turn: as in the event.
         waits: a declared poll, by the host or by the tool's profile.
         started, ended: monotonic seconds since the run's opening; None where unknown.
@@ -47,13 +44,7 @@ class CallRecord:
     """
 
     tool: str
-    fingerprint: str
-    output_hash: str
     failed: bool
-    signature: str
-    output: str
-    size: int
-    params_text: str
     outcome: Outcome
     caller: CallOrigin
     turn: int | None
@@ -62,19 +53,65 @@ class CallRecord:
     ended: float | None
     profile: ToolProfile
     command: str | None
+    size: int
+    _text: str | None = None
+    _params: Any = None
+    _output_hash: str | None = None
+    _output: str | None = None
+    signature: str = ""
     excuse: str | None = None
+    # What follows is worked out when somebody asks: most calls are never compared.
+    _fingerprint: str | None = None
+    _params_text: str | None = None
     _output_fingerprint: str | None = None
     _shape: Shape | None = None
     _pieces: Pieces | None = None
-    _text: str | None = attrs.field(default=None, alias="text")
-    _params: Any = attrs.field(default=None, alias="params")
     _words: frozenset[str] | None = None
+    _lines: str | None = attrs.field(default=None, init=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of tool and arguments; equal for calls that mean the same."""
+        if self._fingerprint is None:
+            return self._look_at_params()[0]
+        return self._fingerprint
+
+    @property
+    def params_text(self) -> str:
+        """The canonical arguments, at most 512 characters, for comparing by likeness."""
+        if self._params_text is None:
+            return self._look_at_params()[1]
+        return self._params_text
+
+    def _look_at_params(self) -> tuple[str, str]:
+        try:
+            text = _canonical_params(self._params, self.profile)
+        except Exception:  # noqa: BLE001 - arguments whose own methods raise
+            text = _canonical_params(as_text(self._params), self.profile)
+        self._fingerprint = digest(f"{self.tool}\n{text}")
+        self._params_text = text[:_PARAMS_KEPT]
+        return self._fingerprint, self._params_text
+
+    @property
+    def output_hash(self) -> str:
+        """Fingerprint of the output as it came."""
+        if self._output_hash is None:
+            self._output_hash = digest(self._text or "")
+        return self._output_hash
+
+    @property
+    def output(self) -> str:
+        """An excerpt: of a failure the telling line, else head and tail; at most 200 characters,
+        raw, so escape it before quoting.
+        """
+        if self._output is None:
+            self._output = bounded(self._text or "", _OUTPUT_KEPT // 2)
+        return self._output
 
     @property
     def output_fingerprint(self) -> str:
         """Fingerprint of the normalised output, equal if nothing new was learnt."""
         if self._output_fingerprint is None:
-            # Most outputs are never compared, and normalising is what costs most.
             self._output_fingerprint = digest(" ".join(self._normal().split()))
         return self._output_fingerprint
 
@@ -115,7 +152,9 @@ class CallRecord:
         return bool(self.profile.read_only)
 
     def _normal(self) -> str:
-        return normalise_lines(self._text or "")
+        if self._lines is None:
+            self._lines = normalise_lines(self._text or "")
+        return self._lines
 
     def same_output(self, other: CallRecord) -> bool:
         """Tell whether both answers say the same, by chance differing details aside; of equal
@@ -139,7 +178,8 @@ class CallRecord:
     def release(self) -> None:
         """Let go of the output's text; what is compared stays."""
         _ = self.output_fingerprint, self.shape, self.pieces
-        self._text = self._params = None
+        _ = self.fingerprint, self.output_hash, self.output
+        self._text = self._params = self._lines = None
 
     def state(self) -> dict[str, Any]:
         """Return it JSON-like; the profile is looked up again by name."""
@@ -203,55 +243,59 @@ def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
     Key order, ``1`` against ``1.0``, null entries, untidy paths and volatile fields make no
     difference; a progress field of `profile` stands for all others.
     """
-    return digest(_params_text(params, profile))
+    return digest(_canonical_params(params, profile))
 
 
-def _params_text(params: Any, profile: ToolProfile | None) -> str:
+def _canonical_params(params: Any, profile: ToolProfile | None) -> str:
     if profile is None:
         return canonical(params, VOLATILE_PARAMS)
     if profile.progress:
         chosen = only_fields(params, profile.progress)
         params = params if chosen is None else chosen
-    volatile = VOLATILE_PARAMS | profile.volatile if profile.volatile else VOLATILE_PARAMS
-    text = canonical(params, volatile)
+    text = canonical(params, _volatile(profile.volatile) if profile.volatile else VOLATILE_PARAMS)
     # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
     return canonical(params) if text == "{}" and params else text
+
+
+@lru_cache(maxsize=64)
+def _volatile(own: frozenset[str]) -> frozenset[str]:
+    return VOLATILE_PARAMS | own
 
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     """Return what detectors need to know about `event`."""
     params, result = event.params, event.result
-    params_text = _params_text(params, profile)
     text = result if type(result) is str else text_of(result)
     if profile.result_noise is not None:
         text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
     if not text and event.error:
         text = event.error
-    command = profile.command(params)
-    has_failed = failed(event, profile, command)
-    lines = lines_of(failure_text(event)) if has_failed else []
-    output = best_line(lines).strip() if has_failed else shown_of(result, text)
+    command = profile.command(params) if profile.command_params else None
     ended, duration = event.elapsed, event.duration
-    return CallRecord(
-        tool=event.tool,
-        fingerprint=digest(f"{event.tool}\n{params_text}"),
-        output_hash=digest(text),
-        failed=has_failed,
-        signature=signature_of(lines, params) if has_failed else "",
-        output=output[:_OUTPUT_KEPT] if has_failed else bounded(output, _OUTPUT_KEPT // 2),
-        size=len(text),
-        params_text=params_text[:_PARAMS_KEPT],
-        outcome=event.outcome,
-        caller=event.caller,
-        turn=event.turn,
-        waits=profile.polls(params) if event.poll is None else event.poll,
-        started=ended if ended is None or duration is None else ended - duration,
-        ended=ended,
-        profile=profile,
-        command=command if command is None else command[:_PARAMS_KEPT],
-        text=bounded(text),
-        params=params,
+    size = len(text)
+    record = CallRecord(
+        event.tool,
+        failed(event, profile, command),
+        event.outcome,
+        event.caller,
+        event.turn,
+        profile.polls(params) if event.poll is None else event.poll,
+        ended if ended is None or duration is None else ended - duration,
+        ended,
+        profile,
+        command if command is None else command[:_PARAMS_KEPT],
+        size,
+        text if size <= 2 * EDGE else bounded(text),
+        params,
+        digest(text) if size > 2 * EDGE else None,
     )
+    if record.failed:
+        lines = lines_of(failure_text(event))
+        record.signature = signature_of(lines, params)
+        record._output = best_line(lines).strip()[:_OUTPUT_KEPT]
+    elif size > 2 * EDGE or type(result) is not str:
+        record._output = bounded(shown_of(result, text), _OUTPUT_KEPT // 2)
+    return record
 
 
 @attrs.define(eq=False)
@@ -262,22 +306,23 @@ class TurnRecord:
         calls: in the order in which they ended, the first 64; without the harness's own.
         number: how many turns were closed before it.
         asked: the calls that the model asked for.
-        fingerprint: of the set of calls asked for, whatever they returned.
     """
 
     calls: tuple[CallRecord, ...]
     number: int
     asked: tuple[CallRecord, ...] = attrs.field(init=False)
-    fingerprint: str = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         calls = self.calls
         if len(calls) == 1 and calls[0].caller is CallOrigin.MODEL:
             self.asked = calls
-            self.fingerprint = calls[0].fingerprint
         else:
             self.asked = tuple([call for call in calls if call.caller is CallOrigin.MODEL])
-            self.fingerprint = "+".join(sorted({call.fingerprint for call in self.asked}))
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the set of calls asked for, whatever they returned."""
+        return "+".join(sorted({call.fingerprint for call in self.asked}))
 
     def repeats(self, other: TurnRecord) -> bool:
         """Tell whether both turns made the same calls and learnt the same."""
