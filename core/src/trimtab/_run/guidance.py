@@ -59,31 +59,32 @@ class Decision:
 
 def guide(
     run: OpenRun,
+    entries: tuple[GuidanceEntry, ...],
     context: GuidanceContext,
     timeout: float | None,
-    *,
     delivery: Delivery | None = None,
+    *,
     replayed: bool = False,
 ) -> GuidanceBatch:
     """Ask all providers, choose, and record what is delivered.
 
     Args:
         run: the run that asks.
+        entries: whom to ask, in the prompt's order.
         context: what the providers see; names the decision point.
         timeout: seconds per provider; None for no limit.
         delivery: how the text is placed this time; as the host declares if None.
         replayed: count what would be delivered, and return nothing.
     """
-    point = context.decision_point
-    entries = run.prompt.table.guides.get(point, ())
+    point, state = context.decision_point, run.state
     delivery = delivery or run.host.delivers(point)
-    if not entries or delivery is Delivery.NONE:
+    if delivery is Delivery.NONE:
         return NOTHING
-    if run.state.episodes:
+    if state.guidance.episodes:
         with run.session.lock:
-            run.state.episodes.sweep(run.state.turn)
-    if run.state.quarantined:
-        entries = tuple(e for e in entries if e.source.key not in run.state.quarantined)
+            state.episodes.sweep(state.turn)
+    if state.quarantined:
+        entries = tuple(e for e in entries if e.source.key not in state.quarantined)
     results = run.invoker.ask_guides(entries, context, timeout)
     if not results:
         return NOTHING

@@ -93,37 +93,34 @@ class ProviderInvoker:
         Raises:
             SessionError: one of them is asking.
         """
-        thread = self._guard.check()
         if timeout is not None:
+            self._guard.check()
             return self._ask_on_worker(entries, context, timeout)
-        inside = self._guard.inside  # inlined `enter`: this is the most frequent call of all
+        inside, thread = self._guard.inside, get_ident()  # `enter`, inlined: the most frequent call
+        if thread in inside:
+            self._guard.check()
         inside.add(thread)
         try:
-            return self._ask_here(entries, context)
+            results: list[tuple[GuidanceEntry, ProviderResult]] = []
+            monotonic, failures = self._monotonic, self._run.state.faults
+            began = monotonic()
+            for entry in entries:
+                try:
+                    result = entry.ask(context)
+                except BaseException as error:
+                    _let_pass(error)
+                    self.failed(entry.source, entry.hook, error)
+                    began = monotonic()
+                    continue
+                ended = monotonic()
+                if failures or ended - began > SLOW_SECONDS:
+                    self._succeeded(entry.source, entry.hook, ended - began)
+                began = ended
+                if result is not None:
+                    results.append((entry, result))
+            return results
         finally:
             inside.discard(thread)
-
-    def _ask_here(
-        self, entries: Sequence[GuidanceEntry], context: GuidanceContext
-    ) -> list[tuple[GuidanceEntry, ProviderResult]]:
-        results: list[tuple[GuidanceEntry, ProviderResult]] = []
-        monotonic, failures = self._monotonic, self._run.state.faults
-        began = monotonic()
-        for entry in entries:
-            try:
-                result = entry.ask(context)
-            except BaseException as error:
-                _let_pass(error)
-                self.failed(entry.source, entry.hook, error)
-                began = monotonic()
-                continue
-            ended = monotonic()
-            if failures or ended - began > SLOW_SECONDS:
-                self._succeeded(entry.source, entry.hook, ended - began)
-            began = ended
-            if result is not None:
-                results.append((entry, result))
-        return results
 
     def _ask_on_worker(
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float

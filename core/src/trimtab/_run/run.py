@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trimtab._run.recording import Recordings
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
+    from trimtab._table.entries import GuidanceEntry
     from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
@@ -107,17 +108,19 @@ class Run(OpenRun):
         calls = tuple(pending)
         if self.recordings is not None:
             self._note_asked(point, pending=calls, delivery=delivery, replayed=replayed)
-        if not self._begins(point):
+        entries = self._begin(point)
+        if not entries:
             return NOTHING
         context = guidance_context(self.view, point, calls, None)
-        return guide(self, context, timeout, delivery=delivery, replayed=replayed)
+        return guide(self, entries, context, timeout, delivery, replayed=replayed)
 
     def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
         """As `guide`, with a context of the caller's."""
         point = _decision_point(context.decision_point)
         if self.recordings is not None:
             self._note_asked(point, pending=context.pending_tool_calls)
-        return guide(self, context, None) if self._begins(point) else NOTHING
+        entries = self._begin(point)
+        return guide(self, entries, context, None) if entries else NOTHING
 
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
         """Let the recorders hear that guidance is asked for, if it makes a difference."""
@@ -125,13 +128,14 @@ class Run(OpenRun):
         if self.recordings is not None and matters and not self.state.closed:
             self.recordings.asked("GuidanceAsked", decision_point=point, **asked)
 
-    def _begins(self, point: DecisionPoint) -> bool:
-        """Return whether there is anybody to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
-        if self.state.closed:
-            return False
-        if point is DecisionPoint.PRE_TOOL_SELECTION:
+    def _begin(self, point: DecisionPoint) -> tuple[GuidanceEntry, ...]:
+        """Return whom to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
+        state = self.state
+        if state.closed:
+            return ()
+        if point is DecisionPoint.PRE_TOOL_SELECTION and state.open_turn is not None:
             self._close_turn()
-        return bool(self.prompt.table.guides.get(point))
+        return self.prompt.table.guides.get(point, ())
 
     def start_recording(self, recorders: Iterable[Any], keep: int | None) -> None:
         """Open the recorders of this run; `Session.open_run` does it.

@@ -92,13 +92,13 @@ def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
 def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
     needed = times + _MORE_FOR_CONTENT
-    if call.size < _SMALLEST or confirms(call.output) or steps.tool_count(call.tool) < needed:
-        return None
-    before = _last_of(steps, call)
-    if before is None or not call.may_say(before):
+    if call.size < _SMALLEST or steps.tool_count(call.tool) < needed or confirms(call.output):
         return None
     near = _alike_in_size(steps, call, needed)
     if len(near) < needed:
+        return None
+    before = steps.before(call)
+    if before is None or not call.may_say(before):
         return None
     pieces = call.pieces
     again = [
@@ -114,12 +114,6 @@ def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     return _loop(LoopKind.SAME_CONTENT, call, len(again))
 
 
-def _last_of(steps: Steps, call: CallRecord) -> CallRecord | None:
-    """Return the call of the same tool before `call`."""
-    calls = (step.calls[0] for step in islice(reversed(steps.kept), 1, None))
-    return next((before for before in calls if before.tool == call.tool), None)
-
-
 def _says_it(one: CallRecord, other: CallRecord) -> bool:
     return brings_nothing(one.pieces, [other.pieces])
 
@@ -127,11 +121,13 @@ def _says_it(one: CallRecord, other: CallRecord) -> bool:
 def _alike_in_size(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
     """Return the latest steps whose answers are as long as that of `call`, latest first."""
     most = max(_SMALLEST, _NEAR * call.size)
-    return [
-        step
-        for step in steps.since(steps.kept[-1].number - 3 * needed + 1)
-        if step.calls[0].tool == call.tool and abs(step.calls[0].size - call.size) <= most
-    ]
+    tool, least, largest = call.tool, call.size - most, call.size + most
+    found = []
+    for step in steps.since(steps.kept[-1].number - 3 * needed + 1):
+        other = step.calls[0]
+        if other.tool == tool and least <= other.size <= largest:
+            found.append(step)
+    return found
 
 
 def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import attrs
 
@@ -98,14 +99,6 @@ class Step:
         return self._changes
 
 
-@attrs.define(eq=False, repr=False)
-class _Kept:
-    """Answers that were got: by which step first, by how many of the kept steps."""
-
-    first: int
-    steps: int = 1
-
-
 class Steps:
     """The last `keep` steps since anything from outside interfered."""
 
@@ -113,7 +106,7 @@ class Steps:
         self.kept: deque[Step] = deque()
         self._keep = keep
         self._number = 0
-        self._answers: dict[str, _Kept] = {}
+        self._answers: dict[str, list[Step]] = {}
         self._kinds: dict[str, list[Step]] = {}
         self._calls: dict[str, int] = {}
         self._tools: dict[str, int] = {}
@@ -133,51 +126,51 @@ class Steps:
             return None
         number = self._number
         self._number += 1
-        asked = (
-            calls[0].fingerprint if len(calls) == 1 else _set_of(call.fingerprint for call in calls)
-        )
-        answers = answer_key(calls[0]) if len(calls) == 1 else _set_of(map(answer_key, calls))
+        if len(calls) == 1:
+            asked, answers = calls[0].fingerprint, answer_key(calls[0])
+        else:
+            asked = _set_of(call.fingerprint for call in calls)
+            answers = _set_of(map(answer_key, calls))
         known = self._kinds.get(asked)
         kind = number if known is None else _kind_among(known, calls, number)
-        step = Step(number, kind, self._brought(answers, number), calls, turn, asked, answers)
+        same = self._answers.get(answers)
+        brought = number if same is None else same[0].brought
+        step = Step(number, kind, brought, calls, turn, asked, answers)
         if known is None:
             self._kinds[asked] = [step]
         else:
             known.append(step)
+        if same is None:
+            self._answers[answers] = [step]
+        else:
+            same.append(step)
         self._remember(step)
         return step
-
-    def _brought(self, answers: str, number: int) -> int:
-        kept = self._answers.get(answers)
-        if kept is None:
-            self._answers[answers] = _Kept(number)
-            return number
-        kept.steps += 1
-        return kept.first
 
     def _remember(self, step: Step) -> None:
         self.kept.append(step)
         counts, tools = self._calls, self._tools
         for call in step.calls:
-            counts[call.fingerprint] = counts.get(call.fingerprint, 0) + 1
-            tools[call.tool] = tools.get(call.tool, 0) + 1
+            fingerprint, tool = call.fingerprint, call.tool
+            counts[fingerprint] = counts.get(fingerprint, 0) + 1
+            tools[tool] = tools.get(tool, 0) + 1
         if len(self.kept) > self._keep:
             self._forget(self.kept.popleft())
 
     def _forget(self, step: Step) -> None:
-        same = self._kinds[step.asked]
-        if len(same) > 1:
-            same.pop(0)
-        else:
-            del self._kinds[step.asked]
-        kept = self._answers[step.answers]
-        if kept.steps > 1:
-            kept.steps -= 1
-        else:
-            del self._answers[step.answers]
+        _drop_oldest(self._kinds, step.asked)
+        _drop_oldest(self._answers, step.answers)
         for call in step.calls:
             _less(self._calls, call.fingerprint)
             _less(self._tools, call.tool)
+
+    def before(self, call: CallRecord) -> CallRecord | None:
+        """Return the call of the same tool before `call`, the first of the last step."""
+        tool = call.tool
+        for step in islice(reversed(self.kept), 1, None):
+            if step.calls[0].tool == tool:
+                return step.calls[0]
+        return None
 
     def tool_count(self, tool: str) -> int:
         """Return how many of the kept calls are of `tool`."""
@@ -217,10 +210,20 @@ def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
     )
 
 
+def _drop_oldest(steps: dict[str, list[Step]], key: str) -> None:
+    same = steps[key]
+    if len(same) > 1:
+        del same[0]
+    else:
+        del steps[key]
+
+
 def _less(counts: dict[str, int], key: str) -> None:
-    count = counts.pop(key)
+    count = counts[key]
     if count > 1:
         counts[key] = count - 1
+    else:
+        del counts[key]
 
 
 def _kind_among(known: Iterable[Step], calls: tuple[CallRecord, ...], number: int) -> int:
