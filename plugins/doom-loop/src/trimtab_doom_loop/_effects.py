@@ -97,8 +97,8 @@ def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     near = _alike_in_size(steps, call, needed)
     if len(near) < needed:
         return None
-    before = steps.before(call)
-    if before is None or not call.may_say(before):
+    before = next(islice(steps.alike_in_tool(call), 1, None), None)
+    if before is None or not call.may_say(before.calls[0]):
         return None
     pieces = call.pieces
     again = [
@@ -121,11 +121,13 @@ def _says_it(one: CallRecord, other: CallRecord) -> bool:
 def _alike_in_size(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
     """Return the latest steps whose answers are as long as that of `call`, latest first."""
     most = max(_SMALLEST, _NEAR * call.size)
-    tool, least, largest = call.tool, call.size - most, call.size + most
+    least, largest = call.size - most, call.size + most
     found = []
-    for step in steps.since(steps.kept[-1].number - 3 * needed + 1):
-        other = step.calls[0]
-        if other.tool == tool and least <= other.size <= largest:
+    since = steps.kept[-1].number - 3 * needed
+    for step in steps.alike_in_tool(call):
+        if step.number <= since:
+            break
+        if least <= step.calls[0].size <= largest:
             found.append(step)
     return found
 

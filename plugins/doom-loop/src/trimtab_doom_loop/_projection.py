@@ -99,8 +99,10 @@ class LoopProjection(BaseProjection):
         self._streak = self._streak + 1 if self._teaches_nothing(step, before) else 1
         rejected = self._rejections.take(step.calls)
         found = self._find(step) or rejected
-        self.loop = self._named(found) if found else None
-        self._latest = self.loop or self._latest
+        if found is None:
+            self.loop = None
+        else:
+            self.loop = self._latest = self._named(found)
 
     def _teaches_nothing(self, step: Step, before: int | None) -> bool:
         """Tell whether a step brought what the last one did, or what those of the streak did."""
@@ -110,22 +112,23 @@ class LoopProjection(BaseProjection):
             return True
         kept = self._steps.kept
         call, last = step.calls[0], kept[-2].calls[0]
-        if len(step.calls) > 1 or call.tool != last.tool or not _may_be_old(call, last):
+        if call.tool != last.tool or len(step.calls) > 1 or not _may_be_old(call, last):
             return False
         earlier = [s.calls[0].pieces for s in islice(reversed(kept), 1, self._streak + 1)]
         return bool(call.pieces) and brings_nothing(call.pieces, earlier)
 
     def _find(self, step: Step) -> Loop | None:
-        if len(step.calls) >= self._limits.times:
-            found = find_duplicates(step, self._limits.times)
+        times = self._limits.times
+        if len(step.calls) >= times:
+            found = find_duplicates(step, times)
             if found is not None:
                 return found
-        if self._streak == 1 and step.news and step.fresh and len(step.calls) == 1:
-            return find_without_effect(self._steps, self._limits.times)
+        if self._streak == 1 and step.brought == step.kind == step.number and len(step.calls) == 1:
+            return find_without_effect(self._steps, times)
         return (
             self._find_repeats(step)
             or self._find_near_repeats(step)
-            or find_without_effect(self._steps, self._limits.times)
+            or find_without_effect(self._steps, times)
         )
 
     @property

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 import attrs
 
@@ -108,16 +107,19 @@ class Steps:
         self._number = 0
         self._answers: dict[str, list[Step]] = {}
         self._kinds: dict[str, list[Step]] = {}
-        self._calls: dict[str, int] = {}
-        self._tools: dict[str, int] = {}
+        self._tools: dict[str, list[Step]] = {}
+        # Of batches, where one step holds several: what the lists above don't count.
+        self._more_calls: Counter[str] = Counter()
+        self._more_tools: Counter[str] = Counter()
 
     def clear(self) -> None:
         """Forget all: someone else acted, or asked for something new."""
         self.kept.clear()
         self._answers.clear()
         self._kinds.clear()
-        self._calls.clear()
         self._tools.clear()
+        self._more_calls.clear()
+        self._more_tools.clear()
 
     def add(self, turn: TurnRecord) -> Step | None:
         """Take a turn in; None where nothing in it counts."""
@@ -144,41 +146,51 @@ class Steps:
             self._answers[answers] = [step]
         else:
             same.append(step)
-        self._remember(step)
-        return step
-
-    def _remember(self, step: Step) -> None:
+        alike = self._tools.get(calls[0].tool)
+        if alike is None:
+            self._tools[calls[0].tool] = [step]
+        else:
+            alike.append(step)
+        if len(calls) > 1:
+            self._count_batch(step, 1)
         self.kept.append(step)
-        counts, tools = self._calls, self._tools
-        for call in step.calls:
-            fingerprint, tool = call.fingerprint, call.tool
-            counts[fingerprint] = counts.get(fingerprint, 0) + 1
-            tools[tool] = tools.get(tool, 0) + 1
         if len(self.kept) > self._keep:
             self._forget(self.kept.popleft())
+        return step
 
     def _forget(self, step: Step) -> None:
         _drop_oldest(self._kinds, step.asked)
         _drop_oldest(self._answers, step.answers)
-        for call in step.calls:
-            _less(self._calls, call.fingerprint)
-            _less(self._tools, call.tool)
+        _drop_oldest(self._tools, step.calls[0].tool)
+        if len(step.calls) > 1:
+            self._count_batch(step, -1)
 
-    def before(self, call: CallRecord) -> CallRecord | None:
-        """Return the call of the same tool before `call`, the first of the last step."""
-        tool = call.tool
-        for step in islice(reversed(self.kept), 1, None):
-            if step.calls[0].tool == tool:
-                return step.calls[0]
-        return None
+    def _count_batch(self, step: Step, by: int) -> None:
+        """Count the calls of a batch, except those that its place in a list stands for."""
+        one = step.calls[0]
+        counts = Counter(call.fingerprint for call in step.calls)
+        if len(counts) == 1:  # its place among the steps that asked the same stands for one
+            counts[one.fingerprint] -= 1
+        tools = Counter(call.tool for call in step.calls)
+        tools[one.tool] -= 1
+        for total, part in ((self._more_calls, counts), (self._more_tools, tools)):
+            for key, count in part.items():
+                total[key] += by * count
+                if not total[key]:
+                    del total[key]
+
+    def alike_in_tool(self, call: CallRecord) -> Iterator[Step]:
+        """Yield the steps whose first call is of the same tool, latest first."""
+        return reversed(self._tools.get(call.tool, ()))
 
     def tool_count(self, tool: str) -> int:
         """Return how many of the kept calls are of `tool`."""
-        return self._tools.get(tool, 0)
+        return len(self._tools.get(tool, ())) + self._more_tools.get(tool, 0)
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
-        return self._calls.get(call.fingerprint, 0)
+        fingerprint = call.fingerprint
+        return len(self._kinds.get(fingerprint, ())) + self._more_calls.get(fingerprint, 0)
 
     def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:
         """Return where `call` was made with the same answer, oldest first, one a step; another
@@ -216,14 +228,6 @@ def _drop_oldest(steps: dict[str, list[Step]], key: str) -> None:
         del same[0]
     else:
         del steps[key]
-
-
-def _less(counts: dict[str, int], key: str) -> None:
-    count = counts[key]
-    if count > 1:
-        counts[key] = count - 1
-    else:
-        del counts[key]
 
 
 def _kind_among(known: Iterable[Step], calls: tuple[CallRecord, ...], number: int) -> int:
