@@ -9,6 +9,7 @@ reader's own shell and not run.
 from __future__ import annotations
 
 import doctest
+import functools
 import os
 import re
 import shlex
@@ -26,6 +27,8 @@ from sybil.document import PythonDocStringDocument
 from sybil.parsers import myst, rest
 from sybil.parsers.myst.lexers import DirectiveLexer
 
+ROOT = Path(__file__).parent
+
 settings.register_profile("trimtab", deadline=None)
 settings.load_profile("trimtab")
 
@@ -41,19 +44,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         marked = item.get_closest_marker("e2e") or item.get_closest_marker("slow")
-        if not marked and not _is_property(item) and _is_of_the_engine(item.path):
+        if not marked and not _is_property(item) and _is_of_the_engine(_part(item.path)):
             item.add_marker("quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what can't be quick where only that is wanted: reading all tests takes longer."""
+    if config.option.markexpr != "quick" or collection_path == ROOT:
+        return None
+    part = _part(collection_path)
+    return True if part != "plugins" and not _is_of_the_engine(part) else None
 
 
 def _is_property(item: pytest.Item) -> bool:
     return getattr(getattr(item, "function", None), "is_hypothesis_test", False)
 
 
-def _is_of_the_engine(path: Path) -> bool:
-    folder, *rest = path.relative_to(Path(__file__).parent).parts
-    if folder != "plugins":
-        return folder == "core"
-    declared = (Path(__file__).parent / folder / rest[0] / "pyproject.toml").read_text()
+def _part(path: Path) -> str:
+    """Return the part of the repository that has a path: ``core``, ``plugins/NAME``, ``tests``."""
+    folder, *rest = path.relative_to(ROOT).parts
+    return "/".join((folder, *rest[:1])) if folder == "plugins" else folder
+
+
+@functools.cache
+def _is_of_the_engine(part: str) -> bool:
+    project = ROOT / part / "pyproject.toml"
+    if not part.startswith("plugins/") or not project.exists():
+        return part == "core"
+    declared = project.read_text()
     return 'entry-points."trimtab.guidance"' in declared or "trimtab.completion" in declared
 
 
