@@ -15,7 +15,7 @@ QUIET = ClassificationResult(relevant=False)
 
 def asleep_over_slow_calls(context: Any) -> ClassificationResult:
     if context.pending_tool_calls[0].tool == "slow":
-        time.sleep(1)
+        time.sleep(5)
     return QUIET
 
 
@@ -27,7 +27,7 @@ def test_nobody_waits_behind_the_slow_provider_of_another_thread(kit: Any) -> No
         list(pool.map(lambda call: run.guide(EXECUTE, pending=[call], timeout=0.2), calls))
 
     assert len(kit.session[ProviderFaulted]) == 1
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 4
 
 
 def test_those_behind_an_overdue_provider_are_asked_once(kit: Any) -> None:

@@ -69,7 +69,7 @@ class Raising(Counting):
 
 class Sleeping(Counting):
     def turn_closed(self, turn: Any) -> None:
-        time.sleep(1.0)
+        time.sleep(5.0)
 
 
 class Slow(Counting):
@@ -102,11 +102,11 @@ def test_a_projection_that_raises_is_a_failure_of_its_provider(kit: Any) -> None
 def test_a_timeout_reaches_a_projection_that_sleeps(kit: Any) -> None:
     run = kit.run(guidance_providers=[Follower(Sleeping), kit.Speaker("other", category="x")])
     began = time.monotonic()
-    (text,) = play(kit, run, timeout=0.1)
+    (text,) = play(kit, run, timeout=0.5)
 
-    assert time.monotonic() - began < 0.7
+    assert time.monotonic() - began < 4
     assert "other" in text
-    assert "no answer within 0.1 s" in kit.session[ProviderFaulted].latest().error
+    assert "no answer within 0.5 s" in kit.session[ProviderFaulted].latest().error
 
 
 def test_a_slow_projection_is_recorded(kit: Any) -> None:
