@@ -97,7 +97,7 @@ def load_fault(entry: PluginInfo, timeout: float) -> Problem | None:
 
 
 def static_fault(entry: PluginInfo) -> str | None:
-    """Say that an entry's module is missing or no Python; None where neither shows."""
+    """Say that an entry's module is missing or no Python; None if neither shows."""
     spec = _find_module(entry.module)
     if spec is None:
         return f"{entry.full_name} points to {entry.module}, which is not installed"

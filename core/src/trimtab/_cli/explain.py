@@ -94,7 +94,7 @@ def _findings(
     configuration: Configuration,
     switches: Environment,
 ) -> tuple[Finding, ...] | None:
-    """Look at the providers of one kind; None where the code decides."""
+    """Look at the providers of one kind; None if the code decides."""
     configs: Sequence[ProviderConfig] | None = getattr(settings, kind.value)
     if configs is None:
         return None

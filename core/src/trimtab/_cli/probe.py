@@ -31,7 +31,7 @@ def probe(entry: PluginInfo, timeout: float) -> str | None:
         timeout: seconds that it may take.
 
     Returns:
-        What is wrong with it; None where it loads and is valid.
+        What is wrong with it; None if it loads and is valid.
     """
     command = [sys.executable, "-P", "-c", _CODE, entry.group, entry.full_name]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

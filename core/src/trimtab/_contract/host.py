@@ -25,8 +25,8 @@ class Host:
     Args:
         name: e.g. ``"openai"``.
         delivery: how text is placed, point by point; a missing point is `Delivery.NONE`.
-        tools: names of the tools that the agent has; None where unknown.
-        parallel_calls: whether one response may hold several calls; None where unknown.
+        tools: names of the tools that the agent has; None if unknown.
+        parallel_calls: whether one response may hold several calls; None if unknown.
         tool_profiles: what the host knows of its own tools.
     """
 

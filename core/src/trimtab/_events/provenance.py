@@ -30,7 +30,7 @@ class Provenance:
         name: the entry name, or the provider's own name where it was given as an object.
         kind: what it does.
         distribution: the installed package, normalised; None for an object made by the caller.
-        version: the package's version; None where unknown.
+        version: the package's version; None if unknown.
     """
 
     name: str

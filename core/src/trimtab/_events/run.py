@@ -65,7 +65,7 @@ class Event:
         run_id: the run; empty until the session has put the event into a run.
         agent_id: the subagent, where there is one.
         at: when, aware UTC; stamped by the session if None.
-        elapsed: monotonic seconds since the run was opened; None where unknown.
+        elapsed: monotonic seconds since the run was opened; None if unknown.
 
     A class of events that come with every call sets ``keep_newest = True``: a session keeps the
     newest of them only, as many as its `keep` says.
@@ -169,8 +169,8 @@ class ToolInvoked(Event):
         result: what the tool answered, JSON-like or text.
         outcome: how it ended; `evidence` says how that is known.
         error: the error's text, where it failed.
-        started: when it began, aware UTC; None where unknown.
-        duration: seconds; None where unknown.
+        started: when it began, aware UTC; None if unknown.
+        duration: seconds; None if unknown.
         caller: who asked for it.
         poll: the host declares it a poll (True), no poll (False) or says nothing (None).
     """

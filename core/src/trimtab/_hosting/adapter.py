@@ -21,8 +21,8 @@ class PromptResponse(Generic[Output]):
     """How a prompt ended.
 
     Args:
-        text: the final text, None where there was none.
-        output: the structured output, None where the prompt asks for none.
+        text: the final text, None if there was none.
+        output: the structured output, None if the prompt asks for none.
         stop_reason: why the model's last response ended, in the service's words, e.g. ``"stop"``
             or ``"length"``; None if unknown.
         truncated: whether the service cut that response off or filtered it, so that `text` may

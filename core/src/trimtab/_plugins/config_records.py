@@ -18,7 +18,7 @@ from trimtab._policy.settings import (
 
 @attrs.frozen(kw_only=True)
 class PromptSettings:
-    """One table ``prompts."ns/key"``; None where the table says nothing, so that code decides."""
+    """One table ``prompts."ns/key"``; None if the table says nothing, so that code decides."""
 
     guidance: tuple[GuidanceProviderConfig, ...] | None = None
     feedback: tuple[FeedbackProviderConfig, ...] | None = None

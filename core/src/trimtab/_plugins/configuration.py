@@ -57,7 +57,7 @@ def _counts(path: Path) -> bool:
 
 
 def stamp(path: Path) -> tuple[int, ...] | None:
-    """Return what changes when a file does; None where it is no file that can be looked at."""
+    """Return what changes when a file does; None if it is no file that can be looked at."""
     try:
         found = path.stat()
     except (OSError, ValueError):

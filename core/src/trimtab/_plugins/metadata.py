@@ -67,7 +67,7 @@ class Headers:
 
 
 def read_headers(distribution: Readable) -> Headers | None:
-    """Read a distribution's core metadata; None where it has no name and version.
+    """Read a distribution's core metadata; None if it has no name and version.
 
     A scan of the first lines: `importlib.metadata` would parse all of it as a mail.
     """
@@ -99,7 +99,7 @@ def requirement_name(requirement: str) -> str:
 
 @attrs.frozen
 class Line:
-    """One line of an entry_points.txt; `value` is None where it is not ``name = value``."""
+    """One line of an entry_points.txt; `value` is None if it is not ``name = value``."""
 
     group: str
     name: str

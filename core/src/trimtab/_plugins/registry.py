@@ -156,7 +156,7 @@ def admits(requirement: Requirement, version: str) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` with the nearest of `known`, or nothing where none is near."""
+    """Return `` Did you mean 'x'?`` with the nearest of `known`, or nothing if none is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)

@@ -74,7 +74,7 @@ class GateState:
     progress: str | None = None
 
     def exhausted(self, progress: str | None) -> str | None:
-        """Return why one more block is not allowed, None where it is."""
+        """Return why one more block is not allowed, None if it is."""
         if self.blocks >= MAX_BLOCKS:
             return f"sent back {self.blocks} times in this request"
         stuck = self.stuck if progress == self.progress else 0

@@ -62,7 +62,7 @@ class FeedbackState:
         self._used[tool] = now
 
     def reserve(self, provider: str) -> bool:
-        """Take the provider for one asking; False where another thread has it."""
+        """Take the provider for one asking; False if another thread has it."""
         if provider in self._reserved:
             return False
         self._reserved.add(provider)

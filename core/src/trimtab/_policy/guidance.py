@@ -178,7 +178,7 @@ class GuidanceState:
     def held_back(
         self, source: str, episode: str, config: GuidanceProviderConfig, turn: int
     ) -> str:
-        """Return why a nudge about `episode` must wait, empty where it need not."""
+        """Return why a nudge about `episode` must wait, empty if it need not."""
         spoken = self.spoken.get(source, SILENT)
         if spoken.total >= config.max_per_run:
             return "run budget used up"

@@ -42,7 +42,7 @@ def check_tools(_: object, __: object, tools: tuple[Any, ...]) -> None:
 
 
 def type_argument(instance: object) -> Any:
-    """Return the argument of the alias that made `instance`; None where there was none.
+    """Return the argument of the alias that made `instance`; None if there was none.
 
     `typing` leaves the alias on the instance as ``__orig_class__`` after ``__init__``, so this
     serves from then on; classes that use it must let that attribute be set.
@@ -100,7 +100,7 @@ class MarkdownSection(Generic[Params]):
 
     @property
     def params_type(self) -> type[Params] | None:
-        """The class of the parameters, None where the section takes none."""
+        """The class of the parameters, None if the section takes none."""
         argument = type_argument(self)
         return None if argument is type(None) else cast("type[Params] | None", argument)
 
@@ -180,7 +180,7 @@ def by_type(params: Iterable[Any], sections: Iterable[MarkdownSection[Any]]) -> 
 
 
 def _parameters_of(section: MarkdownSection[Any], params: Parameters) -> Any:
-    """Return the parameter object of one section, None where it takes none.
+    """Return the parameter object of one section, None if it takes none.
 
     Raises:
         PromptError: the section's parameters are missing.

@@ -79,7 +79,7 @@ def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
         checkers: objects, entry names, ``enable(…)`` or `CompletionCheckerConfig`.
 
     Raises:
-        ProviderError: one can't be used; the message names it and the remedy.
+        ProviderError: one can't be used; the message names it and says what to do.
     """
     if not checkers:
         return ()

@@ -223,7 +223,7 @@ def build_table(
         environment: variables by name; `os.environ` if None.
 
     Raises:
-        ProviderError: a provider can't be used; the message names it and the remedy.
+        ProviderError: a provider can't be used; the message names it and says what to do.
         ConfigurationError: the configuration file is wrong.
     """
     from trimtab._plugins.config_records import Configuration, PromptSettings

@@ -150,7 +150,7 @@ class Plan:
         exit_criteria: what must be true in the end, one condition each.
         status: ``"active"``, ``"completed"`` or ``"abandoned"``.
         reason: why it was abandoned.
-        run_id: the run it belongs to; empty where it belongs to the whole session.
+        run_id: the run it belongs to; empty if it belongs to the whole session.
 
     Raises:
         ValueError: two steps share an id, a dependency is no step, or steps depend on each
@@ -182,7 +182,7 @@ class Plan:
 
     @property
     def current_step(self) -> PlanStep | None:
-        """The first step in progress, else the first that is ready; None where none is open."""
+        """The first step in progress, else the first that is ready; None if none is open."""
         started = (step for step in self.open_steps if step.started)
         return next(started, None) or next(iter(self.ready_steps), None)
 
@@ -191,7 +191,7 @@ class Plan:
         return next((step for step in self.steps if step.step_id == step_id), None)
 
     def step_for(self, tool: str) -> PlanStep | None:
-        """Return the step that a call of `tool` serves, None where no step is open.
+        """Return the step that a call of `tool` serves, None if no step is open.
 
         A step in progress that lists the tool comes first, then a ready one that lists it, then
         the current step.

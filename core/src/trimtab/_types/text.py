@@ -96,7 +96,7 @@ def describe_error(error: BaseException, limit: int = 200) -> str:
 
 
 def error_message(error: BaseException) -> str:
-    """Return an error's message; empty where it has none.
+    """Return an error's message; empty if it has none.
 
     attrs' validators put the attribute and the value behind the message: those are left out.
     """

@@ -57,7 +57,7 @@ class Slot(NamedTuple):
 
     Attributes:
         value: as it stands there.
-        label: the words before it, lower case; empty where nothing is.
+        label: the words before it, lower case; empty if nothing is.
         behind: the two characters after it.
     """
 
@@ -133,7 +133,7 @@ def says_same(earlier: Shape, later: Shape, seconds: float | None, *, reads: boo
 
     Args:
         earlier, later: the answers, normalised.
-        seconds: between them; None where unknown.
+        seconds: between them; None if unknown.
         reads: the call only looks: another name in its answer is news then.
     """
     if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):

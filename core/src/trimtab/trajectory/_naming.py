@@ -39,7 +39,7 @@ def untried_tools(
     Those that read come first, then those whose names are most like those tried.
 
     Args:
-        tools: all that the agent has; None where unknown.
+        tools: all that the agent has; None if unknown.
         tried: those that the trouble is about.
         profiles: what is known about tools.
     """

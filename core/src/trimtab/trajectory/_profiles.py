@@ -48,8 +48,8 @@ class ToolProfile:
 
     Args:
         names: exact names, or patterns with ``*`` as in ``mcp__browser__*``.
-        read_only: calling it changes nothing; None where unknown.
-        writes: a successful call changes something; None where unknown.
+        read_only: calling it changes nothing; None if unknown.
+        writes: a successful call changes something; None if unknown.
         independent: its calls never depend on one another's answers (read-only tools needn't say).
         polling: calling it is waiting.
         polling_params: a call with these arguments is waiting, e.g. ``{"chars": ""}``.
@@ -89,7 +89,7 @@ class ToolProfile:
         return all(params.get(key, "") == value for key, value in wanted.items())
 
     def command(self, params: Any) -> str | None:
-        """Return the command line that `params` hold, None where it is no shell."""
+        """Return the command line that `params` hold, None if it is no shell."""
         if not self.command_params or type(params) is not dict:
             return None
         for name in self.command_params:

@@ -15,7 +15,7 @@ class Projection(Protocol):
     They are called when the provider asks for the projection (``context.trajectory.projection``),
     in order, with everything that has happened since; so their time and failures are the
     provider's own. If much waits, a run hands it over unasked, isolated in the same way. Keep
-    no event or record for ever: a run may have 100,000 calls.
+    no event or record forever: a run may have 100,000 calls.
     """
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:

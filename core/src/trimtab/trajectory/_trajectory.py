@@ -110,7 +110,7 @@ class Trajectory:
 
         Args:
             length: turns in the cycle.
-            times: how often it occurred; False where `length` × `times` exceeds 64.
+            times: how often it occurred; False if `length` × `times` exceeds 64.
         """
         if length < 1 or times < 1:
             return False

@@ -35,7 +35,7 @@ _RUNNING = LazyPattern(
 )
 
 Span = tuple[float | None, float | None]
-"""When a call began and ended, monotonic seconds; None where unknown."""
+"""When a call began and ended, monotonic seconds; None if unknown."""
 
 
 class Excuse(StrEnum):
@@ -53,7 +53,7 @@ def span_of(call: CallRecord) -> Span:
 
 
 def excuse_of(call: CallRecord) -> Excuse | None:
-    """Return what excuses repeating `call`; None where nothing in it can change by itself."""
+    """Return what excuses repeating `call`; None if nothing in it can change by itself."""
     if call.excuse is None:
         call.excuse = _excuse(call) or ""
     return Excuse(call.excuse) if call.excuse else None

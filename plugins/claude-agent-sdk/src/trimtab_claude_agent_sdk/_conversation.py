@@ -38,9 +38,9 @@ class Ending:
     """How the request ended.
 
     Attributes:
-        result: the program's last message, None where it was cut off before.
+        result: the program's last message, None if it was cut off before.
         text: the agent's last words.
-        exhausted: why it was interrupted (``"deadline"``, ``"budget: LIMIT"``), None where it
+        exhausted: why it was interrupted (``"deadline"``, ``"budget: LIMIT"``), None if it
             was not.
     """
 
@@ -104,7 +104,7 @@ class Conversation:
                 await asyncio.wait({listener})
 
     def _used_up(self) -> str | None:
-        """Return which limit of the run leaves no time, None where some is left."""
+        """Return which limit of the run leaves no time, None if some is left."""
         if self.run.deadline is not None and self.run.deadline.expired:
             return DEADLINE
         limit = self.run.exhausted_budget()

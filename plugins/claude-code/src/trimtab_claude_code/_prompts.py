@@ -47,7 +47,7 @@ class Prompts:
             self.named(name)
 
     def named(self, name: str) -> Prompt[Any] | None:
-        """Return a prompt by its name; None where it can't be built."""
+        """Return a prompt by its name; None if it can't be built."""
         if name not in self._built:
             self._built[name] = self._build(name)
         return self._built[name]

@@ -231,7 +231,7 @@ def main(arguments: list[str]) -> int:
         return 1
     _mute()
     HookServer(folder, listener).serve()
-    os._exit(0)  # a provider's thread may still run, for ever
+    os._exit(0)  # a provider's thread may still run, forever
 
 
 if __name__ == "__main__":

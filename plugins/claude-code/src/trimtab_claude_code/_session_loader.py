@@ -29,7 +29,7 @@ class LoadedSession:
 
     Args:
         variables: those of its process.
-        guided: None where no prompt is assigned, or none can be used.
+        guided: None if no prompt is assigned, or none can be used.
     """
 
     variables: Variables

@@ -70,7 +70,7 @@ class Trial:
     """What came of a run.
 
     Args:
-        error: why the program did not come to its end; empty where it did.
+        error: why the program did not come to its end; empty if it did.
         before: whether guidance after the prompt was in the next request.
         after: whether guidance after a tool call was in the next request.
         stays: whether the first guidance was still in the last request.
@@ -167,7 +167,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _run(program: Path, folder: Path, url: str, options: list[str]) -> str:
-    """Run the program; return what went wrong, empty where nothing did."""
+    """Run the program; return what went wrong, empty if nothing did."""
     try:
         done = subprocess.run(
             [program, "-p", f"Read {CANARY_FILE}.", *options, "--model", "canary"],

@@ -45,7 +45,7 @@ class Limit:
         return tuple(share * self.total for share in SHARES)
 
     def band(self, thresholds: Iterable[float]) -> float | None:
-        """Return the tightest threshold that is passed, None where none is.
+        """Return the tightest threshold that is passed, None if none is.
 
         Args:
             thresholds: amounts left, in the limit's unit. Nothing left is a band of its own, 0.

@@ -119,7 +119,7 @@ class DeadlineFeedback:
         return context.deadline is not None or context.budget is not None
 
     def provide(self, *, context: FeedbackContext) -> Feedback | None:
-        """Report, or return None where no narrower band was entered since the last report."""
+        """Report, or return None if no narrower band was entered since the last report."""
         limits = limits_of(context)
         before = _bands(context.last_feedback_for_provider(self.name))
         news = [limit for limit in limits if self.steady or self._entered(limit, before)]

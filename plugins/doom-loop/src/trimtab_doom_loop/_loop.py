@@ -39,7 +39,7 @@ class Loop:
         confidence: 0.0–1.0.
         times: how often the repeated thing occurred.
         length: actions in one round.
-        tool: the tool of the last call; empty where texts repeat.
+        tool: the tool of the last call; empty if texts repeat.
         call: the last call as a text names it.
         output: the answer, or the repeated text, raw and bounded.
         turn: how many turns with calls there had been.

@@ -66,7 +66,7 @@ class LoopProjection(BaseProjection):
     """What of the last steps goes in circles.
 
     Attributes:
-        loop: the loop that the last closed turn belongs to, None where it belongs to none.
+        loop: the loop that the last closed turn belongs to, None if it belongs to none.
         chant: the repetition of text that the last response belongs to, else None.
     """
 

@@ -26,7 +26,7 @@ _LISTED = LazyPattern(
 
 
 def find_chant(text: str) -> tuple[str, int] | None:
-    """Return the passage that a text repeats over and over, and how often; None where it doesn't.
+    """Return the passage that a text repeats over and over, and how often; None if it doesn't.
 
     A passage counts from 5 repeats on (12 where it is shorter than 20 characters) that make up
     40 % of the prose or 400 characters; it may be up to a fifth of the text long.

@@ -53,7 +53,7 @@ class LoopState:
         fields: what every request holds besides messages.
         messages: what the caller begins with; the conversation grows at its end.
         tools: names of the tools that the model may call.
-        client_timeout: seconds that the client waits for an answer; None waits for ever.
+        client_timeout: seconds that the client waits for an answer; None waits forever.
         form: of the final answer; None for free text.
         checkers: asked after the prompt's own.
     """

@@ -51,7 +51,7 @@ class ModelResponse:
 
 
 def field(value: Any, name: str) -> Any:
-    """Return one field of a client's object or of a decoded response; None where absent."""
+    """Return one field of a client's object or of a decoded response; None if absent."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 

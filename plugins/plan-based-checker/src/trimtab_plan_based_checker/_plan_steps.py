@@ -26,7 +26,7 @@ class Step:
 
     Args:
         title: what is to be done; at most 200 characters.
-        done: whether it needs no more work; None where the plan doesn't say.
+        done: whether it needs no more work; None if the plan doesn't say.
     """
 
     title: str
@@ -37,7 +37,7 @@ def steps_of(plan: Any) -> tuple[Step, ...] | None:
     """Return the steps of an attrs object, a dataclass, a mapping or a list.
 
     Returns:
-        None where `plan` has no steps that could be recognised.
+        None if `plan` has no steps that could be recognised.
     """
     items = plan if isinstance(plan, list | tuple) else _first(plan, STEPS)
     if isinstance(items, Mapping):
@@ -62,7 +62,7 @@ def _done(item: Any) -> bool | None:
 
 
 def _first(holder: Any, names: Iterable[str]) -> Any:
-    """Return what `holder` has under the first of `names` that it has; None where none."""
+    """Return what `holder` has under the first of `names` that it has; None if none."""
     for name in names:
         value = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
         if value is not None and not callable(value):

@@ -42,7 +42,7 @@ SEED = "{steps} not yet done."
 
 
 def _plan_type(value: type[Any] | str | None) -> type[Any]:
-    """Return the class that ``"module:Class"`` names; the core's `Plan` where there is none."""
+    """Return the class that ``"module:Class"`` names; the core's `Plan` if there is none."""
     if value is None:
         return Plan
     if isinstance(value, str):
@@ -135,7 +135,7 @@ class PlanBasedChecker:
 
 
 def _newest(plans: Slice[Any], run_id: str) -> Any:
-    """Return the newest plan of the run or of the whole session, None where there is none."""
+    """Return the newest plan of the run or of the whole session, None if there is none."""
 
     def counts(plan: Any) -> bool:
         return getattr(plan, "run_id", "") in ("", run_id)
@@ -162,7 +162,7 @@ def _seen(context: TaskCompletionContext) -> SeenPlan:
 
 
 def _waits(context: TaskCompletionContext) -> Waits:
-    """Return what the agent waits for; nothing where nobody has watched the run."""
+    """Return what the agent waits for; nothing if nobody has watched the run."""
     watched = context.trajectory.projection(WAITS)
     return watched if isinstance(watched, Waits) else Waits()
 

@@ -111,7 +111,7 @@ class Waits(BaseProjection):
 
     @property
     def reason(self) -> str:
-        """Why the turn may end with open steps; empty where nothing speaks for it."""
+        """Why the turn may end with open steps; empty if nothing speaks for it."""
         if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
             return "work that it started is still running"
         if self.told_to_stop:

@@ -104,7 +104,7 @@ class StepCalled(Event):
     Args:
         call_id, tool: the call.
         plan_id, version: the plan at that time.
-        step_id: its step; empty where no step is open.
+        step_id: its step; empty if no step is open.
         declared: whether the step lists the tool, or lists no tools at all.
         expected: what the step expects.
     """
@@ -125,11 +125,11 @@ class ReflectionAdded(Event):
     """The agent compared what it observed with what the plan expects.
 
     Args:
-        plan_id, version: the plan; empty where there is none.
+        plan_id, version: the plan; empty if there is none.
         step_id: the step, stage or, where empty, the plan as a whole.
         observed: what happened.
         expected: what the step or the exit criteria expect.
-        met: whether that was reached; None where it is not known.
+        met: whether that was reached; None if it is not known.
         proposal: the change that the agent proposes.
     """
 

@@ -131,7 +131,7 @@ class StageFlow:
             self.ended, self.detail = end.reason, end.detail
 
     def begin(self, prompt_name: Callable[[StageDefinition], str]) -> Attempt | None:
-        """Record the start of the next attempt and return it; None where the run has ended.
+        """Record the start of the next attempt and return it; None if the run has ended.
 
         Args:
             prompt_name: names the prompt of a stage.
@@ -178,7 +178,7 @@ class StageFlow:
         self._failed(attempt.stage, failure or evaluation_failure(attempt.stage, error), tokens)
 
     def stop(self, reason: Termination, detail: str) -> None:
-        """End the run from outside; nothing where it has ended."""
+        """End the run from outside; nothing if it has ended."""
         if self.ended is None:
             self._terminate(reason, detail)
 

@@ -10,7 +10,7 @@ import attrs
 from trimtab import Tool, ToolInvoked, in_namespace
 
 Filter: TypeAlias = Callable[[str], str | None]
-"""Takes the text of an output; returns what is wrong with it, None where it may pass."""
+"""Takes the text of an output; returns what is wrong with it, None if it may pass."""
 
 
 def _tuple_of_text(value: Any) -> tuple[str, ...] | None:
@@ -58,12 +58,12 @@ class Guardrails:
         return tuple(tool for tool in tools if self.allows(tool.name))
 
     def breached(self, calls: Iterable[ToolInvoked]) -> str | None:
-        """Return what is wrong with calls that were made, None where all may be."""
+        """Return what is wrong with calls that were made, None if all may be."""
         wrong = next((call for call in calls if not self.allows(call.tool)), None)
         return None if wrong is None else f"tool {wrong.tool[:80]!r} is not allowed here"
 
     def filtered(self, text: str) -> str | None:
-        """Return what the first filter finds wrong with `text`, None where it may pass."""
+        """Return what the first filter finds wrong with `text`, None if it may pass."""
         return next((found for check in self.filters if (found := check(text))), None)
 
     def lines(self) -> list[str]:

@@ -39,7 +39,7 @@ class Writable(Readable, Protocol):
 
 
 def current_plan(session: Readable, run_id: str) -> Plan | None:
-    """Return the newest plan of a run, or of the whole session; None where there is none."""
+    """Return the newest plan of a run, or of the whole session; None if there is none."""
     plans = session[Plan]
     latest = plans.latest()
     if latest is None or latest.run_id in ("", run_id):

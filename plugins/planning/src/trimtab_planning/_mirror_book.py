@@ -28,7 +28,7 @@ class MirrorBook(PlanBook):
             origin: the name of the tool.
 
         Returns:
-            the plan after the change; None where there is none.
+            the plan after the change; None if there is none.
 
         Raises:
             ValueError: the steps are no plan.

@@ -26,7 +26,7 @@ def mirrored(call: ToolInvoked, known: Iterable[PlanStep]) -> tuple[PlanStep, ..
         known: the steps of that plan before.
 
     Returns:
-        None where the call says nothing about a plan.
+        None if the call says nothing about a plan.
     """
     name = bare_name(call.tool)
     params = _mapping(call.params)
@@ -136,7 +136,7 @@ class HostPlan(BaseProjection):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan; None where there is none, or where it was left open when the user spoke."""
+        """The plan; None if there is none, or where it was left open when the user spoke."""
         return Plan(self._steps) if self._current and self._steps else None
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  protocol

@@ -43,7 +43,7 @@ def is_neutral(tool: str) -> bool:
 
 
 def planning_tool(tools: Iterable[str] | None) -> str | None:
-    """Return the tool of `tools` with which a plan is made, None where there is none or unknown."""
+    """Return the tool of `tools` with which a plan is made, None if there is none or unknown."""
     names = {bare_name(tool): tool for tool in sorted(tools or ())}
     makers = (PLAN_SET, *WHOLE_PLANS, TASK_CREATE)
     return next((names[name] for name in makers if name in names), None)

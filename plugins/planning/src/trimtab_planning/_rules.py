@@ -46,7 +46,7 @@ def declares(step: PlanStep, tool: str) -> bool:
 
 
 def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Finding | None:
-    """Return how a call of `tool` leaves `plan`, None where it keeps to it.
+    """Return how a call of `tool` leaves `plan`, None if it keeps to it.
 
     Tools that keep plans or ask the user are always right, and so is every tool once the plan is
     completed.

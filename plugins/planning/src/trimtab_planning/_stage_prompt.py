@@ -27,7 +27,7 @@ class ReportParams:
 
 @attrs.define
 class Report:
-    """What the agent reported in one attempt; None where nothing."""
+    """What the agent reported in one attempt; None if nothing."""
 
     params: ReportParams | None = None
 

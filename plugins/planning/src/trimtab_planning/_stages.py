@@ -12,7 +12,7 @@ from trimtab_planning._guardrails import Guardrails, as_guardrails
 from trimtab_planning._strategies import Strategy
 
 Check: TypeAlias = Callable[[Any], str | None]
-"""Takes an output; returns what is wrong with it, None where it may pass."""
+"""Takes an output; returns what is wrong with it, None if it may pass."""
 
 
 @attrs.frozen

@@ -31,7 +31,7 @@ def breach_text(finding: Finding, call: str, tools: Tools, *, pending: bool) -> 
     Args:
         finding: how it leaves the plan.
         call: the call in words.
-        tools: the agent's tools, None where unknown.
+        tools: the agent's tools, None if unknown.
         pending: whether the call is still to run.
     """
     did = "call" if pending else "called"

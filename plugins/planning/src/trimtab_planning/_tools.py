@@ -89,7 +89,7 @@ class PlanReflectParams:
     observed: Annotated[str, "What happened."]
     met: Annotated[bool, "Whether it is what the step, or the exit criteria, expect."]
     step_id: Annotated[str, "The step; empty for the exit criteria of the whole plan."] = ""
-    proposal: Annotated[str, "What should change in the plan; empty where nothing."] = ""
+    proposal: Annotated[str, "What should change in the plan; empty if nothing."] = ""
 
 
 def plan_tools() -> tuple[Tool[Any, Any], ...]:

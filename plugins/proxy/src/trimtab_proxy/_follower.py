@@ -87,7 +87,7 @@ class Follower:
         self._heard = Heard(answer, self._monotonic(), spoken, told=True)
 
     def refuse(self, answer: Answer) -> str:
-        """Return why the calls of an answer are not run; empty where they are."""
+        """Return why the calls of an answer are not run; empty if they are."""
         run, pending = self.run, answer.calls
         refused = run.guide(
             DecisionPoint.PRE_TOOL_EXECUTION, pending=pending, timeout=self._timeout
@@ -107,7 +107,7 @@ class Follower:
         return refused.text
 
     def may_stop(self, answer: Answer) -> str:
-        """Return why the agent may not stop after an answer; empty where it may."""
+        """Return why the agent may not stop after an answer; empty if it may."""
         checked = self.run.check_completion(
             output=answer.text,
             stop_reason=answer.stop_reason,

@@ -25,8 +25,8 @@ class Verdict:
     """What becomes of an answer.
 
     Args:
-        refusal: why its calls are not run; empty where they are.
-        feedback: why the agent may not stop; empty where it may.
+        refusal: why its calls are not run; empty if they are.
+        feedback: why the agent may not stop; empty if it may.
     """
 
     refusal: str = ""
@@ -46,7 +46,7 @@ class Gate(Protocol):
         ...
 
     def answer(self) -> Answer | None:
-        """Return the answer of this round; None where it broke off, or can't be sent back."""
+        """Return the answer of this round; None if it broke off, or can't be sent back."""
         ...
 
     def again(self, verdict: Verdict) -> Sequence[Json]:
@@ -69,7 +69,7 @@ class Frames:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, Any]]:
-        """Yield each complete event: its bytes, and its data decoded (None where it is no JSON)."""
+        """Yield each complete event: its bytes, and its data decoded (None if it is no JSON)."""
         searched = max(0, len(self._rest) - 3)
         self._rest += chunk
         while (end := _end_of_event(self._rest, searched)) is not None:

@@ -95,7 +95,7 @@ def shared_prefix(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def link(now: History, told: Sequence[str]) -> Link | None:
-    """Return how a request stands to a conversation; None where they have nothing in common.
+    """Return how a request stands to a conversation; None if they have nothing in common.
 
     Args:
         now: the request.

@@ -34,7 +34,7 @@ class Listener:
             self._chunks.clear()
 
     def answer(self) -> Answer | None:
-        """Return the answer; None where it is incomplete, too long or of no known form."""
+        """Return the answer; None if it is incomplete, too long or of no known form."""
         if self._size > MOST_BYTES:
             return None
         body = b"".join(self._chunks)

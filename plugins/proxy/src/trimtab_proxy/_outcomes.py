@@ -60,7 +60,7 @@ def result_of(content: Any, failed: bool | None = None) -> Result:
 
     Args:
         content: text, or blocks that are no text.
-        failed: the API's own flag; None where it has none.
+        failed: the API's own flag; None if it has none.
     """
     head = content[:_HEAD].lstrip() if isinstance(content, str) else ""
     if failed is not False:

@@ -35,7 +35,7 @@ class Program:
         name: for the record.
         marks: how its user agent begins, in lower case; one of them.
         profile: under which trimtab-replay describes its tools.
-        parallel_calls: whether one answer may hold several calls; None where unknown.
+        parallel_calls: whether one answer may hold several calls; None if unknown.
         own_profiles: take precedence over those of `profile`.
     """
 
@@ -87,7 +87,7 @@ def program_of(headers: Headers) -> Program:
 
 
 def name_of(headers: Headers, body: Mapping[str, Any]) -> Name | None:
-    """Return how the program names the agent that asks; None where it does not."""
+    """Return how the program names the agent that asks; None if it does not."""
     session = _first(headers, _SESSIONS) or _from_metadata(body)
     thread = _first(headers, _THREADS)
     if session is None and thread is None:

@@ -42,7 +42,7 @@ class Settings:
 
 
 def read_settings(configuration: Configuration) -> Settings:
-    """Read the table; nobody is guided where there is none.
+    """Read the table; nobody is guided if there is none.
 
     Raises:
         ConfigurationError: a key or value is wrong, or names a prompt that has no table.

@@ -24,11 +24,11 @@ class StopRequest:
     """The agent wants to stop.
 
     Args:
-        plan: the plan as recorded, steps in their own shape; None where none is recorded.
+        plan: the plan as recorded, steps in their own shape; None if none is recorded.
         background_tasks: work in flight, as the host told it.
         awaiting_user: the agent asked the user and waits for the answer.
         checker_error: what the host's own checker died of.
-        deadline_remaining: seconds left; None where unknown.
+        deadline_remaining: seconds left; None if unknown.
         stop_hook_active: the host's flag, recorded and not trusted.
         api_error: the turn ended in a failure of the model's API.
     """
@@ -48,8 +48,8 @@ class RunEnd:
 
     Args:
         reason: the format's own word, e.g. ``"submitted"`` or ``"max_steps"``.
-        plan: the plan as recorded; None where none is recorded.
-        stop_seen: whether a stop came before it; None where unknown.
+        plan: the plan as recorded; None if none is recorded.
+        stop_seen: whether a stop came before it; None if unknown.
     """
 
     reason: str = ""
@@ -130,8 +130,8 @@ class Recording:
         entries: what happened, in order. Read once, before the next recording is asked for.
         agent_id: the subagent; None for the main agent.
         profile: which host's tools these are, a key for tool profiles, e.g. ``"claude-code"``.
-        parallel_calls: whether one response could hold several calls; None where unknown.
-        tools: names of the tools that the agent had; None where unknown.
+        parallel_calls: whether one response could hold several calls; None if unknown.
+        tools: names of the tools that the agent had; None if unknown.
         meta: facts of the document's own: of a case everything but its items, of other formats
             what they tell of model and result.
     """
@@ -153,7 +153,7 @@ class Skipped:
 
     Args:
         path: the file, as walked from the argument.
-        line: 1-based line; None where the format has none.
+        line: 1-based line; None if the format has none.
         message: what is wrong, in one line.
     """
 

@@ -222,7 +222,7 @@ def configured(path: str, prompt: str) -> Selection:
 
     Args:
         path: a trimtab.toml or pyproject.toml.
-        prompt: the prompt's name; empty where the file has one prompt only.
+        prompt: the prompt's name; empty if the file has one prompt only.
 
     Raises:
         ConfigurationError: the file is wrong.

@@ -33,7 +33,7 @@ class ProviderSummary:
 
     @property
     def typical_first_call(self) -> float | None:
-        """The median of `first_calls`; None where it never spoke."""
+        """The median of `first_calls`; None if it never spoke."""
         return median(self.first_calls) if self.first_calls else None
 
 

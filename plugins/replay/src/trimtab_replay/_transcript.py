@@ -103,7 +103,7 @@ class Transcript:
 
     @property
     def damage(self) -> str | None:
-        """What keeps the first 64 KiB from being read; None where they are whole."""
+        """What keeps the first 64 KiB from being read; None if they are whole."""
         return self._beginning[1]
 
     @cached_property
@@ -128,7 +128,7 @@ class Transcript:
 
     @cached_property
     def document(self) -> Any:
-        """The file as one JSON value; None where it is none. Damage is reported."""
+        """The file as one JSON value; None if it is none. Damage is reported."""
         if not self._looks_like_json or len(self.first_rows) > 1:
             return None
         data = self._whole()

@@ -97,7 +97,7 @@ def _epoch_time(number: float | None) -> datetime | None:
 
 
 def seconds_between(start: datetime | None, end: datetime | None) -> float | None:
-    """Return the seconds from `start` to `end`; None where one is unknown or they are swapped."""
+    """Return the seconds from `start` to `end`; None if one is unknown or they are swapped."""
     if start is None or end is None or end < start:
         return None
     return (end - start).total_seconds()

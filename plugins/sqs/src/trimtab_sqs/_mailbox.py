@@ -272,7 +272,7 @@ def make_client(
 
 
 def _refused(error: Exception, where: str) -> bool:
-    """Return False where the lease is gone.
+    """Return False if the lease is gone.
 
     Raises:
         MailboxError: for any other error.

@@ -15,10 +15,10 @@ _TIMES = frozenset({"elapsed", "latency", "started", "deadline"})
 def first_difference(
     first: Iterable[TraceEvent], second: Iterable[TraceEvent]
 ) -> tuple[TraceEvent | None, TraceEvent | None] | None:
-    """Return the first pair of events that differ, None where the traces hold the same.
+    """Return the first pair of events that differ, None if the traces hold the same.
 
     Times, identifiers of events and runs, and epochs are left out of the comparison. One event
-    of the pair is None where its trace ends before the other.
+    of the pair is None if its trace ends before the other.
     """
     for one, other in zip_longest(first, second):
         if one is None or other is None or _compared(one) != _compared(other):

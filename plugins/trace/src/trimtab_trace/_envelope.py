@@ -13,7 +13,7 @@ FORMAT_VERSION = 1
 
 @attrs.frozen(kw_only=True, cache_hash=True)
 class References:
-    """What an event refers to; None where nothing is known.
+    """What an event refers to; None if nothing is known.
 
     Args:
         plan_id: identifier of a plan and its version, e.g. ``"plan.v2"``.
@@ -89,7 +89,7 @@ class Damage:
     Args:
         where: the place: line and byte offset of a file, or row of a database.
         what: what is wrong there.
-        seq: the event that should stand there; None where unknown.
+        seq: the event that should stand there; None if unknown.
     """
 
     where: str

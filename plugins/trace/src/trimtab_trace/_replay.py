@@ -91,7 +91,7 @@ class Replayed:
         decisions: decisions that were the same.
         events: events that were replayed.
         unknown: events left out because no installed package offers their type.
-        difference: the first difference; None where all decisions were the same.
+        difference: the first difference; None if all decisions were the same.
     """
 
     session: Session

@@ -50,7 +50,7 @@ class RunConfigured:
         tool_profiles: how tools behave, the prompt's before the host's.
         providers: the settings of each provider, by kind and in the prompt's order.
         guidance_limit, feedback_delivery: of the prompt.
-        budget: limits; None where the run has none.
+        budget: limits; None if the run has none.
         keep: tool results that the session keeps whole; None for all.
     """
 

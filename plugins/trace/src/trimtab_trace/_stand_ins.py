@@ -32,7 +32,7 @@ def stand_in(name: str, verdict: CompletionChecked | None, faults: list[Any]) ->
 
     Args:
         name: of the client's checker.
-        verdict: what the stop came to; None where the trace ends before it.
+        verdict: what the stop came to; None if the trace ends before it.
         faults: failures that were recorded during the stop.
     """
     errors = [

@@ -126,7 +126,7 @@ class EventTypes:
         return found
 
     def named(self, name: str) -> EventType | None:
-        """Return the registered or installed type of that name, None where there is none."""
+        """Return the registered or installed type of that name, None if there is none."""
         found = self._by_name.get(name)
         if found is None and self._discover:
             kind = _installed(name)

@@ -193,7 +193,7 @@ def _explained(wrong: list[str], times: _Times) -> str:
 
 
 def working(config: LoopConfig, facts: MailboxFacts) -> LoopConfig | None:
-    """Return `config` with times that hold, None where no times do (the work is too long)."""
+    """Return `config` with times that hold, None if no times do (the work is too long)."""
     times = _Times(config, facts)
     work, threshold = config.max_processing_time, config.watchdog_threshold
     lease = attrs.evolve(config.lease_extender, extension=times.needed_extension)

@@ -53,7 +53,7 @@ class LeaseFeedback:
 
 
 def _untold(context: FeedbackContext) -> LeaseEvent | None:
-    """The run's last event of its lease, where nothing was said since; None where it was."""
+    """The run's last event of its lease, where nothing was said since; None if it was."""
     events = [
         event
         for kind in (LeaseLost, LeaseRegained, LeaseCapNear)

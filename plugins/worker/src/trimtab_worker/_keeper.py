@@ -75,7 +75,7 @@ class Keeper:
             self._changed.notify_all()
 
     def remove(self, kept: Kept, timeout: float) -> bool:
-        """Stop extending a lease, and wait for a request in flight; False where it outlasts that.
+        """Stop extending a lease, and wait for a request in flight; False if it outlasts that.
 
         Returns at once where the keeper's own thread asks.
         """

@@ -82,7 +82,7 @@ class Lease:
         return self.state is LeaseState.LOST
 
     def remaining(self) -> float | None:
-        """Return the seconds until the lease counts as lost; None where the engine never said."""
+        """Return the seconds until the lease counts as lost; None if the engine never said."""
         return None if self._expiry is None else self.deadline - self._now()
 
     def cap_remaining(self) -> float | None:
@@ -108,7 +108,7 @@ class Lease:
         return events
 
     def request(self, now: float) -> float | None:
-        """Return the seconds to ask for now, None where nothing is to be asked.
+        """Return the seconds to ask for now, None if nothing is to be asked.
 
         Never fewer than are left, and nothing without a beat or a declared silent stretch since
         the last grant.

@@ -77,7 +77,7 @@ class LeaseTerms:
 
     Args:
         received: monotonic seconds at which the message was asked for.
-        visibility: seconds that the engine granted, None where unknown.
+        visibility: seconds that the engine granted, None if unknown.
         facts: of the engine.
         message_id, deliveries: for events.
     """

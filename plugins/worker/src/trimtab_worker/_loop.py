@@ -346,7 +346,7 @@ class Loop(ABC):
             LOG.warning("message %s asks for an answer to an unknown address", message.id)
 
     def _firmly(self, call: Callable[[], bool]) -> bool:
-        """Call the engine again where it fails; False where it refuses or keeps failing."""
+        """Call the engine again where it fails; False if it refuses or keeps failing."""
         for pause in (*ATTEMPTS, None):
             try:
                 return call()

@@ -66,11 +66,11 @@ class BaseMailbox(ABC, Generic[Body]):
 
     @abstractmethod
     def delete(self, receipt: Any) -> bool:
-        """Remove a leased message; False where the lease is no longer this one."""
+        """Remove a leased message; False if the lease is no longer this one."""
 
     @abstractmethod
     def release(self, receipt: Any, delay: float) -> bool:
-        """End a lease; False where it is no longer this one."""
+        """End a lease; False if it is no longer this one."""
 
     @abstractmethod
     def prolong(self, receipt: Any, seconds: float) -> Extension:

@@ -65,7 +65,7 @@ class Capped:
     """The engine's limit on the whole lease is reached; the lease ends when it ends.
 
     Args:
-        limit: the limit, in seconds after receipt; None where the engine does not say.
+        limit: the limit, in seconds after receipt; None if the engine does not say.
     """
 
     limit: float | None = None
@@ -114,7 +114,7 @@ class DeadLetter:
 
 @attrs.frozen
 class MailboxStats:
-    """Counts of messages; None where the engine can't tell.
+    """Counts of messages; None if the engine can't tell.
 
     Args:
         waiting: ready to be received.

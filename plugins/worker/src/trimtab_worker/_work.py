@@ -73,7 +73,7 @@ class Work:
 
     @property
     def lost(self) -> str | None:
-        """Why nobody wants the result, None where it is wanted."""
+        """Why nobody wants the result, None if it is wanted."""
         if self.dropped:
             return "the loop stopped and gave the message back"
         if self.lease is not None and self.lease.final:

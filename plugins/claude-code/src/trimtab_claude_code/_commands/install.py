@@ -44,7 +44,7 @@ def register_install(parser: argparse.ArgumentParser) -> None:
         "--enable",
         nargs="+",
         metavar="NAME",
-        help="write a trimtab.toml here that enables these providers, where there is none",
+        help="write a trimtab.toml here that enables these providers, if there is none",
     )
     parser.add_argument("--program", type=Path, metavar="FILE", help="the claude program")
     parser.add_argument(
@@ -107,7 +107,7 @@ def _configuration() -> Configuration:
 def _install_settings(
     options: argparse.Namespace, table: HookTable, program: Path | None, version: Version
 ) -> str:
-    """Write the hooks; return why they are not in force, empty where they are."""
+    """Write the hooks; return why they are not in force, empty if they are."""
     receipts = Receipts(user_folder(make=not options.dry_run))
     change = plan_install(settings_file(options), table, receipts)
     if options.dry_run:
@@ -125,7 +125,7 @@ def _install_settings(
 def _untried(
     program: Path | None, options: argparse.Namespace, settings: dict[str, Any], version: Version
 ) -> str:
-    """Try the hooks in the program; return what is wrong, empty where nothing is."""
+    """Try the hooks in the program; return what is wrong, empty if nothing is."""
     if program is None or options.dry_run or settings.get("disableAllHooks"):
         return ""
     trial = run_trial(program, settings, place_of(options), *version.events)

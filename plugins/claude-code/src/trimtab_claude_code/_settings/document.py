@@ -26,7 +26,7 @@ class Document:
 
     Args:
         path: the file itself, links followed.
-        raw: its bytes; None where there is no file.
+        raw: its bytes; None if there is no file.
         data: what it says.
     """
 

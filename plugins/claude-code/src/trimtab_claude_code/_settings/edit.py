@@ -21,8 +21,8 @@ class Change:
 
     Args:
         document: the file as it is.
-        content: its bytes afterwards; None where it would be removed.
-        before: what `undo` is to give back later; None where there was no file.
+        content: its bytes afterwards; None if it would be removed.
+        before: what `undo` is to give back later; None if there was no file.
     """
 
     document: Document

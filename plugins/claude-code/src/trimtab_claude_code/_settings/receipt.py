@@ -22,7 +22,7 @@ class Receipt:
 
     Args:
         path: the file.
-        before: its bytes before; None where there was no file.
+        before: its bytes before; None if there was no file.
         after: digest of what was written.
     """
 
@@ -42,7 +42,7 @@ class Receipts:
         self._folder = folder / "installed"
 
     def find(self, path: Path) -> Receipt | None:
-        """Return the receipt for a file; None where there is none that can be read."""
+        """Return the receipt for a file; None if there is none that can be read."""
         try:
             found = json.loads(self._file(path).read_text(encoding="utf-8"))
             before = found["before"]

@@ -59,7 +59,7 @@ class Recorded(NamedTuple):
         origin: where the session began.
         snapshot: the session at some moment; None at its beginning.
         moment: that moment.
-        began: monotonic seconds at which the session's process began, None where unknown.
+        began: monotonic seconds at which the session's process began, None if unknown.
         received: the events after the snapshot, oldest first.
     """
 

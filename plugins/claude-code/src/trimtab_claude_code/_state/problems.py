@@ -19,7 +19,7 @@ class Problem(NamedTuple):
 
     Args:
         what: in words for the user.
-        at: when, ISO 8601; empty where it could not be written down.
+        at: when, ISO 8601; empty if it could not be written down.
     """
 
     what: str

@@ -29,7 +29,7 @@ class HookFailed(Event):
     """A hook event could not be handled; the agent went on as if there were no hook.
 
     Args:
-        event: the host's name of the event, empty where the payload had none.
+        event: the host's name of the event, empty if the payload had none.
         error: what went wrong.
     """
 

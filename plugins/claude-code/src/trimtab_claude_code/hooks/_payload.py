@@ -27,7 +27,7 @@ class Payload:
         return cls(value if isinstance(value, Mapping) else _NOTHING)
 
     def text(self, key: str) -> str:
-        """Return the text under `key`, empty where there is none."""
+        """Return the text under `key`, empty if there is none."""
         value = self.raw.get(key)
         return value if isinstance(value, str) else ""
 
@@ -52,7 +52,7 @@ class Payload:
 
     @property
     def agent_type(self) -> str | None:
-        """Kind of the (sub)agent, None where it has none."""
+        """Kind of the (sub)agent, None if it has none."""
         return self.text("agent_type") or None
 
     @property
@@ -88,7 +88,7 @@ class Payload:
 
     @property
     def duration(self) -> float | None:
-        """Seconds that the call took, None where unknown."""
+        """Seconds that the call took, None if unknown."""
         value = self.raw.get("duration_ms")
         return value / 1000 if isinstance(value, int | float) else None
 

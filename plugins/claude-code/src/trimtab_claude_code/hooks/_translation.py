@@ -84,7 +84,7 @@ class ClaudeCodeHooks:
     def open(self, session_id: str, agent_id: str | None = None) -> Run | None:
         """Return the run of an agent before its first event, e.g. to render its prompt.
 
-        None where the agent has no prompt.
+        None if the agent has no prompt.
         """
         agent = self._agent(session_id, agent_id, None)
         return agent.run if agent else None

@@ -48,7 +48,7 @@ class Gate:
             raise GateError(f"{text!r} is not of the form {rate}=0.9, from 0 to 1") from error
 
     def check(self, scores: Sequence[Scores]) -> str:
-        """Return what is wrong, empty where the gate is passed.
+        """Return what is wrong, empty if the gate is passed.
 
         Raises:
             GateError: the provider has no scores.

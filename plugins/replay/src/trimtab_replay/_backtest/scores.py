@@ -30,7 +30,7 @@ class Rate:
 
 
 def wilson(hits: int, of: int) -> Rate | None:
-    """Return the share `hits` of `of`; None where there is nothing to share."""
+    """Return the share `hits` of `of`; None if there is nothing to share."""
     if not of:
         return None
     share, square = hits / of, _Z * _Z
@@ -40,7 +40,7 @@ def wilson(hits: int, of: int) -> Rate | None:
 
 
 def mean_of(rates: Iterable[Rate | None]) -> Rate | None:
-    """Return the mean of the independent shares that there are; None where there is none."""
+    """Return the mean of the independent shares that there are; None if there is none."""
     known = [rate for rate in rates if rate is not None]
     if not known:
         return None

@@ -40,8 +40,8 @@ class Judged:
         about: the provider that it is scored for.
         expected: whether it must speak.
         due: the call (cases: the item) by which, or (labels) with which; None for any time.
-        first: the call after which it first spoke; None where it never did.
-        reason: why it is not right; empty where it is.
+        first: the call after which it first spoke; None if it never did.
+        reason: why it is not right; empty if it is.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Judged:
 
     @property
     def delay(self) -> int | None:
-        """Calls from when it was due to when it spoke; None where one is unknown."""
+        """Calls from when it was due to when it spoke; None if one is unknown."""
         return None if self.due is None or self.first is None else self.first - self.due
 
 

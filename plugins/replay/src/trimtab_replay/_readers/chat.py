@@ -75,7 +75,7 @@ class Chat:
         yield from assembler.finish(end)
 
     def feed(self, assembler: Assembler, message: Any) -> bool:
-        """Give one message to `assembler`; return False where its role is unknown."""
+        """Give one message to `assembler`; return False if its role is unknown."""
         role = named(as_dict(message).get("role"))
         if role == "assistant":
             self._respond(assembler, message)
@@ -115,7 +115,7 @@ def usage(told: dict[str, Any]) -> Usage | None:
 
 
 def offered(tools: Any) -> frozenset[str] | None:
-    """Return the names in a request's ``tools``; None where there is no such list."""
+    """Return the names in a request's ``tools``; None if there is no such list."""
     if not isinstance(tools, list):
         return None
     functions = [as_dict(tool.get("function")) or tool for tool in dicts(tools)]

@@ -50,7 +50,7 @@ class Responses:
         self._responses += 1
 
     def feed(self, item: Payload, at: Any = None) -> bool:
-        """Give one item to the assembler; return False where its type is unknown."""
+        """Give one item to the assembler; return False if its type is unknown."""
         kind = named(item.get("type")) or "message"
         if kind == "message":
             self._message(item, at)

@@ -139,7 +139,7 @@ LINES: dict[type[Any], Callable[[Any], str]] = {
 
 
 def describe(event: Any) -> str | None:
-    """Return a line about an event, None where it is not worth one."""
+    """Return a line about an event, None if it is not worth one."""
     if isinstance(event, LeaseEvent):
         facts = attrs.asdict(event, filter=_is_news)
         words = ", ".join(f"{name} {value}" for name, value in facts.items())

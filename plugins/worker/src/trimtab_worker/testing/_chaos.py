@@ -183,7 +183,7 @@ class _Crew:
 
 
 def work(url: str, journal: str, lease: float) -> None:
-    """Receive, extend and acknowledge for ever; write what happens to a journal."""
+    """Receive, extend and acknowledge forever; write what happens to a journal."""
     out = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(**facts: Any) -> None:
