@@ -24,7 +24,7 @@ found = {call}
 print((time.perf_counter_ns() - began) / 1e6)
 """
 YARDSTICK = TIMED.format(setup="from importlib.metadata import entry_points", call="entry_points()")
-# A path that is no folder makes importlib_metadata import zipfile, which the yardstick has done.
+# A path that is not a folder makes importlib_metadata import zipfile, which the yardstick has done.
 SCAN = TIMED.format(
     setup="from trimtab.inspection import discover; discover(['nothing.zip'])",
     call="discover()",

@@ -38,7 +38,7 @@ def test_a_session_keeps_plans():
     ("steps", "words"),
     [
         ([PlanStep("x", step_id="a"), PlanStep("y", step_id="a")], "two steps have the id 'a'"),
-        ([PlanStep("x", depends_on=["z"])], "step 'x' depends on 'z', which is no step"),
+        ([PlanStep("x", depends_on=["z"])], "step 'x' depends on 'z', which is not a step"),
         (
             [
                 PlanStep("x", step_id="a", depends_on=["b"]),

@@ -123,7 +123,7 @@ def test_the_allow_list_goes_by_distribution(site, allow, allowed):
     [
         ("trimtab>=99", "acme 1.0 asks for 'trimtab>=99', and trimtab"),
         ("trimtab<0.0.1", "acme 1.0 asks for 'trimtab<0.0.1', and trimtab"),
-        ("trimtab>>1", "acme 1.0 declares 'trimtab>>1', which is no requirement"),
+        ("trimtab>>1", "acme 1.0 declares 'trimtab>>1', which is not a requirement"),
     ],
 )
 def test_a_package_for_another_version_of_trimtab_is_refused(site, requires, what):

@@ -210,7 +210,7 @@ WRITE = "; write: def guide_pre_render(self, context): …"
         (
             " @hookimpl\n def guide_pre_rendr(self, context): ...",
             (
-                "The guidance provider 'p' marks 'guide_pre_rendr', which is no hook. "
+                "The guidance provider 'p' marks 'guide_pre_rendr', which is not a hook. "
                 "Did you mean 'guide_pre_render'?"
             ),
         ),

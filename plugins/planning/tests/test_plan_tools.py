@@ -63,7 +63,7 @@ def test_a_plan_is_revised_rolled_back_and_abandoned(execute, book):
         (
             "plan_set",
             {"objective": "x", "steps": [{"title": "y", "depends_on": ["z"]}]},
-            "step 'S1' depends on 'z', which is no step",
+            "step 'S1' depends on 'z', which is not a step",
         ),
         ("plan_revise", {"reason": "x"}, "give new steps"),
         ("plan_revise", {"reason": "x", "abandon": True, "rollback_to": "plan.v1"}, "give new"),

@@ -99,7 +99,7 @@ def test_an_extension_in_a_batch_that_the_script_refuses_is_lost(mailbox):
 
 @pytest.mark.parametrize("name", ["", "a b", "a}{b", "x" * 201])
 def test_a_name_that_would_break_the_keys_is_refused(name):
-    with pytest.raises(MailboxError, match="no name of a queue"):
+    with pytest.raises(MailboxError, match="not a valid queue name"):
         RedisMailbox(redis.Redis(), name)
 
 

@@ -165,7 +165,7 @@ def test_dead_letters_are_listed_requeued_and_dropped(mailbox, capsys):
         (["worker", "agents_of_tests"], "names no factory"),
         (["worker", "no_such_module:f"], "can't be imported: ModuleNotFoundError"),
         (["worker", "agents_of_tests:nothing"], "can't be imported: AttributeError"),
-        (["worker", "agents_of_tests:value"], "is no function but int"),
+        (["worker", "agents_of_tests:value"], "is not a function but int"),
         (["worker", "agents_of_tests:wrong"], "must return a MainLoop, an EvalLoop or a Worker"),
         (["worker", "agents_of_tests:broken"], "ValueError: no key in the environment"),
         (["worker", "agents_of_tests:setup"], "needs --mailbox URL"),

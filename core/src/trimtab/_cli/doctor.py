@@ -58,7 +58,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not isfinite(seconds) or seconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
     return seconds
 
 

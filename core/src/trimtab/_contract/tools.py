@@ -47,7 +47,7 @@ class ToolResult(Generic[Value]):
         value: the typed answer.
 
     Raises:
-        TypeError: `message` is no text.
+        TypeError: `message` is not text.
     """
 
     success: bool

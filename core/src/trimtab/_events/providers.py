@@ -31,7 +31,7 @@ class Observation:
         evidence: what shows it, if anything.
 
     Raises:
-        TypeError: a field is no text.
+        TypeError: a field is not text.
     """
 
     category: str = attrs.field(validator=text())

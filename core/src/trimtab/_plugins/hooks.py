@@ -168,7 +168,7 @@ def _check(marked: _Marked, who: str) -> None:
     if marked.hook not in _ALL_HOOKS:
         known = did_you_mean(marked.hook, _ALL_HOOKS)
         raise ProviderInvalid(
-            f"The {who} marks {sanitize(marked.hook, 60)!r}, which is no hook.{known}"
+            f"The {who} marks {sanitize(marked.hook, 60)!r}, which is not a hook.{known}"
         )
     if marked.options.get("wrapper") or marked.options.get("hookwrapper"):
         raise ProviderInvalid(

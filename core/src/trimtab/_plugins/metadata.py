@@ -34,7 +34,7 @@ def read_bounded(distribution: Readable, filename: str) -> str:
         filename: a file of its metadata folder.
 
     Raises:
-        ValueError: it is no regular file, which might never end, or is larger than 4 MB.
+        ValueError: it is not a regular file, which might never end, or is larger than 4 MB.
     """
     folder = getattr(distribution, "_path", None)
     if folder is not None:
@@ -46,7 +46,7 @@ def read_bounded(distribution: Readable, filename: str) -> str:
             pass  # inside an archive, or where the finder keeps it
         else:
             if not stat.S_ISREG(found.st_mode):
-                raise ValueError(f"{filename} is no regular file")
+                raise ValueError(f"{filename} is not a regular file")
             if found.st_size > _LARGEST:
                 raise ValueError(f"{filename} is larger than {_LARGEST // 1_000_000} MB")
     return distribution.read_text(filename) or ""

@@ -144,7 +144,7 @@ def mismatch(entry: PluginInfo) -> str | None:
     for text in entry.requires:
         requirement = parse_requirement(text)
         if requirement is None:
-            return f"{entry.package} declares {text!r}, which is no requirement"
+            return f"{entry.package} declares {text!r}, which is not a requirement"
         if version and not requirement.marker and not admits(requirement, version):
             return f"{entry.package} asks for {text!r}, and trimtab {version} is installed"
     return None

@@ -236,7 +236,7 @@ def build_table(
     )
     if not isinstance(configuration, Configuration):
         raise ConfigurationError(
-            f'config={config!r:.100} is no configuration: give load_configuration(path), "auto"'
+            f'config={config!r:.100} is not a configuration: give load_configuration(path), "auto"'
             " or None"
         )
     table = configuration.prompts.get(prompt_name) or PromptSettings()

@@ -138,7 +138,7 @@ class Heartbeat:
         """
         with self._lock:
             if callback not in self._callbacks:
-                raise ValueError(f"{callback!r} is no callback of this heartbeat")
+                raise ValueError(f"{callback!r} is not a callback of this heartbeat")
             remaining = list(self._callbacks)
             remaining.remove(callback)
             self._callbacks = tuple(remaining)

@@ -165,7 +165,7 @@ class Budget:
         max_active_seconds: monotonic seconds since the run was opened.
 
     Raises:
-        TypeError, ValueError: a limit is no number above 0.
+        TypeError, ValueError: a limit is not a number above 0.
     """
 
     max_total_tokens: int | None = attrs.field(default=None, validator=_tokens)

@@ -57,7 +57,7 @@ def number(
         optional: whether None is accepted too.
 
     Raises:
-        TypeError: from the validator, if the value is no number.
+        TypeError: from the validator, if the value is not a number.
         ValueError: from the validator, if it is not finite or out of bounds.
     """
     lower = f"above {minimum:g}" if above else f"{minimum:g} or more"
@@ -84,7 +84,7 @@ def text(*, needed: bool = False, optional: bool = False) -> Validator:
         optional: whether None is accepted too.
 
     Raises:
-        TypeError: from the validator, if the value is no text.
+        TypeError: from the validator, if the value is not text.
         ValueError: from the validator, if it is empty and needed.
     """
 

@@ -110,7 +110,7 @@ def _check_steps(_: object, __: object, steps: tuple[PlanStep, ...]) -> None:
     for step in steps:
         for needed in step.depends_on:
             if needed not in known:
-                raise ValueError(f"step {_name(step)} depends on {needed!r}, which is no step")
+                raise ValueError(f"step {_name(step)} depends on {needed!r}, which is not a step")
     _check_cycles(known)
 
 
@@ -153,7 +153,7 @@ class Plan:
         run_id: the run it belongs to; empty if it belongs to the whole session.
 
     Raises:
-        ValueError: two steps share an id, a dependency is no step, or steps depend on each
+        ValueError: two steps share an id, a dependency is not a step, or steps depend on each
             other in a cycle.
     """
 

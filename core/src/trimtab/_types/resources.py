@@ -133,7 +133,7 @@ class RootedFilesystem:
         real = self._inside(path)
         mode = real.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise ResourceError(f"path {path!r} is no regular file")
+            raise ResourceError(f"path {path!r} is not a regular file")
         return real.read_text(encoding="utf-8", errors="replace")
 
     def glob(self, pattern: str) -> Sequence[str]:

@@ -39,13 +39,13 @@ def payload_of(body: bytes) -> Mapping[str, Any]:
     """Read an event.
 
     Raises:
-        ValueError: it is no JSON object, or too long.
+        ValueError: it is not a JSON object, or too long.
     """
     if len(body) > MAX_BYTES:
         raise ValueError(f"an event of more than {MAX_BYTES} bytes was left out")
     payload = json.loads(body)
     if not isinstance(payload, dict):
-        raise ValueError("an event that is no JSON object was left out")
+        raise ValueError("an event that is not a JSON object was left out")
     return payload
 
 

@@ -397,7 +397,7 @@ def test_a_link_that_a_repository_brings_leads_nowhere(hook, user, tmp_path, mon
 
     assert "main-after-0" in guidance(hook(go()))
 
-    assert "is no folder" in hook(payload("SessionStart"))["systemMessage"]
+    assert "is not a folder" in hook(payload("SessionStart"))["systemMessage"]
     for folder in (theirs, theirs / "sessions", theirs / "claude-code" / "sessions"):
         assert (folder / "old.jsonl").read_text() == "precious"
         assert folder.stat().st_mode & 0o777 == 0o755

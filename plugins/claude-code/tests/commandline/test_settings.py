@@ -121,7 +121,7 @@ REFUSED = {
     "infinite": (b'{"a": 1e999}', "can't be kept"),
     "deep": (b'{"a":' * 100_000, "untouched"),
     "hooks are no object": (b'{"hooks": []}', "'hooks' must be an object"),
-    "an event is no list": (b'{"hooks": {"Stop": {}}}', "'hooks' must be an object"),
+    "an event is not a list": (b'{"hooks": {"Stop": {}}}', "'hooks' must be an object"),
     "half a character": (b'{"a": "\\ud800"}', "can't be kept"),
 }
 

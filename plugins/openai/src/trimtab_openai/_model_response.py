@@ -31,7 +31,7 @@ class ModelResponse:
         text: what it says to the user.
         refusal: what it says instead if it refuses.
         reasoning: its visible thinking.
-        tool_calls: what it asks for; `params` is the raw text if that is no JSON object.
+        tool_calls: what it asks for; `params` is the raw text if that is not a JSON object.
         usage: tokens, if the service reports them.
         stop_reason: why the service ended the response, in its words.
     """
@@ -108,7 +108,7 @@ def decode_errors(read: Read) -> Read:
 
 
 def parse_arguments(text: Any) -> Any:
-    """Return the arguments of a call; the text itself where it is no JSON object.
+    """Return the arguments of a call; the text itself where it is not a JSON object.
 
     Some services send the object and not its text.
     """

@@ -113,7 +113,7 @@ def declared_size(headers: RawHeaders) -> int:
     for name, value in headers:
         if name == b"content-length":
             if not value.isdigit() or len(value) > 18:
-                raise Refusal(400, "the Content-Length is no number")
+                raise Refusal(400, "the Content-Length is not a number")
             if int(value) > MOST_BODY_BYTES:
                 raise too_large()
             return int(value)

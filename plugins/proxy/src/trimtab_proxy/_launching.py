@@ -106,7 +106,9 @@ def _opencode(start: Launch, base_url: str) -> Launch:
             options = providers.setdefault(name, {}).setdefault("options", {})
             options["baseURL"] = url
     except (ValueError, AttributeError, TypeError) as error:
-        raise LaunchFailed(f"{_OPENCODE} is no JSON object that can be extended: {error}") from None
+        raise LaunchFailed(
+            f"{_OPENCODE} is not a JSON object that can be extended: {error}"
+        ) from None
     return attrs.evolve(start, environment={**start.environment, _OPENCODE: json.dumps(settings)})
 
 

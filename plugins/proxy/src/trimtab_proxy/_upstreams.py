@@ -56,7 +56,7 @@ class Upstream:
             parts = urlsplit(self.base)
             host, _ = parts.hostname, parts.port
         except ValueError as error:
-            raise UpstreamInvalid(f"{self.base!r} is no URL: {error}") from None
+            raise UpstreamInvalid(f"{self.base!r} is not a URL: {error}") from None
         if parts.scheme not in {"http", "https"} or not host:
             raise UpstreamInvalid(f"{self.base!r} must begin with https:// and name a host")
         if parts.query or parts.fragment or "@" in parts.netloc:

@@ -73,7 +73,9 @@ class RedisMailbox(BaseMailbox[Body]):
     ) -> None:
         super().__init__(body, clock=clock)
         if not NAME.fullmatch(queue):
-            raise MailboxError(f"{queue!r} is no name of a queue: letters, digits and ._:- only")
+            raise MailboxError(
+                f"{queue!r} is not a valid queue name: letters, digits and ._:- only"
+            )
         self._client = client
         self._keys = [f"trimtab:{{{queue}}}{suffix}" for suffix in KEYS]
         self._worker = f"{socket.gethostname()}:{os.getpid()}"

@@ -33,19 +33,26 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say what to read and how."""
     group = parser.add_argument_group("reading")
-    group.add_argument("--reader", metavar="NAME", default="", help="read every file with this")
-    group.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="limit of each run")
-    add_jobs(group)
-    group.add_argument("--limit", metavar="N", type=count, help="recordings at most")
     group.add_argument(
-        "--since", metavar="TIME", type=_moment, help="only what began then or later, e.g. 7d"
+        "--reader", metavar="NAME", default="", help="read every file with this reader"
+    )
+    group.add_argument(
+        "--deadline", metavar="SECONDS", type=_seconds, help="time limit of each run"
+    )
+    add_jobs(group)
+    group.add_argument("--limit", metavar="N", type=count, help="read at most N recordings")
+    group.add_argument(
+        "--since",
+        metavar="TIME",
+        type=_moment,
+        help="only runs that began at TIME or later, e.g. 7d",
     )
 
 
 def add_jobs(group: argparse._ActionsContainer) -> None:
     """Add the argument that says in how many processes."""
     group.add_argument(
-        "--jobs", metavar="N", type=count, help="processes; by itself as many as pay"
+        "--jobs", metavar="N", type=count, help="number of processes; chosen for you if not given"
     )
 
 
@@ -120,14 +127,14 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
 
 
 def count(text: str) -> int:
     """Read a number from 1 on, as an argument's type."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)
 
 
@@ -140,6 +147,6 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except (OverflowError, ValueError) as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: write e.g. 2026-01-31, 2026-01-31T12:00 or 7d"
+            f"{text!r} is not a time: write e.g. 2026-01-31, 2026-01-31T12:00 or 7d"
         ) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

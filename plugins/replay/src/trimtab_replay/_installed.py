@@ -30,5 +30,5 @@ def _reader(entry: PluginInfo, warn: Callable[[str], None]) -> TranscriptReader 
     else:
         if isinstance(reader, TranscriptReader):
             return reader
-        warn(f"{entry.full_name} is no transcript reader: it needs name, sniff() and read()")
+        warn(f"{entry.full_name} is not a transcript reader: it needs name, sniff() and read()")
     return None

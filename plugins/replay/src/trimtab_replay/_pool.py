@@ -131,7 +131,7 @@ def replay_all(
     Args:
         account: is kept up to date.
         jobs: processes; None chooses by the size of the files.
-        limit: recordings at most.
+        limit: how many recordings to read at most.
         after_file: is told how many files are done, and of how many.
         warn: is told of readers that can't be had.
 
@@ -156,7 +156,7 @@ def suitable_jobs(files: Sequence[Found], limit: int | None = None) -> int:
     """Return how many processes finish first: several if the files take seconds.
 
     Args:
-        limit: recordings at most; few are replayed in this process.
+        limit: how many recordings to read at most; few are replayed in this process.
     """
     cores = _cores()
     if cores == 1 or (limit is not None and limit < _FEW_RUNS):

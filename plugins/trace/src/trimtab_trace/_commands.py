@@ -20,8 +20,7 @@ FORMATS = ("atif", "cloudevents", "otel")
 
 
 def trace(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab trace``."""
-    parser.description = "Show, check, compare, replay and export recorded traces."
+    """Show, check, compare, replay and export recorded traces."""
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     show = _command(commands, "show", "list the events", run_show)
     show.add_argument("--type", action="append", metavar="NAME", help="only events of this type")

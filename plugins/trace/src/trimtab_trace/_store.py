@@ -76,7 +76,7 @@ class Trace:
 
         Raises:
             TraceDamaged: the trace is damaged and `strict` is set.
-            TraceError: the file can't be read, or is no trace.
+            TraceError: the file can't be read, or is not a trace.
         """
         from trimtab_trace._errors import TraceDamaged
 

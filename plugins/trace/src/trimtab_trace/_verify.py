@@ -65,7 +65,7 @@ def verify(trace: Trace, types: EventTypes = EVENT_TYPES) -> Report:
     """Read a trace from end to end and report what is damaged.
 
     Raises:
-        TraceError: the file can't be read, or is no trace.
+        TraceError: the file can't be read, or is not a trace.
     """
     report = Report(trace.path)
     for item in trace.scan():

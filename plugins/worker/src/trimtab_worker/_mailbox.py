@@ -214,7 +214,7 @@ class BaseMailbox(ABC, Generic[Body]):
 
 
 def check_seconds(name: str, value: float) -> None:
-    """Refuse what is no number of seconds.
+    """Refuse what is not a number of seconds.
 
     Raises:
         MailboxError: `value` is negative, infinite or NaN.

@@ -96,6 +96,6 @@ def _imported(target: str) -> Callable[..., Any]:
     except Exception as error:
         raise WorkerError(f"{target} can't be imported: {describe_error(error)}") from error
     if not callable(found):
-        raise WorkerError(f"{target} is no function but {type(found).__name__}")
+        raise WorkerError(f"{target} is not a function but {type(found).__name__}")
     factory: Callable[..., Any] = found
     return factory

@@ -19,10 +19,10 @@ def open_mailbox(url: str, body: Any = None) -> Any:
         body: attrs class that bodies are of, or several; None: plain JSON values.
 
     Raises:
-        MailboxError: this is no URL, or the engine refuses it.
+        MailboxError: this is not a URL, or the engine refuses it.
     """
     scheme, colon, _ = url.partition(":")
     if not colon or not scheme:
-        raise MailboxError(f"{url!r} is no URL of a mailbox: write e.g. sqlite:///queue.db")
+        raise MailboxError(f"{url!r} is not a URL of a mailbox: write e.g. sqlite:///queue.db")
     factory = load(select("mailboxes", scheme, discover()))
     return factory(url, body)

@@ -94,7 +94,7 @@ def _check_own(folder: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISDIR(found.st_mode):
-        raise StateError(f"{folder} is no folder; remove it")
+        raise StateError(f"{folder} is not a folder; remove it")
     if os.name != "nt" and found.st_uid != os.geteuid():
         raise StateError(f"{folder} belongs to another user; remove it")
 

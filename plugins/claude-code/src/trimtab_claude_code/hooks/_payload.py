@@ -23,7 +23,7 @@ class Payload:
 
     @classmethod
     def of(cls, value: object) -> Payload:
-        """Return the payload of any value; what is no object is an empty one."""
+        """Return the payload of any value; what is not an object is an empty one."""
         return cls(value if isinstance(value, Mapping) else _NOTHING)
 
     def text(self, key: str) -> str:

@@ -31,9 +31,12 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="FILE", nargs="+", help="cases, or labels")
     add_selection(parser)
     _add_ways(parser)
-    parser.add_argument("--runs", metavar="FOLDER", default="", help="where the labelled runs are")
+    parser.add_argument("--runs", metavar="FOLDER", default="", help="folder of the labelled runs")
     parser.add_argument(
-        "--provider", metavar="NAME", default="doom-loop", help="whom the labels are about"
+        "--provider",
+        metavar="NAME",
+        default="doom-loop",
+        help="the provider that the labels are about",
     )
     add_jobs(parser)
     parser.add_argument("--json", action="store_true", help="write JSON")
@@ -41,25 +44,25 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_ways(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--shard", metavar="I/N", type=_shard, default=(0, 1), help="one part of n")
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--compare", metavar=("A", "B"), nargs=2, help="two configurations, side by side"
+    parser.add_argument(
+        "--shard", metavar="I/N", type=_shard, default=(0, 1), help="run only part I of N parts"
     )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--compare", metavar=("A", "B"), nargs=2, help="compare two configurations")
     group.add_argument("--sweep", metavar="NAME.OPTION=2..5", help="try values of one option")
     group.add_argument(
         "--fail-under",
         metavar="RATE=LIMIT",
         action="append",
         default=[],
-        help="exit with 1 where e.g. balanced_accuracy is below a limit",
+        help="exit with status 1 if a rate is below a limit, e.g. balanced_accuracy=0.9",
     )
 
 
 def _shard(text: str) -> tuple[int, int]:
     place, _, of = text.partition("/")
     if not (place.isdecimal() and of.isdecimal() and 1 <= int(place) <= int(of)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no part such as 1/4")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part such as 1/4")
     return int(place) - 1, int(of)
 
 

@@ -102,7 +102,7 @@ def read_part(path: str) -> Part:
             raise PartError(f"{path} is of format {data['format']!r}; this version reads {FORMAT}")
         return _CONVERTER.structure({**data, "judged": data["runs"]}, Part)
     except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
-        raise PartError(f"{path} is no result of `trimtab backtest --json`: {error}") from error
+        raise PartError(f"{path} is not a result of `trimtab backtest --json`: {error}") from error
 
 
 def merged(parts: Mapping[str, Part]) -> Part:

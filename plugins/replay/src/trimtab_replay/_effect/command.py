@@ -30,7 +30,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=count,
         default=TURNS,
-        help="turns after a nudge in which its effect must show",
+        help="turns after a nudge in which an effect counts",
     )
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.set_defaults(run=run_effect)

@@ -125,7 +125,7 @@ def _entries(case: dict[str, Any], source: Transcript, line: int) -> Iterator[Re
     turn, number = None, 0
     for index, item in enumerate(case["calls"]):
         if not isinstance(item, dict):
-            source.skip(f"item {index} is no object", line)
+            source.skip(f"item {index} is not an object", line)
             continue
         if turn is not None and not turn.takes(item):
             yield from turn.entries()

@@ -118,7 +118,7 @@ def _sessions(rows: list[Any], source: Transcript) -> dict[str, dict[str, dict[s
     for number, row in enumerate(rows):
         part = arguments(as_dict(row).get("data"))
         if not _is_row(row) or not isinstance(part, dict):
-            source.skip(f"row {number} is no part")
+            source.skip(f"row {number} is not a part")
             continue
         session = sessions.setdefault(as_text(row.get("session_id")), {})
         message = session.setdefault(as_text(row.get("message_id")), {"parts": []})

@@ -50,7 +50,7 @@ def _entries(document: dict[str, Any], status: str, source: Transcript) -> Itera
         if isinstance(step, dict):
             _read(assembler, step)
         else:
-            source.skip(f"step {number} is no object")
+            source.skip(f"step {number} is not an object")
         yield from assembler.take()
     yield from assembler.finish([RunEnd(reason=status)])
 

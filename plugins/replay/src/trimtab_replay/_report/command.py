@@ -24,9 +24,14 @@ def register(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_reading(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, default=Path("report.html"), help="the file"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        default=Path("report.html"),
+        help="the file to write",
     )
-    parser.add_argument("--title", default="Nudges on recorded runs", help="the page's title")
+    parser.add_argument("--title", default="Nudges on recorded runs", help="the title of the page")
     parser.set_defaults(run=run_report)
 
 
