@@ -50,7 +50,7 @@ class Site:
             _write(self.path / f"{module}.py", source)
         return info
 
-    def inventory(self) -> Registry:
+    def registry(self) -> Registry:
         """What a scan of this folder alone finds."""
         return discover([str(self.path)])
 

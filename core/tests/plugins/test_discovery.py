@@ -17,17 +17,17 @@ LOOP = "[trimtab.guidance]\nloop = acme_loop:Loop\n"
 
 
 def names(site) -> list[str]:
-    return [entry.full_name for entry in site.inventory().entries]
+    return [entry.full_name for entry in site.registry().entries]
 
 
 def whats(site) -> list[str]:
-    return [problem.message for problem in site.inventory().problems]
+    return [problem.message for problem in site.registry().problems]
 
 
 def test_an_entry_tells_what_metadata_tells(site):
     info = site.add("Acme_Loop", "2.0", entries=LOOP, requires=("attrs", "trimtab >=0.1"))
 
-    assert site.inventory().entries == (
+    assert site.registry().entries == (
         PluginInfo(
             group="guidance",
             name="loop",
@@ -40,22 +40,22 @@ def test_an_entry_tells_what_metadata_tells(site):
             requires=("trimtab >=0.1",),
         ),
     )
-    assert site.inventory().problems == ()
+    assert site.registry().problems == ()
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_group_is_found_and_told_apart(site, group):
     site.add("acme", entries=f"[console_scripts]\nx = a:b\n[trimtab.{group}]\nthing = acme:Thing\n")
 
-    assert [entry.name for entry in site.inventory().of(group)] == ["thing"]
-    assert len(site.inventory().entries) == 1
+    assert [entry.name for entry in site.registry().of(group)] == ["thing"]
+    assert len(site.registry().entries) == 1
 
 
 def test_names_are_normalised_and_extras_dropped(site):
     site.add("acme", entries="[trimtab.guidance]\nMy_Loop = acme . x : Loop [fast]\n")
     site.add("other", entries="[trimtab.guidance]\nMy_Loop = acme.x:Outer.Loop [fast]\n")
 
-    (entry,) = site.inventory().entries
+    (entry,) = site.registry().entries
     assert (entry.name, entry.target) == ("my-loop", "acme.x:Outer.Loop")
 
 
@@ -80,7 +80,7 @@ def test_a_malformed_line_is_a_problem_and_its_neighbours_stand(site, line, what
     site.add("acme", entries=f"[trimtab.guidance]\ngood = m:Good\n# = ;\n{line}\n")
 
     assert names(site) == ["acme:good"]
-    (problem,) = site.inventory().problems
+    (problem,) = site.registry().problems
     assert problem.message.startswith(what)
     assert (problem.distribution, problem.severity) == ("acme", "error")
 
@@ -88,7 +88,7 @@ def test_a_malformed_line_is_a_problem_and_its_neighbours_stand(site, line, what
 def test_a_stranger_s_malformed_lines_are_not_ours_to_judge(site):
     site.add("stranger", entries="[other]\nbad = not a valid reference!\n????\n")
 
-    assert site.inventory().problems == ()
+    assert site.registry().problems == ()
 
 
 def test_an_undecodable_file_is_a_problem_even_of_a_stranger(site):
@@ -96,7 +96,7 @@ def test_an_undecodable_file_is_a_problem_even_of_a_stranger(site):
     site.add("acme-loop", entries=LOOP)
 
     assert names(site) == ["acme-loop:loop"]
-    (problem,) = site.inventory().problems
+    (problem,) = site.registry().problems
     assert problem.distribution == "latin"
     assert problem.message.startswith("entry_points.txt can't be read: UnicodeDecodeError")
 
@@ -122,10 +122,10 @@ def test_a_stale_empty_folder_hides_nothing(site, tmp_path):
     stale.mkdir(parents=True)
     site.add("acme-loop", "1.1", entries=LOOP)
 
-    inventory = discover([str(first.path), str(site.path)])
+    registry = discover([str(first.path), str(site.path)])
 
-    assert [entry.version for entry in inventory.entries] == ["1.1"]
-    assert [(p.where, p.distribution) for p in inventory.problems] == [(str(stale), "acme-loop")]
+    assert [entry.version for entry in registry.entries] == ["1.1"]
+    assert [(p.where, p.distribution) for p in registry.problems] == [(str(stale), "acme-loop")]
 
 
 def test_of_two_copies_the_first_counts_as_a_whole(site, tmp_path):
@@ -134,10 +134,10 @@ def test_of_two_copies_the_first_counts_as_a_whole(site, tmp_path):
     first.add("acme-loop", "0.9", entries="[trimtab.guidance]\nloop = acme_loop:Old\n")
     site.add("acme-loop", "1.1", entries=LOOP + "extra = acme_loop:Extra\n")
 
-    inventory = discover([str(first.path), str(site.path)])
+    registry = discover([str(first.path), str(site.path)])
 
-    assert [(entry.name, entry.version) for entry in inventory.entries] == [("loop", "0.9")]
-    (problem,) = inventory.problems
+    assert [(entry.name, entry.version) for entry in registry.entries] == [("loop", "0.9")]
+    (problem,) = registry.problems
     assert problem.message.startswith("version 1.1 is hidden by version 0.9")
     assert problem.is_error
 
@@ -148,10 +148,10 @@ def test_a_first_copy_that_offers_nothing_hides_a_second_that_does(site, tmp_pat
     first.add("acme-loop", "0.1", entries=None)
     site.add("acme-loop", "1.1", entries=LOOP)
 
-    inventory = discover([str(first.path), str(site.path)])
+    registry = discover([str(first.path), str(site.path)])
 
-    assert inventory.entries == ()
-    assert inventory.problems[0].message.startswith("version 1.1 is hidden by version 0.1")
+    assert registry.entries == ()
+    assert registry.problems[0].message.startswith("version 1.1 is hidden by version 0.1")
 
 
 def test_an_editable_install_seen_twice_is_harmless(site, tmp_path):
@@ -161,10 +161,10 @@ def test_an_editable_install_seen_twice_is_harmless(site, tmp_path):
     info = source.add("acme-loop", entries=LOOP, folder="acme_loop.egg-info")
     (info / "METADATA").rename(info / "PKG-INFO")
 
-    inventory = discover([str(site.path), str(source.path)])
+    registry = discover([str(site.path), str(source.path)])
 
-    assert [entry.full_name for entry in inventory.entries] == ["acme-loop:loop"]
-    assert [problem.severity for problem in inventory.problems] == ["note"]
+    assert [entry.full_name for entry in registry.entries] == ["acme-loop:loop"]
+    assert [problem.severity for problem in registry.problems] == ["note"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
@@ -172,17 +172,17 @@ def test_one_folder_that_the_path_names_twice_is_one_copy(site, tmp_path):
     site.add("acme-loop", entries=LOOP)
     (tmp_path / "lib64").symlink_to(site.path, target_is_directory=True)
 
-    inventory = discover([str(site.path), str(site.path), str(tmp_path / "lib64")])
+    registry = discover([str(site.path), str(site.path), str(tmp_path / "lib64")])
 
-    assert [entry.full_name for entry in inventory.entries] == ["acme-loop:loop"]
-    assert inventory.problems == ()
+    assert [entry.full_name for entry in registry.entries] == ["acme-loop:loop"]
+    assert registry.problems == ()
 
 
 def test_metadata_can_not_paint_the_terminal(site):
     metadata = "Name: acme\nVersion: 1\x1b[2J\nSummary: a\tb\x1b[31m" + "x" * 999 + "\n"
     site.add("acme", entries=LOOP, metadata=metadata)
 
-    (entry,) = site.inventory().entries
+    (entry,) = site.registry().entries
 
     assert entry.version == "1\\x1b[2J"
     assert entry.summary.isprintable()
@@ -192,7 +192,7 @@ def test_metadata_can_not_paint_the_terminal(site):
 def test_the_order_of_folders_does_not_show(site, monkeypatch):
     for name in ("b-dist", "a-dist", "c-dist"):
         site.add(name, entries=f"[trimtab.feedback]\nsame = m:n\n{name} = m:n\n")
-    expected = site.inventory()
+    expected = site.registry()
     real = os.listdir
 
     def shuffled(path="."):
@@ -203,7 +203,7 @@ def test_the_order_of_folders_does_not_show(site, monkeypatch):
     monkeypatch.setattr(os, "listdir", shuffled)
     os.utime(site.path, (1, 1))
 
-    assert site.inventory() == expected
+    assert site.registry() == expected
     assert [entry.name for entry in expected.entries][:2] == ["a-dist", "b-dist"]
 
 
@@ -217,7 +217,7 @@ def test_no_bytes_of_a_stranger_change_what_we_find(site, entries, metadata):
     (info / "entry_points.txt").write_bytes(b"[trimtab.guidance]\n" * (len(entries) % 2) + entries)
     (info / "METADATA").write_bytes(metadata)
 
-    ours = [entry for entry in site.inventory().entries if entry.distribution == "acme-loop"]
+    ours = [entry for entry in site.registry().entries if entry.distribution == "acme-loop"]
 
     assert [entry.target for entry in ours] == ["acme_loop:Loop"]
     assert all(text.isprintable() for text in whats(site))
@@ -270,7 +270,7 @@ def test_metadata_that_never_ends_is_a_problem_of_its_package(site, name, kind):
         with path.open("wb") as file:
             file.truncate(50_000_000)
 
-    found = site.inventory()
+    found = site.registry()
 
     assert [entry.distribution for entry in found.entries] == ["good"]
     assert "regular file" in found.problems[0].message or "larger" in found.problems[0].message

@@ -26,14 +26,14 @@ def entries(group: str, *names: str) -> str:
 def test_a_name_or_long_form_is_found(site, wanted):
     site.add("acme-x", entries=entries("guidance", "loop"))
 
-    assert select("guidance", wanted, site.inventory()).full_name == "acme-x:loop"
+    assert select("guidance", wanted, site.registry()).full_name == "acme-x:loop"
 
 
 def test_an_unknown_name_gets_the_nearest_and_what_is_installed(site):
     site.add("acme", entries=entries("guidance", "doom-loop", "signal"))
 
     with pytest.raises(UnknownProvider) as caught:
-        select("guidance", "dom-loop", site.inventory())
+        select("guidance", "dom-loop", site.registry())
 
     assert str(caught.value) == (
         "No guidance provider 'dom-loop' is installed. Did you mean 'doom-loop'? "
@@ -43,7 +43,7 @@ def test_an_unknown_name_gets_the_nearest_and_what_is_installed(site):
 
 def test_where_none_is_near_the_line_that_would_install_it_is_given(site):
     with pytest.raises(UnknownProvider) as caught:
-        select("guidance", "doom-loop", site.inventory())
+        select("guidance", "doom-loop", site.registry())
 
     assert str(caught.value) == (
         "No guidance provider 'doom-loop' is installed. Installed: none. "
@@ -54,27 +54,27 @@ def test_where_none_is_near_the_line_that_would_install_it_is_given(site):
 
 def test_a_long_form_names_the_package_to_install(site):
     with pytest.raises(UnknownProvider, match=r"Installed: none\. .* pip install acme-tools$"):
-        select("feedback", "acme-tools:clock", site.inventory())
+        select("feedback", "acme-tools:clock", site.registry())
 
 
 def test_a_name_of_another_kind_is_told(site):
     site.add("acme", entries=entries("feedback", "clock"))
 
     with pytest.raises(UnknownProvider, match=r"is installed\. It is a feedback provider\."):
-        select("guidance", "clock", site.inventory())
+        select("guidance", "clock", site.registry())
 
 
 def test_damaged_packages_are_mentioned_where_a_name_is_missing(site):
     site.add("broken", entries="[trimtab.guidance]\nloop = ?\n")
 
     with pytest.raises(UnknownProvider, match="damaged: `trimtab plugins doctor` names them"):
-        select("guidance", "loop", site.inventory())
+        select("guidance", "loop", site.registry())
 
 
 @pytest.mark.parametrize("wanted", ["", "x; rm -rf /", "a:b:c", "\x1b[31m", "x" * 500])
 def test_a_hostile_name_is_quoted_and_bounded_and_never_in_the_pip_line(site, wanted):
     with pytest.raises(UnknownProvider) as caught:
-        select("guidance", wanted, site.inventory())
+        select("guidance", wanted, site.registry())
 
     assert "pip install" not in str(caught.value)
     assert str(caught.value).isprintable()
@@ -87,13 +87,13 @@ def test_a_bare_clash_names_both_whatever_the_order(site, order):
         site.add(name, entries=entries("guidance", "loop"))
 
     with pytest.raises(AmbiguousProvider) as caught:
-        select("guidance", "loop", site.inventory())
+        select("guidance", "loop", site.registry())
 
     assert str(caught.value) == (
         "Several distributions offer a guidance provider 'loop': "
         "write one of 'a-dist:loop', 'b-dist:loop'."
     )
-    assert select("guidance", "b-dist:loop", site.inventory()).distribution == "b-dist"
+    assert select("guidance", "b-dist:loop", site.registry()).distribution == "b-dist"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_bare_clash_names_both_whatever_the_order(site, order):
 )
 def test_the_allow_list_goes_by_distribution(site, allow, allowed):
     site.add("acme-tools", entries=entries("guidance", "loop"))
-    (entry,) = site.inventory().entries
+    (entry,) = site.registry().entries
 
     if allowed:
         assert check_allowed(entry, allow) is None
@@ -128,7 +128,7 @@ def test_the_allow_list_goes_by_distribution(site, allow, allowed):
 )
 def test_a_package_for_another_version_of_trimtab_is_refused(site, requires, what):
     site.add("acme", entries=entries("guidance", "loop"), requires=("attrs", requires))
-    (entry,) = site.inventory().entries
+    (entry,) = site.registry().entries
 
     with pytest.raises(IncompatibleProvider, match="pip install --upgrade acme trimtab") as caught:
         check_compatible(entry)
@@ -140,7 +140,7 @@ def test_a_package_for_another_version_of_trimtab_is_refused(site, requires, wha
 )
 def test_a_package_that_fits_or_declares_nothing_is_not_refused(site, requires):
     site.add("acme", entries=entries("guidance", "loop"), requires=requires)
-    (entry,) = site.inventory().entries
+    (entry,) = site.registry().entries
 
     assert mismatch(entry) is None
 
@@ -149,7 +149,7 @@ def test_the_version_that_counts_is_of_the_installed_trimtab(site):
     version = installed_version("trimtab")
     site.add("acme", entries=entries("guidance", "loop"), requires=(f"trimtab=={version}",))
 
-    assert mismatch(site.inventory().entries[0]) is None
+    assert mismatch(site.registry().entries[0]) is None
 
 
 def test_the_require_list(importable):
@@ -166,8 +166,8 @@ def test_the_require_list(importable):
 def test_every_installed_name_can_be_typed(site):
     site.add("a-dist", entries=entries("guidance", "loop", "x") + entries("feedback", "loop"))
     site.add("b-dist", entries=entries("guidance", "loop"))
-    inventory = site.inventory()
+    registry = site.registry()
 
-    for entry in inventory.entries:
-        assert select(entry.group, entry.full_name, inventory) == entry
-    assert discover() is not inventory
+    for entry in registry.entries:
+        assert select(entry.group, entry.full_name, registry) == entry
+    assert discover() is not registry

@@ -141,7 +141,7 @@ def test_keys_of_any_kind_and_values_of_any_type_are_taken():
 
 
 def test_a_profile_names_book_keeping_and_progress():
-    shell = ToolProfile(names="sh", volatile=("description",))
+    shell = ToolProfile(names="sh", ignored_params=("description",))
     one = fingerprint({"command": "ls", "description": "list"}, shell)
     assert one == fingerprint({"command": "ls", "description": "look"}, shell)
     plan = ToolProfile(names="plan", progress=("status",))

@@ -173,7 +173,7 @@ def test_a_shell_states_its_status_in_words(event, fails):
 
 
 def test_profiles_declare_failures():
-    profile = ToolProfile(names="read", error_pattern=r"\AError: ", says_no=(7,))
+    profile = ToolProfile(names="read", error_pattern=r"\AError: ", expected_exit_codes=(7,))
     profiles = ToolProfiles([profile])
     assert after([call(result="Error: bad")], profiles=profiles).consecutive_errors == 1
     assert after([call(result={"exit_code": 7})], profiles=profiles).consecutive_errors == 0

@@ -48,7 +48,7 @@ def test_the_shell_of_claude_code_is_known():
     call = {"command": "ls", "description": "List"}
 
     assert profiles.of("Bash").command(call) == "ls"
-    assert "description" in profiles.of("Bash").volatile
+    assert "description" in profiles.of("Bash").ignored_params
     assert profiles.of("Read").read_only
     assert not profiles.of("Write").read_only
 

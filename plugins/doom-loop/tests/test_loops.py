@@ -212,7 +212,7 @@ def test_the_statuses_of_a_plan_stand_for_the_plan():
 
 
 def test_a_profile_says_which_fields_are_book_keeping():
-    profile = ToolProfile(names="probe", volatile=("trace",))
+    profile = ToolProfile(names="probe", ignored_params=("trace",))
     steps = [Call("probe", {"x": 1, "trace": f"t{i}"}, "same") for i in range(3)]
     assert play(steps, profiles=[profile]).spoke == [2]
 

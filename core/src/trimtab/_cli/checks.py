@@ -22,9 +22,9 @@ from trimtab._types.text import describe_error, sanitize
 _ENVIRONMENT = "the environment"
 
 
-def from_metadata(inventory: Registry) -> Iterator[Problem]:
+def from_metadata(registry: Registry) -> Iterator[Problem]:
     """Yield what metadata and source files tell, importing nothing."""
-    for entry in inventory.entries:
+    for entry in registry.entries:
         wrong = mismatch(entry)
         if wrong:
             yield _about(entry, wrong, "install versions that fit each other")
@@ -36,16 +36,16 @@ def from_metadata(inventory: Registry) -> Iterator[Problem]:
             yield _about(
                 entry, what, "ask its authors to declare the versions it fits", severity="note"
             )
-    yield from _clashes(inventory)
+    yield from _clashes(registry)
 
 
 def _about(entry: PluginInfo, what: str, remedy: str, *, severity: Severity = "error") -> Problem:
     return Problem(entry.distribution, entry.where, what, remedy, severity)
 
 
-def _clashes(inventory: Registry) -> Iterator[Problem]:
-    offers = Counter((entry.group, entry.name) for entry in inventory.entries)
-    for entry in inventory.entries:
+def _clashes(registry: Registry) -> Iterator[Problem]:
+    offers = Counter((entry.group, entry.name) for entry in registry.entries)
+    for entry in registry.entries:
         if offers[entry.group, entry.name] > 1:
             what = f"another package offers a {WORDS[entry.group]} {entry.name!r} too"
             yield _about(
@@ -53,7 +53,7 @@ def _clashes(inventory: Registry) -> Iterator[Problem]:
             )
 
 
-def from_setup(config: str | None, inventory: Registry) -> Iterator[Problem]:
+def from_setup(config: str | None, registry: Registry) -> Iterator[Problem]:
     """Yield what is wrong with the configuration, its require-list and the switches."""
     configuration = Configuration()
     try:
@@ -67,7 +67,7 @@ def from_setup(config: str | None, inventory: Registry) -> Iterator[Problem]:
         yield _about_setup(_ENVIRONMENT, str(error))
         return
     for name in sorted(disabled):
-        if not matching(name, inventory.entries):
+        if not matching(name, registry.entries):
             what = f"{DISABLE} names {sanitize(name, 80)!r}, and nothing installed is called so"
             yield _about_setup(_ENVIRONMENT, what, severity="note")
 
@@ -76,13 +76,13 @@ def _about_setup(where: str, what: str, *, severity: Severity = "error") -> Prob
     return Problem("configuration", where, what, "correct it", severity)
 
 
-def to_load(names: Sequence[str], inventory: Registry) -> tuple[PluginInfo, ...]:
+def to_load(names: Sequence[str], registry: Registry) -> tuple[PluginInfo, ...]:
     """Return the entries that are to be loaded, each once.
 
     Raises:
         UnknownProvider: a name that nothing has.
     """
-    return tuple(dict.fromkeys(entry for name in names for entry in named(name, inventory)))
+    return tuple(dict.fromkeys(entry for name in names for entry in named(name, registry)))
 
 
 def load_fault(entry: PluginInfo, timeout: float) -> Problem | None:

@@ -37,13 +37,13 @@ def run_doctor(options: argparse.Namespace) -> int:
     """
     from trimtab._cli.checks import from_metadata, from_setup, load_fault, to_load
 
-    inventory = discover()
-    loaded = inventory.entries if options.all else to_load(options.names, inventory)
-    problems = [*inventory.problems, *from_metadata(inventory)]
+    registry = discover()
+    loaded = registry.entries if options.all else to_load(options.names, registry)
+    problems = [*registry.problems, *from_metadata(registry)]
     if options.names and not options.all:
         asked = {entry.distribution for entry in loaded}
         problems = [problem for problem in problems if problem.distribution in asked]
-    problems += from_setup(options.config, inventory)
+    problems += from_setup(options.config, registry)
     verdicts = {entry: load_fault(entry, options.timeout) for entry in loaded}
     problems += filter(None, verdicts.values())
     valid = [entry for entry, fault in verdicts.items() if fault is None]

@@ -107,10 +107,10 @@ def _add_installed(
     from trimtab._plugins.discovery import discover
     from trimtab._plugins.selection import matching, select
 
-    inventory = discover()
+    registry = discover()
     entries = [
         entry
-        for entry in inventory.of("commands")
+        for entry in registry.of("commands")
         if entry.name not in {*OWN_COMMANDS, *HOST_COMMANDS} and not is_about_host(entry.name)
     ]
     for name in dict.fromkeys(entry.name for entry in entries):
@@ -118,7 +118,7 @@ def _add_installed(
         summary = " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
         commands.add_parser(name, help=summary.replace("%", "%%"), description=summary)
     if matching(command, entries):
-        entry = select("commands", command, inventory)
+        entry = select("commands", command, registry)
         parser = commands.choices.get(command) or commands.add_parser(command)
         _register(entry, parser)
 
@@ -157,7 +157,7 @@ def _add_offers(
     parser: argparse.ArgumentParser,
     command: str,
     arguments: Sequence[str],
-    inventory: Registry,
+    registry: Registry,
     main: Main,
 ) -> None:
     """Add the hosts that offer `command`; only the one that `arguments` name is imported.
@@ -167,13 +167,13 @@ def _add_offers(
     """
     from trimtab._plugins.selection import select
 
-    offers = [e for e in inventory.of("commands") if e.name.startswith(f"{command}-")]
+    offers = [e for e in registry.of("commands") if e.name.startswith(f"{command}-")]
     known = {entry.name.removeprefix(f"{command}-"): entry for entry in offers}
     hosts = parser.add_subparsers(required=command not in _FOR_ALL, metavar="HOST", title="hosts")
     for host, entry in known.items():
         below = hosts.add_parser(host, help=f"from {entry.package}".replace("%", "%%"))
         if host in arguments:
-            _register(select("commands", entry.name, inventory), below)
+            _register(select("commands", entry.name, registry), below)
     if command in _FOR_ALL:
         parser.add_argument("--all", action="store_true", help="include sessions that have ended")
         parser.add_argument("--json", action="store_true", help="write JSON, an object per host")

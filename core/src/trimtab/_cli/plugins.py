@@ -31,17 +31,17 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run_list(options: argparse.Namespace) -> int:
     """List the entries, and say where something is wrong."""
-    inventory = discover()
-    entries = inventory.of(options.kind) if options.kind else inventory.entries
+    registry = discover()
+    entries = registry.of(options.kind) if options.kind else registry.entries
     if options.json:
-        problems = [problem_json(problem) for problem in inventory.problems]
+        problems = [problem_json(problem) for problem in registry.problems]
         say_json({"entries": [entry_json(entry) for entry in entries], "problems": problems})
         return 0
     if entries:
         say_table([("NAME", "KIND", "PACKAGE", "SUMMARY"), *_rows(entries)])
     else:
         say("Nothing is installed.")
-    _mention_problems(inventory)
+    _mention_problems(registry)
     return 0
 
 
@@ -52,8 +52,8 @@ def _rows(entries: Sequence[PluginInfo]) -> Iterable[tuple[str, str, str, str]]:
             yield name, entry.group, entry.package, sanitize(entry.summary, 60)
 
 
-def _mention_problems(inventory: Registry) -> None:
-    count = len({p.where for p in inventory.problems if p.is_error})
+def _mention_problems(registry: Registry) -> None:
+    count = len({p.where for p in registry.problems if p.is_error})
     if count:
         what = "1 package has a problem" if count == 1 else f"{count} packages have problems"
         sys.stderr.write(f"{what}: see `trimtab plugins doctor`.\n")

@@ -29,21 +29,21 @@ from trimtab._types.errors import (
 from trimtab._types.text import sanitize
 
 
-def select(group: str, wanted: str, inventory: Registry) -> PluginInfo:
+def select(group: str, wanted: str, registry: Registry) -> PluginInfo:
     """Find the one entry that is meant.
 
     Args:
         group: e.g. ``"guidance"``.
         wanted: a name, or ``distribution:name``; ``-``, ``_``, ``.`` and case don't matter.
-        inventory: what is installed.
+        registry: what is installed.
 
     Raises:
         UnknownProvider: there is none; names the nearest, and what is installed.
         AmbiguousProvider: several distributions offer it; names the long forms.
     """
-    found = matching(wanted, inventory.of(group))
+    found = matching(wanted, registry.of(group))
     if not found:
-        raise UnknownProvider(_unknown(group, wanted, inventory))
+        raise UnknownProvider(_unknown(group, wanted, registry))
     entry, *others = found
     if others:
         choices = quoted_list(entry.full_name for entry in found)
@@ -59,16 +59,16 @@ def matching(wanted: str, entries: Iterable[PluginInfo]) -> tuple[PluginInfo, ..
     return tuple(entry for entry in entries if name in (entry.name, entry.full_name))
 
 
-def named(name: str, inventory: Registry) -> tuple[PluginInfo, ...]:
+def named(name: str, registry: Registry) -> tuple[PluginInfo, ...]:
     """Return all entries that a name may mean, of every kind.
 
     Raises:
         UnknownProvider: there is none.
     """
-    found = matching(name, inventory.entries)
+    found = matching(name, registry.entries)
     if found:
         return found
-    known = dict.fromkeys(entry.name for entry in inventory.entries)
+    known = dict.fromkeys(entry.name for entry in registry.entries)
     shown = sanitize(normalise_full_name(name), 80)
     raise UnknownProvider(
         f"Nothing called {shown!r} is installed.{did_you_mean(shown, known)} "
@@ -76,20 +76,20 @@ def named(name: str, inventory: Registry) -> tuple[PluginInfo, ...]:
     )
 
 
-def _unknown(group: str, wanted: str, inventory: Registry) -> str:
-    entries = inventory.of(group)
+def _unknown(group: str, wanted: str, registry: Registry) -> str:
+    entries = registry.of(group)
     shown = sanitize(wanted, 80)
     known = [*(entry.name for entry in entries), *(entry.full_name for entry in entries)]
-    hint = _other_group(group, wanted, inventory) or did_you_mean(normalise_full_name(shown), known)
+    hint = _other_group(group, wanted, registry) or did_you_mean(normalise_full_name(shown), known)
     return (
         f"No {WORDS[group]} {shown!r} is installed.{hint} "
-        f"Installed: {quoted_list(shortest_names(entries))}.{_damage(inventory)}"
+        f"Installed: {quoted_list(shortest_names(entries))}.{_damage(registry)}"
         f"{'' if hint else _package_idea(normalise_full_name(wanted))}"
     )
 
 
-def _other_group(group: str, wanted: str, inventory: Registry) -> str:
-    others = [entry for entry in matching(wanted, inventory.entries) if entry.group != group]
+def _other_group(group: str, wanted: str, registry: Registry) -> str:
+    others = [entry for entry in matching(wanted, registry.entries) if entry.group != group]
     return f" It is a {WORDS[others[0].group]}." if others else ""
 
 
@@ -108,8 +108,8 @@ def _package_idea(wanted: str) -> str:
     return f" If {package} is the package that offers it: {pip_install(package)}"
 
 
-def _damage(inventory: Registry) -> str:
-    damaged = [problem for problem in inventory.problems if problem.is_error]
+def _damage(registry: Registry) -> str:
+    damaged = [problem for problem in registry.problems if problem.is_error]
     if not damaged:
         return ""
     return " Some installed packages are damaged: `trimtab plugins doctor` names them."

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from posixpath import normpath
 from typing import Any
 
-VOLATILE_PARAMS = frozenset(
+IGNORED_PARAMS = frozenset(
     {
         "attempt", "attempt_number", "correlation_id", "explanation", "idempotency_key",
         "justification", "nonce", "rationale", "reasoning", "request_id", "requestid", "retry",
@@ -31,20 +31,20 @@ def digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def canonical(value: Any, volatile: frozenset[str] = _NONE, depth: int = 0) -> str:
+def canonical(value: Any, ignored: frozenset[str] = _NONE, depth: int = 0) -> str:
     """Return one text for all JSON-like values that mean the same.
 
     Keys are sorted, ``1.0`` is ``1``, a null entry is an absent entry, paths are tidied
-    (``./a//b/`` is ``a/b``), fields named in `volatile` are left out. Lists longer than 256
+    (``./a//b/`` is ``a/b``), fields named in `ignored` are left out. Lists longer than 256
     and nesting deeper than 24 are taken as they are, so that the cost stays bounded.
     """
     kind = type(value)
     if kind is str:
         return _text(value)
     if kind is dict:
-        return _mapping(value, volatile, depth)
+        return _mapping(value, ignored, depth)
     if kind is list or kind is tuple:
-        return _sequence(value, volatile, depth)
+        return _sequence(value, ignored, depth)
     return _scalar(value)
 
 
@@ -61,13 +61,13 @@ def tidy_path(value: str) -> str:
     return normpath(value)
 
 
-def _mapping(value: dict[Any, Any], volatile: frozenset[str], depth: int) -> str:
+def _mapping(value: dict[Any, Any], ignored: frozenset[str], depth: int) -> str:
     if depth > _DEEPEST:
         return _as_is(value)
     parts = []
     for key in _sorted_keys(value):
         item = value[key]
-        if item is None or key in volatile:
+        if item is None or key in ignored:
             continue
         kind = type(item)  # texts and small numbers are nearly all that there is
         if kind is str:
@@ -75,7 +75,7 @@ def _mapping(value: dict[Any, Any], volatile: frozenset[str], depth: int) -> str
         elif kind is int and -_SMALL < item < _SMALL:
             parts.append(f"{key}={item}")
         else:
-            parts.append(f"{key}={canonical(item, volatile, depth + 1)}")
+            parts.append(f"{key}={canonical(item, ignored, depth + 1)}")
     return "{" + ",".join(parts) + "}"
 
 
@@ -86,10 +86,10 @@ def _sorted_keys(value: dict[Any, Any]) -> list[Any]:
         return sorted(value, key=str)
 
 
-def _sequence(value: list[Any] | tuple[Any, ...], volatile: frozenset[str], depth: int) -> str:
+def _sequence(value: list[Any] | tuple[Any, ...], ignored: frozenset[str], depth: int) -> str:
     if depth > _DEEPEST or len(value) > _LONG_LIST:
         return _as_is(value)
-    return "[" + ",".join([canonical(item, volatile, depth + 1) for item in value]) + "]"
+    return "[" + ",".join([canonical(item, ignored, depth + 1) for item in value]) + "]"
 
 
 def _scalar(value: Any) -> str:

@@ -17,7 +17,7 @@ from trimtab.trajectory._canonical import digest
 from trimtab.trajectory._failure_lines import best_line, identifying, lines_of
 from trimtab.trajectory._normalise import bounded, normalise_text, text_of
 from trimtab.trajectory._profiles import ToolProfile
-from trimtab.trajectory._shell import says_no
+from trimtab.trajectory._shell import expects_status
 
 _EXIT = LazyPattern(
     r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
@@ -151,7 +151,7 @@ def failed(event: ToolInvoked, profile: ToolProfile, command: str | None) -> boo
         result = _parsed(result)
     is_text = type(result) is str
     status = exit_status(result) if command is not None or not is_text else None
-    if status is not None and _answers_no(status, command, profile):
+    if status is not None and _is_expected(status, command, profile):
         return False
     if status or outcome is not Outcome.OK:
         return outcome is not Outcome.ERROR or not (_refused(event) or _finds_none(event, command))
@@ -169,11 +169,13 @@ def _refused(event: ToolInvoked) -> bool:
 def _finds_none(event: ToolInvoked, command: str | None) -> bool:
     """Tell whether an error without a word is a search that found nothing."""
     said = text_of(event.result).strip() or (event.error or "").strip()
-    return not said and command is not None and says_no(command, 1)
+    return not said and command is not None and expects_status(command, 1)
 
 
-def _answers_no(status: int, command: str | None, profile: ToolProfile) -> bool:
-    return status in profile.says_no or (command is not None and says_no(command, status))
+def _is_expected(status: int, command: str | None, profile: ToolProfile) -> bool:
+    return status in profile.expected_exit_codes or (
+        command is not None and expects_status(command, status)
+    )
 
 
 def _declared(result: Any, profile: ToolProfile) -> bool:

@@ -56,13 +56,13 @@ class ToolProfile:
         opaque: its answer doesn't show what the call changed, as with scrolling a page.
         command_params: of a shell, the parameters that may hold a command line; the first that
             is there counts.
-        volatile: argument fields that never make two calls differ.
+        ignored_params: argument fields that never make two calls differ.
         progress: fields whose change alone is progress, e.g. the statuses of a plan; in the
             arguments they stand for all others.
         result_noise: what is cut from the first 1,000 characters of an answer before it is
             looked at (a pattern).
         error_pattern: an answer is a failure where this is found in it.
-        says_no: exit statuses that are an answer and no failure.
+        expected_exit_codes: exit statuses that are a result and not a failure, as 1 of grep.
     """
 
     names: tuple[str, ...] = attrs.field(converter=_names)
@@ -73,11 +73,11 @@ class ToolProfile:
     polling_params: Mapping[str, Any] | None = None
     opaque: bool = False
     command_params: tuple[str, ...] = attrs.field(default=(), converter=_names)
-    volatile: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
+    ignored_params: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
     progress: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
     result_noise: re.Pattern[str] | None = attrs.field(default=None, converter=_pattern)
     error_pattern: re.Pattern[str] | None = attrs.field(default=None, converter=_pattern)
-    says_no: frozenset[int] = attrs.field(default=frozenset(), converter=_numbers)
+    expected_exit_codes: frozenset[int] = attrs.field(default=frozenset(), converter=_numbers)
 
     def polls(self, params: Any) -> bool:
         """Tell whether a call with `params` is a declared wait."""
@@ -126,7 +126,7 @@ def guess(name: str) -> ToolProfile:
     if "stdin" in held:
         return ToolProfile(names=name, writes=True, polling_params=_NO_INPUT)
     if held & SHELLS:
-        return ToolProfile(names=name, command_params=_COMMAND_PARAMS, volatile=_BOOKKEEPING)
+        return ToolProfile(names=name, command_params=_COMMAND_PARAMS, ignored_params=_BOOKKEEPING)
     return ToolProfile(
         names=name,
         read_only=True if verb in READING else None,

@@ -10,7 +10,7 @@ import attrs
 from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
 from trimtab._types.patterns import LazyPattern
 from trimtab._types.text import as_text
-from trimtab.trajectory._canonical import VOLATILE_PARAMS, canonical, digest, only_fields
+from trimtab.trajectory._canonical import IGNORED_PARAMS, canonical, digest, only_fields
 from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
 from trimtab.trajectory._moving import Shape, Slot, says_same, shape_of
@@ -242,7 +242,7 @@ def _restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
 def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
     """Return the fingerprint of arguments: equal where they mean the same.
 
-    Key order, ``1`` against ``1.0``, null entries, untidy paths and volatile fields make no
+    Key order, ``1`` against ``1.0``, null entries, untidy paths and ignored fields make no
     difference; a progress field of `profile` stands for all others.
     """
     return digest(_canonical_params(params, profile))
@@ -250,18 +250,18 @@ def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
 
 def _canonical_params(params: Any, profile: ToolProfile | None) -> str:
     if profile is None:
-        return canonical(params, VOLATILE_PARAMS)
+        return canonical(params, IGNORED_PARAMS)
     if profile.progress:
         chosen = only_fields(params, profile.progress)
         params = params if chosen is None else chosen
-    text = canonical(params, _volatile(profile.volatile) if profile.volatile else VOLATILE_PARAMS)
+    text = canonical(params, _volatile(profile.ignored_params) if profile.ignored_params else IGNORED_PARAMS)
     # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
     return canonical(params) if text == "{}" and params else text
 
 
 @lru_cache(maxsize=64)
 def _volatile(own: frozenset[str]) -> frozenset[str]:
-    return VOLATILE_PARAMS | own
+    return IGNORED_PARAMS | own
 
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:

@@ -125,7 +125,7 @@ def goes_on(command: str) -> bool:
     return _BACKGROUND.search(_bare(command)) is not None
 
 
-def says_no(command: str, code: int) -> bool:
+def expects_status(command: str, code: int) -> bool:
     """Tell whether exit status `code` means "no" here and not a failure, as grep's 1 does."""
     if code != 1:
         return False

@@ -7,7 +7,7 @@ from trimtab import ToolProfile
 _SHELL_NOTES = ("description", "timeout", "run_in_background", "dangerouslyDisableSandbox")
 
 CLAUDE_CODE_TOOLS: tuple[ToolProfile, ...] = (
-    ToolProfile(names="Bash", command_params="command", volatile=_SHELL_NOTES),
+    ToolProfile(names="Bash", command_params="command", ignored_params=_SHELL_NOTES),
     ToolProfile(
         names=("Read", "NotebookRead", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch"),
         read_only=True,

@@ -57,7 +57,7 @@ class Program:
 _SHELL = ToolProfile(
     names="run_shell_command",
     command_params="command",
-    volatile=("description",),
+    ignored_params=("description",),
     result_noise=r"(?m)^(?:Process Group PGID|Background PIDs): .*$",
 )
 UNKNOWN = Program("unknown", ())

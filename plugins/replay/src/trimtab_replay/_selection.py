@@ -273,8 +273,8 @@ def _selection(providers: Iterable[ProviderChoice]) -> Selection:
 
 
 def _providers() -> list[PluginInfo]:
-    inventory = discover()
-    return [entry for kind in _CONFIGS for entry in inventory.of(kind)]
+    registry = discover()
+    return [entry for kind in _CONFIGS for entry in registry.of(kind)]
 
 
 def _named(name: str) -> list[ProviderChoice]:

@@ -12,7 +12,7 @@ _CLAUDE_SHELL_NOTES = _SHELL_NOTES | {"dangerouslyDisableSandbox"}
 _BASH_COMPLAINT = r"(?m)^(?:/bin/)?(?:ba)?sh: "
 
 CLAUDE_CODE = (
-    ToolProfile(names="Bash", command_params="command", volatile=_CLAUDE_SHELL_NOTES),
+    ToolProfile(names="Bash", command_params="command", ignored_params=_CLAUDE_SHELL_NOTES),
     ToolProfile(
         names=("Read", "NotebookRead", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch"),
         read_only=True,
@@ -39,14 +39,20 @@ CODEX = (
     ToolProfile(
         names=("exec_command", "shell", "shell_command", "local_shell", "container.exec"),
         command_params=("cmd", "command"),
-        volatile=("yield_time_ms", "max_output_tokens", "timeout_ms", "justification", "login"),
+        ignored_params=(
+            "yield_time_ms",
+            "max_output_tokens",
+            "timeout_ms",
+            "justification",
+            "login",
+        ),
         result_noise=_CODEX_HEADER,
     ),
     ToolProfile(
         names="write_stdin",
         writes=True,
         polling_params={"chars": ""},
-        volatile=("yield_time_ms", "max_output_tokens"),
+        ignored_params=("yield_time_ms", "max_output_tokens"),
         result_noise=_CODEX_HEADER,
     ),
     ToolProfile(names="apply_patch", writes=True),
@@ -58,16 +64,18 @@ CODEX = (
 
 COPILOT = (
     ToolProfile(
-        names=("bash", "powershell"), command_params="command", volatile=("description", "mode")
+        names=("bash", "powershell"),
+        command_params="command",
+        ignored_params=("description", "mode"),
     ),
     ToolProfile(names=("read_bash", "read_powershell"), polling=True),
     ToolProfile(names=("view", "glob", "grep", "rg", "web_fetch", "read_agent"), read_only=True),
     ToolProfile(names=("edit", "create", "str_replace_editor", "write_bash"), writes=True),
-    ToolProfile(names="report_intent", volatile=("intent",)),
+    ToolProfile(names="report_intent", ignored_params=("intent",)),
 )
 
 OPENCODE = (
-    ToolProfile(names="bash", command_params="command", volatile=_SHELL_NOTES),
+    ToolProfile(names="bash", command_params="command", ignored_params=_SHELL_NOTES),
     ToolProfile(
         names=("read", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "lsp*"),
         read_only=True,
@@ -79,14 +87,16 @@ OPENCODE = (
 )
 
 GEMINI_CLI = (
-    ToolProfile(names="run_shell_command", command_params="command", volatile=("description",)),
+    ToolProfile(
+        names="run_shell_command", command_params="command", ignored_params=("description",)
+    ),
     ToolProfile(
         names=(
             "read_file", "read_many_files", "list_directory", "glob", "search_file_content",
             "grep_search", "web_fetch", "google_web_search",
         ),
         read_only=True,
-        volatile=("instruction",),
+        ignored_params=("instruction",),
     ),
     ToolProfile(names=("replace", "write_file", "save_memory"), writes=True),
     ToolProfile(names="write_todos", progress=_PLAN),
@@ -97,7 +107,7 @@ OPENHANDS = (
         names=("execute_bash", "terminal", "run"),
         command_params="command",
         polling_params={"command": ""},
-        volatile=("security_risk", "thought", "summary", "timeout"),
+        ignored_params=("security_risk", "thought", "summary", "timeout"),
     ),
     ToolProfile(names=("str_replace_editor", "file_editor", "edit", "write"), writes=True),
     ToolProfile(names=("read", "view", "glob", "grep"), read_only=True),
@@ -131,7 +141,7 @@ SWE_AGENT = (
 INTERCODE = (ToolProfile(names="*", command_params="command", error_pattern=_BASH_COMPLAINT),)
 MINI_SWE_AGENT = (ToolProfile(names="bash", command_params="command"),)
 PI = (
-    ToolProfile(names="bash", command_params="command", volatile=("timeout",)),
+    ToolProfile(names="bash", command_params="command", ignored_params=("timeout",)),
     ToolProfile(names=("read", "grep", "find", "ls"), read_only=True),
     ToolProfile(names=("edit", "write"), writes=True),
 )
