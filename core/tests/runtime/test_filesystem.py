@@ -37,7 +37,7 @@ def test_a_name_longer_than_any_file_s_is_not_there(files):
 def test_what_never_ends_is_not_read(files):
     os.mkfifo(files.root / "pipe")
 
-    with pytest.raises(ResourceError, match="no regular file"):
+    with pytest.raises(ResourceError, match="not a regular file"):
         files.read_text("pipe")
 
 

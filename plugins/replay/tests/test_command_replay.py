@@ -148,7 +148,7 @@ def test_a_value_that_is_none_is_named(run, write_cases, capsys, option, value):
     with pytest.raises(SystemExit):
         run("replay", write_cases(LOOP), "--all", option, value)
 
-    assert f"{option}: '{value}' is no " in capsys.readouterr().err
+    assert f"{option}: '{value}' is not a " in capsys.readouterr().err
 
 
 def test_an_empty_file_is_called_empty(run, tmp_path):

@@ -254,13 +254,15 @@ def _canonical_params(params: Any, profile: ToolProfile | None) -> str:
     if profile.progress:
         chosen = only_fields(params, profile.progress)
         params = params if chosen is None else chosen
-    text = canonical(params, _volatile(profile.ignored_params) if profile.ignored_params else IGNORED_PARAMS)
+    text = canonical(
+        params, _all_ignored(profile.ignored_params) if profile.ignored_params else IGNORED_PARAMS
+    )
     # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
     return canonical(params) if text == "{}" and params else text
 
 
 @lru_cache(maxsize=64)
-def _volatile(own: frozenset[str]) -> frozenset[str]:
+def _all_ignored(own: frozenset[str]) -> frozenset[str]:
     return IGNORED_PARAMS | own
 
 
