@@ -125,7 +125,7 @@ def test_priority_then_prompt_order_one_per_category_and_a_limit(kit: Any) -> No
     assert [i.source for i in batch.injections] == ["first", "third", "fourth"]
     reasons = {e.provider_name: e.reason for e in kit.session[GuidanceSuppressed].all()}
     assert reasons == {
-        "twin": "category already spoken for",
+        "twin": "another provider has spoken in this category",
         "late": "guidance limit reached",
     }
 

@@ -39,8 +39,8 @@ def from_metadata(registry: Registry) -> Iterator[Problem]:
     yield from _clashes(registry)
 
 
-def _about(entry: PluginInfo, what: str, remedy: str, *, severity: Severity = "error") -> Problem:
-    return Problem(entry.distribution, entry.where, what, remedy, severity)
+def _about(entry: PluginInfo, what: str, fix: str, *, severity: Severity = "error") -> Problem:
+    return Problem(entry.distribution, entry.where, what, fix, severity)
 
 
 def _clashes(registry: Registry) -> Iterator[Problem]:
@@ -92,8 +92,8 @@ def load_fault(entry: PluginInfo, timeout: float) -> Problem | None:
         timeout: seconds that it may take.
     """
     what = probe(entry, timeout)
-    remedy = "repair or replace the package; what names it fails until then"
-    return _about(entry, what, remedy) if what else None
+    fix = "repair or replace the package; what names it fails until then"
+    return _about(entry, what, fix) if what else None
 
 
 def static_fault(entry: PluginInfo) -> str | None:

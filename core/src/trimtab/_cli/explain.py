@@ -29,7 +29,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 @attrs.frozen
-class Finding:
+class ProviderStatus:
     """What would become of one provider when the prompt is built.
 
     Args:
@@ -53,9 +53,9 @@ def run_explain(options: argparse.Namespace) -> int:
     path = options.config
     configuration = load_configuration(path) if path else active_configuration()
     settings = _settings(options.prompt, configuration)
-    switches = read_environment()
-    found = {kind: _findings(kind, settings, configuration, switches) for kind in ProviderKind}
-    unmet = _unmet(configuration, switches)
+    env = read_environment()
+    found = {kind: _findings(kind, settings, configuration, env) for kind in ProviderKind}
+    unmet = _unmet(configuration, env)
     if options.json:
         say_json(_as_json(options.prompt, configuration, found, unmet))
     else:
@@ -79,9 +79,9 @@ def _settings(prompt: str, configuration: Configuration) -> PromptSettings:
     return configuration.prompts[prompt]
 
 
-def _unmet(configuration: Configuration, switches: Environment) -> str:
+def _unmet(configuration: Configuration, env: Environment) -> str:
     try:
-        if not switches.off:
+        if not env.off:
             check_required(configuration.require)
     except ProviderError as error:
         return str(error)
@@ -92,58 +92,58 @@ def _findings(
     kind: ProviderKind,
     settings: PromptSettings,
     configuration: Configuration,
-    switches: Environment,
-) -> tuple[Finding, ...] | None:
+    env: Environment,
+) -> tuple[ProviderStatus, ...] | None:
     """Look at the providers of one kind; None if the code decides."""
     configs: Sequence[ProviderConfig] | None = getattr(settings, kind.value)
     if configs is None:
         return None
-    found = [_look(config, configuration, switches) for config in configs]
+    found = [_look(config, configuration, env) for config in configs]
     names = [one.entry.name for one in found if one.entry]
     return tuple(_unless_twin(one, names) for one in found)
 
 
-def _unless_twin(one: Finding, names: Sequence[str]) -> Finding:
+def _unless_twin(one: ProviderStatus, names: Sequence[str]) -> ProviderStatus:
     if one.entry is None or names.count(one.entry.name) == 1:
         return one
     reason = f"two providers of this prompt are called {one.entry.name!r}: leave one out"
     return attrs.evolve(one, entry=None, status="missing", reason=reason)
 
 
-def _look(config: ProviderConfig, configuration: Configuration, switches: Environment) -> Finding:
+def _look(config: ProviderConfig, configuration: Configuration, env: Environment) -> ProviderStatus:
     reference = cast("ProviderRef", config.provider)  # a table gives no instances
-    reason = switches.reason_against(presumed_source(config), installed=True)
+    reason = env.reason_against(presumed_source(config), installed=True)
     if reason:
-        return Finding(config, reference, None, "off", reason)
+        return ProviderStatus(config, reference, None, "off", reason)
     try:
         entry = admit(config.kind, reference.name, configuration)
     except ProviderError as error:
         status = "skipped" if reference.optional else "missing"
-        return Finding(config, reference, None, status, str(error))
-    return Finding(config, reference, entry, "ready")
+        return ProviderStatus(config, reference, None, status, str(error))
+    return ProviderStatus(config, reference, entry, "ready")
 
 
 def _print(
     prompt: str,
     configuration: Configuration,
-    found: dict[ProviderKind, tuple[Finding, ...] | None],
+    found: dict[ProviderKind, tuple[ProviderStatus, ...] | None],
     unmet: str,
 ) -> None:
     say(f"{sanitize(prompt)}, as {configuration.path} says")
     if unmet:
         say(f"can't be built: {unmet}")
-    for kind, findings in found.items():
-        if findings is None:
+    for kind, statuses in found.items():
+        if statuses is None:
             say(f"{kind}: as the code declares")
-        elif not findings:
+        elif not statuses:
             say(f"{kind}: none")
         else:
             say(f"{kind}:")
-            say_table([*_rows(findings)], indent="  ")
+            say_table([*_rows(statuses)], indent="  ")
 
 
-def _rows(findings: Sequence[Finding]) -> Iterator[tuple[str, str, str]]:
-    for index, one in enumerate(findings, 1):
+def _rows(statuses: Sequence[ProviderStatus]) -> Iterator[tuple[str, str, str]]:
+    for index, one in enumerate(statuses, 1):
         name = f"{index}. {sanitize(one.reference.name, 80)}"
         if one.entry is None:
             yield name, one.status, one.reason
@@ -151,7 +151,7 @@ def _rows(findings: Sequence[Finding]) -> Iterator[tuple[str, str, str]]:
             yield name, one.entry.package, _words(one)
 
 
-def _words(one: Finding) -> str:
+def _words(one: ProviderStatus) -> str:
     pairs = {**_said(one.config), **dict(one.reference.options)}
     return sanitize(", ".join(f"{key} = {value!r}" for key, value in pairs.items()))
 
@@ -173,17 +173,17 @@ def _changed(record: Any) -> dict[str, Any]:
 def _as_json(
     prompt: str,
     configuration: Configuration,
-    found: dict[ProviderKind, tuple[Finding, ...] | None],
+    found: dict[ProviderKind, tuple[ProviderStatus, ...] | None],
     unmet: str,
 ) -> dict[str, Any]:
     kinds = {
-        kind.value: None if findings is None else [_finding_json(one) for one in findings]
-        for kind, findings in found.items()
+        kind.value: None if statuses is None else [_status_json(one) for one in statuses]
+        for kind, statuses in found.items()
     }
     return {"prompt": prompt, "path": configuration.path, "unmet": unmet or None, **kinds}
 
 
-def _finding_json(one: Finding) -> dict[str, Any]:
+def _status_json(one: ProviderStatus) -> dict[str, Any]:
     entry = one.entry
     return {
         "use": one.reference.name,

@@ -151,8 +151,8 @@ def _headers(distribution: Readable) -> Headers | str:
 
 
 def _damaged(name: str, copy: _Copy, what: str) -> Problem:
-    remedy = "reinstall it, or delete the folder if nothing else is left of it"
-    return Problem(sanitize(name, 60), sanitize(copy.where), what, remedy)
+    fix = "reinstall it, or delete the folder if nothing else is left of it"
+    return Problem(sanitize(name, 60), sanitize(copy.where), what, fix)
 
 
 def _shadowed(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> Problem:

@@ -53,7 +53,7 @@ class Environment:
 
 
 def read_environment(environment: Mapping[str, str] | None = None) -> Environment:
-    """Read the switches.
+    """Read the variables.
 
     Args:
         environment: `os.environ` if None.
@@ -85,7 +85,7 @@ def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvi
         configuration: whose allow-list counts.
 
     Raises:
-        ProviderError: it can't be used; the message names it, its distribution and the remedy.
+        ProviderError: it can't be used; the message names it, its distribution and what to do.
     """
     if not isinstance(config.provider, ProviderRef):
         return validate(source_of(config.kind, config.provider), config, config.provider)
@@ -131,25 +131,25 @@ def resolve_all(
         ProviderError: as for `resolve`; or the configuration's require-list is not met.
         ConfigurationError: a switch in the environment is wrong.
     """
-    switches = read_environment(environment)
-    if not switches.off:
+    env = read_environment(environment)
+    if not env.off:
         check_required(configuration.require)
     wanted = tuple(configs)
-    if switches.disabled:
-        _warn_of_unknown(switches, wanted)
-    found = [_resolve_or_skip(config, configuration, switches) for config in wanted]
+    if env.disabled:
+        _warn_of_unknown(env, wanted)
+    found = [_resolve_or_skip(config, configuration, env) for config in wanted]
     return Resolution(
         tuple(item for item in found if isinstance(item, LoadedProvider)),
         tuple(item for item in found if isinstance(item, ProviderSkipped)),
     )
 
 
-def _warn_of_unknown(switches: Environment, configs: Iterable[ProviderConfig]) -> None:
+def _warn_of_unknown(env: Environment, configs: Iterable[ProviderConfig]) -> None:
     """Warn of names in ``TRIMTAB_DISABLE`` that no provider has."""
     entries = discover().entries
     known = {name for entry in entries for name in (entry.name, entry.full_name)}
     known |= {normalise_full_name(presumed_source(config).name) for config in configs}
-    for name in sorted(switches.disabled - known):
+    for name in sorted(env.disabled - known):
         warnings.warn(
             f"{DISABLE} names {sanitize(name, 80)!r}, and no provider is called so."
             f"{did_you_mean(name, known)}",
@@ -158,10 +158,10 @@ def _warn_of_unknown(switches: Environment, configs: Iterable[ProviderConfig]) -
 
 
 def _resolve_or_skip(
-    config: ProviderConfig, configuration: Configuration, switches: Environment
+    config: ProviderConfig, configuration: Configuration, env: Environment
 ) -> LoadedProvider | ProviderSkipped:
     source, provider = presumed_source(config), config.provider
-    reason = switches.reason_against(source, installed=isinstance(provider, ProviderRef))
+    reason = env.reason_against(source, installed=isinstance(provider, ProviderRef))
     if reason:
         return ProviderSkipped(source=source, reason=reason)
     try:

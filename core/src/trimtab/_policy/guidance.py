@@ -289,9 +289,9 @@ def _clash(candidate: Candidate, chosen: Sequence[Candidate], limit: int) -> str
         return "guidance limit reached"
     category = candidate.injection.category
     if category and any(other.injection.category == category for other in chosen):
-        return "category already spoken for"
+        return "another provider has spoken in this category"
     if any(other.episode == candidate.episode for other in chosen):
-        return "trouble already spoken for"
+        return "another provider has spoken about this problem"
     if any(other.injection.content == candidate.injection.content for other in chosen):
         return "same text"
     return ""

@@ -103,7 +103,7 @@ def _rebuilt(
     for event in _until(_all_events(session, parent), calls):
         state.apply(event)
     state.running.clear()
-    for episode in state.episodes.all():  # unrecorded: when a trouble was seen without a nudge
+    for episode in state.episodes.all():  # unrecorded: when a problem was seen without a nudge
         state.episodes.seen(episode.key, state.turn)
     return state
 

@@ -34,13 +34,13 @@ def describe_call(call: CallRecord, limit: int = _LONGEST_CALL) -> str:
 def untried_tools(
     tools: Iterable[str] | None, tried: Iterable[str], profiles: ToolProfiles
 ) -> tuple[str, ...]:
-    """Return up to four tools of an agent that it has not tried on a trouble.
+    """Return up to four tools of an agent that it has not tried on a problem.
 
     Those that read come first, then those whose names are most like those tried.
 
     Args:
         tools: all that the agent has; None if unknown.
-        tried: those that the trouble is about.
+        tried: those that the problem is about.
         profiles: what is known about tools.
     """
     used = set(tried)

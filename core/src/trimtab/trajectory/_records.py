@@ -208,7 +208,7 @@ def _words_in(text: str) -> frozenset[str]:
 
 
 def failure_episode(call: CallRecord) -> str:
-    """Return the name that a failed call's trouble has for every provider, so that one speaks
+    """Return the name that a failed call's problem has for every provider, so that one speaks
     about it at a time and its level goes on whoever speaks.
     """
     return f"failure-{digest(call.signature or call.fingerprint)}"

@@ -1,4 +1,4 @@
-"""Attempts at one trouble that failed, each different from the others."""
+"""Attempts at one problem that failed, each different from the others."""
 
 from __future__ import annotations
 

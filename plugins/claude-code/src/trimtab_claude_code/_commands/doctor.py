@@ -23,7 +23,7 @@ from trimtab_claude_code._trial import Place, run_trial
 
 
 @attrs.frozen
-class Finding:
+class Check:
     """One thing that was examined.
 
     Args:
@@ -53,96 +53,96 @@ def register_doctor(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """Report what was found; 1 where something is wrong."""
-    findings = [
+    checks = [
         *_about_settings(options),
         _about_server(),
         *_about_configuration(),
         *_about_program(options.program),
     ]
     if options.json:
-        say_json({"findings": [attrs.asdict(finding) for finding in findings]})
+        say_json({"checks": [attrs.asdict(check) for check in checks]})
     else:
-        for finding in findings:
-            fix = f"; {finding.fix}" if finding.fix else ""
-            say(f"{'ok   ' if finding.ok else 'wrong'}  {finding.message}{fix}")
-    return int(not all(finding.ok for finding in findings))
+        for check in checks:
+            fix = f"; {check.fix}" if check.fix else ""
+            say(f"{'ok   ' if check.ok else 'wrong'}  {check.message}{fix}")
+    return int(not all(check.ok for check in checks))
 
 
-def _about_settings(options: argparse.Namespace) -> Iterator[Finding]:
+def _about_settings(options: argparse.Namespace) -> Iterator[Check]:
     named = options.user or options.project or options.settings
     files = (settings_file(options),) if named else read_by_program()
     try:
         settings = {file: read_settings(file).data for file in files}
     except SettingsError as error:
-        yield Finding(str(error), ok=False, fix="correct the file")
+        yield Check(str(error), ok=False, fix="correct the file")
         return
     found = [file for file, data in settings.items() if our_hooks(data)]
     current = our_hooks({"hooks": hook_table(user_folder(make=False))})
     for file in found:
         same = our_hooks(settings[file]) == current
-        yield Finding(f"hooks are in {file}") if same else _outdated(file)
+        yield Check(f"hooks are in {file}") if same else _outdated(file)
     for file, data in settings.items():
         if data.get("disableAllHooks"):
             off = f"disableAllHooks is set in {file}: no hook is run"
-            yield Finding(off, ok=False, fix="take it out")
+            yield Check(off, ok=False, fix="take it out")
     if not found:
         where = settings_file(options) if named else "no settings file"
         message = f"{where} has no hooks" if named else f"{where} has the hooks (a plugin may)"
-        yield Finding(message, ok=not named, fix="run: trimtab install claude-code")
+        yield Check(message, ok=not named, fix="run: trimtab install claude-code")
     if len(found) > 1:
         fix = "uninstall from all but one: each event is handled twice"
-        yield Finding("two settings files have the hooks", ok=False, fix=fix)
+        yield Check("two settings files have the hooks", ok=False, fix=fix)
 
 
-def _outdated(file: Path) -> Finding:
+def _outdated(file: Path) -> Check:
     message = f"the hooks in {file} are those of another Python or version"
-    return Finding(message, ok=False, fix="install them again")
+    return Check(message, ok=False, fix="install them again")
 
 
-def _about_server() -> Finding:
+def _about_server() -> Check:
     state = ask_server(user_folder(make=False))
-    return Finding(f"hook server: {state}", ok=not state.startswith("can't"))
+    return Check(f"hook server: {state}", ok=not state.startswith("can't"))
 
 
-def _about_configuration() -> Iterator[Finding]:
+def _about_configuration() -> Iterator[Check]:
     path = find_configuration()
     try:
         configuration = load_configuration(path) if path else Configuration()
         host = read_host_config(configuration)
     except TrimtabError as error:
-        yield Finding(str(error), ok=False, fix="correct it")
+        yield Check(str(error), ok=False, fix="correct it")
         return
     if not host.prompts:
         fix = "run: trimtab install claude-code --enable NAME"
-        yield Finding(f"no prompt is configured here, in [hosts.{HOST}]", fix=fix)
+        yield Check(f"no prompt is configured here, in [hosts.{HOST}]", fix=fix)
     prompts = Prompts(configuration, host, Path.cwd())
     prompts.build_all()
     for name in host.prompts:
         wrong = prompts.failures.get(name)
-        yield Finding(f"prompt {name}: {wrong or 'all providers load'}", ok=not wrong)
+        yield Check(f"prompt {name}: {wrong or 'all providers load'}", ok=not wrong)
     for name, warning in prompts.warnings(host.timeout).items():
-        yield Finding(f"{name}: {warning}", ok=False)
+        yield Check(f"{name}: {warning}", ok=False)
 
 
-def _about_program(named: Path | None) -> Iterator[Finding]:
+def _about_program(named: Path | None) -> Iterator[Check]:
     program = named or find_program()
     if program is None:
         fix = "name it with --program, or put it on the PATH"
-        yield Finding("the program claude was not found", ok=False, fix=fix)
+        yield Check("the program claude was not found", ok=False, fix=fix)
         return
     try:
         version = version_of(program)
         version.require()
     except ProgramError as error:
-        yield Finding(str(error), ok=False)
+        yield Check(str(error), ok=False)
         return
-    yield Finding(f"the program is Claude Code {version}")
+    yield Check(f"the program is Claude Code {version}")
     trial = run_trial(program, {}, Place.FILE, *version.events)
     if trial.error:
         message = f"the program did not come to its end: {trial.error}"
-        yield Finding(message, ok=False, fix="run it by hand and see")
+        yield Check(message, ok=False, fix="run it by hand and see")
     else:
-        yield Finding("test run: guidance after a prompt is in the next request", ok=trial.before)
-        yield Finding("test run: guidance after a call is in the next request", ok=trial.after)
-        yield Finding("test run: it stays in the conversation, as declared", ok=trial.stays)
-    yield from (Finding(problem, ok=False) for problem in trial.problems)
+        yield Check("test run: guidance after a prompt is in the next request", ok=trial.before)
+        yield Check("test run: guidance after a call is in the next request", ok=trial.after)
+        yield Check("test run: it stays in the conversation, as declared", ok=trial.stays)
+    yield from (Check(problem, ok=False) for problem in trial.problems)

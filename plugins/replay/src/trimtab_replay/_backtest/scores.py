@@ -114,7 +114,7 @@ def score(about: str, judged: Iterable[Judged]) -> Scores:
 
 
 TOGETHER = (("doom-loop", "diagnostic-signal"),)
-"""Providers that share a trouble: in the cases about one, the other may speak as well."""
+"""Providers about the same problem: in the cases about one, the other may speak as well."""
 ALL = "all"
 
 
