@@ -7,6 +7,8 @@ import pytest
 from trimtab import Host, enable
 from trimtab.testing import Call, Text
 from trimtab_doom_loop import DoomLoopDetector
+from trimtab_doom_loop._loop import Loop, LoopKind
+from trimtab_doom_loop._messages import text_for
 
 from .playing import first, play
 
@@ -17,7 +19,7 @@ SENTENCE = (
 )
 FIRST = (
     "Turn 3: You made the call read(path='a.py') 3 times in a row and got \"text of a\". Do not "
-    "call read like this again now. Take a step that you have not tried yet."
+    "call read like this again now. Do something that you have not tried yet."
 )
 
 
@@ -110,6 +112,19 @@ def test_texts_are_bounded_and_quote_no_markup():
         assert len(text) <= 500
         assert "\x1b" not in text
         assert "\u202e" not in text
+
+
+@pytest.mark.parametrize("untried", [(), ("read_file", "grep", "list_files", "show_history")])
+@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("kind", LoopKind)
+def test_every_text_is_short_and_made_of_whole_sentences(kind, level, untried):
+    loop = Loop(kind, "e", 0.8, 4, 3, "edit", "edit(path='a.py')", "nothing <changed>" * 30, 9)
+    text = text_for(loop, level, {}, untried)
+
+    assert len(text) <= 300
+    assert "Stop. Or" not in text and ".." not in text.replace("...", "")
+    assert text.endswith((".", "…"))
+    assert ("Or say what blocks you." in text) is (level == 3)
 
 
 def test_texts_can_be_replaced():

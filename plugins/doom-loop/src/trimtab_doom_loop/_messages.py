@@ -27,8 +27,8 @@ SEED = (
 
 _SEEN: Mapping[LoopKind, str] = {
     LoopKind.REPEAT: "You made the call {call} {times} times in a row{answer}.",
-    LoopKind.CYCLE: "You went through the same {length} steps {times} times with the same "
-    "answers; the last was {call}.",
+    LoopKind.CYCLE: "You repeated the same {length} turns {times} times with the same answers; "
+    "the last call was {call}.",
     LoopKind.INTERLEAVED: "You made the call {call} {times} times{answer}; what you did in "
     "between made no difference.",
     LoopKind.REJECTED: "{tool} rejected almost the same call {times} times{answer}.",
@@ -48,16 +48,21 @@ _SEEN: Mapping[LoopKind, str] = {
 }
 _STOP: Mapping[LoopKind, str] = {
     LoopKind.WAITING: "Do not ask again now: find out what holds it up.",
-    LoopKind.BATCH: "Ask for it once.",
+    LoopKind.BATCH: "",
     LoopKind.UNMOVED: "Do not make another such change: find out whether your changes reach what "
     "you test.",
     LoopKind.ELSEWHERE: "Do not edit again before you have opened the right file.",
-    LoopKind.TEXT: "Do not write it again: take the next step, or finish.",
-    LoopKind.CHANT: "Do not write it again: take the next step, or finish.",
+    LoopKind.TEXT: "Do not write it again.",
+    LoopKind.CHANT: "Do not write it again.",
 }
 _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call one of these: {untried}."
-_OTHERWISE = "Take a step that you have not tried yet."
+_OTHERWISE = "Do something that you have not tried yet."
+_NEXT: Mapping[LoopKind, str] = {
+    LoopKind.BATCH: "Ask for it once.",
+    LoopKind.TEXT: "Take the next step, or finish.",
+    LoopKind.CHANT: "Take the next step, or finish.",
+}
 LONGEST = 300
 """Characters of a built-in text."""
 _LONGEST_OWN = 500
@@ -96,8 +101,8 @@ def text_for(loop: Loop, level: int, texts: Mapping[int, str], untried: Sequence
 
 def _filled(template: str, loop: Loop, untried: Sequence[str], longest: int) -> str:
     names = ", ".join(tool_name(name) for name in untried)
-    about_text = loop.kind in (LoopKind.TEXT, LoopKind.CHANT, LoopKind.BATCH)
-    follow = "" if about_text else (_CALL_ONE.format(untried=names) if names else _OTHERWISE)
+    other = _CALL_ONE.format(untried=names) if names else _OTHERWISE
+    follow = _NEXT.get(loop.kind, other)
     text = template.format(
         seen=seen(loop, longest),
         stop=_STOP.get(loop.kind, _AGAIN).format(tool=tool_name(loop.tool)),

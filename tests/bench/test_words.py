@@ -1,0 +1,373 @@
+"""The parts of the benchmark of words that need no model."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given, strategies as st
+
+from words import arms, episodes, guided, moments, next_call, tables
+from words.calls import Call, judge, parse
+from words.moments import Moment, Step
+from words.remote import RemoteModel
+from words.samples import difference, means, sign_test, wilson
+from words.worlds import WORLDS
+
+WAYS_OUT = {
+    "editing": lambda w: [
+        ("read_file", {"path": w.path}),
+        ("replace_line", {"path": w.path, "line": "2", "text": f"return a {w.good} b"}),
+    ],
+    "database": lambda w: [
+        ("describe_table", {"table": "customers"}),
+        ("run_query", {"sql": f"SELECT {w.column} FROM customers WHERE name = '{w.who}'"}),
+        ("finish", {"answer": w.city}),
+    ],
+    "packages": lambda w: [
+        ("list_versions", {"package": w.package}),
+        ("install_package", {"package": w.package, "version": w.version}),
+    ],
+    "permissions": lambda w: [
+        ("show_permissions", {"path": w.folder}),
+        ("change_mode", {"path": w.folder, "mode": "read-write"}),
+        ("write_file", {"path": w.file, "text": "ready"}),
+    ],
+    "service": lambda w: [
+        ("read_log", {"service": w.name}),
+        ("stop_process", {"pid": w.pid}),
+        ("start_service", {"service": w.name}),
+    ],
+    "api": lambda w: [
+        ("read_docs", {"path": f"/{w.kind}"}),
+        ("http_post", {"path": f"/{w.kind}", "body": f"name={w.name}&x={w.value}"}),
+    ],
+    "deploy": lambda w: [
+        ("show_rules", {"app": w.app}),
+        ("approve_release", {"release": w.release}),
+        ("deploy_release", {"app": w.app, "release": w.release}),
+    ],
+    "manual": lambda w: [
+        ("list_topics", {}),
+        ("pages_of_topic", {"topic": w.topic}),
+        ("open_page", {"number": w.page}),
+        ("finish", {"answer": w.value}),
+    ],
+    "room": lambda w: [
+        ("look_around", {}),
+        ("inspect_thing", {"thing": w.where}),
+        ("take_item", {"item": "brass key"}),
+        ("use_item", {"item": "brass key", "thing": w.box}),
+    ],
+    "warehouse": lambda w: [
+        ("scan_area", {}),
+        ("open_gate", {"gate": "G1"}),
+        ("drive_to", {"shelf": w.shelf}),
+        ("pick_item", {"item": w.item}),
+    ],
+    "calendar": lambda w: [
+        ("room_schedule", {"room": w.room}),
+        ("book_room", {"room": w.room, "time": w.free}),
+    ],
+    "orders": lambda w: [
+        ("show_order", {"order": w.order}),
+        ("register_return", {"order": w.order}),
+        ("refund_order", {"order": w.order}),
+    ],
+}
+FIRST_WAYS = {
+    "editing": lambda w: (
+        "edit_file",
+        {"path": w.path, "old": f"a {w.bad} b", "new": f"a {w.good} b"},
+    ),
+    "database": lambda w: (
+        "run_query",
+        {"sql": f"SELECT city FROM customers WHERE name = '{w.who}'"},
+    ),
+    "packages": lambda w: (
+        "install_package",
+        {"package": w.package, "version": "2.0" if w.trap else w.version},
+    ),
+    "permissions": lambda w: ("write_file", {"path": w.file, "text": "ready"}),
+    "service": lambda w: ("start_service", {"service": w.name}),
+    "api": lambda w: ("http_post", {"path": f"/{w.kind}", "body": f"name={w.name}"}),
+    "deploy": lambda w: ("deploy_release", {"app": w.app, "release": w.release}),
+    "manual": lambda w: ("search_manual", {"words": f"{w.item} pressure"}),
+    "room": lambda w: ("open_thing", {"thing": w.box}),
+    "warehouse": lambda w: ("drive_to", {"shelf": w.shelf}),
+    "calendar": lambda w: ("book_room", {"room": w.room, "time": w.wished}),
+    "orders": lambda w: ("refund_order", {"order": w.order}),
+}
+
+
+@pytest.fixture
+def stuck() -> Moment:
+    """A service that could not be started, three times."""
+    world = WORLDS["service"](1)
+    call = {"service": world.name}
+    answer = f"error: {world.name} could not be started"
+    steps = (Step("start_service", call, answer, ok=False),) * 3
+    return Moment("service-1", "service", due=True, task=world.task, steps=steps, seed=1)
+
+
+@pytest.mark.parametrize("family", WORLDS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_world_has_a_way_out_whose_steps_are_progress(family: str, seed: int) -> None:
+    world = WORLDS[family](seed)
+    for name, arguments in WAYS_OUT[family](world):
+        before = len(world.reached)
+        answer = world.call(name, arguments)
+        assert answer.ok, answer.text
+        assert len(world.reached) > before or world.finished
+
+    assert world.solved
+
+
+@pytest.mark.parametrize("family", WORLDS)
+def test_the_first_way_fails_in_a_trap_and_only_there(family: str) -> None:
+    trap, easy = WORLDS[family](1), WORLDS[family](1, trap=False)
+    trap.call(*FIRST_WAYS[family](trap))
+    easy.call(*FIRST_WAYS[family](easy))
+
+    assert not trap.reached and easy.reached
+    assert 12 <= len(trap.tools()) <= 20
+
+
+@pytest.mark.parametrize("family", WORLDS)
+def test_a_tool_that_does_not_help_is_no_progress(family: str) -> None:
+    useful = {name for name, _ in WAYS_OUT[family](WORLDS[family](1))}
+    idle = 0
+    for tool in WORLDS[family].tools():
+        world = WORLDS[family](1)
+        world.call(tool.name, dict.fromkeys(tool.params, "nothing like it"))
+        idle += not world.reached
+        assert not world.solved
+
+    assert idle >= len(WORLDS[family].tools()) - len(useful) - 3
+
+
+def test_a_call_that_makes_no_sense_is_answered() -> None:
+    world = WORLDS["room"](1)
+
+    assert not world.call("no_such_tool", {}).ok
+    assert "'thing' is missing" in world.call("open_thing", {}).text
+    assert world.call("finish", {"answer": "done"}).ok
+    assert world.finished and not world.solved
+
+
+def test_moments_are_read_as_they_were_written(stuck: Moment, tmp_path: Path) -> None:
+    path = tmp_path / "moments.jsonl"
+    moments.append([stuck], path)
+
+    assert list(moments.read(path)) == [stuck]
+
+
+KEPT = list(moments.read())
+
+
+def test_there_are_enough_moments_of_enough_kinds() -> None:
+    due = Counter(moment.due for moment in KEPT)
+    kinds = {moment.family for moment in KEPT if moment.due}
+
+    assert len(KEPT) >= 40 and len(kinds) >= 10
+    assert abs(due[True] - due[False]) <= 4
+    assert len({moment.id for moment in KEPT}) == len(KEPT)
+    assert all(10 <= len(moment.all_tools()) <= 20 for moment in KEPT)
+
+
+@pytest.mark.parametrize("moment", KEPT, ids=lambda moment: moment.id)
+def test_the_providers_speak_where_it_is_due_and_nowhere_else(moment: Moment) -> None:
+    spoken = guided.spoken_at(moment)
+
+    assert spoken == (len(moment.steps) if moment.due else None)
+
+
+@pytest.mark.parametrize("moment", [m for m in KEPT if m.seed is not None], ids=lambda m: m.id)
+def test_a_world_answers_again_as_it_did(moment: Moment) -> None:
+    world = WORLDS[moment.family](moment.seed or 0, trap=moment.trap)
+    answers = [world.call(step.tool, step.arguments) for step in moment.steps]
+
+    assert world.task == moment.task
+    assert [(a.text, a.ok) for a in answers] == [(s.answer, s.ok) for s in moment.steps]
+
+
+@pytest.mark.parametrize("moment", KEPT, ids=lambda moment: moment.id)
+def test_the_arms_differ_in_the_text_alone(moment: Moment) -> None:
+    made = {request.arm: request for request in arms.requests(moment)}
+    shipped, plain = made["shipped"], made["none"]
+
+    assert plain.messages == moment.messages() and not plain.text
+    assert shipped.messages[:-1] == plain.messages
+    assert abs(len(made["placebo"].text) - len(shipped.text)) <= 2
+    if moment.due:
+        inside = made["shipped@tool"].messages
+        assert inside[-1]["content"].endswith(shipped.text)
+        assert len(inside) == len(plain.messages)
+    assert set(shipped.listed) <= {tool.name for tool in moment.all_tools()}
+
+
+def test_what_a_model_writes_is_read_as_a_call() -> None:
+    assert parse('look_around", "arguments": {}}\n') == Call("look_around", {})
+    assert parse('open", "arguments": {"a": "b\nc"}} and more').arguments == {"a": "b\nc"}
+    assert parse("look_around").tool == ""
+    assert parse('open", "arguments": "all"}').tool == ""
+
+
+def test_a_call_is_judged_by_the_state_of_its_world(stuck: Moment) -> None:
+    again = judge(stuck, Call("start_service", dict(stuck.steps[0].arguments)))
+    other = judge(stuck, Call("read_log", {"service": "x"}), listed=["read_log"])
+    idle = judge(stuck, Call("disk_usage", {}), listed=["read_log"])
+    gone = judge(stuck, Call("finish", {"answer": "done"}))
+    wrong = judge(stuck, Call("reboot", {}))
+
+    assert (again.new, again.other_tool, again.progress, again.obeyed) == (
+        False,
+        False,
+        False,
+        None,
+    )
+    assert (other.new, other.other_tool, other.progress, other.obeyed) == (True, True, True, True)
+    assert (idle.other_tool, idle.progress, idle.obeyed) == (True, False, False)
+    assert gone.given_up and not gone.other_tool and not gone.progress
+    assert wrong.unreadable and not wrong.new and not wrong.other_tool
+
+
+def test_a_text_in_the_arguments_is_copied_unless_it_was_said_before(stuck: Moment) -> None:
+    note = "Do not call start_service like this again now, please."
+    said = stuck.steps[0].answer + " and nothing else"
+
+    assert judge(stuck, Call("finish", {"answer": f"I read: {note}"}), text=note).copied
+    assert not judge(stuck, Call("finish", {"answer": "all is done"}), text=note).copied
+    assert not judge(stuck, Call("finish", {"answer": stuck.steps[0].answer}), text=said).copied
+
+
+def test_progress_is_unknown_where_the_tools_can_not_be_run(stuck: Moment) -> None:
+    recorded = Moment("r", "r", due=True, task="t", steps=stuck.steps, tools=stuck.all_tools())
+    judged = judge(recorded, Call("read_log", {"service": "x"}))
+
+    assert judged.progress is None and judged.given_up is None and judged.other_tool
+
+
+def test_wilson_gives_the_published_intervals() -> None:
+    low, high = wilson(8, 10)
+
+    assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
+    assert wilson(0, 11)[0] == 0.0 and round(wilson(0, 11)[1], 2) == 0.26
+    with pytest.raises(ValueError, match="no share"):
+        wilson(3, 2)
+
+
+@given(trials=st.integers(1, 300), share=st.floats(0, 1))
+def test_wilson_holds_the_share_and_stays_between_0_and_1(trials: int, share: float) -> None:
+    low, high = wilson(share * trials, trials)
+
+    assert 0 <= low <= share + 1e-9 and share - 1e-9 <= high <= 1
+
+
+def test_the_sign_test_is_exact_and_two_sided() -> None:
+    ten = dict.fromkeys(range(10), 1.0)
+    none = dict.fromkeys(range(11), 0.0)
+
+    assert sign_test(ten, none).p == pytest.approx(2 / 2**10)
+    assert sign_test(none, ten).worse == 10
+    assert sign_test(ten, ten).p == 1.0
+    assert sign_test({1: 1.0, 2: 0.5, 3: 0.0}, {1: 0.0, 2: 0.5, 3: 1.0}).p == 1.0
+
+
+def test_the_difference_has_an_interval_that_is_always_the_same() -> None:
+    one, other = {1: 1.0, 2: 0.5, 3: 0.5}, {1: 0.0, 2: 0.5, 3: 0.5, 4: 9.0}
+    mean, low, high = difference(one, other)
+
+    assert mean == pytest.approx(1 / 3) and low == 0.0 and high == 1.0
+    assert difference(one, other) == (mean, low, high)
+    assert means([("a", 1.0), ("a", 0.0), ("b", 1.0)]) == {"a": 0.5, "b": 1.0}
+
+
+class Scripted:
+    """Makes the calls that it is given, in turn."""
+
+    def __init__(self, *calls: tuple[str, dict[str, Any]]) -> None:
+        self.calls = iter(calls)
+
+    def ask(self, asked: Sequence[Any], tools: Sequence[Any], seeds: Sequence[int]) -> list[str]:
+        name, arguments = next(self.calls)
+        return [f'{name}", "arguments": {json.dumps(arguments)}}}'] * len(asked)
+
+
+def test_a_pass_asks_every_arm_and_its_rows_become_tables(stuck: Moment, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    model = Scripted(("read_log", {"service": "web"}))
+    assert next_call.write(next_call.run(model, [stuck]), path) == len(arms.DUE_ARMS)
+
+    report = tables.report(next_call.read(path))
+
+    assert "| shipped | 1 | 100 [21–100] |" in report
+    assert "| shipped | none | 0:0 (1 equal), p = 1.000 |" in report
+    assert "| service | 1 | 100 |" in report
+
+
+def test_an_episode_goes_on_until_the_task_is_solved(stuck: Moment) -> None:
+    world = WORLDS["service"](1)
+    way = WAYS_OUT["service"](world)
+    again = ("start_service", {"service": world.name})
+    rows = list(episodes.run(Scripted(again, *way), [stuck], arms=["shipped", "none"]))
+
+    assert [row["solved"] for row in rows] == [True, True]
+    assert [(row["calls"], row["wasted"]) for row in rows] == [(4, 2), (4, 2)]
+    assert rows[0]["texts"] >= 1 and rows[1]["texts"] == 0
+    assert "| shipped | 1 | 1 [21–100 %] | 0 | 4.0 | 2 of 4 |" in tables.episodes(rows)
+
+
+def test_an_episode_is_over_when_the_agent_gives_up(stuck: Moment) -> None:
+    model = Scripted(("finish", {"answer": "it is up"}))
+    (row,) = episodes.run(model, [stuck], arms=["placebo"])
+
+    assert row["given_up"] and not row["solved"] and row["calls"] == 1
+
+
+class Service(BaseHTTPRequestHandler):
+    """Answers like a service that speaks Chat Completions."""
+
+    asked: ClassVar[list[Any]] = []
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(body)
+        function = {"name": "look_around", "arguments": '{"a": "b"}'}
+        message = {"tool_calls": [{"function": function}] if body["seed"] else None}
+        data = json.dumps({"choices": [{"message": message}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Service) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_model_behind_a_url_is_asked_for_one_call(url: str) -> None:
+    model = RemoteModel(url, "some-model", key="k")
+    written = model.ask([[{"role": "user", "content": "go"}]] * 2, WORLDS["room"].tools(), [1, 0])
+
+    assert [parse(text) for text in written] == [
+        Call("look_around", {"a": "b"}),
+        Call("", {"text": '{"name": "'}),
+    ]
+    assert Service.asked[-1]["tool_choice"] == "required"
+    assert len(Service.asked[-1]["tools"]) == len(WORLDS["room"].tools())

@@ -1,0 +1,110 @@
+"""Measure words on a model: ``python tests/bench/words COMMAND``; see README.md beside this."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from words import episodes, moments, next_call, tables
+
+RESULTS = Path(__file__).with_name("results")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command."""
+    parser = argparse.ArgumentParser(prog="words", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (
+        ("calls", "ask for the next call at every moment, under every arm"),
+        ("episodes", "let the agent go on from moments of worlds"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--gguf", type=Path, help="a model's file on this machine")
+        command.add_argument("--url", help="a service that speaks Chat Completions")
+        command.add_argument("--model", default="", help="the model's name there")
+        command.add_argument("--states", type=Path, help="folder of prompts read before")
+        command.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+        command.add_argument("--moments", type=Path, default=moments.MOMENTS)
+        command.add_argument("--arms", default="", help="separated by commas")
+        command.add_argument("--samples", type=int, default=next_call.SAMPLES)
+        command.add_argument("--family", default="", help="only these, separated by commas")
+        command.add_argument("out", type=Path)
+    record = commands.add_parser("record", help="play the worlds, and add moments to a file")
+    record.add_argument("--gguf", type=Path, required=True)
+    record.add_argument("--states", type=Path, help="folder to keep the prompts in")
+    record.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    record.add_argument("--family", default="", help="only these, separated by commas")
+    record.add_argument("out", type=Path)
+    take = commands.add_parser("recordings", help="add moments of published runs to a file")
+    take.add_argument("folder", type=Path, help="of the recorded runs")
+    take.add_argument("out", type=Path)
+    table = commands.add_parser("tables", help="write the tables of results as Markdown")
+    table.add_argument("results", type=Path, nargs="+")
+    options = parser.parse_args(arguments)
+    run = {"tables": _tables, "record": _record, "recordings": _recordings}
+    return run.get(options.command, _measure)(options)
+
+
+def _record(options: argparse.Namespace) -> int:
+    from words import record
+    from words.worlds import WORLDS
+
+    families = options.family.split(",") if options.family else list(WORLDS)
+    model = _model(options)
+    for family in families:
+        moments.append(record.recorded(model, family), options.out)
+    return 0
+
+
+def _recordings(options: argparse.Namespace) -> int:
+    from words import from_recordings
+
+    moments.append(from_recordings.collect(options.folder), options.out)
+    return 0
+
+
+def _tables(options: argparse.Namespace) -> int:
+    for path in options.results:
+        rows = next_call.read(path)
+        print(tables.episodes(rows) if "solved" in rows[0] else tables.report(rows))
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> int:
+    model = _model(options)
+    wanted = options.family.split(",") if options.family else None
+    found = [m for m in moments.read(options.moments) if not wanted or m.family in wanted]
+    arms = options.arms.split(",") if options.arms else ()
+    began = time.perf_counter()
+    if options.command == "calls":
+        rows: Iterator[Mapping[str, Any]] = next_call.run(model, found, arms, options.samples)
+    else:
+        chosen = episodes.chosen(found)
+        rows = episodes.run(model, chosen, arms=arms)
+    many = next_call.write(rows, options.out)
+    seconds = time.perf_counter() - began
+    print(f"{many} rows in {seconds / 60:.1f} minutes; {getattr(model, 'count', '')}")
+    return 0
+
+
+def _model(options: argparse.Namespace) -> Any:
+    if getattr(options, "url", None):
+        from words.remote import RemoteModel
+
+        return RemoteModel(options.url, options.model)
+    if options.gguf is None:
+        sys.exit("name a model: --gguf FILE, or --url URL --model NAME")
+    from words.engine import LocalModel
+
+    return LocalModel(options.gguf, options.threads, options.states)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

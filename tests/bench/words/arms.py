@@ -1,0 +1,121 @@
+"""The texts that are compared, and where they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from words.guided import PROVIDERS, false_alarm, request_at
+from words.moments import Moment
+
+NEUTRAL = (
+    "This is an automatic note. The session goes on as before and is kept for later reference. "
+    "No answer to this note is needed. The clock is correct and all systems are in their usual "
+    "state. The next note comes when there is something to report. "
+)
+DUE_ARMS = (
+    "none",
+    "placebo",
+    "shipped",
+    "seed",
+    "terse",
+    "shipped@user",
+    "shipped@tool",
+)
+QUIET_ARMS = ("none", "placebo", "shipped")
+_LIST = re.compile(r"Call one of these: ([^.]*)\.")
+BLOCK = re.compile(r"(?s)<guidance source=\"([^\"]*)\">(.*?)</guidance>")
+
+
+@attrs.frozen
+class Request:
+    """What one arm sends at a moment.
+
+    Args:
+        arm: its name.
+        messages: the conversation, the text included.
+        text: what was placed; empty for the arm without.
+        listed: tools that the shipped text names.
+    """
+
+    arm: str
+    messages: Sequence[Any]
+    text: str
+    listed: tuple[str, ...]
+
+
+def requests(moment: Moment, names: Sequence[str] = ()) -> list[Request]:
+    """Return what each arm sends at `moment`.
+
+    Args:
+        moment: one at which guidance is due, or not.
+        names: of the arms; all that fit the moment where empty.
+    """
+    shipped = text_at(moment)
+    found = _LIST.search(shipped)
+    listed = tuple(found[1].split(", ")) if found else ()
+    made = []
+    for arm in names or (DUE_ARMS if moment.due else QUIET_ARMS):
+        text = _text(arm, moment, shipped, listed)
+        made.append(Request(arm, placed(moment.messages(), text, arm), text, listed))
+    return made
+
+
+def text_at(moment: Moment, **settings: Any) -> str:
+    """Return the block that the providers place at a moment; a false alarm where none is due."""
+    if not moment.due:
+        return false_alarm(moment)
+    sent = request_at(moment, **settings)
+    if len(sent) == len(moment.messages()):
+        raise ValueError(f"{moment.id}: the providers say nothing here")
+    return str(sent[-1]["content"])
+
+
+def _text(arm: str, moment: Moment, shipped: str, listed: Sequence[str]) -> str:
+    kind = arm.partition("@")[0]
+    if kind == "none":
+        return ""
+    if kind == "shipped":
+        return shipped
+    if kind == "seed":
+        return text_at(moment, options=_with("wording", "seed"))
+    if kind == "placebo":
+        return BLOCK.sub(neutral_block, shipped)
+    if kind == "terse":
+        last = moment.steps[-1].tool
+        follow = f" Call one of these: {', '.join(listed)}." if listed else ""
+        return _block("doom-loop", f"Do not call {last} now.{follow}")
+    raise ValueError(f"no arm {arm!r}")
+
+
+def neutral(length: int) -> str:
+    """Return a text that says nothing, of `length` characters."""
+    repeated = NEUTRAL * (length // len(NEUTRAL) + 1)
+    return repeated[:length].rstrip()
+
+
+def neutral_block(found: re.Match[str]) -> str:
+    """Return the block that replaces one of the providers."""
+    return _block(found[1], neutral(len(found[2])))
+
+
+def placed(messages: Sequence[Any], text: str, arm: str) -> list[Any]:
+    """Return the messages with the text where the arm has it."""
+    if not text:
+        return list(messages)
+    where = arm.partition("@")[2]
+    if where == "tool":
+        last = messages[-1]
+        return [*messages[:-1], {**last, "content": f"{last['content']}\n\n{text}"}]
+    return [*messages, {"role": where or "system", "content": text}]
+
+
+def _block(source: str, text: str) -> str:
+    return f'<guidance source="{source}">{text}</guidance>'
+
+
+def _with(option: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
+    return {name: {**options, option: value} for name, options in PROVIDERS.items()}

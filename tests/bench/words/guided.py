@@ -1,0 +1,118 @@
+"""Replay a moment through trimtab, and take the text that its providers place there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from trimtab import GuidanceProviderConfig, Outcome, Prompt, Session, enable
+from trimtab_openai import HOST, LoopHooks, Settings
+from words.moments import Moment, Step, exchange
+from words.world import Tool
+
+PROVIDERS: Mapping[str, Mapping[str, Any]] = {
+    "doom-loop": {},
+    "diagnostic-signal": {},
+    "consultation-prompt": {},
+}
+SECONDS_PER_TURN = 5.0
+
+
+class TurnClock:
+    """Advances by the same time in each turn, however slow the model is."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        """Return the time of day."""
+        return datetime.fromtimestamp(1.8e9 + self.seconds, UTC)
+
+    def monotonic(self) -> float:
+        """Return seconds."""
+        return self.seconds
+
+
+class Conversation:
+    """One agent's conversation, guided by trimtab.
+
+    Args:
+        task: what the user asked for.
+        tools: of the agent.
+        options: of each provider, by name.
+        settings: where guidance is placed.
+        messages: that begin the conversation.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Tool],
+        *,
+        options: Mapping[str, Mapping[str, Any]] = PROVIDERS,
+        settings: Settings | None = None,
+    ) -> None:
+        self.messages: list[Any] = list(messages)
+        self._clock = TurnClock()
+        providers = [
+            GuidanceProviderConfig(enable(name, **given)) for name, given in options.items()
+        ]
+        prompt = Prompt("bench", "words", guidance_providers=providers)
+        host = attrs.evolve(HOST, tools=frozenset(tool.name for tool in tools))
+        run = Session(clock=self._clock).open_run(prompt, host=host)
+        self._hooks = LoopHooks(run, settings or Settings(role="system", timeout=None))
+        self._hooks.user_said(str(self.messages[-1]["content"]))
+        self._turns = 0
+
+    def request(self) -> list[Any]:
+        """Return what is sent next: the messages, and guidance if any is due."""
+        self._clock.seconds += SECONDS_PER_TURN
+        return self._hooks.before_request(self.messages)
+
+    def happened(self, step: Step) -> None:
+        """Record a call and its answer."""
+        asked, answered = exchange(step, self._turns)
+        choice = {"message": asked, "finish_reason": "tool_calls"}
+        (call,) = self._hooks.after_response({"choices": [choice]})
+        outcome = Outcome.OK if step.ok else Outcome.ERROR
+        content = self._hooks.after_tool(call, step.answer, outcome=outcome)
+        self.messages += [asked, {**answered, "content": content}]
+        self._turns += 1
+
+
+def opened(moment: Moment, **settings: Any) -> Conversation:
+    """Return the conversation of a moment before its first call."""
+    return Conversation(moment.messages()[:2], moment.all_tools(), **settings)
+
+
+def spoken_at(moment: Moment) -> int | None:
+    """Return before which call the providers first speak; None if they don't.
+
+    The number of steps stands for the call that comes next.
+    """
+    conversation = opened(moment)
+    for number in range(len(moment.steps) + 1):
+        if conversation.request() != conversation.messages:
+            return number
+        if number < len(moment.steps):
+            conversation.happened(moment.steps[number])
+    return None
+
+
+def request_at(moment: Moment, **settings: Any) -> list[Any]:
+    """Return what is sent at the moment, guidance included."""
+    conversation = opened(moment, **settings)
+    for step in moment.steps:
+        conversation.request()
+        conversation.happened(step)
+    return conversation.request()
+
+
+def false_alarm(moment: Moment) -> str:
+    """Return the text that would be given if the last call were taken for a loop."""
+    again = attrs.evolve(moment, steps=(*moment.steps[2:-1], *[moment.steps[-1]] * 3))
+    sent = request_at(again, options={"doom-loop": {}})
+    return str(sent[-1]["content"])

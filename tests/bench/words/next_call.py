@@ -1,0 +1,83 @@
+"""One pass: at every moment, every arm is asked for the next call."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import attrs
+
+from words.arms import Request, requests
+from words.calls import judge, parse
+from words.moments import Moment
+from words.world import Tool
+
+SAMPLES = 1
+SEED = 20_000
+
+
+class Model(Protocol):
+    """What a pass asks."""
+
+    def ask(
+        self, asked: Sequence[Sequence[Any]], tools: Sequence[Tool], seeds: Sequence[int]
+    ) -> list[str]:
+        """Return what is written after the beginning of a call, for each conversation."""
+
+
+def run(
+    model: Model,
+    moments: Iterable[Moment],
+    arms: Sequence[str] = (),
+    samples: int = SAMPLES,
+) -> Iterator[dict[str, Any]]:
+    """Ask the model; yield one row for each call.
+
+    Args:
+        model: is asked for all arms of a moment at once.
+        moments: those of one family should follow each other.
+        arms: all that fit where empty.
+        samples: of each arm; sample *n* has the same seed in all arms.
+    """
+    for number, moment in enumerate(moments):
+        began = time.perf_counter()
+        made = [(one, n) for one in requests(moment, arms) for n in range(samples)]
+        tools = moment.all_tools()
+        seeds = [SEED + 100 * number + n for _, n in made]
+        written = model.ask([one.messages for one, _ in made], tools, seeds)
+        seconds = round(time.perf_counter() - began, 1)
+        for (one, n), text in zip(made, written, strict=True):
+            yield {**judged(moment, one, text), "sample": n, "seconds": seconds}
+
+
+def judged(moment: Moment, request: Request, written: str) -> dict[str, Any]:
+    """Return one result."""
+    call = parse(written)
+    found = judge(moment, call, text=request.text, listed=request.listed)
+    return {
+        "moment": moment.id,
+        "family": moment.family,
+        "due": moment.due,
+        "arm": request.arm,
+        "call": [call.tool, dict(call.arguments)],
+        **attrs.asdict(found),
+    }
+
+
+def write(rows: Iterable[Mapping[str, Any]], path: Path) -> int:
+    """Write rows as they come; return how many."""
+    many = 0
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.flush()
+            many += 1
+    return many
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Read the rows of a pass."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
