@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 from trimtab._types.text import CONTROL_CHARACTERS
@@ -169,10 +170,10 @@ def level_texts(longest: int, **samples: object) -> Callable[[Any, Any, Any], No
     return check
 
 
-def texts_by_level(texts: Mapping[Any, str]) -> dict[Any, str]:
+def texts_by_level(texts: Mapping[Any, str]) -> Mapping[Any, str]:
     """Return `texts` with levels as numbers; in a configuration file the keys are text."""
     named = {str(level): level for level in LEVELS}
-    return {named.get(str(level), level): text for level, text in texts.items()}
+    return MappingProxyType({named.get(str(k), k): text for k, text in texts.items()})
 
 
 def _check_text(name: str, value: Any, longest: int, samples: dict[str, object]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from trimtab._types.patterns import LazyPattern
 from trimtab.trajectory._normalise import bounded, plain_text
@@ -159,6 +160,7 @@ def last_word(lines: Sequence[str]) -> str:
     return next((line for line in reversed(lines) if not _aside(line)), lines[-1])
 
 
+@lru_cache(maxsize=2048)
 def _rank(line: str) -> int:
     """Return how specific a line is: 0 names an exception, the number of classes says nothing."""
     if _aside(line):
@@ -169,5 +171,6 @@ def _rank(line: str) -> int:
     )
 
 
+@lru_cache(maxsize=2048)
 def _aside(line: str) -> bool:
     return _SOURCE.match(line) is not None or _FRAME.search(line.strip()) is not None

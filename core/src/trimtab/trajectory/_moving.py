@@ -7,6 +7,7 @@ nothing about the work. Whatever else moves is news.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -85,13 +86,10 @@ def shape_of(text: str) -> Shape:
     end, before = 0, ""
     for match in _WORD.finditer(text):
         word = match[0]
-        frame.append(text[end : match.start()])
-        end = match.end()
-        if not _is_value(word):
-            frame.append(word)
-        else:
-            behind = text[end : end + 2]
-            frame.append(_take(word, before, behind, slots))
+        if not word.isalpha() and _is_value(word):
+            frame.append(text[end : match.start()])
+            end = match.end()
+            frame.append(_take(word, before, text[end : end + 2], slots))
         before = word
     frame.append(text[end:])
     return Shape(digest("".join(frame)), tuple(slots[:_FEW]))
@@ -115,6 +113,7 @@ def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
     return str(_NUMBER.sub("#", word))
 
 
+@lru_cache(maxsize=1024)
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _CAMEL.findall(text)[-_NEAR:])
 
@@ -126,6 +125,16 @@ def is_random(word: str) -> bool:
     kinds = "".join("d" if c.isdigit() else "a" for c in word if c.isalnum())
     turns = sum(a != b for a, b in pairwise(kinds))
     return turns >= 2 and turns * 4 >= len(kinds)
+
+
+def may_say_same(earlier: str, later: str) -> bool:
+    """Tell at little cost whether two normalised answers may have one frame: whether they differ
+    in nothing but words that may be values.
+    """
+    a, b = earlier.split(), later.split()
+    if len(a) != len(b):
+        return False
+    return all(x == y or not (x.isalpha() or y.isalpha()) for x, y in zip(a, b, strict=True))
 
 
 def says_same(earlier: Shape, later: Shape, seconds: float | None, *, reads: bool) -> bool:

@@ -32,7 +32,7 @@ _IDS = LazyPattern(
     r"|(?:(?<=\d)(?=\d*[a-fA-F])|(?<=[a-fA-F])(?=[a-fA-F]*\d))[0-9a-fA-F]{7,38}(?![0-9A-Za-z]))"
 )
 _LABELLED = LazyPattern(
-    r"[a-zA-Z](?<![A-Za-z][a-zA-Z])(?:(?<=[iI])[dD]|(?<=[pP])(?:[iI][dD]|ort)|(?<=P)ID"
+    r"[iIpPnNsStTrRcCedlu](?=[dDiIoepraqlu])(?<![A-Za-z][a-zA-Z])(?:(?<=[iI])[dD]|(?<=[pP])(?:[iI][dD]|ort)|(?<=P)ID"
     r"|(?<=[nN])once|(?<=[sS])(?:ession|pan)(?:[ _-]?[iI]d)?|(?<=[tT])(?:race"
     r"|oken)(?:[ _-]?[iI]d)?"
     r"|(?<=[rR])equest[-_]?[iI]d|(?<=[cC])orrelation[-_]?[iI]d"
@@ -40,15 +40,18 @@ _LABELLED = LazyPattern(
     r"[\"']?(?:\s?[=:#]\s?|\s)[\"']?[\w-]*\d[\w-]*"
 )
 _MEASURED = LazyPattern(
-    r"(?i:\b(?:p\d\d|mean|median|avg|average|fastest|slowest|best|worst|real|user|sys"
-    r"|throughput)\b"
-    r"[ \t:=~]{0,4}[\d.,]+)|^\s*[\d.,]+\s?[nmuµ]?s\s*$"
+    r"[pPmMaAfFsSbBwWrRuUtT](?<!\w\w)(?i:(?<=p)\d\d|(?<=m)e(?:an|dian)|(?<=a)v(?:g|erage)"
+    r"|(?<=f)astest|(?<=s)(?:lowest|ys)|(?<=b)est|(?<=w)orst|(?<=r)eal|(?<=u)ser"
+    r"|(?<=t)hroughput)\b[ \t:=~]{0,4}[\d.,]+"
 )
+_DURATION = LazyPattern(r"\s*[\d.,]+\s?[nmuµ]?s\s*")
+_DIGIT = LazyPattern(r"\d")
 _ANSI = LazyPattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BINARY = LazyPattern(r"(?:data:[\w/+.-]+;base64,|b(?:ase)?64[:,]\s?)[\w+/=-]*")
 _SCRATCH = LazyPattern(r"(?<=/)(?:tmp[\w.-]{4,}|pytest-\d+)")
 _SPINNER = LazyPattern(r"[\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7]")
-_SPACES = LazyPattern(r"[ \t\r\f\v]+")
+# Runs of more than one, and single ones that are no blank.
+_SPACES = LazyPattern(r"[ \t\r\f\v](?:(?<! )|[ \t\r\f\v])[ \t\r\f\v]*")
 _MEASURED_WITHIN = 2_000
 
 
@@ -66,21 +69,29 @@ def plain_text(text: str) -> str:
 
 def measures(text: str) -> bool:
     """Tell whether an answer is a measurement, so that a duration in it is its matter."""
-    return len(text) <= _MEASURED_WITHIN and _MEASURED.search(text) is not None
+    if len(text) > _MEASURED_WITHIN:
+        return False
+    return _MEASURED.search(text) is not None or _DURATION.fullmatch(text) is not None
 
 
 def normalise_lines(text: str) -> str:
     """Return what `normalise_text` returns, its lines kept."""
+    return str(_SPACES.sub(" ", _without_chance(text)))
+
+
+def _without_chance(text: str) -> str:
     text = plain_text(bounded(text))
     if "64" in text:
         text = _BINARY.sub("~", text)
     if "tmp" in text or "pytest-" in text:
         text = _SCRATCH.sub("~", text)
+    if _DIGIT.search(text) is None:  # most texts: of the rest an id of letters alone may be there
+        return _IDS.sub("~", text) if "-" in text else text
     if not measures(text):
         text = _TIMES.sub("~", text)
     for pattern in (_IDS, _LABELLED):
         text = pattern.sub("~", text)
-    return _SPACES.sub(" ", text)
+    return text
 
 
 def normalise_text(text: str) -> str:
@@ -91,7 +102,7 @@ def normalise_text(text: str) -> str:
     "3 failed", offsets and plain numbers stay, for they may be progress; so do the durations of
     a measurement. Texts over 3,000 characters are cut to head and tail first.
     """
-    return " ".join(normalise_lines(text).split())
+    return " ".join(_without_chance(text).split())
 
 
 def without_times(text: str) -> str:

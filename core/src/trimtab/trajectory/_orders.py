@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import attrs
 
@@ -55,6 +56,7 @@ class Orders:
 NO_ORDERS = Orders()
 
 
+@lru_cache(maxsize=8)
 def orders_in(message: str) -> Orders:
     """Return the orders that a user's message gives; words that name no number count as 20."""
     text = message[:_LONGEST]

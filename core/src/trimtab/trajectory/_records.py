@@ -13,7 +13,7 @@ from trimtab._types.text import as_text
 from trimtab.trajectory._canonical import IGNORED_PARAMS, canonical, digest, only_fields
 from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
-from trimtab.trajectory._moving import Shape, Slot, says_same, shape_of
+from trimtab.trajectory._moving import Shape, Slot, may_say_same, says_same, shape_of
 from trimtab.trajectory._normalise import EDGE, bounded, normalise_lines, shown_of, text_of
 from trimtab.trajectory._novelty import Pieces, pieces_of
 from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
@@ -172,6 +172,9 @@ class CallRecord:
 
     def _moved(self, other: CallRecord) -> bool:
         """Tell whether this output differs from the `other`, earlier one by nothing of worth."""
+        has_texts = self._text is not None and other._text is not None
+        if has_texts and not may_say_same(other._normal(), self._normal()):
+            return False
         seconds = None
         if self.ended is not None and other.ended is not None:
             seconds = abs(self.ended - other.ended)

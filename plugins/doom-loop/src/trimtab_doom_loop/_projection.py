@@ -38,9 +38,8 @@ from trimtab_doom_loop._repeats import (
 )
 from trimtab_doom_loop._stagnation import find_same_answer
 from trimtab_doom_loop._steps import Step, Steps
-from trimtab_doom_loop._texts import find_chant
+from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
-_SHORTEST_TEXT = 12
 _TEXTS_KEPT = 12
 _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
@@ -81,7 +80,7 @@ class LoopProjection(BaseProjection):
         self._streak = 0
         self._turns = 0
         self._orders = NO_ORDERS
-        self._texts: deque[str] = deque(maxlen=_TEXTS_KEPT)
+        self._texts: deque[Said] = deque(maxlen=_TEXTS_KEPT)
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
 
     # Calls -------------------------------------------------------------------------------------
@@ -171,19 +170,18 @@ class LoopProjection(BaseProjection):
         self.chant = chant and attrs.evolve(chant, turn=self._turns)
 
     def _said_again(self, text: TextRecord) -> Loop | None:
-        said = text.text or text.reasoning
-        normal = normalise_text(said)
-        if len(normal) < _SHORTEST_TEXT:
+        words = text.text or text.reasoning
+        said = Said(words)
+        if said.is_short:
             return None
-        name = digest(normal)
-        self._texts.append(name)
+        self._texts.append(said)
         times = 0
         for earlier in reversed(self._texts):
-            if earlier != name:
+            if not earlier.is_like(said):
                 break
             times += 1
         needed = self._limits.times + (_MORE_FOR_TEXT if text.has_calls else 0)
-        return _text_loop(LoopKind.TEXT, name, times, said) if times >= needed else None
+        return _text_loop(LoopKind.TEXT, said.name, times, words) if times >= needed else None
 
     # From outside ------------------------------------------------------------------------------
 
@@ -216,7 +214,7 @@ class LoopProjection(BaseProjection):
             "turn": self._turns,
             "rejected": last.state() if last else None,
             "rejections": self._rejections.count,
-            "texts": list(self._texts),
+            "texts": [said.name for said in self._texts],
             "notices": list(self._notices),
             "loop": _loop_state(self.loop),
             "latest": _loop_state(self._latest),
@@ -233,7 +231,7 @@ class LoopProjection(BaseProjection):
         self._turns = state["turn"]
         self._rejections.count = state["rejections"]
         self._rejections.last = call_from(state["rejected"], self._profiles)
-        self._texts.extend(state["texts"])
+        self._texts.extend(Said("", name) for name in state["texts"])
         self._notices.extend(state["notices"])
         self.loop = _loop_from(state["loop"])
         self._latest = _loop_from(state["latest"])
@@ -245,7 +243,7 @@ def _may_be_old(call: CallRecord, last: CallRecord) -> bool:
     if call.failed or last.failed or call.profile.writes:
         return False
     longest = max(call.size, last.size)
-    return 2 * min(call.size, last.size) >= longest > _SHORTEST_TEXT and call.may_say(last)
+    return 2 * min(call.size, last.size) >= longest > SHORTEST_TEXT and call.may_say(last)
 
 
 def _chant(text: TextRecord) -> Loop | None:

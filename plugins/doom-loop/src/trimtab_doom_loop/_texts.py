@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterator
 
 from trimtab import LazyPattern
+from trimtab.trajectory import digest, normalise_text
+
+SHORTEST_TEXT = 12
+"""Characters from which a text says enough to be the same as another."""
 
 _EDGE = 8_000
 _SHORTEST = 200
@@ -23,6 +27,59 @@ _FENCE = LazyPattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _LISTED = LazyPattern(
     r"^(?:\s*(?:[-*+•>|#]|\d+[.)]\s).*|(?:\t| {4,}).*|[\W\d_]*|.*[;{}(,\[\]]\s*)$", re.MULTILINE
 )
+
+
+# Where chance may begin to play a part: dates, ids and durations hold a digit, or are of letters
+# alone in a few forms.
+_CHANCE = LazyPattern(r"\d|[^\x00-\x7f]|\x1b|tmp|base64|-[0-9a-fA-F]{4}-")
+_OPENING = 200
+_LONGEST = 3_000
+_WORDS_BEFORE = 6
+"""Words before a digit that may go with it, such as ``session id =``."""
+
+
+class Said:
+    """One text of the model, compared without what differs by chance; at what it costs to
+    compare the first words, wherever these differ.
+
+    Args:
+        text: the text.
+        name: its fingerprint, where the text itself is gone.
+
+    Attributes:
+        is_short: whether it says too little to be compared.
+    """
+
+    __slots__ = ("_name", "_opening", "_text", "is_short")
+
+    def __init__(self, text: str, name: str | None = None) -> None:
+        self._text, self._name, self._opening = text, name, _opening(text)
+        self.is_short = False
+        if name is None and sum(map(len, self._opening)) < SHORTEST_TEXT:
+            self.is_short = len(normalise_text(text)) < SHORTEST_TEXT
+        if len(text) > _LONGEST:
+            self._text, self._name = "", self.name
+
+    @property
+    def name(self) -> str:
+        """Fingerprint of the normalised text."""
+        if self._name is None:
+            self._name = digest(normalise_text(self._text))
+        return self._name
+
+    def is_like(self, other: Said) -> bool:
+        """Tell whether both say the same."""
+        pairs = zip(self._opening, other._opening, strict=False)
+        return all(a == b for a, b in pairs) and self.name == other.name
+
+
+def _opening(text: str) -> tuple[str, ...]:
+    """Return the first words, up to where chance may play a part."""
+    opening = text[:_OPENING]
+    found = _CHANCE.search(opening)
+    words = (opening if found is None else opening[: found.start()]).split()
+    # The last word may be cut.
+    return tuple(words[: -1 if found is None else -_WORDS_BEFORE])
 
 
 def find_chant(text: str) -> tuple[str, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 import attrs
@@ -172,7 +173,8 @@ class Prompts:
 def keeps_nothing(selection: Selection) -> bool:
     """Whether no provider of `selection` can remember anything from one run to the next.
 
-    That holds for frozen attrs objects whose fields can be hashed; of other objects nobody knows.
+    That holds for frozen attrs objects whose fields can be hashed or are read-only mappings; of
+    other objects nobody knows.
 
     Raises:
         ProviderError: a provider can't be used.
@@ -187,7 +189,8 @@ def _is_immutable(instance: Any) -> bool:
         return False
     try:
         for field in attrs.fields(kind):
-            hash(getattr(instance, field.name))
+            value = getattr(instance, field.name)
+            hash(tuple(value.items()) if isinstance(value, MappingProxyType) else value)
         setattr(instance, _PROBE, None)
     except attrs.exceptions.FrozenInstanceError:
         return True
