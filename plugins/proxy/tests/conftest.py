@@ -13,6 +13,7 @@ from trimtab import (
     Prompt,
 )
 from trimtab_proxy._guide import Guide
+from trimtab_proxy._items import items_of
 from trimtab_proxy._wires import (
     ANTHROPIC_MESSAGES,
     CHAT_COMPLETIONS,
@@ -210,7 +211,8 @@ class Agent:
             **self.form.body([p for s in story for p in (s if type(s) is list else [s])]),
             **more,
         }
-        return self.guide.request(self.form.wire, headers, body)
+        items = items_of(self.form.wire, body)
+        return self.guide.request(self.form.wire, headers, body, items)
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab_proxy._json import Document, Place, Unreadable, read
+from trimtab_proxy._json import Place, Unreadable
+from trimtab_proxy._reader import read
+from trimtab_proxy._wires import CHAT_COMPLETIONS, GENERATE_CONTENT
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -32,12 +34,10 @@ def test_a_body_reads_as_json_reads_it(fields, messages, style):
     except UnicodeEncodeError:
         return
 
-    document = read(body, ("messages",))
+    document = read(CHAT_COMPLETIONS, body)
 
-    assert document.value == json.loads(body)
-    assert [part.value for part in document.parts] == messages
-    for part in document.parts:
-        assert json.loads(document.text[part.start : part.end]) == part.value
+    assert {**document.fields, "messages": messages} == json.loads(body)
+    assert document.last() == (messages[-1] if messages else None)
 
 
 @given(
@@ -53,7 +53,7 @@ def test_only_the_text_is_added_and_every_other_byte_stays(fields, content, addi
     except UnicodeEncodeError:
         return
 
-    guided = read(body, ("messages",)).with_text(TEXT, addition)
+    guided = read(CHAT_COMPLETIONS, body).with_text(TEXT, addition)
 
     start = next((i for i, b in enumerate(body) if guided[i] != b), len(body))
     size = len(guided) - len(body)
@@ -90,7 +90,7 @@ def test_only_the_text_is_added_and_every_other_byte_stays(fields, content, addi
 )
 def test_what_is_no_plain_object_is_not_read(body):
     with pytest.raises(Unreadable):
-        read(body, ("messages",))
+        read(CHAT_COMPLETIONS, body)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_what_is_no_plain_object_is_not_read(body):
 )
 def test_a_body_without_the_place_is_refused(body):
     with pytest.raises(Unreadable):
-        read(body, ("messages",)).with_text(TEXT, "words")
+        read(CHAT_COMPLETIONS, body).with_text(TEXT, "words")
 
 
 def test_a_number_beyond_all_precision_stays_as_it_is_written():
     body = b'{"x": 12345678901234567890123, "y": 1.10, "messages": [{"content": "a"}]}'
 
-    guided = read(body, ("messages",)).with_text(TEXT, "b")
+    guided = read(CHAT_COMPLETIONS, body).with_text(TEXT, "b")
 
     assert guided == body.replace(b'"a"', b'"a\\n\\nb"')
 
@@ -121,10 +121,6 @@ def test_a_path_leads_through_lists_and_objects():
     body = b'{"contents": [{"parts": [{"x": 1}, {"response": {"output": "\xc3\xa9"}}]}]}'
     place = Place(("parts", 1, "response", "output"), lambda text: {"text": text})
 
-    guided = read(body, ("contents",)).with_text(place, "b")
+    guided = read(GENERATE_CONTENT, body).with_text(place, "b")
 
     assert guided == body.replace(b"\xc3\xa9", b"\xc3\xa9\\n\\nb")
-
-
-def test_a_document_can_be_made_without_parts():
-    assert Document(b"{}", "{}", {}).parts == ()

@@ -13,6 +13,7 @@ from trimtab_proxy._items import (
     Item,
     Json,
     Kind,
+    Numbering,
     Result,
     count,
     joined,
@@ -31,19 +32,15 @@ class AnthropicMessages:
     """The Messages API."""
 
     name: ClassVar[str] = "anthropic-messages"
-    lists: ClassVar[tuple[str, ...]] = ("messages",)
+    list_key: ClassVar[str] = "messages"
     stored_keys: ClassVar[tuple[str, ...]] = ()
     unique_ids: ClassVar[bool] = True
 
-    def items(self, body: Json) -> list[Item]:
-        items: list[Item] = []
-        for message in objects(body.get("messages")):
-            role, content = message.get("role"), message.get("content")
-            if role == "user":
-                items += _asked(content)
-            elif role == "assistant":
-                items += _answered(content)
-        return items
+    def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
+        role, content = entry.get("role"), entry.get("content")
+        if role == "user":
+            return _asked(content), numbering
+        return _answered(content) if role == "assistant" else [], numbering
 
     def call(self, item: Item) -> ToolCall:
         block = item.raw

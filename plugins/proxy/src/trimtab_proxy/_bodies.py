@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab_proxy._guide import Guide
-from trimtab_proxy._items import Json
+from trimtab_proxy._items import Json, items_of
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._programs import Headers
 from trimtab_proxy._wires import WIRES
@@ -30,11 +30,11 @@ def guided_body(guide: Guide, api: str, headers: Headers, body: Json) -> dict[st
     wire = next((known for known in WIRES if known.name == api), None)
     if wire is None:
         raise ValueError(f"api must be one of {', '.join(APIS)}, not {api!r}")
-    decision = guide.request(wire, headers, body)
-    key = next((key for key in wire.lists if isinstance(body.get(key), list) and body[key]), None)
-    if not decision.words or key is None:
+    decision = guide.request(wire, headers, body, items_of(wire, body))
+    messages = body.get(wire.list_key)
+    if not decision.words or not isinstance(messages, list) or not messages:
         return None
-    *others, last = body[key]
+    *others, last = messages
     place = wire.place(last) if isinstance(last, dict) else None
     if place is None:
         return None
@@ -43,4 +43,4 @@ def guided_body(guide: Guide, api: str, headers: Headers, body: Json) -> dict[st
     except Unreadable:
         return None
     guide.counts.guided += 1
-    return {**body, key: [*others, guided]}
+    return {**body, wire.list_key: [*others, guided]}

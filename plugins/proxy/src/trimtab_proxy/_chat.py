@@ -13,6 +13,7 @@ from trimtab_proxy._items import (
     Item,
     Json,
     Kind,
+    Numbering,
     Result,
     count,
     joined,
@@ -29,25 +30,12 @@ class ChatCompletions:
     """The Chat Completions API, of whichever service."""
 
     name: ClassVar[str] = "openai-chat"
-    lists: ClassVar[tuple[str, ...]] = ("messages",)
+    list_key: ClassVar[str] = "messages"
     stored_keys: ClassVar[tuple[str, ...]] = ()
     unique_ids: ClassVar[bool] = False  # some services count them: call_0, call_1
 
-    def items(self, body: Json) -> list[Item]:
-        items: list[Item] = []
-        for message in objects(body.get("messages")):
-            role = message.get("role")
-            if role == "user":
-                items += user_items(string(joined(message.get("content"))))
-            elif role == "assistant":
-                items += text_items(joined(message.get("content")))
-                items += [
-                    Item(Kind.CALL, f"c{call.get('id')}", call)
-                    for call in objects(message.get("tool_calls"))
-                ]
-            elif role == "tool":
-                items.append(Item(Kind.RESULT, f"r{message.get('tool_call_id')}", message))
-        return items
+    def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
+        return _read(entry), numbering
 
     def call(self, item: Item) -> ToolCall:
         return _call(item.raw)
@@ -123,6 +111,19 @@ class ChatEvents:
         if isinstance(function, dict):
             call["name"] = call["name"] or string(function.get("name"))
             call["grown"].append(string(function.get("arguments")))
+
+
+def _read(message: Json) -> list[Item]:
+    role = message.get("role")
+    if role == "user":
+        return user_items(string(joined(message.get("content"))))
+    if role == "tool":
+        return [Item(Kind.RESULT, f"r{message.get('tool_call_id')}", message)]
+    if role != "assistant":
+        return []
+    calls = objects(message.get("tool_calls"))
+    made = [Item(Kind.CALL, f"c{call.get('id')}", call) for call in calls]
+    return text_items(joined(message.get("content"))) + made
 
 
 def _named(call: Json) -> str:

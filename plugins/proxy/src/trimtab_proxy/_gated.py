@@ -16,7 +16,7 @@ from trimtab_proxy._gate_anthropic import AnthropicGate
 from trimtab_proxy._gate_chat import ChatGate
 from trimtab_proxy._guide import Decision, Guide
 from trimtab_proxy._items import Answer, Wire
-from trimtab_proxy._json import read, with_more
+from trimtab_proxy._reader import read
 
 if TYPE_CHECKING:
     import httpx
@@ -109,8 +109,7 @@ class GatedAnswer:
         verdict: Verdict = self.guide.judge(self.decision, answer)
         if verdict.passes:
             return None
-        document = read(self.body, self.wire.lists)
-        return with_more(document, self.gate.again(verdict))
+        return read(self.wire, self.body).with_more(self.gate.again(verdict))
 
 
 def is_event_stream(response: httpx.Response) -> bool:

@@ -15,6 +15,7 @@ from trimtab_proxy._items import (
     Item,
     Json,
     Kind,
+    Numbering,
     Result,
     count,
     objects,
@@ -30,24 +31,23 @@ class GenerateContent:
     """The generateContent API; where its calls have no id, name and number stand for it."""
 
     name: ClassVar[str] = "gemini"
-    lists: ClassVar[tuple[str, ...]] = ("contents",)
+    list_key: ClassVar[str] = "contents"
     stored_keys: ClassVar[tuple[str, ...]] = ()
     unique_ids: ClassVar[bool] = False
 
-    def items(self, body: Json) -> list[Item]:
+    def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
         items: list[Item] = []
-        calls = _Calls()
-        for content in objects(body.get("contents")):
-            by_model = content.get("role") == "model"
-            for part in objects(content.get("parts")):
-                if isinstance(part.get("functionCall"), dict):
-                    items.append(calls.asked(part["functionCall"]))
-                elif isinstance(part.get("functionResponse"), dict):
-                    items.append(calls.answered(part["functionResponse"]))
-                elif not part.get("thought"):
-                    words = string(part.get("text"))
-                    items += text_items(words) if by_model else user_items(words)
-        return items
+        calls = _Calls(numbering)
+        by_model = entry.get("role") == "model"
+        for part in objects(entry.get("parts")):
+            if isinstance(part.get("functionCall"), dict):
+                items.append(calls.asked(part["functionCall"]))
+            elif isinstance(part.get("functionResponse"), dict):
+                items.append(calls.answered(part["functionResponse"]))
+            elif not part.get("thought"):
+                words = string(part.get("text"))
+                items += text_items(words) if by_model else user_items(words)
+        return items, calls.numbering()
 
     def call(self, item: Item) -> ToolCall:
         call, call_id = item.raw
@@ -131,9 +131,15 @@ class GeminiEvents:
 class _Calls:
     """Pairs calls with answers: by id, else the oldest call of that name without an answer."""
 
-    def __init__(self) -> None:
-        self._open: list[tuple[str, str, str]] = []  # name, id, key
-        self._seen: Counter[str] = Counter()
+    def __init__(self, before: Numbering) -> None:
+        self._before = before
+        self._open = list(before.open)
+        self._seen = Counter(before.seen)
+        self._changed = False
+
+    def numbering(self) -> Numbering:
+        """Return how it goes on behind the entry that was read."""
+        return Numbering(self._seen, tuple(self._open)) if self._changed else self._before
 
     def asked(self, call: Json) -> Item:
         name, call_id = string(call.get("name")), string(call.get("id"))
@@ -143,6 +149,7 @@ class _Calls:
             call_id = f"{name}#{self._seen[name]}"
             key = f"{call_id} {hash(json.dumps(call.get('args'), sort_keys=True)):x}"
         self._open.append((name, call_id, key))
+        self._changed = True
         return Item(Kind.CALL, _key("c", call, key), (call, call_id))
 
     def answered(self, answer: Json) -> Item:
@@ -152,6 +159,7 @@ class _Calls:
         if found is None:
             return Item(Kind.RESULT, _key("r", answer, given), (answer, given))
         self._open.remove(found)
+        self._changed = True
         _, call_id, key = found
         return Item(Kind.RESULT, _key("r", {"id": key == call_id}, key), (answer, call_id))
 

@@ -6,7 +6,7 @@ Everything here may take the time that providers take: call it off the event loo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -103,15 +103,18 @@ class Guide:
         self._clock = clock
         self._talks: WeakValueDictionary[str, Talk] = WeakValueDictionary()
 
-    def request(self, wire: Wire, headers: Headers, body: Mapping[str, Any]) -> Decision:
+    def request(
+        self, wire: Wire, headers: Headers, body: Mapping[str, Any], items: Sequence[Item]
+    ) -> Decision:
         """Return what becomes of a request.
 
         Args:
             wire: the API that it is made for.
             headers: names in lower case.
-            body: the decoded body.
+            body: the decoded body; its messages may be left out.
+            items: what its messages hold.
         """
-        now = history(wire.items(body))
+        now = history(items)
         decision = self._decide(wire, headers, body, now)
         self.counts.requests += 1
         self.counts.relations[decision.relation] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Protocol
@@ -30,12 +31,54 @@ class Item:
     Args:
         kind: who said or did what.
         key: equal for the same item in a later request: an id, or a hash of the words.
-        raw: the block or message that it was read from; of a text, its words.
+        held: the block or message that it was read from, of a text its words; or where those can
+            be read again.
+        at: its number there.
     """
 
     kind: Kind
     key: str
-    raw: Any
+    _held: Any
+    _at: int = 0
+
+    @property
+    def raw(self) -> Any:
+        """The block or message that it was read from; of a text, its words."""
+        held = self._held
+        return held.raw(self._at) if isinstance(held, Source) else held
+
+
+@attrs.frozen(eq=False)
+class Source:
+    """A message that is kept as it was written.
+
+    Args:
+        wire: reads it.
+        text: its bytes.
+        numbering: before it.
+    """
+
+    wire: Wire
+    text: bytes
+    numbering: Numbering
+
+    def raw(self, index: int) -> Any:
+        """Return what an item of it was read from."""
+        items, _ = self.wire.items(json.loads(self.text), self.numbering)
+        return items[index].raw
+
+
+@attrs.frozen(eq=False)
+class Numbering:
+    """The calls before a message, where the API gives them no ids.
+
+    Args:
+        seen: calls so far, by name.
+        open: name, id and key of each call that has no answer yet.
+    """
+
+    seen: Mapping[str, int] = attrs.field(factory=dict)
+    open: tuple[tuple[str, str, str], ...] = ()
 
 
 @attrs.frozen
@@ -94,18 +137,18 @@ class Wire(Protocol):
 
     Attributes:
         name: e.g. ``"anthropic-messages"``.
-        lists: keys of the list that holds the messages.
+        list_key: of the list that holds the messages.
         stored_keys: keys that name a history which the service keeps.
         unique_ids: whether no two conversations share the id of a call.
     """
 
     name: ClassVar[str]
-    lists: ClassVar[tuple[str, ...]]
+    list_key: ClassVar[str]
     stored_keys: ClassVar[tuple[str, ...]]
     unique_ids: ClassVar[bool]
 
-    def items(self, body: Json) -> list[Item]:
-        """Return the conversation in a request."""
+    def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
+        """Return what one message of a request holds, and the numbering behind it."""
         ...
 
     def call(self, item: Item) -> ToolCall:
@@ -135,6 +178,20 @@ class Wire(Protocol):
     def events(self) -> Events:
         """Return a collector for a streamed answer."""
         ...
+
+
+def items_of(wire: Wire, body: Json) -> list[Item]:
+    """Return the conversation in a decoded request."""
+    given, items, numbering = body.get(wire.list_key), list[Item](), Numbering()
+    for entry in objects(user_entries(given) if isinstance(given, str) else given):
+        read, numbering = wire.items(entry, numbering)
+        items += read
+    return items
+
+
+def user_entries(words: str) -> list[Json]:
+    """Return messages for a request that holds a text instead of them."""
+    return [{"role": "user", "content": words}]
 
 
 def text_key(text: str) -> str:

@@ -1,14 +1,13 @@
 """JSON text read together with the places of its values, so that one text can be put in.
 
-The bytes of a request are never written anew: `Document.with_text` copies them and inserts at one
-offset.
+The bytes of a request are never written anew: they are copied, with an insertion at one offset.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import attrs
@@ -66,155 +65,124 @@ class Place:
         copied[path[0]] = self._put(value[path[0]], path[1:], addition)
         return copied
 
-
-@attrs.frozen(eq=False)
-class Document:
-    """A decoded body.
-
-    Args:
-        body: the bytes as they came.
-        text: the same, decoded.
-        value: the object.
-        parts: the elements of the list that holds the messages, with their places.
-    """
-
-    body: bytes
-    text: str
-    value: Mapping[str, Any]
-    parts: Sequence[Part] = ()
-
-    def with_text(self, place: Place, addition: str) -> bytes:
-        """Return the body with `addition` at `place` of its last part, all else as it was.
+    def insertion(self, message: str, addition: str) -> tuple[int, str]:
+        """Return at which character of a message's JSON text to insert, and what.
 
         Raises:
-            Unreadable: the last part has no such place.
+            Unreadable: the message has no such place.
         """
-        if not self.parts:
-            raise Unreadable("there is no message")
-        part = self.parts[-1]
-        for step in place.path:
-            part = _step(self.text, part, step)
-        at, inserted = _insertion(part, place, addition)
-        offset = at if self.text.isascii() else len(self.text[:at].encode())
-        return self.body[:offset] + inserted.encode("ascii") + self.body[offset:]
+        part = Part(None, skip(message, 0), len(message))
+        for step in self.path:
+            part = _step(message, part, step)
+        at = part.end - 1
+        if isinstance(part.value, str):
+            lead = "\n\n" if part.value else ""
+            return at, json.dumps(lead + addition)[1:-1]
+        if isinstance(part.value, list):
+            comma = "," if part.value else ""
+            return at, comma + json.dumps(self.part(addition), separators=(",", ":"))
+        raise Unreadable("the place is no text and no list")
 
 
-def with_more(document: Document, messages: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the body with more messages behind the last, all else as it was.
-
-    Raises:
-        Unreadable: there is no message.
-    """
-    if not document.parts:
-        raise Unreadable("there is no message")
-    at = document.parts[-1].end
-    offset = at if document.text.isascii() else len(document.text[:at].encode())
-    added = "".join("," + json.dumps(message, separators=(",", ":")) for message in messages)
-    return document.body[:offset] + added.encode("ascii") + document.body[offset:]
-
-
-def read(body: bytes, lists: Sequence[str]) -> Document:
-    """Decode a request's body.
-
-    Args:
-        body: UTF-8 without a byte order mark.
-        lists: keys of the list that holds the messages.
+def value_at(text: str, start: int) -> Part:
+    """Return the value that begins at a character.
 
     Raises:
-        Unreadable: it is no JSON object, or has one key twice.
+        ValueError: none does.
     """
-    parts: list[Part] = []
-
-    def value_of(key: str, start: int) -> Part:
-        if key not in lists or text[start] != "[":
-            return _value(text, start)
-        elements, end = _elements(text, start)
-        parts.extend(elements)
-        return Part([element.value for element in elements], start, end)
-
-    try:
-        text = body.decode("utf-8")
-        members, end = _members(text, _skip(text, 0), value_of)
-        if _skip(text, end) != len(text):
-            raise Unreadable("more text follows the object")
-    except (UnicodeDecodeError, RecursionError, IndexError) as error:
-        raise Unreadable(f"the body is no JSON: {type(error).__name__}") from None
-    except ValueError as error:
-        raise Unreadable(f"the body is no JSON object: {error}") from None
-    return Document(body, text, {key: part.value for key, part in members.items()}, tuple(parts))
-
-
-def _members(
-    text: str, start: int, value_of: Callable[[str, int], Part]
-) -> tuple[dict[str, Part], int]:
-    """Return the members of the object at `start`, and where it ends."""
-    _expect(text, start, "{")
-    members: dict[str, Part] = {}
-    at = _skip(text, start + 1)
-    if text[at] == "}":
-        return members, at + 1
-    while True:
-        _expect(text, at, '"')
-        key, at = _scan(text, at)
-        if key in members:
-            raise Unreadable("a key stands twice in an object")
-        at = _skip(text, at)
-        _expect(text, at, ":")
-        members[key] = part = value_of(key, _skip(text, at + 1))
-        at = _skip(text, part.end)
-        if text[at] == "}":
-            return members, at + 1
-        _expect(text, at, ",")
-        at = _skip(text, at + 1)
-
-
-def _elements(text: str, start: int) -> tuple[list[Part], int]:
-    """Return the elements of the list at `start`, and where it ends."""
-    _expect(text, start, "[")
-    elements: list[Part] = []
-    at = _skip(text, start + 1)
-    if text[at] == "]":
-        return elements, at + 1
-    while True:
-        part = _value(text, at)
-        elements.append(part)
-        at = _skip(text, part.end)
-        if text[at] == "]":
-            return elements, at + 1
-        _expect(text, at, ",")
-        at = _skip(text, at + 1)
-
-
-def _value(text: str, start: int) -> Part:
     value, end = _scan(text, start)
     return Part(value, start, end)
 
 
-def _step(text: str, part: Part, step: str | int) -> Part:
-    """Return the value under a key or an index of `part`."""
-    try:
-        if isinstance(step, str):
-            return _members(text, part.start, lambda _, start: _value(text, start))[0][step]
-        return _elements(text, part.start)[0][step]
-    except LookupError:
-        raise Unreadable(f"there is no {step!r}") from None
+def read_members(
+    text: str, at: int, into: dict[str, Part], stop_at: str | None = None
+) -> tuple[int, bool]:
+    """Read members of an object up to its end, or up to the list under a key.
+
+    Args:
+        text: holds the object.
+        at: behind the brace that opens it, or behind a value.
+        into: takes the members; those that it has count as read before.
+        stop_at: the key of the list.
+
+    Returns:
+        Behind the object's end and False, or the place of the list's bracket and True.
+
+    Raises:
+        Unreadable: the text is no object, or has one key twice.
+        ValueError: it holds what is no JSON.
+        IndexError: it ends early.
+    """
+    at = skip(text, at)
+    if text[at] == "}":
+        return at + 1, False
+    if into:
+        _expect(text, at, ",")
+        at = skip(text, at + 1)
+    while True:
+        _expect(text, at, '"')
+        key, at = _scan(text, at)
+        if key in into:
+            raise Unreadable("a key stands twice in an object")
+        at = skip(text, at)
+        _expect(text, at, ":")
+        at = skip(text, at + 1)
+        if key == stop_at and text[at] == "[":
+            into[key] = Part(None, at, at)
+            return at, True
+        into[key] = part = value_at(text, at)
+        at = skip(text, part.end)
+        if text[at] == "}":
+            return at + 1, False
+        _expect(text, at, ",")
+        at = skip(text, at + 1)
 
 
-def _insertion(part: Part, place: Place, addition: str) -> tuple[int, str]:
-    """Return at which character to insert, and what."""
-    at = part.end - 1
-    if isinstance(part.value, str):
-        lead = "\n\n" if part.value else ""
-        return at, json.dumps(lead + addition)[1:-1]
-    if isinstance(part.value, list):
-        comma = "," if part.value else ""
-        return at, comma + json.dumps(place.part(addition), separators=(",", ":"))
-    raise Unreadable("the place is no text and no list")
+def next_element(text: str, at: int, *, first: bool) -> Part | None:
+    """Return the next element of a list; None at its end.
+
+    Args:
+        text: holds the list.
+        at: behind its bracket, or behind the element before.
+        first: whether none came before.
+    """
+    at = skip(text, at)
+    if text[at] == "]":
+        return None
+    if not first:
+        _expect(text, at, ",")
+        at = skip(text, at + 1)
+    return value_at(text, at)
 
 
-def _skip(text: str, at: int) -> int:
+def skip(text: str, at: int) -> int:
+    """Return where the white space at a character ends."""
     space = _SPACE.match(text, at)
     return space.end() if space else at
+
+
+def _step(text: str, part: Part, step: str | int) -> Part:
+    """Return the value under a key or an index of `part`."""
+    opening = text[part.start]
+    try:
+        if isinstance(step, str) and opening == "{":
+            members: dict[str, Part] = {}
+            read_members(text, part.start + 1, members)
+            return members[step]
+        if isinstance(step, int) and opening == "[":
+            return _element(text, part.start + 1, step)
+    except LookupError:
+        pass
+    raise Unreadable(f"there is no {step!r}")
+
+
+def _element(text: str, at: int, index: int) -> Part:
+    part = next_element(text, at, first=True)
+    for _ in range(index):
+        part = part and next_element(text, part.end, first=False)
+    if part is None:
+        raise IndexError(index)
+    return part
 
 
 def _expect(text: str, at: int, character: str) -> None:

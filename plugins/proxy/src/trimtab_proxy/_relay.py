@@ -22,8 +22,9 @@ from trimtab_proxy._checks import (
 from trimtab_proxy._gated import GatedAnswer, gate_for, is_event_stream
 from trimtab_proxy._guide import Decision, Guide
 from trimtab_proxy._items import Wire
-from trimtab_proxy._json import Unreadable, read
+from trimtab_proxy._json import Unreadable
 from trimtab_proxy._listening import Listener
+from trimtab_proxy._reader import Reader
 from trimtab_proxy._wires import wire_of
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Relay:
         self._door = door
         self._client = client
         self._pool = pool
+        self._reader = Reader()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -176,7 +178,9 @@ class Relay:
     async def _guided(self, wire: Wire, incoming: Incoming) -> tuple[Decision | None, bytes]:
         """Return the decision about a request and its body, guided; unchanged where that fails."""
         loop = asyncio.get_running_loop()
-        deciding = loop.run_in_executor(self._pool, _guided_body, self._guide, wire, incoming)
+        deciding = loop.run_in_executor(
+            self._pool, _guided_body, self._guide, self._reader, wire, incoming
+        )
         try:
             return await asyncio.wait_for(deciding, DECISION_SECONDS)
         except Unreadable:
@@ -238,13 +242,15 @@ def _start(response: httpx.Response, left_out: frozenset[bytes] = _OF_THE_HOP) -
     }
 
 
-def _guided_body(guide: Guide, wire: Wire, incoming: Incoming) -> tuple[Decision, bytes]:
-    document = read(incoming.body, wire.lists)
+def _guided_body(
+    guide: Guide, reader: Reader, wire: Wire, incoming: Incoming
+) -> tuple[Decision, bytes]:
+    document = reader.read(wire, incoming.body)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in incoming.headers}
-    decision = guide.request(wire, headers, document.value)
+    decision = guide.request(wire, headers, document.fields, document.items)
     if not decision.words:
         return decision, incoming.body
-    last = document.parts[-1].value if document.parts else None
+    last = document.last()
     place = wire.place(last) if isinstance(last, dict) else None
     if place is None:
         return decision, incoming.body

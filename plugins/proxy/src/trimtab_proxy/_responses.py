@@ -13,6 +13,7 @@ from trimtab_proxy._items import (
     Item,
     Json,
     Kind,
+    Numbering,
     Result,
     count,
     joined,
@@ -32,15 +33,12 @@ class Responses:
     """The Responses API."""
 
     name: ClassVar[str] = "openai-responses"
-    lists: ClassVar[tuple[str, ...]] = ("input",)
+    list_key: ClassVar[str] = "input"
     stored_keys: ClassVar[tuple[str, ...]] = ("previous_response_id", "conversation")
     unique_ids: ClassVar[bool] = True
 
-    def items(self, body: Json) -> list[Item]:
-        given = body.get("input")
-        if isinstance(given, str):
-            return user_items(given)
-        return [item for entry in objects(given) for item in _read(entry)]
+    def items(self, entry: Json, numbering: Numbering) -> tuple[list[Item], Numbering]:
+        return _read(entry), numbering
 
     def call(self, item: Item) -> ToolCall:
         return _call(item.raw)
