@@ -186,7 +186,8 @@ def memory(direct: str) -> None:
     sent = bodies(20_000, 24, streamed=True)
     for number in range(MEMORY_REQUESTS):
         name = f"s{number // len(sent)}"
-        send(connection, f"{parts.path}/v1/messages", name, sent[number % len(sent)])
+        body = sent[number % len(sent)].replace(b"toolu_", f"toolu_{name}_".encode())
+        send(connection, f"{parts.path}/v1/messages", name, body)
         if (number + 1) % (MEMORY_REQUESTS // 10) == 0:
             row(f"resident after {number + 1} requests", f"{resident(proxy.pid):.0f} MB", "flat")
     stop(proxy)

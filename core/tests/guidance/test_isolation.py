@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from trimtab import (
     ProviderSlow,
     TaskCompletionResult,
 )
+from trimtab._run import workers
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 
@@ -204,17 +207,49 @@ def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "trimtab-provider"]
 
 
-def test_a_closed_run_keeps_no_thread(kit: Any) -> None:
+def test_open_runs_share_their_threads(kit: Any) -> None:
     before = threads()
     for number in range(50):
         run = kit.run(str(number), guidance_providers=[kit.Speaker()])
         assert run.guide(SELECT, timeout=5.0)
-        run.close()
-    for thread in threads():
-        if thread not in before:
-            thread.join(20)
 
-    assert threads() == before
+    assert len(set(threads()) - set(before)) <= 1
+
+
+def test_threads_that_many_needed_at_once_end(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_idle", [])
+    before, together = threads(), threading.Barrier(20, timeout=20)
+
+    def wait(context: Any) -> ClassificationResult:
+        together.wait()
+        return ClassificationResult(relevant=True)
+
+    runs = [kit.run(str(n), guidance_providers=[kit.Speaker(verdict=wait)]) for n in range(20)]
+    with ThreadPoolExecutor(20) as pool:
+        assert all(pool.map(lambda run: run.guide(SELECT, timeout=30.0), runs))
+
+    deadline = time.monotonic() + 20
+    while len(left := set(threads()) - set(before)) > workers.MOST_IDLE:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert left
+
+
+def test_a_waiting_thread_holds_nothing_of_what_it_did() -> None:
+    class Job:
+        def __call__(self) -> int:
+            return 1
+
+    job = Job()
+    done = workers.do([job], 5.0, time.monotonic, lambda work: work())
+    assert [each.value for each in done] == [1]
+    left = weakref.ref(job)
+    del job
+
+    deadline = time.monotonic() + 20
+    while left() is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_system_without_threads_to_give_is_a_fault_and_stops_nobody(
@@ -222,6 +257,7 @@ def test_a_system_without_threads_to_give_is_a_fault_and_stops_nobody(
 ) -> None:
     run = kit.run(guidance_providers=[kit.Speaker("one"), kit.Speaker("two")])
     with monkeypatch.context() as scarce:
+        scarce.setattr(workers, "_idle", [])
         scarce.setattr(threading.Thread, "start", raises(RuntimeError("can't start new thread")))
         batch = run.guide(SELECT, timeout=5.0)
 

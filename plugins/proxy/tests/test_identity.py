@@ -357,3 +357,18 @@ def test_a_retry_while_the_request_is_still_decided_counts_once(
     assert calls_of(guide) == [2]
     assert len({decision.words for decision in decisions}) == 1
     assert decisions[0].words
+
+
+def test_many_branches_of_one_conversation_do_not_share_one_session(guide, agent_of, story):
+    told = [story.said("Fix it.")]
+    for number in range(3):
+        told += story.step(number)
+    for number in range(70):
+        agent = agent_of(guide, f"s{number}")
+        for end in range(3, len(told) + 1, 2):
+            agent.ask(told[:end])
+
+    sessions = {id(thread.talk): len(thread.talk.opened) for thread in guide.threads}
+    assert len(sessions) > 1
+    assert max(sessions.values()) <= 34
+    assert calls_of(guide) == [3] * len(guide.threads)

@@ -17,7 +17,7 @@ from trimtab._types.text import describe_error
 
 if TYPE_CHECKING:
     from trimtab._contract.context import GuidanceContext
-    from trimtab._run.workers import Done, Worker
+    from trimtab._run.workers import Done
     from trimtab._session.recorder import Recorder
     from trimtab._table.entries import GuidanceEntry, ProviderResult
 
@@ -72,7 +72,6 @@ class ProviderInvoker:
     def __init__(self, run: Recorder) -> None:
         self._run = run
         self._monotonic = run.session.clock.monotonic
-        self._idle: list[Worker] = []
         self._guard = _ReentrancyGuard()
 
     @property
@@ -180,16 +179,10 @@ class ProviderInvoker:
             self._run.state.faults.pop(source.key, None)
 
     def _on_worker(self, jobs: Sequence[Callable[[], T]], timeout: float) -> list[Done[T]]:
-        """Do `jobs` on a thread of this caller's own: no one waits behind another's provider."""
-        try:
-            worker = self._idle.pop()
-        except IndexError:
-            from trimtab._run.workers import Worker
+        """Do `jobs` on another thread: no one waits behind another's provider."""
+        from trimtab._run.workers import do
 
-            worker = Worker(self._monotonic, self._guard.enter)
-        done = worker.run(jobs, timeout)
-        self._idle.append(worker)
-        return done
+        return do(jobs, timeout, self._monotonic, self._guard.enter)
 
     def failed(self, source: Provenance, hook: str, error: BaseException) -> None:
         """Record a failure; a soft provider leaves the run after three in a row.
@@ -211,11 +204,6 @@ class ProviderInvoker:
         failures = state.faults[source.key]
         if source.kind is not ProviderKind.COMPLETION and failures == FAILURES_BEFORE_QUARANTINE:
             self._run.dispatch(ProviderQuarantined, source=source, hook=hook, faults=failures)
-
-    def close(self) -> None:
-        """Let the threads of the workers end."""
-        for worker in self._idle:
-            worker.retire()
 
 
 def _let_pass(error: BaseException) -> None:

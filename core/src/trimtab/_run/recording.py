@@ -119,9 +119,10 @@ class RecorderFeed(Sink):
         if self._worker is None:
             from trimtab._run.workers import Worker
 
-            self._worker = Worker(self._run.session.clock.monotonic, lambda work: work())
+            self._worker = Worker()
+        monotonic = self._run.session.clock.monotonic
         jobs = [partial(self._take, self._queue.popleft()) for _ in range(len(self._queue))]
-        for done in self._worker.run(jobs, timeout):
+        for done in self._worker.run(jobs, timeout, monotonic):
             if done.error is not None:
                 self._run.invoker.failed(self.source, "record", done.error)
             else:

@@ -307,7 +307,6 @@ class Run(OpenRun):
         self.dispatch(RunClosed, reason=reason)
         self._call_run_hooks(self.prompt.table.closed, "run_closed")
         self.stop_recording()
-        self.invoker.close()
 
     def _call_run_hooks(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
         context = RunContext(self.view)

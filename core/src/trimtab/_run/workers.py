@@ -15,7 +15,11 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 T = TypeVar("T")
+Inside = Callable[[Callable[[], None]], None]
 TICKS = 4
+MOST_IDLE = 8
+"""How many threads wait for the next job of any run; in a process with many open runs, a thread
+for each would cost more memory than the runs."""
 
 
 class Overdue(TimeoutError):
@@ -37,36 +41,59 @@ class Done(Generic[T]):
         return self.value
 
 
+_idle: list[Worker] = []
+
+
+def do(
+    jobs: Sequence[Callable[[], T]], timeout: float, monotonic: Callable[[], float], inside: Inside
+) -> list[Done[T]]:
+    """Do `jobs` as `Worker.run` does, on an idle thread or a new one."""
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = Worker()
+    done = worker.run(jobs, timeout, monotonic, inside)
+    if len(_idle) < MOST_IDLE:
+        _idle.append(worker)
+    else:
+        worker.retire()
+    return done
+
+
+def _directly(work: Callable[[], None]) -> None:
+    work()
+
+
 class Worker:
     """One daemon thread that does the jobs of one caller at a time.
 
     A thread can't be ended from outside: after a job that is overdue the worker takes another
     one, and the old one ends with that job.
-
-    Args:
-        monotonic: returns the time in seconds, to measure jobs.
-        inside: calls what it is given; jobs run within.
     """
 
-    def __init__(
-        self, monotonic: Callable[[], float], inside: Callable[[Callable[[], None]], None]
-    ) -> None:
-        self._monotonic = monotonic
-        self._inside = inside
+    def __init__(self) -> None:
         self._inbox: SimpleQueue[_Batch[Any] | None] | None = None
         self._process = 0
 
-    def run(self, jobs: Sequence[Callable[[], T]], timeout: float) -> list[Done[T]]:
+    def run(
+        self,
+        jobs: Sequence[Callable[[], T]],
+        timeout: float,
+        monotonic: Callable[[], float],
+        inside: Inside = _directly,
+    ) -> list[Done[T]]:
         """Do `jobs` in order; return the outcome of each, `Overdue` for those left behind.
 
         If the system has no thread to give, that error is the outcome.
 
         Args:
             timeout: seconds for each job; noticed at most a quarter later.
+            monotonic: returns the time in seconds, to measure jobs.
+            inside: calls what it is given; jobs run within.
         """
         done: list[Done[T]] = []
         while len(done) < len(jobs):
-            batch = _Batch(jobs[len(done) :], self._monotonic)
+            batch = _Batch(jobs[len(done) :], monotonic, inside)
             try:
                 self._post(batch)
             except RuntimeError as error:
@@ -86,9 +113,7 @@ class Worker:
     def _post(self, batch: _Batch[T]) -> None:
         if self._inbox is None or self._process != os.getpid():  # threads don't survive a fork
             inbox: SimpleQueue[_Batch[Any] | None] = SimpleQueue()
-            thread = Thread(
-                target=_serve, args=(inbox, self._inside), name="trimtab-provider", daemon=True
-            )
+            thread = Thread(target=_serve, args=(inbox,), name="trimtab-provider", daemon=True)
             thread.start()
             self._inbox, self._process = inbox, os.getpid()
         self._inbox.put(batch)
@@ -97,8 +122,11 @@ class Worker:
 class _Batch(Generic[T]):
     """Jobs for one thread, and what has become of them so far."""
 
-    def __init__(self, jobs: Sequence[Callable[[], T]], monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, jobs: Sequence[Callable[[], T]], monotonic: Callable[[], float], inside: Inside
+    ) -> None:
         self._jobs = jobs
+        self.inside = inside
         self._monotonic = monotonic
         self._done: list[Done[T]] = []
         self._left_behind = False
@@ -142,8 +170,7 @@ def _outcome(job: Callable[[], T]) -> Done[T]:
         return Done(None, RuntimeError(f"raised {type(error).__name__}"))
 
 
-def _serve(
-    inbox: SimpleQueue[_Batch[Any] | None], inside: Callable[[Callable[[], None]], None]
-) -> None:
+def _serve(inbox: SimpleQueue[_Batch[Any] | None]) -> None:
     while (batch := inbox.get()) is not None:
-        inside(batch.work)
+        batch.inside(batch.work)
+        del batch  # it holds a run, which may be closed while the thread waits

@@ -8,10 +8,8 @@ from typing import Any
 
 import attrs
 
-from trimtab_proxy._items import Item, Json, Numbering, Source, Wire, user_entries
+from trimtab_proxy._items import SEPARATORS, Item, Json, Numbering, Source, Wire, user_entries
 from trimtab_proxy._json import Part, Place, Unreadable, next_element, read_members, skip
-
-_SEPARATORS = b" \t\n\r,"
 
 
 @attrs.frozen(eq=False)
@@ -117,7 +115,7 @@ def document_of(outline: Outline, body: bytes) -> Document:
         items = [i for e in user_entries(given) for i in outline.wire.items(e, numbering)[0]]
     if not outline.entries:
         return Document(body, fields, items)
-    last = outline.entries[-1].text.lstrip(_SEPARATORS)
+    last = outline.entries[-1].text.lstrip(SEPARATORS)
     return Document(body, fields, items, last, len(body) - len(outline.tail))
 
 
@@ -187,7 +185,7 @@ def _tail_fields(known: Outline, text: str, at: int) -> Json:
 
 def stored(entry: Entry, wire: Wire, before: Numbering) -> Entry:
     """Return a message without what was decoded of it; its items decode it anew when asked."""
-    source = Source(wire, entry.text.lstrip(_SEPARATORS), before)
+    source = Source(wire, entry.text, before)
     items = [Item(item.kind, item.key, source, at) for at, item in enumerate(entry.items)]
     return attrs.evolve(entry, items=items)
 

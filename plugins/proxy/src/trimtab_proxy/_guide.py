@@ -19,10 +19,18 @@ from trimtab_proxy._host import host_for
 from trimtab_proxy._identity import History, Link, Relation, history, link as link_of
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
 from trimtab_proxy._programs import Headers, Name, name_of, program_of
-from trimtab_proxy._threads import AGE_SECONDS, MOST_THREADS, Found, Talk, Thread, Threads
+from trimtab_proxy._threads import (
+    AGE_SECONDS,
+    MOST_BRANCHES,
+    MOST_THREADS,
+    Found,
+    Talk,
+    Thread,
+    Threads,
+)
 
 PROVIDER_SECONDS = 1.0
-_KEPT_RESULTS = 16  # a request brings its history with it, so little is kept here
+_KEPT_RESULTS = 8  # a request brings its history with it, so little is kept here
 _NATURAL_ENDS = frozenset({"end_turn", "stop", "stop_sequence"})
 _SIDE_WORDS = (
     "[SUGGESTION MODE",
@@ -201,7 +209,8 @@ class Guide:
         talk = self._talk(found, name)
         open_run = self._opening(talk, name, prompt, host)
         told: list[str] = []
-        if known is not None and found.relation in _BRANCHES and known.follower.has_run:
+        branches = known is not None and found.relation in _BRANCHES and known.talk is talk
+        if known is not None and branches and known.follower.has_run:
             told = known.told[: found.link.shared]
             open_run = self._branching(talk, name, known, len(told))
         follower = Follower(open_run, self._timeout, self._clock, self.counts.spoken)
@@ -210,12 +219,19 @@ class Guide:
         return thread
 
     def _talk(self, found: Found, name: Name | None) -> Talk:
-        """Return the session that a new conversation is kept in; a branch shares its parent's."""
-        talk = found.thread.talk if found.thread and found.relation in _BRANCHES else None
-        talk = talk or (self._talks.get(name.session) if name else None)
-        talk = talk or Talk(Session(clock=self._clock, keep=_KEPT_RESULTS))
-        if name:
-            self._talks.setdefault(name.session, talk)
+        """Return the session that a new conversation is kept in; a branch shares its parent's.
+
+        After many branches one gets a session of its own, which is told its whole history: what a
+        session holds never becomes less.
+        """
+        named = self._talks.get(name.session) if name else None
+        talk = found.thread.talk if found.thread and found.relation in _BRANCHES else named
+        if talk is None or talk.branches >= MOST_BRANCHES:
+            talk = Talk(Session(clock=self._clock, keep=_KEPT_RESULTS))
+        elif found.relation in _BRANCHES:
+            talk.branches += 1
+        if name and (named is None or named.branches >= MOST_BRANCHES):
+            self._talks[name.session] = talk
         return talk
 
     def _opening(

@@ -13,6 +13,8 @@ from trimtab import Evidence, Outcome, ToolCall, Usage
 from trimtab_proxy._json import Place
 
 Json = Mapping[str, Any]
+SEPARATORS = b" \t\n\r,"
+"""What stands between the messages of a body."""
 
 
 class Kind(Enum):
@@ -54,7 +56,7 @@ class Source:
 
     Args:
         wire: reads it.
-        text: its bytes.
+        text: its bytes, with the separator before it.
         numbering: before it.
     """
 
@@ -64,7 +66,7 @@ class Source:
 
     def raw(self, index: int) -> Any:
         """Return what an item of it was read from."""
-        items, _ = self.wire.items(json.loads(self.text), self.numbering)
+        items, _ = self.wire.items(json.loads(self.text.lstrip(SEPARATORS)), self.numbering)
         return items[index].raw
 
 

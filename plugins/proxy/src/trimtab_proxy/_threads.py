@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from trimtab_proxy._follower import Follower
 
 K = TypeVar("K")
-MOST_THREADS = 200
+MOST_THREADS = 64
+MOST_BRANCHES = 32
 MOST_IDS = 4_096
 AGE_SECONDS = 3600.0
 
@@ -29,6 +30,7 @@ class Talk:
 
     session: Session
     opened: Counter[str] = attrs.field(factory=Counter)
+    branches: int = 0
 
     def run_id(self, prompt_name: str, name: Name) -> str:
         """Return an id for one more run, by the names that the program gives."""
