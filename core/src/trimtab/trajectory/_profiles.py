@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -109,7 +110,12 @@ _BOOKKEEPING = frozenset({"description", "timeout", "timeout_ms", "yield_time_ms
 
 def words_of(name: str) -> list[str]:
     """Return the words of a tool's name, lower case: ``mcp__getPage`` → mcp, get, page."""
-    return [word.lower() for word in _WORD.findall(name)]
+    return list(_words_of(name))
+
+
+@lru_cache(maxsize=_KEPT)
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(name))
 
 
 def guess(name: str) -> ToolProfile:

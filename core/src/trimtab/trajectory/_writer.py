@@ -193,6 +193,8 @@ class TrajectoryWriter:
             self._open.append(call)
         for put, method in self._takers["call_ended"]:
             put((method, call, event))
+        if self._feeds:  # worked out here, for at the decision the agent waits
+            _ = call.fingerprint, call.output_hash
 
     def _record(self, event: ToolInvoked) -> CallRecord:
         profile = self.profiles.of(event.tool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -71,6 +72,7 @@ class Attempts(BaseProjection):
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
+        self._behind_prefix = f"__{tool}"
         self.turn = -1
         self.consulted_at: int | None = None
         self._done: list[CallRecord] = []  # since the last failure; which of it changed something
@@ -95,14 +97,15 @@ class Attempts(BaseProjection):
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  the protocol's
         """Note a consultation, whatever came of it, whoever asked for it."""
-        if is_tool(call.tool, self._tool):
+        tool = call.tool
+        if tool == self._tool or tool.endswith(self._behind_prefix):
             self.consulted_at = self.turn + 1
             self._forget()
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Take a whole batch."""
         self.turn = turn.number
-        if not self._attempts and not any(call.failed for call in turn.calls):
+        if not self._attempts and not _has_failed(turn.calls):
             if len(self._done) < MOST_ATTEMPTS:
                 self._done += turn.calls
             return
@@ -206,6 +209,12 @@ class Attempts(BaseProjection):
         self._changes = state["changes"]
         self._attempts = {key: Attempt(**kept) for key, kept in state["attempts"].items()}
         self._left = dict(state["left"])
+
+
+def _has_failed(calls: Sequence[CallRecord]) -> bool:
+    if len(calls) == 1:
+        return calls[0].failed
+    return any(call.failed for call in calls)
 
 
 def _kind(call: CallRecord) -> str:

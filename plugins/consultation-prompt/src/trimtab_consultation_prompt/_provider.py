@@ -148,7 +148,7 @@ class ConsultationPromptProvider:
 
     def _seen(self, context: GuidanceContext, attempts: Attempts) -> str:
         """Return in words what speaks for a consultation; empty if nothing does."""
-        if not attempts.failures and not context.episodes:
+        if not attempts.count and not context.episodes:
             return ""
         needed = self.failure_threshold * (context.nudges_of(NAME) + 1)
         if attempts.count >= needed:

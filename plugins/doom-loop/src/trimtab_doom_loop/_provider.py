@@ -80,16 +80,15 @@ class DoomLoopDetector:
 
     def _follow(self, context: Any) -> LoopProjection:
         trajectory = context.trajectory
-        followed = trajectory.projection(self.name)
-        if isinstance(followed, LoopProjection):
-            return followed
         limits = Limits(self.similarity_threshold, self.window_size, self.max_repetitions)
         attached = trajectory.attach(self.name, LoopProjection(limits, trajectory.profiles))
         assert isinstance(attached, LoopProjection)
         return attached
 
     def _loop(self, context: GuidanceContext) -> Loop | None:
-        followed = self._follow(context)
+        followed = context.trajectory.projection(self.name)
+        if not isinstance(followed, LoopProjection):
+            followed = self._follow(context)
         if context.decision_point is DecisionPoint.PRE_RESPONSE:
             return followed.chant
         return followed.loop or followed.chant

@@ -89,14 +89,16 @@ def could_be_one_of_several(call: CallRecord) -> bool:
     """Tell whether a call went well, changes nothing and doesn't wait, or whether its tool is
     declared independent.
     """
-    if call.failed or call.waits or call.profile.opaque or leaves_running(call):
-        return False
     profile = call.profile
+    if call.failed or call.waits or profile.opaque:
+        return False
     if call.command is not None:
-        return call.reads and "sleep" not in call.command
-    if profile.writes or not _ALONE.isdisjoint(words_of(call.tool)):
-        return bool(profile.independent)
-    return bool(profile.read_only or profile.independent)
+        return "sleep" not in call.command and call.reads and not leaves_running(call)
+    if not profile.independent:
+        alone = not _ALONE.isdisjoint(words_of(call.tool))
+        if alone or profile.writes or not profile.read_only:
+            return False
+    return not leaves_running(call)
 
 
 def _values(params: Any) -> Iterator[str]:
@@ -123,7 +125,6 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
     next page. An argument that stands in an earlier answer, and in no earlier argument, comes out
     of it; a search that comes after one which found nothing comes of that.
     """
-    known: set[str] = set()
     for other in earlier:
         if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
             return True
@@ -133,7 +134,7 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
             return True
         if _looks_again(link, other):
             return True
-        known.update(other.values)
+    known = {value for other in earlier for value in other.values}
     new = [value for value in link.values if value not in known]
     return any(_stands(other.answer, value) for value in new for other in earlier)
 

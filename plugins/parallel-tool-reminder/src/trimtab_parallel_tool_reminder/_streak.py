@@ -47,11 +47,12 @@ class Streak(BaseProjection):
     def independent(self) -> int:
         """Return how many turns at the end made one call each that needed no other's answer."""
         links = self._links
-        for index in range(max(0, len(links) - self._checked), len(links)):
-            link = links[index]
-            if not could_be_one_of_several(link.call):
+        unchecked = range(max(0, len(links) - self._checked), len(links))
+        for index in reversed(unchecked):
+            if not could_be_one_of_several(links[index].call):
                 return self._begin_at(index + 1)
-            if depends(link, links[max(0, index - COMPARED) : index]):
+        for index in unchecked:
+            if depends(links[index], links[max(0, index - COMPARED) : index]):
                 return self._begin_at(index) if index else self.length
         self._checked = 0
         return self.length
