@@ -30,6 +30,11 @@ class CallOrigin(StrEnum):
     HARNESS = "harness"
 
 
+# Bound once for the path of every call: Python looks members up by a descriptor.
+OK, DENIED, INTERRUPTED = Outcome.OK, Outcome.DENIED, Outcome.INTERRUPTED
+MODEL, HARNESS = CallOrigin.MODEL, CallOrigin.HARNESS
+
+
 class Evidence(StrEnum):
     """How the outcome is known: stated by the host, derived by the adapter, or not at all."""
 

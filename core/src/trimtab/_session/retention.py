@@ -118,7 +118,7 @@ class ToolLog(Slice[ToolInvoked]):
         items.append(item)
         if len(items) == self._full:
             old = [(self._number(_HEAD(call)), _reduced(call)) for call in items[: self._batch]]
-            self._old.append(marshal.dumps(old, 2))
+            self._old.append(_dumps(old))
             self._state = (batches + 1, items[self._batch :])
 
     def _number(self, head: tuple[Any, ...]) -> int:
@@ -133,11 +133,12 @@ def _reduced(call: ToolInvoked) -> tuple[Any, ...]:
     """Return what is kept of an old call, beside its head."""
     params, result, at, started, error = call.params, call.result, call.at, call.started, call.error
     fits = _room_after(params, _KEPT_PARAMS) >= 0
+    call_id, elapsed, duration = call.call_id, call.elapsed, call.duration
     facts = (
-        call.call_id,
+        call_id,
         call.turn,
-        call.elapsed,
-        call.duration,
+        elapsed,
+        duration,
         None if at is None else at.timestamp(),
         None if started is None else started.timestamp(),
         None if error is None else shorten(error, _KEPT_TEXT),
@@ -145,7 +146,10 @@ def _reduced(call: ToolInvoked) -> tuple[Any, ...]:
         params if fits else None,
         None if fits else _digest(params),
     )
-    return facts if _PLAIN.issuperset(map(type, facts)) else tuple(map(_plain, facts))
+    plain = call_id.__class__ is str and (elapsed is None or elapsed.__class__ is float)
+    if plain and (duration is None or duration.__class__ is float):
+        return facts
+    return tuple(map(_plain, facts))
 
 
 def _made(head: tuple[Any, ...], facts: tuple[Any, ...]) -> ToolInvoked:
@@ -157,6 +161,14 @@ def _made(head: tuple[Any, ...], facts: tuple[Any, ...]) -> ToolInvoked:
         None if result is None else ResultDigest(result[0], result[1].hex()),
         call_id, turn, outcome, evidence, error, _time(started), duration, caller, poll,
     )  # fmt: skip
+
+
+def _dumps(batch: list[tuple[int, tuple[Any, ...]]]) -> bytes:
+    try:
+        return marshal.dumps(batch, 2)
+    except ValueError:
+        plain = [(number, tuple(map(_plain, facts))) for number, facts in batch]
+        return marshal.dumps(plain, 2)
 
 
 def _plain(value: Any) -> Any:
@@ -186,18 +198,25 @@ def _room_after(value: Any, room: int, depth: int = 4) -> int:
         return room - len(value) - 5
     if kind in _SCALARS:
         return room - 9 if kind is not int or -_LARGE < value < _LARGE else -1
-    if not depth or (kind is not dict and kind is not list):
+    if kind is dict and depth:
+        return _room_after_dict(value, room, depth)
+    if kind is not list or not depth:
         return -1
     for item in value:
-        if kind is dict:
-            if item.__class__ is not str:
-                return -1
-            room -= len(item) + 5
-            item = value[item]  # noqa: PLW2901 - a key's value
+        room = _room_after(item, room - 5, depth - 1)
+        if room < 0:
+            return -1
+    return room
+
+
+def _room_after_dict(value: dict[Any, Any], room: int, depth: int) -> int:
+    for key, item in value.items():
+        if key.__class__ is not str:
+            return -1
         if item.__class__ is str:
-            room -= len(item) + 10
+            room -= len(key) + len(item) + 15
         else:
-            room = _room_after(item, room - 5, depth - 1)
+            room = _room_after(item, room - len(key) - 10, depth - 1)
         if room < 0:
             return -1
     return room

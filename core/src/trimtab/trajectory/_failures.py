@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trimtab._events.run import Outcome, ToolInvoked
+from trimtab._events.run import DENIED, INTERRUPTED, OK, Outcome, ToolInvoked
 from trimtab._types.patterns import LazyPattern
 from trimtab.trajectory._canonical import digest
 from trimtab.trajectory._failure_lines import best_line, identifying, lines_of
@@ -65,6 +65,8 @@ _ECHOES = 24
 
 def exit_status(result: Any) -> int | None:
     """Return the exit status that an answer states, in a field or on a line of its own."""
+    if type(result) is str:
+        return _stated_status(result)
     if isinstance(result, Mapping):
         return next((v for k in _EXIT_FIELDS if type(v := result.get(k)) is int), None)
     if not isinstance(result, str):
@@ -74,10 +76,10 @@ def exit_status(result: Any) -> int | None:
 
 def _stated_status(text: str) -> int | None:
     """Return the status on a line of its own: among the first lines, else the last of all."""
-    for edge in (text[:_EDGE], text[-_EDGE:]):
+    for edge in (text,) if len(text) <= _EDGE else (text[:_EDGE], text[-_EDGE:]):
         if "xit" in edge or "returncode" in edge or "eturn code" in edge:
             lines = edge.strip().splitlines()
-            near = lines[:_STATUS_LINES] if edge is text[:_EDGE] else lines[-_STATUS_LINES:]
+            near = lines[:_STATUS_LINES] if edge is text else lines[-_STATUS_LINES:]
             for match in _EXIT.finditer("\n".join(near)):
                 return int(next(group for group in match.groups() if group is not None))
     return None
@@ -144,7 +146,7 @@ def failed(event: ToolInvoked, profile: ToolProfile, command: str | None) -> boo
         command: its command line, where the tool is a shell.
     """
     outcome = event.outcome
-    if outcome is Outcome.DENIED or outcome is Outcome.INTERRUPTED:
+    if outcome is not OK and (outcome is DENIED or outcome is INTERRUPTED):
         return False
     result = event.result
     if type(result) is str and result[:1] == "{":
@@ -153,7 +155,7 @@ def failed(event: ToolInvoked, profile: ToolProfile, command: str | None) -> boo
     status = exit_status(result) if command is not None or not is_text else None
     if status is not None and _is_expected(status, command, profile):
         return False
-    if status or outcome is not Outcome.OK:
+    if status or outcome is not OK:
         return outcome is not Outcome.ERROR or not (_refused(event) or _finds_none(event, command))
     if is_text and profile.error_pattern is None:
         return bool(profile.writes) and _NOT_DONE.match(event.result[:_EDGE]) is not None

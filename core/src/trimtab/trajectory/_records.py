@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
+from trimtab._events.run import MODEL, CallOrigin, Outcome, ToolInvoked
 from trimtab._types.patterns import LazyPattern
 from trimtab._types.text import as_text
 from trimtab.trajectory._canonical import IGNORED_PARAMS, canonical, digest, only_fields
@@ -321,10 +321,10 @@ class TurnRecord:
 
     def __attrs_post_init__(self) -> None:
         calls = self.calls
-        if len(calls) == 1 and calls[0].caller is CallOrigin.MODEL:
+        if len(calls) == 1 and calls[0].caller is MODEL:
             self.asked = calls
         else:
-            self.asked = tuple([call for call in calls if call.caller is CallOrigin.MODEL])
+            self.asked = tuple([call for call in calls if call.caller is MODEL])
 
     @property
     def fingerprint(self) -> str:

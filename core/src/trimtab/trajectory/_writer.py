@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from trimtab._events.run import (
-    CallOrigin,
+    HARNESS,
     CompactionHappened,
     Event,
     ModelResponded,
@@ -182,7 +182,7 @@ class TrajectoryWriter:
     def ended(self, event: ToolInvoked) -> None:
         """Take an ended call in."""
         self._began = True
-        if event.caller is CallOrigin.HARNESS:
+        if event.caller is HARNESS:
             return
         if self._open and _begins_turn(event.turn, self._open[0].turn):
             self.close_turn()

@@ -24,6 +24,7 @@ from trimtab.trajectory import (
     too_long,
 )
 
+_INTERRUPTED = Outcome.INTERRUPTED
 _FORGOTTEN_AFTER = 12
 _KEPT = 64
 _TOOLS_NAMED = 8
@@ -90,7 +91,7 @@ def _keys(call: CallRecord) -> tuple[str, ...]:
 
 
 def _succeeded(call: CallRecord) -> bool:
-    return not call.failed and call.outcome is not Outcome.INTERRUPTED
+    return not call.failed and call.outcome is not _INTERRUPTED
 
 
 class FailureProjection(BaseProjection):

@@ -11,6 +11,8 @@ from trimtab import Outcome
 from trimtab.trajectory import CallRecord, TurnRecord, confirms, is_wait, says_unchanged
 from trimtab_doom_loop._similarity import answer_key
 
+_INTERRUPTED = Outcome.INTERRUPTED
+
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
     """Return the calls that can be part of a loop: the model's, unless they were cancelled; in
@@ -18,8 +20,8 @@ def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
     """
     asked = turn.asked
     if len(asked) == 1:
-        return () if asked[0].outcome is Outcome.INTERRUPTED else asked
-    counting = [call for call in asked if call.outcome is not Outcome.INTERRUPTED]
+        return () if asked[0].outcome is _INTERRUPTED else asked
+    counting = [call for call in asked if call.outcome is not _INTERRUPTED]
     has_twins = len({call.fingerprint for call in counting}) < len(counting)
     return tuple(sorted(counting, key=_order_of_twins if has_twins else _order))
 

@@ -16,6 +16,7 @@ from trimtab.trajectory import (
 )
 from trimtab_parallel_tool_reminder._dependence import Link, could_be_one_of_several, depends
 
+_MODEL = CallOrigin.MODEL
 COMPARED = 8
 """How many earlier calls a new one is compared with."""
 
@@ -65,7 +66,7 @@ class Streak(BaseProjection):
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Keep a call until its turn is closed."""
-        if not self.batched and call.caller is CallOrigin.MODEL:
+        if not self.batched and call.caller is _MODEL:
             self._last = Link(call, event.params, event.result)
 
     def turn_closed(self, turn: TurnRecord) -> None:
