@@ -1,6 +1,5 @@
 """The mailbox on a real server."""
 
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,12 +7,12 @@ import psycopg
 import pytest
 
 from trimtab_worker import MailboxError, Unknown, open_mailbox
-from trimtab_worker.testing import MailboxConformance, run_chaos
+from trimtab_worker.testing import MailboxConformance, ServerConformance
 
 pytestmark = pytest.mark.slow
 
 
-class TestPostgres(MailboxConformance):
+class TestPostgres(MailboxConformance, ServerConformance):
     """What every mailbox must do; cases C1, C2, G2, H6, I3 and I4 among it."""
 
 
@@ -21,13 +20,6 @@ class TestPostgres(MailboxConformance):
 def mailbox(url):
     with open_mailbox(url) as mailbox:
         yield mailbox
-
-
-def test_two_queues_of_one_database_are_apart(server, mailbox):
-    mailbox.send("x")
-    with open_mailbox(server.url("other")) as other:
-        assert list(other.receive()) == []
-        assert other.stats().waiting == 0
 
 
 def test_tables_are_made_once_by_whoever_is_first(server, url):
@@ -83,17 +75,3 @@ def test_a_slow_statement_is_given_up(mailbox, server):
         other.execute("lock table trimtab_messages")
         assert isinstance(message.extend(60), Unknown)
     assert message.ack()
-
-
-@pytest.mark.timeout(1800)
-def test_chaos_workers_die_connections_break_and_the_server_restarts(url, server, capsys):
-    faults = {"cut": server.cut, "restart": server.restart}
-    report = run_chaos(url, faults=faults)
-    with capsys.disabled():
-        sys.stdout.write(f"\npostgres: {report}\n")
-
-    assert report.lost == 0
-    assert report.redelivered > 0
-    assert report.stats.acked == report.sent
-    assert report.doubles == 0
-    assert set(report.faults) == {"kill", "stop", "cut", "restart"}

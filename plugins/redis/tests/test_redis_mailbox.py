@@ -1,7 +1,6 @@
 """The mailbox on a real server."""
 
 import contextlib
-import sys
 
 import pytest
 import redis
@@ -14,12 +13,12 @@ from trimtab_worker import (
     Unknown,
     open_mailbox,
 )
-from trimtab_worker.testing import MailboxConformance, run_chaos
+from trimtab_worker.testing import MailboxConformance, ServerConformance
 
 pytestmark = pytest.mark.slow
 
 
-class TestRedis(MailboxConformance):
+class TestRedis(MailboxConformance, ServerConformance):
     """What every mailbox must do; cases C1, C2, G2, H6, I3 and I4 among it."""
 
 
@@ -48,12 +47,6 @@ def test_an_acknowledged_message_leaves_nothing_on_the_server(mailbox, server):
 
     assert set(kept) == {b"trimtab:{tests}", b"trimtab:{tests}:counts"}
     assert server.client.xlen("trimtab:{tests}") == 0
-
-
-def test_two_queues_of_one_server_are_apart(server, mailbox):
-    mailbox.send("x")
-    with open_mailbox(server.url("other")) as other:
-        assert list(other.receive()) == []
 
 
 def test_a_server_that_was_emptied_is_set_up_again(mailbox, server):
@@ -101,17 +94,3 @@ def test_an_extension_in_a_batch_that_the_script_refuses_is_lost(mailbox):
 def test_a_name_that_would_break_the_keys_is_refused(name):
     with pytest.raises(MailboxError, match="not a valid queue name"):
         RedisMailbox(redis.Redis(), name)
-
-
-@pytest.mark.timeout(1800)
-def test_chaos_workers_die_connections_break_and_the_server_restarts(url, server, capsys):
-    faults = {"cut": server.cut, "restart": server.restart}
-    report = run_chaos(url, faults=faults)
-    with capsys.disabled():
-        sys.stdout.write(f"\nredis: {report}\n")
-
-    assert report.lost == 0
-    assert report.redelivered > 0
-    assert report.stats.acked == report.sent
-    assert report.doubles == 0
-    assert set(report.faults) == {"kill", "stop", "cut", "restart"}

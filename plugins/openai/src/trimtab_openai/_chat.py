@@ -13,6 +13,7 @@ from trimtab_openai._model_response import (
     TRUNCATED,
     Json,
     ModelResponse,
+    append_to,
     as_dict,
     as_json,
     decode_errors,
@@ -95,9 +96,7 @@ class Chat:
         return {"role": "tool", "tool_call_id": call_id, "content": content}
 
     def append(self, content: Any, text: str) -> Any:
-        if isinstance(content, list | tuple):
-            return [*content, {"type": "text", "text": text}]
-        return f"{content}\n\n{text}" if content else text
+        return append_to(content, text, part="text")
 
     def with_text(self, message: Any, text: str) -> Json | None:
         if not isinstance(message, Mapping) or message.get("role") != "tool":

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from trimtab import ToolCall, Usage, quote
-from trimtab.hosting import replace_surrogates
+from trimtab.hosting import append_text, replace_surrogates
 from trimtab_openai._errors import ModelFailed
 
 Json = dict[str, Any]
@@ -70,6 +70,19 @@ def as_messages(given: Any) -> list[Any]:
     if isinstance(given, str):
         return [{"role": "user", "content": replace_surrogates(given)}]
     return [given] if isinstance(given, Mapping) else list(given)
+
+
+def append_to(content: Any, text: str, *, part: str) -> Any:
+    """Return the content of a message with `text` as its last paragraph.
+
+    Args:
+        content: text or a list of parts.
+        text: what is appended.
+        part: the type of a text part in this API.
+    """
+    if isinstance(content, list | tuple):
+        return [*content, {"type": part, "text": text}]
+    return append_text(content, text) if content else text
 
 
 def text_of(content: Any) -> str:

@@ -11,6 +11,7 @@ from trimtab_openai._errors import ModelFailed
 from trimtab_openai._model_response import (
     Json,
     ModelResponse,
+    append_to,
     as_dict,
     decode_errors,
     field,
@@ -104,15 +105,12 @@ class Responses:
         return {"type": "function_call_output", "call_id": call_id, "output": content}
 
     def append(self, content: Any, text: str) -> Any:
-        if isinstance(content, list | tuple):
-            return [*content, {"type": "input_text", "text": text}]
-        return f"{content}\n\n{text}" if content else text
+        return append_to(content, text, part="input_text")
 
     def with_text(self, message: Any, text: str) -> Json | None:
-        is_output = isinstance(message, Mapping) and message.get("type") == "function_call_output"
-        return (
-            {**message, "output": self.append(message.get("output"), text)} if is_output else None
-        )
+        if not isinstance(message, Mapping) or message.get("type") != "function_call_output":
+            return None
+        return {**message, "output": self.append(message.get("output"), text)}
 
 
 class ResponsesStream:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 
@@ -24,6 +23,7 @@ from trimtab_worker import (
     MailboxFacts,
     MailboxStats,
     Unknown,
+    split_queue,
 )
 
 if TYPE_CHECKING:
@@ -74,10 +74,7 @@ class PostgresMailbox(BaseMailbox[Body]):
 
         Other parameters go to ``psycopg.connect``.
         """
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query))
-        queue = options.pop("queue", "agents")
-        return cls(urlunsplit(parts._replace(query=urlencode(options))), queue, body)
+        return cls(*split_queue(url), body)
 
     def put(self, data: bytes, delay: float) -> str:
         return str(self._row(_sql.PUT, (self.queue, data, delay))[0])

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -28,6 +27,7 @@ from trimtab_worker import (
     MailboxFacts,
     MailboxStats,
     Unknown,
+    split_queue,
 )
 
 if TYPE_CHECKING:
@@ -88,10 +88,7 @@ class RedisMailbox(BaseMailbox[Body]):
 
         Other parameters go to ``redis.Redis.from_url``.
         """
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query))
-        queue = options.pop("queue", "agents")
-        bare = urlunsplit(parts._replace(query=urlencode(options)))
+        bare, queue = split_queue(url)
         client = redis.Redis.from_url(
             bare,
             socket_timeout=TIMEOUT,

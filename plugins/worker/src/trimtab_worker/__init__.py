@@ -55,7 +55,7 @@ from trimtab_worker._records import (
 )
 from trimtab_worker._setup import WorkerSetup
 from trimtab_worker._sqlite import SqliteMailbox
-from trimtab_worker._urls import open_mailbox
+from trimtab_worker._urls import open_mailbox, split_queue
 from trimtab_worker._watchdog import Watchdog
 from trimtab_worker._work import LoopSummary, Work
 
@@ -124,4 +124,5 @@ __all__ = [
     "WorkerStuck",
     "calibrate",
     "open_mailbox",
+    "split_queue",
 ]

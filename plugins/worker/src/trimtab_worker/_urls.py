@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from trimtab.inspection import discover, load, select
 from trimtab_worker._errors import MailboxError
@@ -26,3 +27,16 @@ def open_mailbox(url: str, body: Any = None) -> Any:
         raise MailboxError(f"{url!r} is not a URL of a mailbox: write e.g. sqlite:///queue.db")
     factory = load(select("mailboxes", scheme, discover()))
     return factory(url, body)
+
+
+def split_queue(url: str, default: str = "agents") -> tuple[str, str]:
+    """Return a server's URL without its parameter ``queue``, and that parameter.
+
+    Args:
+        url: e.g. ``redis://localhost:6379/0?queue=agents``.
+        default: the queue if the URL names none.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    queue = options.pop("queue", default)
+    return urlunsplit(parts._replace(query=urlencode(options))), queue
