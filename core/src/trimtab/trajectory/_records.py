@@ -180,7 +180,7 @@ class CallRecord:
             seconds = abs(self.ended - other.ended)
         return says_same(other.shape, self.shape, seconds, reads=self.reads)
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Let go of the output's text; what is compared stays."""
         _ = self.output_fingerprint, self.shape, self.pieces
         _ = self.fingerprint, self.output_hash, self.output

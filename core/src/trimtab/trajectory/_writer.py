@@ -240,7 +240,7 @@ class TrajectoryWriter:
         self.turns += 1
         if len(turn.asked) > _BATCH_KEPT_WHOLE:
             for call in turn.asked:
-                call.release()
+                call._release()
         self._closed.append(turn)
         for put, method in self._takers["turn_closed"]:
             put((method, turn, None))
