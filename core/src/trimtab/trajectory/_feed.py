@@ -10,8 +10,8 @@ from typing import Any
 from trimtab.trajectory._projection import BaseProjection, Projection
 
 HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
-Fact = tuple[Callable[..., None], Any, Any]
-"""A method of a projection, what it takes, and its second argument or None."""
+Fact = Callable[[], None]
+"""A method of a projection with what it takes."""
 
 BACKLOG = 128
 """Facts that may wait for one projection before its run hands them over unasked."""
@@ -41,13 +41,11 @@ class Feed:
         self.rebuild = rebuild
         self.pending: deque[Fact] = deque()
         self._mutex = RLock()
-        self.methods: dict[str, Callable[..., None]] = {
+        self.methods = {
             hook: getattr(projection, hook)
             for hook in HOOKS
             if getattr(type(projection), hook, None) is not getattr(BaseProjection, hook)
         }
-        if "compacted" in self.methods:
-            self.methods["compacted"] = lambda _: projection.compacted()
 
     @property
     def is_saved(self) -> bool:
@@ -68,11 +66,7 @@ class Feed:
                 rebuild, self.rebuild = self.rebuild, None
                 rebuild(self.projection)
             while pending:
-                method, fact, more = pending.popleft()
-                if more is None:
-                    method(fact)
-                else:
-                    method(fact, more)
+                pending.popleft()()
 
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""

@@ -140,6 +140,8 @@ class CallRecord:
         if other._words is None:
             other._words = _words_in(other._text)
         new = self._words - other._words
+        if not new:
+            return bool(self._words)
         asked = self.params_text
         told = sum(
             word not in asked and not ("." in word and _FRACTION.search(word)) for word in new

@@ -145,4 +145,9 @@ class Trajectory:
         What the projection raises passes through: in a provider's call, it counts as the
         provider's failure.
         """
-        return self._writer.projection(name)
+        feed = self._writer.feeds.get(name)
+        if feed is None:
+            return None
+        if feed.pending or feed.rebuild is not None:
+            feed.catch_up()
+        return feed.projection

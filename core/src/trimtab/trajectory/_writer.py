@@ -52,6 +52,9 @@ class TrajectoryWriter:
         profiles: what is known about the tools.
         lock: the session's; held while events come in, and taken where readers iterate.
         history: returns the events of the run so far, in order; called under the lock.
+
+    Attributes:
+        feeds: the projections by name.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class TrajectoryWriter:
         self.history = history
         self.profiles = profiles or ToolProfiles()
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
-        self._feeds: dict[str, Feed] = {}
+        self.feeds: dict[str, Feed] = {}
         self._takers: dict[str, tuple[Taker, ...]] = dict.fromkeys(HOOKS, ())
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
@@ -114,57 +117,48 @@ class TrajectoryWriter:
     def attach(self, name: str, projection: Projection) -> Projection:
         """Feed a projection from now on, and return what is fed under `name`."""
         with self._lock:
-            feed = self._feeds.get(name)
+            feed = self.feeds.get(name)
             if feed is None:
                 rebuild = None
                 if name in self._waiting:
                     projection.load_state(self._waiting.pop(name))
                 elif self._began and self.history is not None:
                     rebuild = partial(self._rebuild, name)
-                feed = self._feeds[name] = Feed(projection, rebuild)
-                self._takers = _takers(self._feeds.values())
+                feed = self.feeds[name] = Feed(projection, rebuild)
+                self._takers = _takers(self.feeds.values())
             return feed.projection
-
-    def projection(self, name: str) -> Projection | None:
-        """Return what is fed under `name`, up to date, or None."""
-        feed = self._feeds.get(name)
-        if feed is None:
-            return None
-        if feed.pending or feed.rebuild is not None:
-            feed.catch_up()
-        return feed.projection
 
     def save(self, name: str) -> None:
         """Bring a projection up to date and keep its state for the next `state()`."""
-        feed = self._feeds.get(name)
+        feed = self.feeds.get(name)
         if feed is not None:
             feed.save()
 
     @property
     def attached(self) -> tuple[str, ...]:
         """Names under which projections are fed."""
-        return tuple(self._feeds)
+        return tuple(self.feeds)
 
     @property
     def behind(self) -> tuple[str, ...]:
         """Names of the projections for which much is waiting."""
-        return tuple(name for name, feed in self._feeds.items() if len(feed.pending) > BACKLOG)
+        return tuple(name for name, feed in self.feeds.items() if len(feed.pending) > BACKLOG)
 
     def _rebuild(self, name: str, projection: Projection) -> None:
         """Feed everything that happened in the run to a projection that joins late."""
         assert self.history is not None
         with self._lock:
-            self._feeds[name].pending.clear()
+            self.feeds[name].pending.clear()
             events = tuple(self.history())
         past = TrajectoryWriter(profiles=self.profiles)
         past.attach(name, projection)
         for event in events:
             past.apply(event)
-            past.projection(name)
+            past.feeds[name].catch_up()
 
-    def _feed(self, hook: str, fact: Any, more: Any = None) -> None:
+    def _feed(self, hook: str, *facts: Any) -> None:
         for put, method in self._takers[hook]:
-            put((method, fact, more))
+            put(partial(method, *facts))
 
     # Events ------------------------------------------------------------------------------------
 
@@ -192,8 +186,8 @@ class TrajectoryWriter:
         if len(self._open) < KEPT:
             self._open.append(call)
         for put, method in self._takers["call_ended"]:
-            put((method, call, event))
-        if self._feeds:  # worked out here, for at the decision the agent waits
+            put(partial(method, call, event))
+        if self.feeds:  # worked out here, for at the decision the agent waits
             _ = call.fingerprint, call.output_hash
 
     def _record(self, event: ToolInvoked) -> CallRecord:
@@ -229,7 +223,7 @@ class TrajectoryWriter:
     def compacted(self) -> None:
         """Note that the model's history was shortened."""
         self._began = True
-        self._feed("compacted", None)
+        self._feed("compacted")
 
     def close_turn(self) -> None:
         """Close the open turn, if there is one: its calls are a whole batch now; as `apply`."""
@@ -243,7 +237,7 @@ class TrajectoryWriter:
                 call._release()
         self._closed.append(turn)
         for put, method in self._takers["turn_closed"]:
-            put((method, turn, None))
+            put(partial(method, turn))
 
     # State -------------------------------------------------------------------------------------
 
@@ -258,13 +252,13 @@ class TrajectoryWriter:
                 for call in turn:
                     call.profile = profiles.of(call.tool)
             self._waiting.update(self._saved())
-            self._feeds.clear()
+            self.feeds.clear()
             self._takers = _takers(())
 
     def _saved(self) -> dict[str, dict[str, Any]]:
         return {
             name: feed.saved
-            for name, feed in self._feeds.items()
+            for name, feed in self.feeds.items()
             if feed.is_saved and feed.saved is not None
         }
 

@@ -17,6 +17,7 @@ _MORE_FOR_CONTENT = 3
 _MORE_FOR_CHANGES = 2
 _MORE_FOR_DEEDS = 3
 _SMALLEST = 60
+_SHORT = 600
 _NEAR = 0.1
 
 
@@ -28,7 +29,7 @@ def find_without_effect(steps: Steps, times: int) -> Loop | None:
     call = step.calls[0]
     if call.profile.writes:
         found = _elsewhere(steps, call, times)
-    elif not step.fresh:
+    elif step.kind != step.number:
         found = _unmoved(steps, call, times)
     else:
         found = _reworded(steps, call, times) or _same_content(steps, call, times)
@@ -92,13 +93,10 @@ def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
 def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
     needed = times + _MORE_FOR_CONTENT
-    if call.size < _SMALLEST or steps.tool_count(call.tool) < needed or confirms(call.output):
+    if call.size < _SMALLEST or steps.tool_count(call.tool) < needed:
         return None
-    near = _alike_in_size(steps, call, needed)
-    if len(near) < needed:
-        return None
-    before = next(islice(steps.alike_in_tool(call), 1, None), None)
-    if before is None or not call.may_say(before.calls[0]):
+    near = _candidates(steps, call, needed)
+    if not near:
         return None
     pieces = call.pieces
     again = [
@@ -112,6 +110,26 @@ def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     if any(step.changes or step.waits for step in steps.since(first) if step not in again):
         return None
     return _loop(LoopKind.SAME_CONTENT, call, len(again))
+
+
+def _candidates(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
+    """Return the latest steps that may have brought the answer of `call`; none if too few may.
+
+    Whichever costs less is looked at first: the words of a short answer, the sizes of others.
+    """
+    is_short = call.size <= _SHORT
+    if is_short and not _says_what_came_before(steps, call):
+        return []
+    near = _alike_in_size(steps, call, needed)
+    if len(near) < needed or confirms(call.output):
+        return []
+    return near if is_short or _says_what_came_before(steps, call) else []
+
+
+def _says_what_came_before(steps: Steps, call: CallRecord) -> bool:
+    """Tell at little cost whether an answer may be that of the last call of the same tool."""
+    before = next(islice(steps.alike_in_tool(call), 1, None), None)
+    return before is not None and call.may_say(before.calls[0])
 
 
 def _says_it(one: CallRecord, other: CallRecord) -> bool:
