@@ -101,8 +101,9 @@ class CallRecord:
 
     @property
     def output(self) -> str:
-        """An excerpt: of a failure the telling line, else head and tail; at most 200 characters,
-        raw, so escape it before quoting.
+        """At most 200 characters of the output, raw, so escape them before quoting.
+
+        They are the telling line of a failure, else head and tail.
         """
         if self._output is None:
             self._output = bounded(self._text or "", _OUTPUT_KEPT // 2)
