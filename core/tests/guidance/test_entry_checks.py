@@ -34,9 +34,12 @@ from trimtab import (
     TaskCompletionResult,
     Tool,
     ToolCall,
+    ToolInvoked,
     ToolResult,
+    TrimtabError,
     collect_feedback,
     collect_guidance,
+    enable,
     hookimpl,
 )
 
@@ -349,3 +352,42 @@ class Out:
 
 def test_the_output_type_in_brackets_is_there_at_run_time() -> None:
     assert Prompt[Out]("a", "b", config=None).render().output_type is Out
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda kit: Session()["ToolInvoked"], "kind must be the class of a record"),
+        (lambda kit: Session().observe("ToolInvoked", print), "kind must be the class"),
+        (lambda kit: Session().observe(ToolInvoked, "print"), "callback must be callable"),
+        (lambda kit: Session().register(ToolInvoked, "x"), "reducer must be callable"),
+        (lambda kit: enable(None), "name must be text, not NoneType"),
+        (lambda kit: enable(""), "name must not be empty"),
+        (lambda kit: FeedbackTrigger(on_file_created="a/../../x"), "must stay below"),
+        (lambda kit: Prompt("n", "k", guidance_limit=0), "guidance_limit must be"),
+        (lambda kit: Prompt("n", "k", guidance_limit=True), "must be a whole number"),
+        (lambda kit: Prompt("n", "k", feedback_delivery="x"), "must be one of 'first', 'all'"),
+        (
+            lambda kit: kit.run(guidance_providers=[kit.Speaker("")]),
+            "name of the guidance provider",
+        ),
+        (lambda kit: kit.run(guidance_providers=[kit.Speaker(5)]), "text and not empty, not 5"),
+        (lambda kit: Feedback(summary="a", suggestions="abc"), "expected a list or tuple"),
+    ],
+)
+def test_a_wrong_argument_is_named_where_it_is_given(kit: Any, make: Any, problem: str) -> None:
+    with pytest.raises((TrimtabError, TypeError, ValueError)) as caught:
+        make(kit)
+
+    assert problem in str(caught.value)
+    assert "Attribute(" not in str(caught.value)
+    assert "Did you mean 'name'" not in str(caught.value)
+
+
+def test_a_run_that_is_closed_holds_nobody(kit: Any) -> None:
+    run = kit.run(completion_checkers=[kit.Checker(TaskCompletionResult.incomplete("open"))])
+    run.close()
+
+    checked = run.check_completion()
+    assert (checked.status, checked.reason) == (CompletionStatus.SKIPPED, "the run is closed")
+    assert not run.guide(DecisionPoint.PRE_TOOL_SELECTION)

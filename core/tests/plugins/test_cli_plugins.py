@@ -357,6 +357,22 @@ def test_a_mistyped_command_is_answered_with_the_nearest(trimtab):
     assert "Did you mean 'plugins'?" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("plugins", "docter"), "'doctor'"),
+        (("plugins", "list", "--kind", "guidanse"), "'guidance'"),
+        (("plugins", "nothing-like-it"), None),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_nearest(trimtab, words, near):
+    done = trimtab(*words)
+
+    assert done.returncode == 2
+    assert ("Did you mean" in done.stderr) is (near is not None)
+    assert near is None or f"Did you mean {near}?" in done.stderr
+
+
 def test_a_command_that_fails_names_its_package(importable, trimtab):
     code = "def register(parser): raise RuntimeError('no paint')"
     importable.add("acme", entries="[trimtab.commands]\npaint = acme_p:register\n", acme_p=code)

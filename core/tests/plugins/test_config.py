@@ -197,7 +197,7 @@ def test_a_byte_order_mark_does_no_harm(write):
 def test_files_that_are_not_there(tmp_path, write):
     with pytest.raises(ConfigurationError, match=r"gone.toml: there is no such file\."):
         load_configuration(tmp_path / "gone.toml")
-    with pytest.raises(ConfigurationError, match=r": there is no such file\."):
+    with pytest.raises(ConfigurationError, match=r": not a plain file\."):
         load_configuration(tmp_path)
     with pytest.raises(ConfigurationError, match=r"there is no table \[tool.trimtab\]"):
         load_configuration(write("[tool.other]\n", "pyproject.toml"))

@@ -47,6 +47,14 @@ def test_options_out_of_bounds_are_refused(options, what):
         DoomLoopDetector(**options)
 
 
+@pytest.mark.parametrize(
+    "options", [{"window_size": True}, {"max_repetitions": 2.5}, {"similarity_threshold": True}]
+)
+def test_an_option_of_another_type_is_named(options):
+    with pytest.raises(TypeError, match=f"{next(iter(options))} must be a"):
+        DoomLoopDetector(**options)
+
+
 def test_the_number_of_repetitions_is_an_option():
     assert first([READ] * 9, max_repetitions=5) == 4
 

@@ -211,7 +211,7 @@ def test_a_reader_can_be_forced(tmp_path):
 
 
 def test_an_unknown_reader_is_an_error_that_names_the_others():
-    with pytest.raises(ReplayError, match=r"no reader 'nope'; there are agentbench, ai-sdk, "):
+    with pytest.raises(ReplayError, match=r"no reader 'nope'\. Readers: agentbench, ai-sdk, "):
         chosen(READERS, "nope")
 
 

@@ -12,8 +12,10 @@ every host that offers it, which takes ``--all`` and ``--json`` then.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from trimtab._plugins.registry import PluginInfo, Registry, did_you_mean
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError
@@ -49,6 +51,18 @@ HOST_COMMANDS = {
     "doctor": "check the integration of a host",
 }
 _FOR_ALL = frozenset({"status"})
+_WRONG_CHOICE = re.compile(r"invalid choice: '(?P<word>[^']{1,60})' \(choose from (?P<known>.*)\)$")
+
+
+class Parser(argparse.ArgumentParser):
+    """Names the nearest of the possible words if a wrong one is given."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong = _WRONG_CHOICE.search(message)
+        if wrong is None:
+            super().error(message)
+        known = [word.strip("'") for word in wrong["known"].split(", ")]
+        super().error(message + "." + did_you_mean(wrong["word"], known))
 
 
 class _Version(argparse.Action):
@@ -71,7 +85,7 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
         ProviderError: another package's command is ambiguous, or can't be loaded.
     """
     command = next((word for word in arguments if not word.startswith("-")), "")
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="trimtab", description="Keeps LLM agents on course with small nudges from plugins."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")

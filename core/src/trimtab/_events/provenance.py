@@ -8,6 +8,8 @@ from typing import Any
 
 import attrs
 
+from trimtab._types.options import text
+
 
 class ProviderKind(StrEnum):
     """What a provider does; also the last part of its entry-point group."""
@@ -59,7 +61,7 @@ class ProviderRef:
         optional: a provider that can't be used becomes a `ProviderSkipped` event, not an error.
     """
 
-    name: str
+    name: str = attrs.field(validator=text(needed=True))
     options: Mapping[str, Any] = attrs.field(factory=dict, converter=dict)
     optional: bool = False
 

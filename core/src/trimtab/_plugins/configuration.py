@@ -148,7 +148,8 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
     file = Path(path).absolute()
     found = stamp(file)
     if found is None:
-        raise ConfigurationError(f"{file}: there is no such file.")
+        problem = "not a plain file" if file.exists() else "there is no such file"
+        raise ConfigurationError(f"{file}: {problem}.")
     return _load(file, found)
 
 

@@ -156,7 +156,14 @@ def _protocol_methods(
     protocol = _PROTOCOLS[kind]
     found = {name: _read(instance, name, who) for name in protocol.members}
     lacking = [name for name in protocol.methods if not callable(found[name])]
-    lacking += [name for name in protocol.texts if not isinstance(found[name], str)]
+    lacking += [name for name in protocol.texts if found[name] is None]
+    wrong = [name for name in protocol.texts if name not in lacking and not _is_text(name, found)]
+    if wrong and not optional:
+        shown = found[wrong[0]]
+        raise ProviderInvalid(
+            f"{wrong[0]} of the {who} must be text and not empty, not {shown!r:.60}."
+        )
+    lacking += wrong
     if lacking and optional:
         return {}
     if lacking:
@@ -169,8 +176,13 @@ def _protocol_methods(
     return methods
 
 
+def _is_text(name: str, found: Mapping[str, Any]) -> bool:
+    value = found[name]
+    return isinstance(value, str) and (bool(value.strip()) or name != "name")
+
+
 def _not_of_kind(kind: ProviderKind, instance: Any, who: str, lacking: list[str]) -> str:
-    near = did_you_mean(lacking[0], dir(instance))
+    near = did_you_mean(lacking[0], (name for name in dir(instance) if name not in lacking))
     return (
         f"The {who} is none: {type(instance).__name__} lacks {quoted_list(lacking)}.{near} "
         f"It must have {quoted_list(_PROTOCOLS[kind].members)}, or mark with @hookimpl one of "

@@ -7,9 +7,15 @@ from typing import Any, Literal
 import attrs
 
 from trimtab._events.provenance import ProviderKind, ProviderRef
-from trimtab._types.options import number, one_of, whole_number
+from trimtab._types.options import number, one_of, text, whole_number
 
 Mode = Literal["live", "shadow"]
+
+
+def _path_below(instance: object, attribute: Any, value: Any) -> None:
+    text(needed=True, optional=True)(instance, attribute, value)
+    if value is not None and ".." in value.replace("\\", "/").split("/"):
+        raise ValueError(f"{attribute.name} must stay below the agent's folder, not {value!r:.100}")
 
 
 @attrs.frozen
@@ -34,9 +40,7 @@ class FeedbackTrigger:
     every_n_seconds: float | None = attrs.field(
         default=None, validator=number(0, above=True, optional=True)
     )
-    on_file_created: str | None = attrs.field(
-        default=None, validator=attrs.validators.optional(attrs.validators.instance_of(str))
-    )
+    on_file_created: str | None = attrs.field(default=None, validator=_path_below)
     reset_by: str | None = None
     backoff: float = attrs.field(default=1.0, validator=number(1))
     max_per_run: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))

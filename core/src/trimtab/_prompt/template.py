@@ -26,7 +26,7 @@ from trimtab._prompt.sections import (
     type_argument,
 )
 from trimtab._types.errors import PromptError
-from trimtab._types.options import as_tuple
+from trimtab._types.options import as_tuple, one_of, whole_number
 from trimtab._types.resources import NO_RESOURCES, Resources
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class PromptTemplate(Generic[Output]):
 
     Raises:
         PromptError: sections or providers are declared wrongly.
+        TypeError, ValueError: `guidance_limit` or `feedback_delivery` is not one of what is said.
     """
 
     ns: str = attrs.field(validator=check_text)
@@ -141,9 +142,9 @@ class PromptTemplate(Generic[Output]):
     recorders: tuple[RecorderConfig, ...] = attrs.field(
         kw_only=True, default=(), converter=_recorders
     )
-    guidance_limit: int = attrs.field(kw_only=True, default=3, validator=attrs.validators.ge(1))
+    guidance_limit: int = attrs.field(kw_only=True, default=3, validator=whole_number(1))
     feedback_delivery: FeedbackDelivery = attrs.field(
-        kw_only=True, default="first", validator=attrs.validators.in_(("first", "all"))
+        kw_only=True, default="first", validator=one_of("first", "all")
     )
     tools: tuple[Tool[Any, Any], ...] = attrs.field(
         kw_only=True, default=(), converter=as_tuple, validator=check_tools

@@ -110,6 +110,8 @@ def _block(
 
 
 def _skipped(run: OpenRun, stop: StopRequest) -> str | None:
+    if run.state.closed:
+        return "the run is closed"
     if stop.api_error:
         return f"the model's service failed: {stop.api_error}"
     if stop.background_work:

@@ -69,6 +69,7 @@ class Record:
         """Return the slice of `kind`: ``session[ToolInvoked].latest()``."""
         found = self._slices.get(kind)
         if found is None:
+            _check_type(kind)
             with self.lock:
                 found = self._slices.setdefault(kind, self._new_slice(kind))
         return found
@@ -84,8 +85,9 @@ class Record:
         """Decide how records of `kind` are kept; all of them unless registered.
 
         Raises:
-            SessionError: records of that type are there already.
+            SessionError: records of that type are there already, or the reducer can't be called.
         """
+        _check_callable("reducer", reducer)
         with self.lock:
             if len(self[kind]):
                 raise SessionError(
@@ -100,7 +102,12 @@ class Record:
 
         Returns:
             a function that ends the observation.
+
+        Raises:
+            SessionError: `kind` is no class, or `callback` can't be called.
         """
+        _check_type(kind)
+        _check_callable("callback", callback)
         observer: Observer = (kind, callback)
         with self.lock:
             self._observers = [*self._observers, observer]
@@ -280,3 +287,13 @@ def position(event: Any, rank: int) -> tuple[float, int, int]:
 def new_id() -> str:
     """Return a fresh identifier."""
     return os.urandom(8).hex()
+
+
+def _check_type(kind: object) -> None:
+    if not isinstance(kind, type):
+        raise SessionError(f"kind must be the class of a record, not {kind!r:.100}")
+
+
+def _check_callable(what: str, value: object) -> None:
+    if not callable(value):
+        raise SessionError(f"{what} must be callable, not {value!r:.100}")

@@ -19,7 +19,7 @@ def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
         TypeError: it is text, or cannot be iterated.
     """
     if isinstance(items, str | bytes):
-        raise TypeError(f"must be a list or tuple, not {type(items).__name__}")
+        raise TypeError(f"expected a list or tuple, not {items!r:.60}")
     return tuple(items)
 
 

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from trimtab import GuidanceContext
 
 _LONGEST_TEXT = 500
-_whole = attrs.validators.instance_of(int)
+
+
+def _whole(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{attribute.name} must be a whole number, not {value!r:.60}")
+
+
+def _number(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{attribute.name} must be a number, not {value!r:.60}")
 
 
 @attrs.frozen(kw_only=True)
@@ -48,7 +57,7 @@ class DoomLoopDetector:
     """
 
     similarity_threshold: float = attrs.field(
-        default=0.85, validator=[attrs.validators.ge(0.0), attrs.validators.le(1.0)]
+        default=0.85, validator=[_number, attrs.validators.ge(0.0), attrs.validators.le(1.0)]
     )
     window_size: int = attrs.field(
         default=5, validator=[_whole, attrs.validators.ge(1), attrs.validators.le(32)]

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from trimtab import ModelResponded, ToolInvoked, describe_error
+from trimtab.inspection import did_you_mean
 from trimtab_replay._recording import (
     RecordedItem,
     Recording,
@@ -103,7 +104,8 @@ def chosen(readers: Iterable[TranscriptReader], name: str) -> TranscriptReader:
     """
     by_name = {reader.name: reader for reader in readers}
     if name not in by_name:
-        raise ReplayError(f"no reader {name!r}; there are {', '.join(sorted(by_name))}")
+        hint = did_you_mean(name, by_name)
+        raise ReplayError(f"no reader {name!r:.60}.{hint} Readers: {', '.join(sorted(by_name))}")
     return by_name[name]
 
 
