@@ -21,6 +21,7 @@ import tempfile
 import venv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -150,17 +151,21 @@ def distributions() -> list[Path]:
 
 def siblings(folder: Path) -> list[Path]:
     """The folders of the other plugins that one declares a dependency on."""
-    declared = (folder / "pyproject.toml").read_text()
-    names = re.findall(r'^ *"trimtab-([a-z-]+)[<>=]', declared, re.MULTILINE)
-    return [ROOT / "plugins" / name for name in names]
+    needed = " ".join(declared(folder)["dependencies"])
+    return [ROOT / "plugins" / name for name in re.findall(r"\btrimtab-([a-z-]+)\b", needed)]
 
 
 def distribution_name(folder: Path) -> str:
-    """The name that a folder's pyproject.toml declares."""
-    declared = re.search(r'^name = "(.+)"$', (folder / "pyproject.toml").read_text(), re.MULTILINE)
-    if declared is None:
-        raise SystemExit(f"{folder}/pyproject.toml declares no name.")
-    return declared[1]
+    """The name of a folder's distribution."""
+    return str(declared(folder)["name"])
+
+
+def declared(folder: Path) -> dict[str, Any]:
+    """The table `project` of a folder's pyproject.toml."""
+    import tomllib  # not at the top: an older Python gets as far as the message in `main`
+
+    table: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    return table
 
 
 def dependencies(
