@@ -29,7 +29,8 @@ _REFUSED = LazyPattern(
 _UNCHANGED = LazyPattern(
     r"\bunchanged\b|\bno (?:\w{1,20} ){0,2}(?:change|difference|effect)s?\b"
     r"|\bnothing (?:has )?(?:changed|to (?:commit|do))\b|\bnot changed\b|\bunmodified\b"
-    r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b|\balready up[- ]to[- ]date\b",
+    r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b|\balready up[- ]to[- ]date\b"
+    r"|\b(?:changed|modified|updated)\W{0,2}[=:]\W{0,2}(?:0|false|no|none)\b",
     re.IGNORECASE,
 )
 # What a shell's harness puts around nothing.

@@ -49,6 +49,11 @@ _TELLING = LazyPattern(
     r"|\bnot\b|错误|失败|无法|エラー|失敗|ошибка|fehler|erreur|échec",
     re.IGNORECASE,
 )
+_NO_FAILURE = LazyPattern(
+    r"\w+[\"']?\s?[=:]\s?(?:\[\]|\{\}|0|false|none|null|\"\")(?![\w.])"
+    r"|\b(?:no|0|zero|without) (?:\w+ )?(?:errors?|exceptions?|fail(?:ed|ures?))\b",
+    re.IGNORECASE,
+)
 _FRAME = LazyPattern(
     r"^\W*(?:\d+ )?(?:\w+ )?(?:errors?|failed|failing|failures?|problems?|issues?|stderr|stdout"
     r"|output|traceback \(most recent call last\))\W*$"
@@ -124,8 +129,8 @@ def telling_line(text: str) -> str:
 
 
 def sounds_like_failure(text: str) -> bool:
-    """Tell whether a text holds a word of failure."""
-    return _TELLING.search(text) is not None
+    """Tell whether a text holds a word of failure, other than to say that there is none."""
+    return _TELLING.search(_NO_FAILURE.sub("", text)) is not None
 
 
 def best_line(lines: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from trimtab._events.run import DENIED, INTERRUPTED, OK, Outcome, ToolInvoked
 from trimtab._types.patterns import LazyPattern
+from trimtab.trajectory._answers import confirms, refuses
 from trimtab.trajectory._canonical import digest
 from trimtab.trajectory._failure_lines import best_line, identifying, lines_of
 from trimtab.trajectory._normalise import bounded, normalise_text, text_of
@@ -123,8 +124,17 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
     kind = result.get("__type")
     if isinstance(kind, str) and kind.rpartition("#")[2].endswith(("Exception", "Error")):
         return True
-    codes = (result.get(name) for name in _CODE_FIELDS)
-    return any(type(code) is int and code >= _HTTP_ERROR for code in codes)
+    codes = [result.get(name) for name in _CODE_FIELDS]
+    if any(type(code) is int and code >= _HTTP_ERROR for code in codes):
+        return True
+    return any(isinstance(code, str) and code for code in codes) and _only_complains(result)
+
+
+def _only_complains(result: Mapping[str, Any]) -> bool:
+    """Tell whether an answer has nothing but a named code and a message that confirms nothing."""
+    others = (v for k, v in result.items() if k not in _CODE_FIELDS and k not in _MESSAGE_FIELDS)
+    message = _message(result)
+    return not any(others) and refuses(message) and not confirms(message)
 
 
 def _parsed(result: str) -> Any:

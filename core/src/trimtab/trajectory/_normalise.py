@@ -12,6 +12,9 @@ EDGE = 1_500
 """Characters kept of each end of a text that is longer than both."""
 
 _OUTPUTS = ("output", "stdout", "content", "text", "result", "message")
+_STATES = ("status", "state", "phase")
+_FINE = frozenset({"ok", "success", "succeeded"})
+_LONGEST_STATE = 24
 _GAP = "\n[…]\n"
 # Each begins with a set of characters, so that the engine skips to the first that fits.
 _UNIT = (
@@ -37,7 +40,7 @@ _LABELLED = LazyPattern(
     r"|oken)(?:[ _-]?[iI]d)?"
     r"|(?<=[rR])equest[-_]?[iI]d|(?<=[cC])orrelation[-_]?[iI]d"
     r"|(?:(?<=t)ook|(?<=e)lapsed|(?<=d)uration|(?<=l)atency|(?<=u)ptime)(?:[_A-Z]\w{0,20})?)"
-    r"[\"']?(?:\s?[=:#]\s?|\s)[\"']?[\w-]*\d[\w-]*"
+    r"[\"']?(?:\s?[=:#]\s?|\s)[\"']?[\w-]*\d[\w-]*(?:\.\d+)?"
 )
 _MEASURED = LazyPattern(
     r"[pPmMaAfFsSbBwWrRuUtT](?<!\w\w)(?i:(?<=p)\d\d|(?<=m)e(?:an|dian)|(?<=a)v(?:g|erage)"
@@ -121,14 +124,23 @@ def text_of(result: Any) -> str:
 
 
 def shown_of(result: Any, text: str) -> str:
-    """Return what of an answer its reader looks at: the output of a structured one, else "
-    "`text`.
+    """Return what of an answer its reader looks at: the output of a structured one, after a state
+    that it has besides, else `text`.
     """
     if isinstance(result, dict):
         for name in _OUTPUTS:
             if isinstance(result.get(name), str):
-                return str(result[name])
+                return _state_of(result) + str(result[name])
     return text
+
+
+def _state_of(result: dict[Any, Any]) -> str:
+    """Return the line ``status: …`` of an answer that states what goes on besides its output."""
+    for name in _STATES:
+        state = result.get(name)
+        if isinstance(state, str) and 0 < len(state) <= _LONGEST_STATE:
+            return f"{name}: {state}\n" if state.lower() not in _FINE else ""
+    return ""
 
 
 def _blocks(result: Any) -> Iterator[str]:

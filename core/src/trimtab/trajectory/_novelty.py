@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from zlib import crc32
@@ -15,6 +16,7 @@ _SCORE = LazyPattern(
 )
 _SHORTEST = 3
 _SHORTEST_ECHO = 4
+_SMALLEST_ECHO = 10
 _MOST = 400
 _DEEP = 4
 
@@ -31,7 +33,7 @@ def pieces_of(text: str, params: Any) -> Pieces:
     """
     for echo in sorted(_echoes(params), key=len, reverse=True):
         if echo in text:
-            text = text.replace(echo, "~")
+            text = _without(text, echo)
     found: set[int] = set()
     for part in _SPLIT.split(text):
         piece = _MARKER.sub("", part).strip(" \t\r\"',:.")
@@ -42,8 +44,16 @@ def pieces_of(text: str, params: Any) -> Pieces:
     return frozenset(found)
 
 
+def _without(text: str, echo: str) -> str:
+    if not echo.isdecimal():
+        return text.replace(echo, "~")
+    return re.sub(rf"(?<![\w.]){echo}(?![\w.])", "~", text)
+
+
 def _echoes(params: Any, depth: int = 0) -> Iterator[str]:
-    if isinstance(params, str):
+    if type(params) is int and params >= _SMALLEST_ECHO:
+        yield str(params)
+    elif isinstance(params, str):
         if len(params) >= _SHORTEST_ECHO:
             yield " ".join(params.split())
     elif isinstance(params, Mapping) and depth < _DEEP:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,6 +30,10 @@ _FORGOTTEN_AFTER = 12
 _KEPT = 64
 _TOOLS_NAMED = 8
 _NUMBER = LazyPattern(r"\d+")
+_WORD = LazyPattern(r"[^\W\d_]{3,}")
+_CUT_OFF = LazyPattern(
+    r"\b(?:timed? ?out|time limit|out of time|killed|too slow)\b", re.IGNORECASE
+)
 VARIOUS = "various"
 
 
@@ -46,6 +51,7 @@ class Failure:
         call: the last failing call as a text names it.
         spans: when the last of them began and ended.
         waiting: each time the agent was waiting.
+        whole: fingerprint of all that was printed last by what was cut off; else empty.
     """
 
     name: str
@@ -57,16 +63,21 @@ class Failure:
     call: str = ""
     spans: list[Span] = attrs.field(factory=list)
     waiting: bool = True
+    whole: str = ""
 
     def excused(self) -> bool:
         """Tell whether it came of waiting for better times, and not for too long."""
         return (self.waiting or paused(self.spans)) and not too_long(self.spans)
 
+    def begin_anew(self) -> None:
+        """Forget how often it came."""
+        self.times, self.waiting = 0, True
+        self.spans.clear()
+
     def happened(self, call: CallRecord, turn: int) -> None:
         """Count `call`, once a turn."""
         if self.times and turn - self.last > _FORGOTTEN_AFTER:
-            self.times, self.waiting = 0, True
-            self.spans.clear()
+            self.begin_anew()
         if self.times == 0 or self.last != turn:
             self.times += 1
             self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
@@ -74,6 +85,7 @@ class Failure:
         self.last = turn
         self.output = call.output
         self.call = describe_call(call)
+        self.whole = call.output_fingerprint if _CUT_OFF.search(call.output) else ""
         for kept, item in ((self.tools, call.tool), (self.operations, operation_of(call))):
             if item not in kept and len(kept) < _TOOLS_NAMED:
                 kept.append(item)
@@ -88,6 +100,13 @@ def _keys(call: CallRecord) -> tuple[str, ...]:
     """Return what a failure counts as: one that says nothing is known by its call alone."""
     alone = f"call {call.fingerprint}"
     return (f"any {call.signature}", alone) if call.signature else (alone,)
+
+
+def _alike(failure: str, other: str) -> bool:
+    """Tell whether two failures share half of their words."""
+    one = set(_WORD.findall(failure.lower()))
+    two = set(_WORD.findall(other.lower()))
+    return 2 * len(one & two) >= min(len(one), len(two)) > 0
 
 
 def _succeeded(call: CallRecord) -> bool:
@@ -112,6 +131,7 @@ class FailureProjection(BaseProjection):
         self._turn = 0
         self._shape = ""
         self._tried = ""
+        self._changed = 0
         self._failures: dict[str, Failure] = {}
 
     def turn_closed(self, turn: TurnRecord) -> None:
@@ -124,6 +144,8 @@ class FailureProjection(BaseProjection):
             self._turn += 1
             self.failure = None
             self._note_row(failing, fine)
+        if any(not call.reads for call in fine):
+            self._changed = self._turn
         if fine and self._failures:
             self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
         if failing:
@@ -146,9 +168,13 @@ class FailureProjection(BaseProjection):
             return
         shape = _NUMBER.sub("0", failing[0].signature)
         # What differs in a number alone may be progress: "3 failed", then "2 failed". So may be
-        # another failure of the very same call: something has changed since.
+        # another failure of the very same call: something has changed since. And where one
+        # failure has nothing to do with the last, each answer is a finding of its own.
         differs = shape != self._shape and failing[0].fingerprint != self._tried
-        self.in_a_row = self.in_a_row + 1 if differs else max(1, self.in_a_row)
+        if differs and _alike(shape, self._shape):
+            self.in_a_row += 1
+        elif differs or self.in_a_row == 0:
+            self.in_a_row = 1
         self._shape, self._tried = shape, failing[0].fingerprint
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
@@ -166,11 +192,19 @@ class FailureProjection(BaseProjection):
         name = failure_episode(call)
         if failure is None or failure.name != name:
             failure = Failure(name)
+        if self._got_further(failure, call):
+            failure.begin_anew()
         failure.happened(call, self._turn)
         self._failures[key] = failure
         if len(self._failures) > _KEPT:
             del self._failures[next(iter(self._failures))]
         return failure
+
+    def _got_further(self, failure: Failure, call: CallRecord) -> bool:
+        """Tell whether what was cut off printed something else after a change than before it."""
+        if not failure.whole or self._changed <= failure.last:
+            return False
+        return call.output_fingerprint != failure.whole
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Begin anew: the user's word is a boundary."""
@@ -186,6 +220,7 @@ class FailureProjection(BaseProjection):
             "in_a_row": self.in_a_row,
             "shape": self._shape,
             "tried": self._tried,
+            "changed": self._changed,
             "failure": attrs.asdict(self.failure) if self.failure else None,
             "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
         }
@@ -196,5 +231,6 @@ class FailureProjection(BaseProjection):
         self.in_a_row = state["in_a_row"]
         self._shape = state["shape"]
         self._tried = state["tried"]
+        self._changed = state["changed"]
         self.failure = Failure(**state["failure"]) if state["failure"] else None
         self._failures = {key: Failure(**fields) for key, fields in state["failures"].items()}

@@ -10,6 +10,7 @@ from trimtab.trajectory import (
     finds_nothing,
     refuses,
     says_unchanged,
+    sounds_wrong,
     tells_of_nothing,
     without_times,
 )
@@ -89,12 +90,16 @@ def _says_little(call: CallRecord) -> bool:
     """
     if call.profile.writes or confirms(call.output):
         return True
-    if refuses(call.output):
+    if refuses(call.output) or sounds_wrong(call):
         return False
     return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.output
 
 
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
+    if len({call.command for call in calls}) == 1 and calls[0].command:
+        return _MORE_FOR_NUMBERS  # one command; what else was said beside it changes nothing
+    if sounds_wrong(calls[-1]) and not tells_of_nothing(calls[-1].output):
+        return _MORE_FOR_ERROR
     if alike_but_for_numbers(calls):
         return _MORE_FOR_NAMES if numbered_names(calls) else _MORE_FOR_NUMBERS
     if same_subject(calls):
