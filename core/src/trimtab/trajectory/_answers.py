@@ -75,6 +75,14 @@ _ASKS = LazyPattern(
     r"|\bare you sure\b|\bwaiting for (?:your |user )?input\b|\(yes/no)",
     re.IGNORECASE,
 )
+# The command itself is wrong: no waiting mends that.
+_MALFORMED = LazyPattern(
+    r"(?:^|[\s:])(?:usage:|syntax error|parse error|command not found"
+    r"|(?:invalid|unknown|unrecogni[sz]ed|unexpected) (?:argument|command|field|flag|json|operator"
+    r"|option|query|subcommand|syntax|token)"
+    r"|expected\b[^\n]{1,60}\bbut got\b|(?:attribute|key|name|reference|syntax|type)error\b)",
+    re.IGNORECASE,
+)
 _BARE = frozenset({"", "[]", "{}", "()", "null", "none", "0", "''", '""', "false"})
 _SHORT = 160
 _BRIEF = 80
@@ -137,6 +145,11 @@ def has_ended(said: str) -> bool:
         return _ENDED.search(said) is not None
     states = _STATE.findall(said[:_STATED])
     return bool(states) and all(_ENDED.search(state) is not None for state in states)
+
+
+def blames_call(said: str) -> bool:
+    """Tell whether an answer says that the command itself is wrong."""
+    return len(said) <= _STATED and _MALFORMED.search(said) is not None
 
 
 def asks_for_input(said: str) -> bool:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from trimtab._types.patterns import LazyPattern
-from trimtab.trajectory._answers import asks_for_input, has_ended, in_progress, not_yet
+from trimtab.trajectory._answers import asks_for_input, blames_call, has_ended, in_progress, not_yet
 from trimtab.trajectory._records import CallRecord
 from trimtab.trajectory._shell import awaits, goes_on, waits
 
@@ -62,7 +62,7 @@ def excuse_of(call: CallRecord) -> Excuse | None:
 def _excuse(call: CallRecord) -> Excuse | None:
     command, said = call.command, call.output
     if command is not None and (waits(command) or (call.failed and awaits(command))):
-        return Excuse.SLEEP
+        return None if blames_call(said) else Excuse.SLEEP
     if call.waits or command == "":
         return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
     if call.failed:

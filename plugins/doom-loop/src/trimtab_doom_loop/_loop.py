@@ -21,6 +21,7 @@ class LoopKind(StrEnum):
     SAME_ANSWER = "same_answer"
     SAME_ERROR = "same_error"
     SAME_CONTENT = "same_content"
+    KNOWN = "known"
     UNMOVED = "unmoved"
     ELSEWHERE = "elsewhere"
     REWORDED = "reworded"

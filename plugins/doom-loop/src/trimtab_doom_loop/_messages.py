@@ -38,6 +38,8 @@ _SEEN: Mapping[LoopKind, str] = {
     "nothing new{answer}.",
     LoopKind.SAME_ERROR: "{times} calls of {tool} in a row failed in the same way{answer}.",
     LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content again.",
+    LoopKind.KNOWN: "The last {times} turns made only calls that you had made before, with the "
+    "same answers; the last was {call}.",
     LoopKind.UNMOVED: "{call} gave the same result {times} times, after a change each "
     "time{answer}.",
     LoopKind.ELSEWHERE: "{times} changes with {tool} named one file, but the answers show "

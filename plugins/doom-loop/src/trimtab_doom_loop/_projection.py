@@ -26,6 +26,7 @@ from trimtab.trajectory import (
     turn_state,
 )
 from trimtab_doom_loop._effects import find_without_effect
+from trimtab_doom_loop._known import find_known
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._repeats import (
@@ -78,6 +79,7 @@ class LoopProjection(BaseProjection):
         self._steps = Steps(limits.kept)
         self._rejections = Rejections(limits.times + _MORE_REJECTIONS, limits.similarity)
         self._streak = 0
+        self._stale = 0
         self._turns = 0
         self._orders = NO_ORDERS
         self._texts: deque[Said] = deque(maxlen=_TEXTS_KEPT)
@@ -96,6 +98,7 @@ class LoopProjection(BaseProjection):
             return
         self._turns = turn.number + 1
         self._streak = self._streak + 1 if self._teaches_nothing(step, before) else 1
+        self._stale = 0 if step.fresh or step.waits else self._stale + 1
         rejected = self._rejections.take(step.calls)
         found = self._find(step) or rejected
         if found is None:
@@ -123,11 +126,13 @@ class LoopProjection(BaseProjection):
             if found is not None:
                 return found
         if self._streak == 1 and step.brought == step.kind == step.number and len(step.calls) == 1:
-            return find_without_effect(self._steps, times)
+            found = find_without_effect(self._steps, times)
+            return found or find_known(self._steps, 0, self._repeats)
         return (
             self._find_repeats(step)
             or self._find_near_repeats(step)
             or find_without_effect(self._steps, times)
+            or find_known(self._steps, self._stale, self._repeats)
         )
 
     @property
@@ -199,7 +204,7 @@ class LoopProjection(BaseProjection):
 
     def _interfered(self) -> None:
         self._steps.clear()
-        self._streak = 0
+        self._streak = self._stale = 0
         self.loop = self.chant = self._latest = None
 
     # State -------------------------------------------------------------------------------------
@@ -210,6 +215,7 @@ class LoopProjection(BaseProjection):
         return {
             "turns": [turn_state(step.turn) for step in self._steps.kept],
             "streak": self._streak,
+            "stale": self._stale,
             "orders": attrs.astuple(self._orders),
             "turn": self._turns,
             "rejected": last.state() if last else None,
@@ -227,6 +233,7 @@ class LoopProjection(BaseProjection):
         for turn in state["turns"]:
             self._steps.add(turn_from(turn, self._profiles))
         self._streak = state["streak"]
+        self._stale = state["stale"]
         self._orders = Orders(*state["orders"])
         self._turns = state["turn"]
         self._rejections.count = state["rejections"]

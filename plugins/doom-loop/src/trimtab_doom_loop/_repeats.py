@@ -10,7 +10,9 @@ from trimtab.trajectory import (
     CEILING_CALLS,
     CallRecord,
     Span,
+    asks_for_input,
     confirms,
+    has_ended,
     is_wait,
     leaves_running,
     paused,
@@ -59,7 +61,12 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
     tail = list(steps.kept)[-length * rounds :]
     call = tail[-1].calls[-1]
     again = [span_of(step.calls[-1]) for step in tail[length - 1 :: length]]
-    waited = _waits_for_news(tail[-length:], rounds) or paused(again) or _is_live(steps, length)
+    waited = (
+        _waits_for_news(tail[-length:], rounds)
+        or paused(again)
+        or _is_live(steps, length)
+        or (length == 1 and _moves_by_itself(steps, tail[0]))
+    )
     if waited and not too_long(_waits(tail) or again):
         return None
     calls = [c for step in tail[-length:] for c in step.calls]
@@ -102,6 +109,23 @@ def _is_live(steps: Steps, length: int) -> bool:
         return False
     since = steps.kept[-1].number - CEILING_CALLS
     return any(leaves_running(call) for step in steps.since(since) for call in step.calls)
+
+
+def _moves_by_itself(steps: Steps, first: Step) -> bool:
+    """Tell whether what the repeated call `first` asks for has changed before, though the agent
+    did nothing that may have changed it, and has not come to an end.
+    """
+    call = first.calls[0]
+    if call.failed or call.profile.writes or has_ended(call.output) or asks_for_input(call.output):
+        return False
+    for step in steps.since(first.number - CEILING_CALLS):
+        if step.number >= first.number:
+            continue
+        if step.asked == first.asked:
+            return not step.calls[0].failed
+        if step.changes:
+            return False
+    return False
 
 
 def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
