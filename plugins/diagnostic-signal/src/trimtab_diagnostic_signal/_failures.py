@@ -31,9 +31,7 @@ _KEPT = 64
 _TOOLS_NAMED = 8
 _NUMBER = LazyPattern(r"\d+")
 _WORD = LazyPattern(r"[^\W\d_]{3,}")
-_CUT_OFF = LazyPattern(
-    r"\b(?:timed? ?out|time limit|out of time|killed|too slow)\b", re.IGNORECASE
-)
+_CUT_OFF = LazyPattern(r"\b(?:timed? ?out|time limit|out of time|killed|too slow)\b", re.IGNORECASE)
 VARIOUS = "various"
 
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice, pairwise
 from posixpath import basename
 
 from trimtab import LazyPattern
-from trimtab.trajectory import CallRecord, brings_nothing, confirms, sounds_wrong
+from trimtab.trajectory import (
+    CallRecord,
+    brings_nothing,
+    confirms,
+    sounds_wrong,
+    tells_of_nothing,
+)
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import reworded
 from trimtab_doom_loop._steps import Step, Steps
 
 _FILE = LazyPattern(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
+# A thing of its own: a file, an address, a number of several digits.
+_NAMED = LazyPattern(r"(?=[\w-]*\d)[\w-]{8,}")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
 _MORE_FOR_CONTENT = 3
+_MORE_FOR_SUBJECT = 1
 _MORE_FOR_CHANGES = 2
 _MORE_FOR_DEEDS = 3
 _SMALLEST = 60
@@ -92,27 +102,46 @@ def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
 
 def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
-    needed = times + _MORE_FOR_CONTENT
-    if call.size < _SMALLEST or steps.tool_count(call.tool) < needed:
+    fewest = times + _MORE_FOR_SUBJECT
+    if call.size < _SMALLEST or steps.tool_count(call.tool) < fewest:
         return None
-    near = _candidates(steps, call, needed)
-    if not near:
+    near = _candidates(steps, call, fewest, times + _MORE_FOR_CONTENT)
+    if not near or not call.pieces:
         return None
-    pieces = call.pieces
-    again = [
-        s
-        for s in near
-        if _says_it(s.calls[0], call) and brings_nothing(pieces, [s.calls[0].pieces])
-    ]
-    if len(again) < needed or not pieces:
-        return None
-    first = again[needed - 1].number
-    if any(step.changes or step.waits for step in steps.since(first) if step not in again):
-        return None
-    return _loop(LoopKind.SAME_CONTENT, call, len(again))
+    again = [step for step in near if _says_it(step.calls[0], call)]
+    return _said_again(steps, again, times) if len(again) >= fewest else None
 
 
-def _candidates(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
+def _said_again(steps: Steps, again: Sequence[Step], times: int) -> Loop | None:
+    closely = _is_one_matter(again[: times + _MORE_FOR_SUBJECT])
+    needed = times + (_MORE_FOR_SUBJECT if closely else _MORE_FOR_CONTENT)
+    if len(again) < needed:
+        return None
+    between = [s for s in steps.since(again[needed - 1].number) if s not in again]
+    if any(step.waits or (_works(step) if closely else step.changes) for step in between):
+        return None
+    return _loop(LoopKind.SAME_CONTENT, again[0].calls[0], len(again))
+
+
+def _is_one_matter(again: Sequence[Step]) -> bool:
+    """Tell whether one content is about one matter: it sounds like a failure, or every call that
+    it answers names one and the same thing.
+    """
+    calls = [step.calls[0] for step in again]
+    if sounds_wrong(calls[0]) and not tells_of_nothing(calls[0].output):
+        return True
+    if any(call.command is not None or call.reads for call in calls):
+        return False
+    named = [set(_NAMED.findall(call.params_text)) for call in calls]
+    return bool(set.intersection(*named))
+
+
+def _works(step: Step) -> bool:
+    """Tell whether a step has changed something for all that is known, beyond talk with others."""
+    return step.changes and any(c.profile.writes or c.command is not None for c in step.calls)
+
+
+def _candidates(steps: Steps, call: CallRecord, fewest: int, most: int) -> list[Step]:
     """Return the latest steps that may have brought the answer of `call`; none if too few may.
 
     Whichever costs less is looked at first: the words of a short answer, the sizes of others.
@@ -120,8 +149,8 @@ def _candidates(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
     is_short = call.size <= _SHORT
     if is_short and not _says_what_came_before(steps, call):
         return []
-    near = _alike_in_size(steps, call, needed)
-    if len(near) < needed or confirms(call.output):
+    near = _alike_in_size(steps, call, most)
+    if len(near) < fewest or confirms(call.output):
         return []
     return near if is_short or _says_what_came_before(steps, call) else []
 

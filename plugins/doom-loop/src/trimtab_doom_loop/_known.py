@@ -29,8 +29,8 @@ def find_known(steps: Steps, stale: int, times: int) -> Loop | None:
     """
     needed = 3 * times - 1
     step = steps.kept[-1]
-    if stale >= needed:
-        return _all_again(steps, stale)
+    if stale >= needed and (found := _all_again(steps, stale, times)):
+        return found
     if len(step.calls) > 1 or steps.tool_count(step.calls[0].tool) < needed:
         return None
     call = step.calls[0]
@@ -43,12 +43,18 @@ def find_known(steps: Steps, stale: int, times: int) -> Loop | None:
     return _paged_again(steps, call, needed)
 
 
-def _all_again(steps: Steps, stale: int) -> Loop | None:
-    """Find nothing but calls that were made before, each with the answer that it had."""
-    call = steps.kept[-1].calls[-1]
-    calls = {c.fingerprint for s in islice(reversed(steps.kept), stale) for c in s.calls}
-    tools = {c.tool: None for s in islice(reversed(steps.kept), stale) for c in s.calls}
-    return loop_of(LoopKind.KNOWN, call, times=stale, members=frozenset(calls), tools=tuple(tools))
+def _all_again(steps: Steps, stale: int, times: int) -> Loop | None:
+    """Find nothing but calls that were made `times` times, each with the answer that it had."""
+    calls = [call for step in islice(reversed(steps.kept), stale) for call in step.calls]
+    if any(steps.count(call) < times for call in calls):
+        return None
+    return loop_of(
+        LoopKind.KNOWN,
+        calls[0],
+        times=stale,
+        members=frozenset(call.fingerprint for call in calls),
+        tools=tuple(dict.fromkeys(call.tool for call in calls)),
+    )
 
 
 def _paged_again(steps: Steps, call: CallRecord, needed: int) -> Loop | None:

@@ -219,7 +219,7 @@ class LoopProjection(BaseProjection):
             "orders": attrs.astuple(self._orders),
             "turn": self._turns,
             "rejected": last.state() if last else None,
-            "rejections": self._rejections.count,
+            "rejections": [self._rejections.count, self._rejections.rounds],
             "texts": [said.name for said in self._texts],
             "notices": list(self._notices),
             "loop": _loop_state(self.loop),
@@ -236,7 +236,7 @@ class LoopProjection(BaseProjection):
         self._stale = state["stale"]
         self._orders = Orders(*state["orders"])
         self._turns = state["turn"]
-        self._rejections.count = state["rejections"]
+        self._rejections.count, self._rejections.rounds = state["rejections"]
         self._rejections.last = call_from(state["rejected"], self._profiles)
         self._texts.extend(Said("", name) for name in state["texts"])
         self._notices.extend(state["notices"])

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.trajectory import CallRecord
+from trimtab.trajectory import CallRecord, says_unchanged
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, trouble_key
 
 
+_FEWER = 1
+
+
+def _done(call: CallRecord) -> bool:
+    """Tell whether a call has changed something."""
+    return not call.failed and not says_unchanged(call.output)
+
+
 class Rejections:
     """Counts near-equal changes that were rejected with one error, until one like them succeeds.
+
+    Where another change by the same tool succeeds in between, the agent works on: rejections
+    without one between them are one attempt then.
 
     A user's message doesn't end the count: "try again" is an answer to the trouble, and no
     change of it. More are needed than without one.
@@ -23,6 +34,7 @@ class Rejections:
     def __init__(self, needed: int, similarity: float) -> None:
         self.last: CallRecord | None = None
         self.count = 0
+        self.rounds = 0
         self._needed = needed
         self._similarity = similarity
 
@@ -31,25 +43,28 @@ class Rejections:
         for call in calls:
             if call.failed and call.profile.writes:
                 self._rejected(call)
-                return self._loop(call) if self.count >= self._needed else None
-        last = self.last
-        if last is not None and any(self._gets_through(call, last) for call in calls):
-            self.last, self.count = None, 0
+                enough = self.count >= self._needed or self.rounds >= self._needed - _FEWER
+                return self._loop(call) if enough else None
+        if self.last is not None:
+            for call in calls:
+                if call.tool == self.last.tool and _done(call):
+                    self._works_on(call, self.last)
         return None
 
-    def _gets_through(self, call: CallRecord, last: CallRecord) -> bool:
-        """Tell whether a change like the one that was rejected last has succeeded."""
-        return call.tool == last.tool and alike((last, call), self._similarity)
+    def _works_on(self, call: CallRecord, last: CallRecord) -> None:
+        if alike((last, call), self._similarity):
+            self.last, self.rounds = None, 0
+        self.count = 0
 
     def _rejected(self, call: CallRecord) -> None:
         last = self.last
         again = last is not None and answer_key(last) == answer_key(call)
-        if last is not None and again and alike((last, call), self._similarity):
-            self.count += 1
-        else:
-            self.count = 1
+        if last is None or not again or not alike((last, call), self._similarity):
+            self.count = self.rounds = 0
+        self.rounds += self.count == 0
+        self.count += 1
         self.last = call
 
     def _loop(self, call: CallRecord) -> Loop:
         members = frozenset({call.fingerprint, trouble_key(call)})
-        return loop_of(LoopKind.REJECTED, call, times=self.count, members=members)
+        return loop_of(LoopKind.REJECTED, call, times=max(self.count, self.rounds), members=members)
