@@ -12,6 +12,9 @@ from trimtab._cli import main
 CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
+REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
+# What one harness prints around every answer can't be told from progress in a run of one call.
+UNTOLD = {"v4-loop-multimodal-same-caption~step-banner"}
 TOGETHER = "doom-loop + diagnostic-signal"
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 
@@ -67,6 +70,17 @@ def test_shapes_written_from_descriptions_alone(backtest):
     assert len(document["runs"]) == 275
 
 
+def test_reports_and_variations_with_verdicts_fixed_before_the_first_run(backtest):
+    """At first sight 59 of the 73 reports and 26 of the 30 variations were right; the rules have
+    learnt from the others since, so that these too guard kinds of runs, and are no measure.
+    """
+    _, document = backtest(*REPORTS)
+    wrong = {run["id"] for run in document["runs"] if run["verdict"] not in ("hit", "quiet")}
+
+    assert len(document["runs"]) == 103
+    assert wrong == UNTOLD
+
+
 @pytest.mark.parametrize(
     "provider",
     ["consultation-prompt", "parallel-tool-reminder", "deadline-feedback", "plan-based-checker"],
@@ -96,9 +110,6 @@ def test_the_labelled_runs(backtest, corpus):
     status, document = backtest(labels, "--enable", "doom-loop")
     (score,) = document["scores"]
 
-    early = [run["id"] for run in document["runs"] if run["verdict"] == "early"]
     assert status == 0
-    # Told at its fifth rejection of one edit, after call 38; its label says evident at call 43.
-    assert early == ["sympy__sympy-14531"]
-    assert score["false_alarm"] == 0
-    assert score["recall"]["value"] >= 0.85
+    assert score["false_alarm"] == score["early"] == 0
+    assert score["recall"]["value"] >= 0.90

@@ -67,7 +67,7 @@ def test_the_window_is_an_option():
 
 def test_the_threshold_of_likeness_is_an_option():
     steps = [
-        Call("run_code", {"code": f"fetch('{name}')"}, "The same page as ever, at length")
+        Call("run_code", {"code": f"fetch('{name}')"}, "The same page\nas ever")
         for name in ("alpha", "alpho", "alphi", "alphu", "alphe", "alphy", "alphs", "alphx")
     ]
     assert first(steps, similarity_threshold=0.8) == 6

@@ -120,7 +120,7 @@ def test_one_answer_to_a_counter_in_the_arguments_is_told():
         Call("run_code", {"code": f"fetch('https://ex.test/p?n={i}')"}, "Access blocked. Try later")
         for i in range(8)
     ]
-    assert first(steps) == 4
+    assert first(steps) == 3
 
 
 def test_one_error_for_varied_arguments_is_told_at_the_fourth():

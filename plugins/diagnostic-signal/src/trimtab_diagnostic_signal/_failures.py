@@ -166,10 +166,11 @@ class FailureProjection(BaseProjection):
             return
         shape = _NUMBER.sub("0", failing[0].signature)
         # What differs in a number alone may be progress: "3 failed", then "2 failed". So may be
-        # another failure of the very same call: something has changed since. And where one
-        # failure has nothing to do with the last, each answer is a finding of its own.
+        # another failure of the very same call: something has changed since. And where one that
+        # asks is refused for ever other reasons, each answer is a finding of its own.
         differs = shape != self._shape and failing[0].fingerprint != self._tried
-        if differs and _alike(shape, self._shape):
+        acts = failing[0].profile.writes or failing[0].command is not None
+        if differs and (acts or _alike(shape, self._shape)):
             self.in_a_row += 1
         elif differs or self.in_a_row == 0:
             self.in_a_row = 1

@@ -8,7 +8,6 @@ from trimtab.trajectory import CallRecord, says_unchanged
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, trouble_key
 
-
 _FEWER = 1
 
 

@@ -121,10 +121,11 @@ def _moves_by_itself(steps: Steps, first: Step) -> bool:
     for step in steps.since(first.number - CEILING_CALLS):
         if step.number >= first.number:
             continue
-        if step.asked == first.asked:
+        if step.asked != first.asked:
+            if step.changes:
+                return False
+        elif step.kind != first.kind:
             return not step.calls[0].failed
-        if step.changes:
-            return False
     return False
 
 
