@@ -14,7 +14,14 @@ from trimtab.trajectory._canonical import IGNORED_PARAMS, canonical, digest, onl
 from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
 from trimtab.trajectory._moving import Shape, Slot, may_say_same, says_same, shape_of
-from trimtab.trajectory._normalise import EDGE, bounded, normalise_lines, shown_of, text_of
+from trimtab.trajectory._normalise import (
+    EDGE,
+    bounded,
+    normalise_lines,
+    shown_of,
+    text_of,
+    unwrapped,
+)
 from trimtab.trajectory._novelty import Pieces, pieces_of
 from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
 from trimtab.trajectory._shell import reads_only
@@ -275,6 +282,8 @@ def _all_ignored(own: frozenset[str]) -> frozenset[str]:
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     """Return what detectors need to know about `event`."""
     params, result = event.params, event.result
+    if type(result) is dict and (payload := unwrapped(result)) is not result:
+        event, result = attrs.evolve(event, result=payload), payload
     text = result if type(result) is str else text_of(result)
     if profile.result_noise is not None:
         text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
