@@ -30,8 +30,8 @@ _LISTED = LazyPattern(
 
 
 # Where chance may begin to play a part: dates, ids and durations hold a digit, or are of letters
-# alone in a few forms.
-_CHANCE = LazyPattern(r"\d|[^\x00-\x7f]|\x1b|tmp|base64|-[0-9a-fA-F]{4}-")
+# alone in a few forms; colours and spinners are signs of their own.
+_CHANCE = LazyPattern(r"\d|[\x1b\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7]|tmp|-[0-9a-fA-F]{4}-")
 _OPENING = 200
 _LONGEST = 3_000
 _WORDS_BEFORE = 6
@@ -69,6 +69,8 @@ class Said:
 
     def is_like(self, other: Said) -> bool:
         """Tell whether both say the same."""
+        if self is other:
+            return True
         pairs = zip(self._opening, other._opening, strict=False)
         return all(a == b for a, b in pairs) and self.name == other.name
 
