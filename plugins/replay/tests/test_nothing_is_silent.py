@@ -82,3 +82,25 @@ def test_a_report_of_nothing_leaves_the_old_one_alone(run, tmp_path):
     assert status == 1
     assert report.read_text() == "the last report"
     assert "no report is written" in said
+
+
+def test_a_folder_without_recordings_is_no_success(run, tmp_path):
+    status, _, said = run("replay", tmp_path, "--enable", "repeats")
+
+    assert status == 1
+    assert "no recorded run was replayed" in said
+
+
+def test_a_call_without_a_name_loses_no_run(run, tmp_path):
+    call = {"type": "tool_use", "id": "a", "name": [], "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": "a", "content": "x"}
+    messages = [
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [answer]},
+    ]
+    path = tmp_path / "nameless.json"
+    path.write_text(json.dumps({"messages": messages}))
+    status, told, said = run("replay", path, "--enable", "repeats")
+
+    assert (status, said) == (0, "")
+    assert "1 calls" in told

@@ -144,3 +144,14 @@ def test_what_is_no_trace_is_named(
         assert status in ((0,) if not content else (0, 1, 2))
     assert run("show", tmp_path / "missing.jsonl") == 2
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"\x00\xff\xfe{", b'{"seq":1'])
+def test_show_names_a_file_that_holds_no_whole_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(content)
+
+    assert run("show", path) == 1
+    assert "it holds no whole event" in capsys.readouterr().err

@@ -158,9 +158,12 @@ def test_dead_letters_are_listed_requeued_and_dropped(mailbox, capsys):
     [
         (["mailbox", "send", URL, "no json"], "the body is not JSON"),
         (["mailbox", "send", URL, "1", "--delay", "-1"], "delay must be seconds of 0 or more"),
-        (["mailbox", "stats", "nothing"], "no URL of a mailbox"),
+        (["mailbox", "stats", "nothing"], "not a URL of a mailbox"),
         (["mailbox", "stats", "nothing:x"], "No mailbox 'nothing' is installed"),
-        (["mailbox", "stats", "sqlite:///no/such/folder/q.db"], "unable to open database file"),
+        (["mailbox", "stats", "sqlite:///no/such/folder/q.db"], "there is no mailbox"),
+        (["mailbox", "dead", "sqlite:///mistyped.db"], "there is no mailbox"),
+        (["mailbox", "send", "sqlite:///no/such/q.db", "1"], "unable to open database file"),
+        (["mailbox", "stats", "sqlite:queue.db"], "names no file"),
         (["mailbox", "stats", "sqlite://host/q.db"], "names no file"),
         (["worker", "agents_of_tests"], "names no factory"),
         (["worker", "no_such_module:f"], "can't be imported: ModuleNotFoundError"),
@@ -177,6 +180,16 @@ def test_wrong_input_is_named_with_status_2(folder, capsys, arguments, said):
 
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_mistyped_path_creates_no_mailbox(folder, capsys):
+    from trimtab.__main__ import main
+
+    before = sorted(path.name for path in folder.iterdir())
+    for arguments in (["stats", "sqlite:///other.db"], ["dead", "sqlite:///other.db", "drop"]):
+        assert main(["mailbox", *arguments]) == 2
+    assert main(["mailbox", "send", "sqlite:other.db", "1"]) == 2
+    assert sorted(path.name for path in folder.iterdir()) == before
 
 
 def test_a_factory_may_bring_its_own_mailbox(folder):

@@ -22,6 +22,9 @@ from trimtab import (
 from trimtab_replay._recording import Item, RecordedItem, StopRequest, Unknown
 from trimtab_replay._values import as_text, shallow
 
+UNNAMED_TOOL = "unknown"
+"""Stands for the tool of a call that names none."""
+
 
 @attrs.frozen(kw_only=True)
 class CallResult:
@@ -148,7 +151,10 @@ class Assembler:
         if not call_id or call_id in self._waiting:
             call_id = f"{call_id}#{self._calls}"
         call = _Call(
-            ToolCall(tool, shallow(params), call_id), self._calls, turn.number, turn.caller
+            ToolCall(tool or UNNAMED_TOOL, shallow(params), call_id),
+            self._calls,
+            turn.number,
+            turn.caller,
         )
         self._calls += 1
         self._waiting[call_id] = call

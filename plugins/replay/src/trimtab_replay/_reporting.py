@@ -27,6 +27,7 @@ def report_stats(stats: ReadStats) -> int:
         )
     if not stats.runs:
         complain("no recorded run was replayed")
+        status = status or int(not stats.left_out)
     return status or int(bool(stats.failures))
 
 

@@ -77,7 +77,11 @@ def run_show(options: argparse.Namespace) -> int:
         if options.type and event.event_type not in options.type:
             continue
         _say(json.dumps(as_json(event)) if options.json else _line(event, start))
-    return _complain(found)
+    status = _complain(found)
+    if start is None and found.path.stat().st_size and not status:
+        sys.stderr.write(f"trimtab: {sanitize(str(found.path))}: it holds no whole event\n")
+        return 1
+    return status
 
 
 def as_json(event: TraceEvent) -> dict[str, Any]:

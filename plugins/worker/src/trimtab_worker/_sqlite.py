@@ -72,6 +72,18 @@ STATS = """select
 """Acknowledged is what was sent, but for what is there and what was buried: no count to keep."""
 
 
+def path_of(url: str) -> str:
+    """Return the file that a URL names.
+
+    Raises:
+        MailboxError: it names none.
+    """
+    parts = urlsplit(url)
+    if parts.netloc or len(parts.path) < 2 or not parts.path.startswith("/"):
+        raise MailboxError(f"{url!r} names no file: write sqlite:///queue.db")
+    return unquote(parts.path)[1:]
+
+
 class SqliteMailbox(BaseMailbox[Body]):
     """A mailbox in one SQLite file (WAL), fenced by a random token per delivery.
 
@@ -108,11 +120,7 @@ class SqliteMailbox(BaseMailbox[Body]):
     @classmethod
     def from_url(cls, url: str, body: Any = None) -> SqliteMailbox[Any]:
         """Open ``sqlite:///relative.db`` or ``sqlite:////absolute.db``."""
-        parts = urlsplit(url)
-        path = unquote(parts.path)[1:]
-        if parts.netloc or not path:
-            raise MailboxError(f"{url!r} names no file: write sqlite:///queue.db")
-        return cls(path, body)
+        return cls(path_of(url), body)
 
     def put(self, data: bytes, delay: float) -> str:
         now = self._now()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from trimtab import sanitize
 from trimtab.inspection import say, say_json
 from trimtab_worker import DeadLetter, MailboxError, open_mailbox
+from trimtab_worker._sqlite import path_of
 
 LONGEST_INPUT = 10_000_000
 
@@ -63,9 +65,20 @@ def _parsed(text: str) -> Any:
         raise MailboxError(f"the body is not JSON: {error}; write a text as '\"…\"'") from error
 
 
+def _existing(url: str) -> Any:
+    """Open a mailbox that is there already: a mistyped path must not create one.
+
+    Raises:
+        MailboxError: there is none.
+    """
+    if url.startswith("sqlite:") and not Path(path_of(url)).exists():
+        raise MailboxError(f"{path_of(url)}: there is no mailbox; sending creates it")
+    return open_mailbox(url)
+
+
 def run_stats(options: argparse.Namespace) -> int:
     """Print the counts."""
-    with open_mailbox(options.url) as mailbox:
+    with _existing(options.url) as mailbox:
         stats = mailbox.stats()
     counts = {
         "waiting": stats.waiting,
@@ -85,7 +98,7 @@ def run_stats(options: argparse.Namespace) -> int:
 def run_dead(options: argparse.Namespace) -> int:
     """List dead letters, send them again, or delete them; 1 where an id is unknown."""
     ids = options.ids or None
-    with open_mailbox(options.url) as mailbox:
+    with _existing(options.url) as mailbox:
         if options.action == "list":
             _list(mailbox.dead_letters(options.limit), options)
             return 0
