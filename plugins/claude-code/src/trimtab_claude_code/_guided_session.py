@@ -134,10 +134,6 @@ class GuidedSession:
             if self._unsaved and not self._answering:
                 self._save()
 
-    def release(self) -> None:
-        """Let the threads of providers end; the session goes on from its journal."""
-        self._hooks.release()
-
     def _observe(self) -> None:
         for kind in _DECISIONS:
             self.session.observe(kind, self._on_decision)

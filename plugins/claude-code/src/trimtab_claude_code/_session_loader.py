@@ -43,10 +43,9 @@ class LoadedSession:
         return self.guided is None and begins and payload.get("source") != "compact"
 
     def release(self) -> None:
-        """Save it, and let the threads of providers end."""
+        """Save it; it goes on from its journal."""
         if self.guided is not None:
             self.guided.save()
-            self.guided.release()
 
 
 def load_session(

@@ -101,7 +101,6 @@ def life(tmp_path):
                 clock.advance(1)
                 guided = self.begin()
                 said = words(guided.answer(told))
-                guided.release()
             return said
 
     return Life()

@@ -111,11 +111,6 @@ class ClaudeCodeHooks:
         for agent in tuple(self._agents.values()):
             agent.run.deadline = deadline
 
-    def release(self) -> None:
-        """Let the threads of providers end; the runs stay open, and start them anew."""
-        for agent in tuple(self._agents.values()):
-            agent.run.invoker.close()
-
     def failed(self, payload: object, error: BaseException) -> None:
         """Record that an event could not be handled, e.g. because the host's time was up."""
         event = Payload.of(payload)
