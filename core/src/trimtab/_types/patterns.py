@@ -52,5 +52,5 @@ class LazyPattern:
         return self._compiled.split
 
     @cached_property
-    def sub(self) -> Callable[[str, str], str]:
+    def sub(self) -> Callable[[str | Callable[[re.Match[str]], str], str], str]:
         return self._compiled.sub

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from zlib import crc32
@@ -14,6 +13,7 @@ _MARKER = LazyPattern(r"^\W*(?:\d{1,3}[.):|]\s*)?")
 _SCORE = LazyPattern(
     r"\b(?:score|relevance|rank|similarity|distance|position|query|id)\W{1,4}[\d.]+\W*$", 2
 )
+_WHOLE_NUMBER = LazyPattern(r"(?<![\w.])\d+(?![\w.])")
 _SHORTEST = 3
 _SHORTEST_ECHO = 4
 _SMALLEST_ECHO = 10
@@ -47,7 +47,7 @@ def pieces_of(text: str, params: Any) -> Pieces:
 def _without(text: str, echo: str) -> str:
     if not echo.isdecimal():
         return text.replace(echo, "~")
-    return re.sub(rf"(?<![\w.]){echo}(?![\w.])", "~", text)
+    return _WHOLE_NUMBER.sub(lambda match: "~" if match[0] == echo else match[0], text)
 
 
 def _echoes(params: Any, depth: int = 0) -> Iterator[str]:

@@ -34,13 +34,14 @@ def find_known(steps: Steps, stale: int, times: int) -> Loop | None:
     if len(step.calls) > 1 or steps.tool_count(step.calls[0].tool) < needed:
         return None
     call = step.calls[0]
+    again = steps.count(call) >= needed
+    if not again and (step.number % _EVERY or steps.kept[-2].calls[0].tool != call.tool):
+        return None
     if call.failed or call.profile.writes or step.waits:
         return None
-    if steps.count(call) >= needed:
+    if again:
         return _told_anew(steps, call, needed)
-    if step.number % _EVERY or not call.reads:
-        return None
-    return _paged_again(steps, call, needed)
+    return _paged_again(steps, call, needed) if call.reads else None
 
 
 def _all_again(steps: Steps, stale: int, times: int) -> Loop | None:
