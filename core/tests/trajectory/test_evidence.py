@@ -19,10 +19,10 @@ from trimtab.trajectory import (
     failure_episode,
     has_ended,
     in_progress,
+    key_line,
     leaves_running,
     normalise_text,
     orders_in,
-    telling_line,
     untried_tools,
     wants_one_at_a_time,
 )
@@ -110,7 +110,7 @@ def test_another_name_is_news_to_a_reader_alone():
 def test_what_was_there_before_is_old_in_any_order(first, second):
     earlier, later = records(("search", {"q": "one"}, first), ("search", {"q": "two"}, second))
     assert brings_nothing(later.pieces, [earlier.pieces])
-    assert later.may_say(earlier)
+    assert later.may_repeat(earlier)
 
 
 def test_the_query_in_the_answer_is_no_news():
@@ -133,7 +133,7 @@ def test_an_answer_is_old_beside_itself(text):
 def test_no_text_breaks_the_comparison(first, second):
     earlier, later = records(("look", {"a": first}, first), ("look", {"a": first}, second))
     assert isinstance(later.same_output(earlier), bool)
-    assert isinstance(later.may_say(earlier), bool)
+    assert isinstance(later.may_repeat(earlier), bool)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_is_left_running_is_seen():
     ],
 )
 def test_the_line_that_a_person_would_quote(text, line):
-    assert telling_line(text) == line
+    assert key_line(text) == line
 
 
 def test_another_test_that_fails_is_another_failure():
@@ -301,7 +301,7 @@ def test_untried_tools_are_likened_and_read_first():
 
 @given(st.text(max_size=3_000))
 def test_hostile_text_is_taken_in_any_form(text):
-    texts = (telling_line(text), error_signature(text, {"a": text}), normalise_text(text))
+    texts = (key_line(text), error_signature(text, {"a": text}), normalise_text(text))
     described = describe_call(records(("t", {"a": text}, text))[0])
 
     assert all(isinstance(each, str) for each in (*texts, described))

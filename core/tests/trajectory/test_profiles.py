@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.trajectory import ToolProfile, ToolProfiles, goes_on, operation, reads_only
+from trimtab.trajectory import ToolProfile, ToolProfiles, operation, reads_only, starts_background
 from trimtab.trajectory._shell import expects_status, waits
 
 of = ToolProfiles().of
@@ -117,9 +117,9 @@ def test_commands_that_wait_or_go_on():
     assert waits("sleep 30 && gh run view 7")
     assert waits("while true; do sleep 1; done")
     assert not waits("cat sleep.txt")
-    assert goes_on("npm run dev > log &")
-    assert goes_on("nohup make")
-    assert not goes_on("a && b")
+    assert starts_background("npm run dev > log &")
+    assert starts_background("nohup make")
+    assert not starts_background("a && b")
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from trimtab.trajectory._answers import (
     has_ended,
     in_progress,
     refuses,
+    reports_nothing,
     says_unchanged,
-    tells_of_nothing,
 )
 from trimtab.trajectory._canonical import (
     canonical,
     digest,
 )
 from trimtab.trajectory._failure_lines import (
-    telling_line,
+    key_line,
 )
 from trimtab.trajectory._failures import (
     error_signature,
@@ -43,7 +43,7 @@ from trimtab.trajectory._orders import (
 from trimtab.trajectory._profiles import (
     ToolProfile,
     ToolProfiles,
-    words_of,
+    name_words,
 )
 from trimtab.trajectory._projection import (
     BaseProjection,
@@ -57,14 +57,14 @@ from trimtab.trajectory._records import (
     call_from,
     failure_episode,
     fingerprint,
-    sounds_wrong,
+    mentions_failure,
     turn_from,
     turn_state,
 )
 from trimtab.trajectory._shell import (
-    goes_on,
     operation,
     reads_only,
+    starts_background,
 )
 from trimtab.trajectory._trajectory import (
     Trajectory,
@@ -78,7 +78,7 @@ from trimtab.trajectory._waiting import (
     leaves_running,
     paused,
     span_of,
-    too_long,
+    waited_too_long,
 )
 
 __all__ = [
@@ -109,29 +109,29 @@ __all__ = [
     "failure_episode",
     "finds_nothing",
     "fingerprint",
-    "goes_on",
     "has_ended",
     "in_progress",
     "is_wait",
+    "key_line",
     "leaves_running",
+    "mentions_failure",
+    "name_words",
     "normalise_text",
     "operation",
     "orders_in",
     "paused",
     "reads_only",
     "refuses",
+    "reports_nothing",
     "says_unchanged",
-    "sounds_wrong",
     "span_of",
-    "telling_line",
-    "tells_of_nothing",
+    "starts_background",
     "text_of",
-    "too_long",
     "tool_name",
     "turn_from",
     "turn_state",
     "untried_tools",
+    "waited_too_long",
     "wants_one_at_a_time",
     "without_times",
-    "words_of",
 ]

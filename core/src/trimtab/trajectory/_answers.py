@@ -113,10 +113,10 @@ def says_unchanged(said: str) -> bool:
 
 def finds_nothing(said: str) -> bool:
     """Tell whether an answer says that there is nothing."""
-    return said.strip().lower() in _BARE or tells_of_nothing(said)
+    return said.strip().lower() in _BARE or reports_nothing(said)
 
 
-def tells_of_nothing(said: str) -> bool:
+def reports_nothing(said: str) -> bool:
     """Tell whether an answer says in words that there is nothing."""
     said = said.strip()
     return len(said) <= _SHORT and _NOTHING.search(said) is not None

@@ -121,7 +121,7 @@ def identifying(lines: Iterable[str]) -> list[str]:
     return said[:_WEAK_KEPT] or [last_word(all_lines)] if all_lines else []
 
 
-def telling_line(text: str) -> str:
+def key_line(text: str) -> str:
     """Return the line of a failure's text that a person would quote; empty where none says
     anything: the last exception of a traceback, else the first complaint that is specific.
     """

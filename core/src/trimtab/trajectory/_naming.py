@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trimtab._types.text import quote, shorten
-from trimtab.trajectory._profiles import ToolProfiles, words_of
+from trimtab.trajectory._profiles import ToolProfiles, name_words
 from trimtab.trajectory._records import CallRecord
 
 LONGEST_NAME = 60
@@ -44,12 +44,12 @@ def untried_tools(
         profiles: what is known about tools.
     """
     used = set(tried)
-    words = {word for name in used for word in words_of(name)}
+    words = {word for name in used for word in name_words(name)}
 
     def rank(name: str) -> tuple[bool, int, str]:
         profile = profiles.of(name)
         reads = bool(profile.read_only) or bool(profile.command_params)
-        return (not reads, -len(words.intersection(words_of(name))), name)
+        return (not reads, -len(words.intersection(name_words(name))), name)
 
     left = (n for n in tools or () if n not in used and not profiles.of(n).polling)
     return tuple(sorted(left, key=rank)[:_MOST_TOOLS])

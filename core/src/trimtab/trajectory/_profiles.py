@@ -108,7 +108,7 @@ _PLAN_FIELDS = frozenset({"completed", "done", "s", "status"})
 _BOOKKEEPING = frozenset({"description", "timeout", "timeout_ms", "yield_time_ms"})
 
 
-def words_of(name: str) -> list[str]:
+def name_words(name: str) -> list[str]:
     """Return the words of a tool's name, lower case: ``mcp__getPage`` → mcp, get, page."""
     return list(_words_of(name))
 
@@ -120,7 +120,7 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 def guess(name: str) -> ToolProfile:
     """Return what a tool's name tells about it: its first verb counts, but for "replace"."""
-    words = words_of(name)
+    words = name_words(name)
     held = set(words)
     verb = next((word for word in words if word in READING or word in WRITING), "")
     if "replace" in held:

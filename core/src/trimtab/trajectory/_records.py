@@ -137,7 +137,7 @@ class CallRecord:
             self._pieces = pieces_of(self._normal(), self._params)
         return self._pieces
 
-    def may_say(self, other: CallRecord) -> bool:
+    def may_repeat(self, other: CallRecord) -> bool:
         """Tell at little cost whether this answer may be made of what the `other` one said: a
         quarter of new words, those of the arguments aside, is news.
         """
@@ -227,7 +227,7 @@ def failure_episode(call: CallRecord) -> str:
     return f"failure-{digest(call.signature or call.fingerprint)}"
 
 
-def sounds_wrong(call: CallRecord) -> bool:
+def mentions_failure(call: CallRecord) -> bool:
     """Tell whether a call failed, or its output holds a word of failure."""
     return call.failed or sounds_like_failure(call.output)
 

@@ -120,7 +120,7 @@ def awaits(command: str) -> bool:
     return _AWAITS.search(command[:_LONGEST]) is not None
 
 
-def goes_on(command: str) -> bool:
+def starts_background(command: str) -> bool:
     """Tell whether `command` leaves a process running behind it."""
     return _BACKGROUND.search(_bare(command)) is not None
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from trimtab._types.patterns import LazyPattern
 from trimtab.trajectory._answers import asks_for_input, blames_call, has_ended, in_progress, not_yet
 from trimtab.trajectory._records import CallRecord
-from trimtab.trajectory._shell import awaits, goes_on, waits
+from trimtab.trajectory._shell import awaits, starts_background, waits
 
 CEILING_CALLS = 20
 """So many waits without change are too many."""
@@ -43,7 +43,7 @@ class Excuse(StrEnum):
 
     POLL = "poll"
     SLEEP = "sleep"
-    GOES_ON = "goes_on"
+    GOES_ON = "starts_background"
     BACK_OFF = "back_off"
 
 
@@ -83,7 +83,7 @@ def leaves_running(call: CallRecord) -> bool:
     """Tell whether a call leaves something running behind it that may change what others "
     "answer.
     """
-    if call.command is not None and goes_on(call.command):
+    if call.command is not None and starts_background(call.command):
         return True
     return _LAUNCHED.search(call.output) is not None or _RUNNING.search(call.output) is not None
 
@@ -110,7 +110,7 @@ def _gaps(spans: Sequence[Span]) -> list[float]:
     return gaps
 
 
-def too_long(spans: Sequence[Span]) -> bool:
+def waited_too_long(spans: Sequence[Span]) -> bool:
     """Tell whether waiting with the same answer has reached its ceiling in calls or in time."""
     if len(spans) >= CEILING_CALLS:
         return True

@@ -22,7 +22,7 @@ from trimtab.trajectory import (
     operation,
     paused,
     span_of,
-    too_long,
+    waited_too_long,
 )
 
 _INTERRUPTED = Outcome.INTERRUPTED
@@ -65,7 +65,7 @@ class Failure:
 
     def excused(self) -> bool:
         """Tell whether it came of waiting for better times, and not for too long."""
-        return (self.waiting or paused(self.spans)) and not too_long(self.spans)
+        return (self.waiting or paused(self.spans)) and not waited_too_long(self.spans)
 
     def begin_anew(self) -> None:
         """Forget how often it came."""

@@ -11,8 +11,8 @@ from trimtab.trajectory import (
     CallRecord,
     brings_nothing,
     confirms,
-    sounds_wrong,
-    tells_of_nothing,
+    mentions_failure,
+    reports_nothing,
 )
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import reworded
@@ -52,7 +52,7 @@ def _unmoved(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     if steps.count(call) < needed:
         return None
     seen = steps.occurrences(call)[-needed:]
-    if len(seen) < needed or not sounds_wrong(call):
+    if len(seen) < needed or not mentions_failure(call):
         return None
     changed = [step.number for step in steps.since(seen[0][0]) if step.changes]
     after_each = all(
@@ -128,7 +128,7 @@ def _is_one_matter(again: Sequence[Step]) -> bool:
     it answers names one and the same thing.
     """
     calls = [step.calls[0] for step in again]
-    if sounds_wrong(calls[0]) and not tells_of_nothing(calls[0].output):
+    if mentions_failure(calls[0]) and not reports_nothing(calls[0].output):
         return True
     if any(call.command is not None or call.reads for call in calls):
         return False
@@ -158,7 +158,7 @@ def _candidates(steps: Steps, call: CallRecord, fewest: int, most: int) -> list[
 def _says_what_came_before(steps: Steps, call: CallRecord) -> bool:
     """Tell at little cost whether an answer may be that of the last call of the same tool."""
     before = next(islice(steps.alike_in_tool(call), 1, None), None)
-    return before is not None and call.may_say(before.calls[0])
+    return before is not None and call.may_repeat(before.calls[0])
 
 
 def _says_it(one: CallRecord, other: CallRecord) -> bool:

@@ -250,7 +250,7 @@ def _may_be_old(call: CallRecord, last: CallRecord) -> bool:
     if call.failed or last.failed or call.profile.writes:
         return False
     longest = max(call.size, last.size)
-    return 2 * min(call.size, last.size) >= longest > SHORTEST_TEXT and call.may_say(last)
+    return 2 * min(call.size, last.size) >= longest > SHORTEST_TEXT and call.may_repeat(last)
 
 
 def _chant(text: TextRecord) -> Loop | None:

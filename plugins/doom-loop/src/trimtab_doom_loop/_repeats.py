@@ -15,10 +15,10 @@ from trimtab.trajectory import (
     has_ended,
     is_wait,
     leaves_running,
+    name_words,
     paused,
     span_of,
-    too_long,
-    words_of,
+    waited_too_long,
 )
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, trouble_key
@@ -67,7 +67,7 @@ def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
         or _is_live(steps, length)
         or (length == 1 and _moves_by_itself(steps, tail[0]))
     )
-    if waited and not too_long(_waits(tail) or again):
+    if waited and not waited_too_long(_waits(tail) or again):
         return None
     calls = [c for step in tail[-length:] for c in step.calls]
     members = {c.fingerprint for c in calls}
@@ -97,7 +97,7 @@ def _waits_for_news(steps: Sequence[Step], rounds: int) -> bool:
     calls = [call for step in steps for call in step.calls]
     if any(map(is_wait, calls)):
         return True
-    if all(_CLICKS.intersection(words_of(call.tool)) for call in calls):
+    if all(_CLICKS.intersection(name_words(call.tool)) for call in calls):
         return len({call.fingerprint for call in calls}) == 1 and rounds * len(calls) < _SAME_CLICKS
     return all(map(moves_unseen, calls))
 

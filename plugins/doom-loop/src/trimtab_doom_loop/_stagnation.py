@@ -8,10 +8,10 @@ from trimtab.trajectory import (
     CallRecord,
     confirms,
     finds_nothing,
+    mentions_failure,
     refuses,
+    reports_nothing,
     says_unchanged,
-    sounds_wrong,
-    tells_of_nothing,
     without_times,
 )
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
@@ -68,7 +68,7 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
         return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
     if says_unchanged(last.output):
         return _MORE_FOR_NUMBERS
-    worded = tells_of_nothing(last.output)
+    worded = reports_nothing(last.output)
     nothing = worded or (last.reads and finds_nothing(last.output))
     if nothing and not last.profile.writes:
         if worded or last.profile.read_only or alike(calls, similarity):
@@ -90,7 +90,7 @@ def _says_little(call: CallRecord) -> bool:
     """
     if call.profile.writes or confirms(call.output):
         return True
-    if refuses(call.output) or sounds_wrong(call):
+    if refuses(call.output) or mentions_failure(call):
         return False
     return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.output
 
@@ -98,7 +98,7 @@ def _says_little(call: CallRecord) -> bool:
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if len({call.command for call in calls}) == 1 and calls[0].command:
         return _MORE_FOR_NUMBERS  # one command; what else was said beside it changes nothing
-    if sounds_wrong(calls[-1]) and not tells_of_nothing(calls[-1].output):
+    if mentions_failure(calls[-1]) and not reports_nothing(calls[-1].output):
         return _MORE_FOR_ERROR
     if alike_but_for_numbers(calls):
         return _MORE_FOR_NAMES if numbered_names(calls) else _MORE_FOR_NUMBERS

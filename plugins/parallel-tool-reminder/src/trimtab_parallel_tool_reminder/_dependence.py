@@ -13,9 +13,9 @@ from trimtab.trajectory import (
     CallRecord,
     finds_nothing,
     leaves_running,
+    name_words,
     operation,
     text_of,
-    words_of,
 )
 
 MOST_VALUES = 64
@@ -78,7 +78,7 @@ class Link:
         """Whether it looks for something, rather than at something known."""
         if self.call.command is not None:
             return not _SEARCHERS.isdisjoint(operation(self.call.command).split()[:1])
-        return not _SEARCHES.isdisjoint(words_of(self.call.tool))
+        return not _SEARCHES.isdisjoint(name_words(self.call.tool))
 
     def state(self) -> dict[str, Any]:
         """Return it JSON-like; the answer is bounded, the arguments become their values."""
@@ -95,7 +95,7 @@ def could_be_one_of_several(call: CallRecord) -> bool:
     if call.command is not None:
         return "sleep" not in call.command and call.reads and not leaves_running(call)
     if not profile.independent:
-        alone = not _ALONE.isdisjoint(words_of(call.tool))
+        alone = not _ALONE.isdisjoint(name_words(call.tool))
         if alone or profile.writes or not profile.read_only:
             return False
     return not leaves_running(call)

@@ -12,7 +12,7 @@ from trimtab.trajectory import (
     MessageRecord,
     TextRecord,
     has_ended,
-    words_of,
+    name_words,
 )
 
 _EDGE = 600
@@ -138,7 +138,7 @@ class Waits(BaseProjection):
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Note work that goes on behind the call, and work that has ended."""
         self.text = ""
-        words = set(words_of(call.tool))
+        words = set(name_words(call.tool))
         if self._tasks and not call.failed:
             self._ended(call, words)
         params = event.params if isinstance(event.params, dict) else {}
