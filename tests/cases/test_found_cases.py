@@ -12,7 +12,6 @@ from trimtab import DecisionPoint, ManualClock, Outcome, Prompt, Session
 DATA = Path(__file__).parent.parent / "data" / "reports-3.jsonl"
 REPORTS = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
 LOOPS = ("DoomLoopDetector", "DiagnosticSignalProvider")
-MISSED = {"r3-challenge-page": "other elements are clicked each time, as in a form"}
 PROVIDERS = ("doom-loop", "diagnostic-signal")
 
 
@@ -42,9 +41,7 @@ def spoke(items, providers=PROVIDERS, pause=5.0):
 @pytest.mark.parametrize(
     "report", [r for r in REPORTS if r["concerns"] in LOOPS], ids=lambda report: report["id"]
 )
-def test_report(report, request):
-    if report["id"] in MISSED:
-        request.applymarker(pytest.mark.xfail(reason=MISSED[report["id"]], strict=True))
+def test_report(report):
     heard = spoke(report["calls"])
     if report["expected"] == "fire":
         assert heard
@@ -90,6 +87,18 @@ QUIET = {
         call("create_issue", {"title": f"Fix the bug in {w}"}, {"id": n})
         for n, w in enumerate(WORDS)
     ],
+    "a survey": [
+        call(
+            "click", {"index": 9 * n + 2}, "Clicked. Current page: https://a.example/form (Survey)"
+        )
+        for n in range(14)
+    ],
+    "a value that moves by itself": [
+        call("job_info", {"id": 7}, f"готово: {done} из 9") for done in (2, 2, 3, 3, 3, 3, 5, 5, 5)
+    ],
+    "answers that lie around": [
+        call("read", {"path": f"{w}.md"}, f"{w} says {n}") for n, w in enumerate(WORDS)
+    ],
     "searches without a hit": [
         call("bash", {"command": f"grep -rn {w} src"}, "", error=True) for w in WORDS[:5]
     ],
@@ -106,6 +115,28 @@ def test_work_is_left_alone(name):
 
 
 TOLD = {
+    "old pages in any order": (
+        [
+            call("open_page", {"name": WORDS[n]}, f"the page on {WORDS[n]}")
+            for n in (0, 1, 2, 3, 0, 1, 2, 3, 0, 2, 1, 3, 2, 0, 3, 1)
+        ],
+        13,
+    ),
+    "one refusal": (
+        [call("query", {"sql": f"select {w}"}, "Error 401: the token has expired") for w in WORDS],
+        3,
+    ),
+    "one file in ever other words": (
+        [
+            call(agent, {"task": f"{word} notes-2026.mp3"}, text)
+            for word in WORDS[:6]
+            for agent, text in (
+                ("listener", "Page 1 of 1. Duration 0:35. The transcript of it can be had nowhere"),
+                ("helper", f"You may well {word} it on another device"),
+            )
+        ],
+        6,
+    ),
     "slow reads": ([call("read", {"path": "a"}, "text")] * 8, 3),
     "relaunches": (
         [

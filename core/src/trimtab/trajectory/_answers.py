@@ -45,7 +45,8 @@ _NOTHING = LazyPattern(
 _IN_PROGRESS = LazyPattern(
     r"(?<![A-Za-z])(?:booting|building|deploying|downloading|executing|initiali[sz]ing|installing"
     r"|in[ _-]?progress|pending|processing|provisioning|queued|running|scheduled|starting|syncing"
-    r"|still (?:\w+ing|in|being)|submitted|waiting|warming|working|creating|updating|preparing"
+    r"|still (?:\w+ing|in|being)|submitted|waiting|warming|creating|updating|preparing"
+    r"|working(?! (?:copy|dir|tree))"
     r"|not (?:yet )?(?:available|complete|completed|done|finished|ready|started)"
     r"|(?:retry|try again|check back) (?:in|later|after)"
     r"|no (?:new )?output(?: yet)?)(?![A-Za-z])",

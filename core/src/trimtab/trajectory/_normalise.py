@@ -136,7 +136,8 @@ def unwrapped(result: Any) -> Any:
             break
         payload = result[inner[0]]
         if isinstance(payload, list):
-            return "\n".join(_blocks(payload)) or result
+            texts = list(_blocks(payload))
+            return "\n".join(texts) if len(texts) == len(payload) > 0 else result
         if not isinstance(payload, dict) and (len(result) == 1 or not isinstance(payload, str)):
             break
         result = payload

@@ -144,6 +144,9 @@ def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
         between = list(steps.since(seen[0][0] + 1))
         if _may_differ(call, between) or _is_live(steps, 1):
             continue
+        first = next((step for step in between[::-1] if step.asked == steps.kept[-1].asked), None)
+        if first is not None and _moves_by_itself(steps, first):
+            continue
         if not paused([span_of(record) for _, record in seen]):
             return _interleaved(call, len(seen))
     return None

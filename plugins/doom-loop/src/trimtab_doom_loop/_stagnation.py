@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
+from trimtab import LazyPattern
 from trimtab.trajectory import (
     CallRecord,
     confirms,
@@ -23,7 +25,7 @@ from trimtab_doom_loop._similarity import (
     same_subject,
     trouble_key,
 )
-from trimtab_doom_loop._steps import Steps
+from trimtab_doom_loop._steps import Steps, moves_unseen
 
 # How many more equal answers than exact repeats are needed: below that, batch work and honest
 # search are mistaken for loops, for they meet equal answers too while a list is worked off.
@@ -34,6 +36,9 @@ _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
 _SHORT_ANSWER = 80
+_OFTEN = 4
+_NUMBER = LazyPattern(r"\d{1,6}")
+_SHOWS = LazyPattern(r"\w://\w")
 
 
 def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -> Loop | None:
@@ -51,14 +56,28 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
     calls = [step.calls[0] for step in tail]
     if len({call.tool for call in tail[-1].calls}) > 1:
         return None
-    if len({call.fingerprint for call in calls}) < times or any(step.waits for step in tail):
+    if len({call.fingerprint for call in calls}) < times:
         return None
-    needed = _needed(calls, similarity)
+    if any(step.waits for step in tail):
+        needed = 2 * times if _hunts(calls) else None
+    else:
+        needed = _needed(calls, similarity)
     if needed is None or streak < times + needed:
         return None
     last = calls[-1]
     kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
     return loop_of(kind, last, times=streak, members=frozenset({trouble_key(last)}))
+
+
+def _hunts(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether moves on a screen go back and forth over it while the answer shows that it
+    stays as it is. Who fills in a form goes down the page.
+    """
+    if not all(moves_unseen(call) and _SHOWS.search(call.output) for call in calls):
+        return False
+    places = [[int(number) for number in _NUMBER.findall(call.params_text)] for call in calls]
+    back = sum(later < earlier for earlier, later in pairwise(places))
+    return _OFTEN * back >= len(calls)
 
 
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
