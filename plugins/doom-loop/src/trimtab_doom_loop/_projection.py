@@ -125,7 +125,8 @@ class LoopProjection(BaseProjection):
             found = find_duplicates(step, times)
             if found is not None:
                 return found
-        if self._streak == 1 and step.brought == step.kind == step.number and len(step.calls) == 1:
+        is_news = self._streak == 1 and step.brought == step.kind == step.number
+        if is_news and len(step.calls) == 1 and self._steps.count(step.calls[0]) == 1:
             found = find_without_effect(self._steps, times)
             return found or find_known(self._steps, 0, self._repeats)
         return (
