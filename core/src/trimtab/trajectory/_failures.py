@@ -62,6 +62,8 @@ _NOT_DONE = LazyPattern(
 )
 _SIGNATURE = 240
 _ECHOES = 24
+_SETS_OFF = "'\":`"
+_BETWEEN = LazyPattern(r"(?<!\w)(?!\w)")
 
 
 def exit_status(result: Any) -> int | None:
@@ -238,9 +240,34 @@ def _identity(line: str, params: Any) -> str:
 def _without_echo(text: str, params: Any) -> str:
     for value in sorted(set(_echoes(params, text)), key=len, reverse=True)[:_ECHOES]:
         # A short word is everywhere; it is an echo where punctuation sets it off.
-        end = r"(?!\w)" if len(value) > 2 or not value.isalpha() else r"(?=['\":`])"
-        text = re.sub(rf"(?<!\w){re.escape(value)}{end}", "~", text)
+        text = _replaced(text, value, alone=len(value) <= 2 and value.isalpha())
     return text
+
+
+def _replaced(text: str, value: str, *, alone: bool) -> str:
+    """Return `text` with ``~`` wherever `value` stands as a word; if `alone`, only where a quote,
+    a colon or a backtick follows. An expression of its own for each value would have to be
+    compiled.
+    """
+    if not value:
+        return str(_BETWEEN.sub("~", text))
+    parts: list[str] = []
+    end, start = 0, text.find(value)
+    while start >= 0:
+        stop = start + len(value)
+        behind = text[stop : stop + 1]
+        follows = behind in _SETS_OFF and behind != "" if alone else not _is_word(behind)
+        if follows and not _is_word(text[start - 1 : start]):
+            parts += text[end:start], "~"
+            end = stop
+            start = text.find(value, stop)
+        else:
+            start = text.find(value, start + 1)
+    return "".join((*parts, text[end:])) if parts else text
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _echoes(params: Any, text: str) -> Iterator[str]:

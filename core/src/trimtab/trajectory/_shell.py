@@ -92,6 +92,7 @@ def operation(command: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=512)
 def reads_only(command: str) -> bool:
     """Tell whether `command` can't change anything: every program in it is known to read."""
     bare = _bare(command)

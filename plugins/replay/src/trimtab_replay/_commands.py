@@ -11,7 +11,7 @@ from trimtab_replay._arguments import add_reading, add_selection, selection_of
 from trimtab_replay._corpus import Found
 from trimtab_replay._local_sessions import by_agent, local_sessions
 from trimtab_replay._output import as_json
-from trimtab_replay._pool import Job, ReadStats, replay_all
+from trimtab_replay._pool import Job, ReadStats, collect_rarely, replay_all
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._reporting import complain, report_stats
 from trimtab_replay._results import Replayed
@@ -41,6 +41,7 @@ def replay(parser: argparse.ArgumentParser) -> None:
 
 def run_replay(options: argparse.Namespace) -> int:
     """Replay what the arguments name; 1 if something was not read or a provider failed."""
+    collect_rarely()
     job = job_of(options, keep_calls=not options.json, default_all=not options.paths)
     if not options.paths:
         options.paths = found_here(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -27,6 +28,7 @@ from trimtab_replay._selection import Prompts, Selection, keeps_nothing
 from trimtab_replay._tracing import trace_of
 
 _AHEAD = 8
+_COLLECT_EVERY = 50_000
 _FEW_RUNS = 50
 _BYTES_A_SECOND = 10e6
 _PACKED = 6
@@ -239,6 +241,7 @@ _process: dict[str, Any] = {}
 
 
 def _begin(job: Job) -> None:
+    collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the work
     _process.update(job=job, corpus=job.corpus(lambda _: None), shared=shared_prompts(job))
 
@@ -255,6 +258,12 @@ def _settled(corpus: Corpus, part: ReadStats) -> ReadStats:
     part.without_calls = corpus.without_calls
     corpus.files, corpus.other_files, corpus.without_calls, corpus.skipped = 0, 0, 0, []
     return part
+
+
+def collect_rarely() -> None:
+    """Let Python look for circles less often: a replay makes few, and many records."""
+    gc.freeze()
+    gc.set_threshold(_COLLECT_EVERY)
 
 
 def shared_prompts(job: Job) -> Prompts | None:
