@@ -31,9 +31,9 @@ _COMPILED = LazyPattern(
     r"|\berror(?:\[\w+\]| [A-Z]{1,6}\d+)|^\s*\d+:\d+\s+error\b|\bundefined reference\b"
 )
 _COMPARED = LazyPattern(
-    r"\bFailed asserting\b|\bexpected\b.*\b(?:actual|be|but|got|received|to|was)\b"
-    r"|^\W*(?:expected|received|actual|got|want|left|right|code)\b ?:|\bgot\b.*\bwant\b"
-    r"|\bassert\w*\b.*(?:[!=]=|\bfailed\b)",
+    r"\bFailed asserting\b|\bexpected\b.{0,300}\b(?:actual|be|but|got|received|to|was)\b"
+    r"|^\W*(?:expected|received|actual|got|want|left|right|code)\b ?:|\bgot\b.{0,300}\bwant\b"
+    r"|\bassert\w*\b.{0,300}(?:[!=]=|\bfailed\b)",
     re.IGNORECASE,
 )
 _TEST = LazyPattern(
@@ -50,7 +50,7 @@ _TELLING = LazyPattern(
     re.IGNORECASE,
 )
 _NO_FAILURE = LazyPattern(
-    r"\w+[\"']?\s?[=:]\s?(?:\[\]|\{\}|0|false|none|null|\"\")(?![\w.])"
+    r"(?<!\w)\w+[\"']?\s?[=:]\s?(?:\[\]|\{\}|0|false|none|null|\"\")(?![\w.])"
     r"|\b(?:no|0|zero|without) (?:\w+ )?(?:errors?|exceptions?|fail(?:ed|ures?))\b",
     re.IGNORECASE,
 )
@@ -77,7 +77,7 @@ _SOURCE = LazyPattern(r"^\s*(?:>\s*)?\d+\s?[:|]|^\s*\|")
 # A harness that names the whole command before it says what became of it.
 _WRAPPED = LazyPattern(r"^.{0,80}Command '\[?[^\n]{20,}\]?' (?=timed out|returned|died)")
 _BUILD_STEP = LazyPattern(r"^#\d+ (?:\d+\.\d+ )?")
-_TAGS = LazyPattern(r"^(?:</?[\w:]{1,40}>\s*)+|(?:\s*</[\w:]{1,40}>)+$")
+_TAGS = LazyPattern(r"^(?:</?[\w:]{1,40}>\s*)+|(?:\s{0,8}</[\w:]{1,40}>){1,8}$")
 _STATUS = LazyPattern(
     r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
     r"(?:(?:failed|finished|completed|exited|terminated) with )?"

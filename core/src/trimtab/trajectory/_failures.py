@@ -21,10 +21,10 @@ from trimtab.trajectory._profiles import ToolProfile
 from trimtab.trajectory._shell import expects_status
 
 _EXIT = LazyPattern(
-    r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
+    r"^[^\w\n]*(?:(?:the )?(?:process|command|shell|script) )?"
     r"(?:(?:(?:failed|finished|completed|exited|terminated) with )?"
     r"(?:exit(?:ed)?(?: with)? (?:code|status)|exitcode|return ?code|status|code)\W{1,3}"
-    r"|(?:exited with|exit(?:ed)?\s?[:=])\W{0,3})(-?\d+)\W*$"
+    r"|(?:exited with|exit(?:ed)?\s?[:=])\W{0,3})(-?\d+)[^\w\n]*$"
     r"|<(?:returncode|exit_code)>\s*(-?\d+)\s*</",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -43,7 +43,7 @@ _PLACES = LazyPattern(
 )
 _QUOTABLE = LazyPattern(r"\w[\w./@-]*")
 # "name: what is wrong", where the name repeats the arguments, however it was cut out of them.
-_SUBJECT = LazyPattern(r"^[^:]*~[^:]*(?=: )")
+_SUBJECT = LazyPattern(r"^[^:~]*~[^:]*(?=: )")
 # What hosts answer for the user who said no, where they call it an error.
 _REFUSED = LazyPattern(
     r"\buser (?:doesn't|does not|didn't|did not) want\b|\buser (?:has )?(?:declined|rejected)\b"

@@ -50,7 +50,7 @@ _MEASURED = LazyPattern(
     r"|(?<=f)astest|(?<=s)(?:lowest|ys)|(?<=b)est|(?<=w)orst|(?<=r)eal|(?<=u)ser"
     r"|(?<=t)hroughput)\b[ \t:=~]{0,4}[\d.,]+"
 )
-_DURATION = LazyPattern(r"\s*[\d.,]+\s?[nmuµ]?s\s*")
+_DURATION = LazyPattern(r"\s*+[\d.,]++\s?[nmuµ]?s\s*+")
 _DIGIT = LazyPattern(r"\d")
 _ANSI = LazyPattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _BINARY = LazyPattern(r"(?:data:[\w/+.-]+;base64,|b(?:ase)?64[:,]\s?)[\w+/=-]*")

@@ -11,9 +11,9 @@ Words = tuple[str, ...]
 
 _SEPARATORS = LazyPattern(r"\|\||&&|[;|\n]")
 _QUOTED = LazyPattern(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_ASSIGNMENT = LazyPattern(r"[A-Za-z_]\w*=\S*$")
+_ASSIGNMENT = LazyPattern(r"(?<!\w)[A-Za-z_]\w*=\S*$")
 _REDIRECT = LazyPattern(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
-_WAIT = LazyPattern(r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep|wait|watch|inotifywait)\b")
+_WAIT = LazyPattern(r"(?:^|[;&|(\n]|\bdo)[^\S\n]*(?:sleep|wait|watch|inotifywait)\b")
 _AWAITS = LazyPattern(
     r"(?i)\bConnectTimeout=|\s--(?:connect-timeout|retry|wait|wait-timeout|watch)\b|\bwait-for\b"
     r"|\bnc\s+-\S*z|\bpg_isready\b"

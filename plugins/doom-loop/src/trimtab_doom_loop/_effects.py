@@ -18,9 +18,9 @@ from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import reworded
 from trimtab_doom_loop._steps import Step, Steps
 
-_FILE = LazyPattern(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
+_FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 # A thing of its own: a file, an address, a number of several digits.
-_NAMED = LazyPattern(r"(?=[\w-]*\d)[\w-]{8,}")
+_NAMED = LazyPattern(r"(?<![\w-])(?=[\w-]*\d)[\w-]{8,}")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
 _MORE_FOR_CONTENT = 3
 _MORE_FOR_SUBJECT = 1

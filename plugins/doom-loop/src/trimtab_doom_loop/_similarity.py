@@ -10,7 +10,7 @@ from trimtab import LazyPattern
 from trimtab.trajectory import CallRecord, finds_nothing
 
 _NUMBER = LazyPattern(r"\d+")
-_NAME = LazyPattern(r"[A-Za-z_]\w*\d\w*")
+_NAME = LazyPattern(r"(?a:(?<![A-Za-z_])[A-Za-z_]\w*\d\w*)")
 _SHORT = 300
 
 
@@ -22,7 +22,7 @@ _COMMON = frozenset(
         "this", "was", "were", "what", "when", "which", "who", "will", "with", "you", "your",
     }
 )  # fmt: skip
-_NAME_OR_NUMBER = LazyPattern(r"\w*\d\w*")
+_NAME_OR_NUMBER = LazyPattern(r"\b\w*\d\w*")
 _TEXT = LazyPattern(r'"([^"]+)"')
 _SHORTEST_SUBJECT = 4
 _STEM = 4

@@ -31,7 +31,7 @@ _PAGING = LazyPattern(
     r"|max_\w+|count|size|depth)\w*=(?:\[[^\]]*\]|[^,}]*)"
 )
 _ALONE = frozenset({"think", "thought"})
-_FILE = LazyPattern(r"[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
+_FILE = LazyPattern(r"(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
 _SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
 
