@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SIZE = 1_000
 """Characters."""
 
-NOTICED = 0.002
+NOTICED = 0.0005
 """Seconds of CPU for `SIZE` characters, below which an expression is quick in any case."""
 
 SAMPLES = 6
