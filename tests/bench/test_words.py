@@ -169,6 +169,7 @@ def test_moments_are_read_as_they_were_written(stuck: Moment, tmp_path: Path) ->
 
 
 KEPT = list(moments.read())
+RESULTS = moments.MOMENTS.with_name("results")
 
 
 def test_there_are_enough_moments_of_enough_kinds() -> None:
@@ -209,6 +210,9 @@ def test_the_arms_differ_in_the_text_alone(moment: Moment) -> None:
         inside = made["shipped@tool"].messages
         assert inside[-1]["content"].endswith(shipped.text)
         assert len(inside) == len(plain.messages)
+    if moment.due:
+        (unlisted,) = arms.requests(moment, arms.MORE_ARMS)
+        assert "one of these" not in unlisted.text
     assert set(shipped.listed) <= {tool.name for tool in moment.all_tools()}
 
 
@@ -371,3 +375,24 @@ def test_a_model_behind_a_url_is_asked_for_one_call(url: str) -> None:
     ]
     assert Service.asked[-1]["tool_choice"] == "required"
     assert len(Service.asked[-1]["tools"]) == len(WORLDS["room"].tools())
+
+
+@pytest.mark.parametrize(
+    ("name", "made"), [("calls", tables.report), ("episodes", tables.episodes)]
+)
+def test_the_published_tables_are_those_of_the_published_rows(name: str, made: Any) -> None:
+    rows = next_call.read(RESULTS / f"{name}.jsonl")
+    page = (RESULTS.parent / "RESULTS.md").read_text(encoding="utf-8")
+
+    assert made(rows).strip() in page
+
+
+def test_the_published_rows_are_of_the_published_moments_and_judged_alike() -> None:
+    by_id = {moment.id: moment for moment in KEPT}
+    rows = next_call.read(RESULTS / "calls.jsonl")
+
+    assert {row["moment"] for row in rows} == set(by_id)
+    for row in rows:
+        judged = judge(by_id[row["moment"]], Call(row["call"][0], row["call"][1]))
+        for name in ("new", "other_tool", "progress", "given_up", "unreadable"):
+            assert getattr(judged, name) == row[name], row["moment"]

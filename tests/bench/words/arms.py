@@ -25,6 +25,8 @@ DUE_ARMS = (
     "shipped@user",
     "shipped@tool",
 )
+MORE_ARMS = ("unlisted",)
+"""Asked for by name only; see the addendum of the plan."""
 QUIET_ARMS = ("none", "placebo", "shipped")
 _LIST = re.compile(r"Call one of these: ([^.]*)\.")
 BLOCK = re.compile(r"(?s)<guidance source=\"([^\"]*)\">(.*?)</guidance>")
@@ -82,6 +84,8 @@ def _text(arm: str, moment: Moment, shipped: str, listed: Sequence[str]) -> str:
         return shipped
     if kind == "seed":
         return text_at(moment, options=_with("wording", "seed"))
+    if kind == "unlisted":
+        return text_at(moment, tools_known=False)
     if kind == "placebo":
         return BLOCK.sub(neutral_block, shipped)
     if kind == "terse":

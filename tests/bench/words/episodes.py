@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -13,10 +14,8 @@ from words.guided import Conversation, false_alarm, opened
 from words.moments import Moment, Step
 from words.world import Tool, World
 
-DUE_ARMS = ("none", "placebo", "shipped")
-QUIET_ARMS = ("none", "shipped")
-TURNS = 5
-SEED = 70_000
+ARMS = ("none", "shipped")
+TURNS = 3
 
 
 class Model(Protocol):
@@ -122,15 +121,14 @@ def run(
     model: Model, moments: Iterable[Moment], turns: int = TURNS, arms: Sequence[str] = ()
 ) -> Iterator[Mapping[str, Any]]:
     """Play the episodes of one moment after the other, its arms side by side."""
-    for number, moment in enumerate(moments):
-        fitting = arms or (DUE_ARMS if moment.due else QUIET_ARMS)
-        episodes = [Episode(moment, arm) for arm in fitting]
+    for moment in moments:
+        episodes = [Episode(moment, arm) for arm in arms or ARMS]
         tools = moment.all_tools()
         for turn in range(turns):
             going = [episode for episode in episodes if not episode.over]
             if not going:
                 break
-            seeds = [SEED + 100 * number + turn] * len(going)
+            seeds = [zlib.crc32(moment.id.encode()) + 1000 + turn] * len(going)
             written = model.ask([episode.request() for episode in going], tools, seeds)
             for episode, text in zip(going, written, strict=True):
                 episode.take(parse(text))

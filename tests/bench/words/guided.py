@@ -40,11 +40,11 @@ class Conversation:
     """One agent's conversation, guided by trimtab.
 
     Args:
-        task: what the user asked for.
+        messages: that begin the conversation.
         tools: of the agent.
         options: of each provider, by name.
         settings: where guidance is placed.
-        messages: that begin the conversation.
+        tools_known: whether trimtab knows the agent's tools.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Conversation:
         *,
         options: Mapping[str, Mapping[str, Any]] = PROVIDERS,
         settings: Settings | None = None,
+        tools_known: bool = True,
     ) -> None:
         self.messages: list[Any] = list(messages)
         self._clock = TurnClock()
@@ -61,7 +62,8 @@ class Conversation:
             GuidanceProviderConfig(enable(name, **given)) for name, given in options.items()
         ]
         prompt = Prompt("bench", "words", guidance_providers=providers)
-        host = attrs.evolve(HOST, tools=frozenset(tool.name for tool in tools))
+        names = frozenset(tool.name for tool in tools)
+        host = attrs.evolve(HOST, tools=names) if tools_known else HOST
         run = Session(clock=self._clock).open_run(prompt, host=host)
         self._hooks = LoopHooks(run, settings or Settings(role="system", timeout=None))
         self._hooks.user_said(str(self.messages[-1]["content"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +17,6 @@ from words.moments import Moment
 from words.world import Tool
 
 SAMPLES = 1
-SEED = 20_000
 
 
 class Model(Protocol):
@@ -42,11 +42,12 @@ def run(
         arms: all that fit where empty.
         samples: of each arm; sample *n* has the same seed in all arms.
     """
-    for number, moment in enumerate(moments):
+    for moment in moments:
         began = time.perf_counter()
         made = [(one, n) for one in requests(moment, arms) for n in range(samples)]
         tools = moment.all_tools()
-        seeds = [SEED + 100 * number + n for _, n in made]
+        first = zlib.crc32(moment.id.encode())
+        seeds = [first + n for _, n in made]
         written = model.ask([one.messages for one, _ in made], tools, seeds)
         seconds = round(time.perf_counter() - began, 1)
         for (one, n), text in zip(made, written, strict=True):
