@@ -17,7 +17,8 @@ MEASURES = {
     "given_up": "given up",
     "unreadable": "no valid call",
 }
-REFERENCES = ("none", "placebo", "seed")
+REFERENCES = ("none", "placebo", "shipped")
+"""Each arm is compared with those of these that come before it."""
 
 
 def report(rows: Sequence[Row]) -> str:
@@ -62,7 +63,8 @@ def comparisons(rows: Sequence[Row]) -> str:
     lines = [_line(*head), _line(*["---"] * len(head))]
     arms = _arms(rows)
     for arm in arms:
-        for other in (name for name in REFERENCES if name in arms and name != arm):
+        before = arms[: arms.index(arm)]
+        for other in (name for name in REFERENCES if name in before):
             pair = (arm, other)
             tests = [
                 _test(rows, pair, unit, measure)
