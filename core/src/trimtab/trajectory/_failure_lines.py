@@ -60,7 +60,7 @@ _FRAME = LazyPattern(
     r"|^[\s=_*#~-]*\d+ (?:\w+ ){0,2}(?:errors?|failed|failing|failures?|problems?|issues?"
     r"|warnings?)"
     r"\b[^:]*$|^\W*(?:Tests?|Test Suites?|Test Files)\b.*\d+ \w+|^FAILED \(|tests? completed\b"
-    r"|\bThere (?:was|were) \d+|^=+.*=+$|^_+.*_+$|^note:|^\(Background on|^npm ERR! A complete"
+    r"|\bThere (?:was|were) \d+|^=+.*=+$|^=+ ?\[.{1,200}\] (?:FAIL|PASS)$|^_+.*_+$|^note:|^\(Background on|^npm ERR! A complete"
     r"|^(?:For|See|Try|Use|Run|Re-run|Please|To|Hint|hint)\b|^\s*throw\b|^> Task|^\W*at \S"
     r"|\bgenerated an exception\b|\breturned non-zero\b|\bELIFECYCLE\b"
     r"|\bexit(?:ed)?\b.{0,20}\d+\W*$"
