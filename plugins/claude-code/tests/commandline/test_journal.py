@@ -286,7 +286,6 @@ def test_restarts_change_no_decision(tmp_path_factory, calls, restarts):
         events += [e for n, call in enumerate(calls) for e in call_events(n, *call)]
         for number, told in enumerate(events):
             if number in restarts:
-                guided.release()
                 guided = begin()
             clock.advance(1)
             found.append(guided.answer(told))

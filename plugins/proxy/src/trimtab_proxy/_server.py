@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Self
@@ -142,10 +143,10 @@ class ProxyServer:
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return what makes the event loop; None for the usual one, where there is no faster."""
     try:
-        import uvloop
+        make: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
     except ImportError:
         return None
-    return uvloop.new_event_loop
+    return make
 
 
 def _server(config: Any, started: Event) -> Any:
