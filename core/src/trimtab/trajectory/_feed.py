@@ -58,14 +58,12 @@ class Feed:
         A fact that the projection fails on is not handed over again.
         """
         pending = self.pending
-        if not pending and self.rebuild is None:
-            return
         with self._mutex:
-            self.saved = None
             if self.rebuild is not None:
-                rebuild, self.rebuild = self.rebuild, None
+                rebuild, self.rebuild, self.saved = self.rebuild, None, None
                 rebuild(self.projection)
             while pending:
+                self.saved = None
                 pending.popleft()()
 
     def save(self) -> None:
