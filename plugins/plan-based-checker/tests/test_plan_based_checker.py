@@ -92,6 +92,12 @@ def test_a_finished_plan_lets_it_stop():
     assert (verdict.status, verdict.feedback) == (OK, "All 2 steps of the plan are done.")
 
 
+@pytest.mark.parametrize("status", ["canceled", "Cancelled", "complete"])
+def test_a_plan_of_one_step_is_told_as_one(status):
+    verdict = check(Plan([PlanStep("a", status)]))
+    assert (verdict.status, verdict.feedback) == (OK, "The one step of the plan is done.")
+
+
 def test_open_steps_are_named():
     verdict = check(Plan([PlanStep("write", "done"), PlanStep("run tests"), PlanStep("docs")]))
     assert verdict.status is INCOMPLETE

@@ -9,7 +9,7 @@ import attrs
 
 from trimtab._types.options import as_tuple
 
-DONE_STATUSES = frozenset({"done", "completed", "skipped", "cancelled"})
+DONE_STATUSES = frozenset({"done", "completed", "skipped", "cancelled", "canceled", "complete"})
 STARTED_STATUSES = frozenset({"in_progress", "in-progress", "active", "started"})
 ACTIVE, COMPLETED, ABANDONED = "active", "completed", "abandoned"
 

@@ -114,7 +114,9 @@ class PlanBasedChecker:
     ) -> TaskCompletionResult:
         left = [step for step in steps if not step.done]
         if not left:
-            return TaskCompletionResult.ok(f"All {len(steps)} steps of the plan are done.")
+            one = len(steps) == 1
+            said = "The one step" if one else f"All {len(steps)} steps"
+            return TaskCompletionResult.ok(f"{said} of the plan {'is' if one else 'are'} done.")
         reason = "" if context.final else _waits(context).reason
         if reason:
             return TaskCompletionResult.unverified(f"{len(left)} steps are open, but {reason}")

@@ -207,10 +207,10 @@ def _run_parallel(
     waiting = iter(files)
     running: deque[Future[Part]] = deque()
     try:
-        running += [executor.submit(_in_process, f) for f in islice(waiting, jobs * _AHEAD)]
+        running += _submitted(executor, islice(waiting, jobs * _AHEAD))
         for number in range(1, len(files) + 1):
             replayed, part = running.popleft().result()
-            running += [executor.submit(_in_process, found) for found in islice(waiting, 1)]
+            running += _submitted(executor, islice(waiting, 1))
             yield from replayed
             stats.add(part)
             after_file(number, len(files))
@@ -218,6 +218,21 @@ def _run_parallel(
         raise ReplayError("a process died, for want of memory perhaps: try fewer --jobs") from error
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def _submitted(executor: ProcessPoolExecutor, files: Iterable[Found]) -> list[Future[Part]]:
+    """Hand files to the processes, and start those that are missing without Ctrl-C reaching them.
+
+    A process that is interrupted while it imports would print a traceback. It inherits the mask
+    of its parent, in which the signal only waits.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        return [executor.submit(_in_process, found) for found in files]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return [executor.submit(_in_process, found) for found in files]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def replay_file(found: Found, job: Job) -> Part:

@@ -1,0 +1,47 @@
+"""Ctrl-C ends a replay by several processes without a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+WAIT = 60
+CALL = {"id": "a", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+MESSAGES = [
+    {"role": "assistant", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "a", "content": "x"},
+]
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+@pytest.mark.skipif(
+    not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists(),
+    reason="the system does not list the children of a process",
+)
+@pytest.mark.parametrize("started", [2, 3])
+def test_processes_that_are_still_starting_print_no_traceback(tmp_path, started):
+    for number in range(200):
+        (tmp_path / f"{number}.json").write_text(json.dumps({"messages": MESSAGES}))
+    command = [sys.executable, "-m", "trimtab", "replay", str(tmp_path), "--all", "--jobs", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        deadline = time.monotonic() + WAIT
+        while len(children(process.pid)) < started and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=WAIT)
+
+    assert b"Traceback" not in said
+    assert process.returncode in {130, -signal.SIGINT}
