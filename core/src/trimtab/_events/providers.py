@@ -120,7 +120,7 @@ class CompletionChecked(Event):
         progress: the checker's mark of progress.
         final: asked after the end, when nothing could be sent back.
         call_index: 0-based index of the run's last ended call; -1 before the first.
-        turn: the run's turn, from 0.
+        turn: the run's turn, from 0; -1 before the first.
     """
 
     status: CompletionStatus = attrs.field(converter=CompletionStatus)
