@@ -87,6 +87,9 @@ QUIET = {
         call("create_issue", {"title": f"Fix the bug in {w}"}, {"id": n})
         for n, w in enumerate(WORDS)
     ],
+    "inserts with a remark": [
+        call("sql", {"q": f"insert {w}"}, "1 row affected, value not normalised") for w in WORDS[:6]
+    ],
     "a survey": [
         call(
             "click", {"index": 9 * n + 2}, "Clicked. Current page: https://a.example/form (Survey)"

@@ -38,6 +38,7 @@ _MORE_FOR_NAMES = 9
 _SHORT_ANSWER = 80
 _OFTEN = 4
 _NUMBER = LazyPattern(r"\d{1,6}")
+_NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
 _SHOWS = LazyPattern(r"\w://\w")
 
 
@@ -103,13 +104,20 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     return _MORE_FOR_CONTENT if reworded(calls, closely=True) else None
 
 
+def _complains(call: CallRecord) -> bool:
+    """Tell whether an answer sounds like a failure, and does not confirm something besides."""
+    if not mentions_failure(call) or reports_nothing(call.output):
+        return False
+    return not confirms(_NEGATION.sub("", call.output))
+
+
 def _says_little(call: CallRecord) -> bool:
     """Tell whether an answer may well only confirm what was done, in whatever language: there
     the calls decide, whether they differ in substance.
     """
     if call.profile.writes or confirms(call.output):
         return True
-    if refuses(call.output) or mentions_failure(call):
+    if refuses(call.output) or _complains(call):
         return False
     return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.output
 
@@ -117,7 +125,7 @@ def _says_little(call: CallRecord) -> bool:
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if len({call.command for call in calls}) == 1 and calls[0].command:
         return _MORE_FOR_NUMBERS  # one command; what else was said beside it changes nothing
-    if mentions_failure(calls[-1]) and not reports_nothing(calls[-1].output):
+    if _complains(calls[-1]):
         return _MORE_FOR_ERROR
     if alike_but_for_numbers(calls):
         return _MORE_FOR_NAMES if numbered_names(calls) else _MORE_FOR_NUMBERS
