@@ -85,9 +85,7 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
         ProviderError: another package's command is ambiguous, or can't be loaded.
     """
     command = next((word for word in arguments if not word.startswith("-")), "")
-    parser: argparse.ArgumentParser = Parser(
-        prog="trimtab", description="Keeps LLM agents on course with small nudges from plugins."
-    )
+    parser = _top_parser()
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for name, (summary, register) in OWN_COMMANDS.items():
@@ -104,6 +102,11 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
         hint = did_you_mean(command, commands.choices)
         parser.error(f"unknown command {sanitize(command, 60)!r}.{hint} See trimtab --help.")
     return parser.parse_args(arguments)
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    description = "Keeps LLM agents on course with small nudges from plugins."
+    return Parser(prog="trimtab", description=description)
 
 
 def _add_hosts(
