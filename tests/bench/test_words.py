@@ -378,10 +378,11 @@ def test_a_model_behind_a_url_is_asked_for_one_call(url: str) -> None:
 
 
 def test_the_published_tables_are_those_of_the_published_rows() -> None:
-    rows = next_call.read(RESULTS / "calls.jsonl")
+    calls, played = (next_call.read(RESULTS / f"{name}.jsonl") for name in ("calls", "episodes"))
     page = (RESULTS.parent / "RESULTS.md").read_text(encoding="utf-8")
 
-    assert tables.report(rows).strip() in page
+    assert tables.report(calls).strip() in page
+    assert tables.episodes(played).strip() in page
 
 
 def test_the_published_rows_are_of_the_published_moments_and_judged_alike() -> None:

@@ -142,6 +142,8 @@ def episodes(rows: Sequence[Row]) -> str:
     parts = []
     for due, title in ((True, "From a loop on"), (False, "Tasks that go well, a false alarm")):
         part = [row for row in rows if row["due"] is due]
+        if not part:
+            continue
         lines = [f"### {title}", "", _line(*head), _line(*["---"] * len(head))]
         lines += [_line(arm, *_episode_cells(part, arm)) for arm in _arms(part)]
         parts.append("\n".join(lines))
