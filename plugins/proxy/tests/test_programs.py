@@ -308,6 +308,16 @@ def openai_environment(ground, server):
     )
 
 
+def to_server(server):
+    """Flags with which Codex CLI goes to a server."""
+    settings = {"name": "direct", "base_url": server.base_url, "wire_api": "responses"}
+    settings["env_key"] = "OPENAI_API_KEY"
+    flags = ["-c", 'model_provider="direct"']
+    for key, value in settings.items():
+        flags += ["-c", f"model_providers.direct.{key}={json.dumps(value)}"]
+    return flags
+
+
 @pytest.mark.parametrize("name", OPENAI_PROGRAMS)
 def test_a_program_of_the_openai_kind_is_guided_in_one_request(ground, prompt, name):
     package, executable, call, before, after = OPENAI_PROGRAMS[name]
@@ -321,8 +331,15 @@ def test_a_program_of_the_openai_kind_is_guided_in_one_request(ground, prompt, n
         environment = openai_environment(ground, server)
         with ground.proxy(prompt, environment) as proxy:
             done = ground.run([program, *before, *after], environment, proxy)
+    script = iter(steps(call, call, call))
+    with OpenAIServer(answer) as direct:
+        flags = to_server(direct) if name == "codex" else []
+        environment = openai_environment(ground, direct)
+        plain = ground.run([program, *flags, *before, *after], environment)
 
     assert (done.returncode, done.stdout.strip()) == (0, "All done."), done.stderr
+    assert (plain.returncode, plain.stdout) == (done.returncode, done.stdout), plain.stderr
+    assert len(direct.requests) >= 4
     counts = [n for n, each in zip(ground.guided(), ground.passed, strict=True) if tools_of(each)]
     assert counts == [0, 0, 1, 0]
     assert [each.body for each in server.requests] == [each.went for each in ground.passed]
@@ -404,8 +421,11 @@ def test_gemini_cli_is_guided_in_one_request(ground, prompt):
         )
         with ground.proxy(prompt, environment) as proxy:
             done = ground.run(command, environment, proxy)
+    with GeminiServer() as direct:
+        plain = ground.run(command, {**environment, "GOOGLE_GEMINI_BASE_URL": direct.base_url})
 
     assert (done.returncode, done.stdout.strip()) == (0, "All done."), done.stderr
+    assert (plain.returncode, plain.stdout) == (done.returncode, done.stdout), plain.stderr
     counts = [n for n, each in zip(ground.guided(), ground.passed, strict=True) if tools_of(each)]
     assert counts == [0, 0, 1, 0]
     assert server.requests == [each.went for each in ground.passed]
