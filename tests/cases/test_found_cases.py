@@ -90,6 +90,14 @@ QUIET = {
     "inserts with a remark": [
         call("sql", {"q": f"insert {w}"}, "1 row affected, value not normalised") for w in WORDS[:6]
     ],
+    "looks that find little, then more": [
+        call(
+            "bash",
+            {"command": f"grep -n '{w}' src/module_{n}.py"},
+            f"<rc>0</rc> {'-' * 60}\n{text}",
+        )
+        for n, (w, text) in enumerate(zip(WORDS, ["", "", "", "", "", "x = 1"], strict=False))
+    ],
     "a survey": [
         call(
             "click", {"index": 9 * n + 2}, "Clicked. Current page: https://a.example/form (Survey)"

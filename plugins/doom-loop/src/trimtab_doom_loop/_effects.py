@@ -9,7 +9,6 @@ from posixpath import basename
 from trimtab import LazyPattern
 from trimtab.trajectory import (
     CallRecord,
-    brings_nothing,
     confirms,
     mentions_failure,
     reports_nothing,
@@ -108,13 +107,22 @@ def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     near = _candidates(steps, call, fewest, times + _MORE_FOR_CONTENT)
     if not near or not call.pieces:
         return None
-    again = [step for step in near if _says_it(step.calls[0], call)]
-    return _said_again(steps, again, times) if len(again) >= fewest else None
+    alike = [step for step in near if _mostly_says(step.calls[0], call)]
+    if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
+        return _said_again(steps, alike, fewest, closely=True)
+    again = [step for step in alike if step.calls[0].pieces == call.pieces]
+    closely = mentions_failure(call) and not reports_nothing(call.output)
+    needed = fewest if closely else times + _MORE_FOR_CONTENT
+    return _said_again(steps, again, needed, closely=closely)
 
 
-def _said_again(steps: Steps, again: Sequence[Step], times: int) -> Loop | None:
-    closely = _is_one_matter(again[: times + _MORE_FOR_SUBJECT])
-    needed = times + (_MORE_FOR_SUBJECT if closely else _MORE_FOR_CONTENT)
+def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
+    """Tell whether three quarters of two answers are the same."""
+    most = max(len(one.pieces), len(other.pieces))
+    return 4 * len(one.pieces & other.pieces) >= 3 * most
+
+
+def _said_again(steps: Steps, again: Sequence[Step], needed: int, *, closely: bool) -> Loop | None:
     if len(again) < needed:
         return None
     between = [s for s in steps.since(again[needed - 1].number) if s not in again]
@@ -123,13 +131,9 @@ def _said_again(steps: Steps, again: Sequence[Step], times: int) -> Loop | None:
     return _loop(LoopKind.SAME_CONTENT, again[0].calls[0], len(again))
 
 
-def _is_one_matter(again: Sequence[Step]) -> bool:
-    """Tell whether one content is about one matter: it sounds like a failure, or every call that
-    it answers names one and the same thing.
-    """
+def _name_one_thing(again: Sequence[Step]) -> bool:
+    """Tell whether calls, neither reads nor commands, all name one and the same thing."""
     calls = [step.calls[0] for step in again]
-    if mentions_failure(calls[0]) and not reports_nothing(calls[0].output):
-        return True
     if any(call.command is not None or call.reads for call in calls):
         return False
     named = [set(_NAMED.findall(call.params_text)) for call in calls]
@@ -159,10 +163,6 @@ def _says_what_came_before(steps: Steps, call: CallRecord) -> bool:
     """Tell at little cost whether an answer may be that of the last call of the same tool."""
     before = next(islice(steps.alike_in_tool(call), 1, None), None)
     return before is not None and call.may_repeat(before.calls[0])
-
-
-def _says_it(one: CallRecord, other: CallRecord) -> bool:
-    return brings_nothing(one.pieces, [other.pieces])
 
 
 def _alike_in_size(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
