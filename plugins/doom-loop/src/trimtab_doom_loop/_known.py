@@ -31,7 +31,7 @@ def find_known(steps: Steps, stale: int, times: int) -> Loop | None:
     step = steps.kept[-1]
     if stale >= needed and (found := _all_again(steps, stale, times)):
         return found
-    if len(step.calls) > 1 or steps.tool_count(step.calls[0].tool) < needed:
+    if len(step.calls) != 1 or steps.tool_count(step.calls[0].tool) < needed:
         return None
     call = step.calls[0]
     again = steps.count(call) >= needed
