@@ -44,10 +44,9 @@ class Rejections:
                 self._rejected(call)
                 enough = self.count >= self._needed or self.rounds >= self._needed - _FEWER
                 return self._loop(call) if enough else None
-        if self.last is not None:
-            for call in calls:
-                if call.tool == self.last.tool and _done(call):
-                    self._works_on(call, self.last)
+        for call in calls:
+            if self.last is not None and call.tool == self.last.tool and _done(call):
+                self._works_on(call, self.last)
         return None
 
     def _works_on(self, call: CallRecord, last: CallRecord) -> None:
