@@ -56,13 +56,13 @@ BY_PROVIDER = """
     select provider, count(distinct (path, id)) as runs, count(*) as nudges,
            round(100.0 * count(*) / (select sum(calls) from runs), 3) as per_100_calls,
            sum(tokens) as tokens
-    from nudges group by provider order by nudges desc
+    from nudges group by provider order by nudges desc, provider
 """
 BY_READER = """
     with spoken as (select distinct path, id from nudges)
     select reader, count(*) as runs, sum(calls)::bigint as calls,
            round(100.0 * count(spoken.id) / count(*), 1) as percent_spoken_in
-    from runs left join spoken using (path, id) group by reader order by calls desc
+    from runs left join spoken using (path, id) group by reader order by calls desc, reader
 """
 
 
