@@ -13,6 +13,7 @@ import functools
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -28,6 +29,10 @@ from sybil.parsers import myst, rest
 from sybil.parsers.myst.lexers import DirectiveLexer
 
 ROOT = Path(__file__).parent
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So a shell starts what runs in the background, and the programs of tests would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # In CI the same examples each time, as in Hypothesis's own profile: a change fails by what it does.
 settings.register_profile("trimtab", deadline=None, derandomize="CI" in os.environ)
