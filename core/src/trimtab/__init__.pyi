@@ -172,8 +172,10 @@ from trimtab._types.limits import (
 )
 from trimtab._types.options import (
     level_texts as level_texts,
+    number as number,
     text_option as text_option,
     texts_by_level as texts_by_level,
+    whole_number as whole_number,
 )
 from trimtab._types.patterns import (
     LazyPattern as LazyPattern,

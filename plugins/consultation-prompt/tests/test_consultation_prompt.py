@@ -236,6 +236,8 @@ def test_options_are_obeyed():
         {"consultation_tool": ""},
         {"consultation_tool": "x" * 65},
         {"max_rounds": 0},
+        {"max_rounds": True},
+        {"failure_threshold": True},
         {"message": "{n}"},
         {"message": "x" * 501},
     ],

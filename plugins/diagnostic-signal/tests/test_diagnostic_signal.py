@@ -38,6 +38,11 @@ def test_options_out_of_bounds_are_refused(options, what):
         DiagnosticSignalProvider(**options)
 
 
+def test_a_threshold_that_is_no_number_is_refused():
+    with pytest.raises(TypeError, match="error_threshold must be a whole number, not True"):
+        DiagnosticSignalProvider(error_threshold=True)
+
+
 def test_the_third_equal_failure_is_told():
     assert first(same(4)) == 2
 

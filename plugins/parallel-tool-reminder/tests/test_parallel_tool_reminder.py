@@ -179,6 +179,7 @@ def test_options_are_obeyed():
         {"message": "{count:{width}}"},
         {"message": "{count!z}"},
         {"max_reminders": 0},
+        {"max_reminders": True},
         {"message": ""},
         {"message": "{n}"},
         {"message": "x" * 501},

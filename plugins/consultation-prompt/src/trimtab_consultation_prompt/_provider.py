@@ -16,6 +16,7 @@ from trimtab import (
     quote,
     shorten,
     text_option,
+    whole_number,
 )
 from trimtab_consultation_prompt._attempts import Attempts, is_tool
 
@@ -44,7 +45,7 @@ SEED = (
 _LONGEST_QUOTE = 100
 
 
-_COUNT = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.ge(1))
+_COUNT = whole_number(1)
 
 
 @attrs.frozen

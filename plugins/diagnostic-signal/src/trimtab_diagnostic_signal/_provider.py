@@ -15,6 +15,7 @@ from trimtab import (
     hookimpl,
     level_texts,
     texts_by_level,
+    whole_number,
 )
 from trimtab.trajectory import untried_tools
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
@@ -50,9 +51,7 @@ class DiagnosticSignalProvider:
         ValueError: an option is out of its bounds.
     """
 
-    error_threshold: int = attrs.field(
-        default=3, validator=[attrs.validators.instance_of(int), attrs.validators.ge(1)]
-    )
+    error_threshold: int = attrs.field(default=3, validator=whole_number(1))
     log_tool_name: str | None = "view_logs"
     texts: Mapping[int, str] = attrs.field(
         factory=dict,

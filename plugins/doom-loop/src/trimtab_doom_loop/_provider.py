@@ -14,7 +14,9 @@ from trimtab import (
     GuidanceInjection,
     hookimpl,
     level_texts,
+    number,
     texts_by_level,
+    whole_number,
 )
 from trimtab.trajectory import untried_tools
 from trimtab_doom_loop._loop import Loop
@@ -25,16 +27,6 @@ if TYPE_CHECKING:
     from trimtab import GuidanceContext
 
 _LONGEST_TEXT = 500
-
-
-def _whole(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{attribute.name} must be a whole number, not {value!r:.60}")
-
-
-def _number(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{attribute.name} must be a number, not {value!r:.60}")
 
 
 @attrs.frozen(kw_only=True)
@@ -56,14 +48,10 @@ class DoomLoopDetector:
         ValueError: an option is out of its bounds.
     """
 
-    similarity_threshold: float = attrs.field(
-        default=0.85, validator=[_number, attrs.validators.ge(0.0), attrs.validators.le(1.0)]
-    )
-    window_size: int = attrs.field(
-        default=5, validator=[_whole, attrs.validators.ge(1), attrs.validators.le(32)]
-    )
+    similarity_threshold: float = attrs.field(default=0.85, validator=number(0.0, 1.0))
+    window_size: int = attrs.field(default=5, validator=[whole_number(1), attrs.validators.le(32)])
     max_repetitions: int = attrs.field(
-        default=3, validator=[_whole, attrs.validators.ge(2), attrs.validators.le(32)]
+        default=3, validator=[whole_number(2), attrs.validators.le(32)]
     )
     texts: Mapping[int, str] = attrs.field(
         factory=dict,

@@ -15,6 +15,7 @@ from trimtab import (
     quote,
     shorten,
     text_option,
+    whole_number,
 )
 from trimtab.trajectory import wants_one_at_a_time
 from trimtab_parallel_tool_reminder._streak import Streak
@@ -36,9 +37,6 @@ SEED = (
 """The specification's sentence, ``wording = "seed"``."""
 
 
-_WHOLE = attrs.validators.instance_of(int)
-
-
 @attrs.frozen
 class ParallelToolReminder:
     """Encourages to ask for independent calls together.
@@ -58,10 +56,8 @@ class ParallelToolReminder:
         ValueError: an option is out of its bounds.
     """
 
-    sequential_threshold: int = attrs.field(default=3, validator=[_WHOLE, attrs.validators.ge(2)])
-    max_reminders: int = attrs.field(
-        default=2, kw_only=True, validator=[_WHOLE, attrs.validators.ge(1)]
-    )
+    sequential_threshold: int = attrs.field(default=3, validator=whole_number(2))
+    max_reminders: int = attrs.field(default=2, kw_only=True, validator=whole_number(1))
     message: str = attrs.field(
         default=MESSAGE, kw_only=True, validator=text_option(LONGEST_TEXT, count=0, tools="")
     )
