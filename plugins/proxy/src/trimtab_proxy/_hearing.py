@@ -27,10 +27,10 @@ def check_prompt(prompt: Prompt[Any], *, gate: bool) -> tuple[str, ...]:
         ways = {delivery(gate=gate)[point] for point in points}
         if not ways - {Delivery.NONE, *({Delivery.REFUSAL} if not may_refuse else ())}:
             listed = ", ".join(point.name for point in points)
-            remedy = "name other decision_points" if gate else "set gate = true, or name others"
+            fix = "name other decision_points" if gate else "set gate = true, or name others"
             raise UnsupportedPoint(
                 f"prompt {prompt.name!r}: {name!r} speaks only at {listed}, where the proxy can't "
-                f"place text: {remedy}"
+                f"place text: {fix}"
             )
     if prompt.table.checks and not gate:
         return (f"prompt {prompt.name!r}: completion checkers are asked only with gate = true",)
