@@ -167,7 +167,7 @@ class FailureProjection(BaseProjection):
         shape = _NUMBER.sub("0", failing[0].signature)
         # What differs in a number alone may be progress: "3 failed", then "2 failed". So may be
         # another failure of the very same call: something has changed since. And where one that
-        # asks is refused for ever other reasons, each answer is a finding of its own.
+        # asks is refused for another reason each time, each answer is a finding of its own.
         differs = shape != self._shape and failing[0].fingerprint != self._tried
         acts = failing[0].profile.writes or failing[0].command is not None
         if differs and (acts or _alike(shape, self._shape)):

@@ -80,7 +80,7 @@ def _strays(call: CallRecord) -> bool:
 
 
 def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
-    """Find one request in ever other words, to which one thing is done: the answers begin alike."""
+    """Find one request worded anew each time with one effect: the answers begin alike."""
     needed = times + _MORE_FOR_DEEDS
     if call.failed or steps.kept[-2].calls[0].tool != call.tool:
         return None
