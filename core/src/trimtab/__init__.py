@@ -68,7 +68,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_types.resources": "Filesystem Resources RootedFilesystem",
         "_types.schema": "json_schema",
         "_types.text": (
-            "CONTROL_CHARACTERS describe_error escape quote render_block sanitize shorten"
+            "CONTROL_CHARACTERS describe_error escape plural quote render_block sanitize shorten"
         ),
         "trajectory": "Projection ToolProfile ToolProfiles Trajectory",
     },

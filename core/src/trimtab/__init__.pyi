@@ -199,6 +199,7 @@ from trimtab._types.text import (
     CONTROL_CHARACTERS as CONTROL_CHARACTERS,
     describe_error as describe_error,
     escape as escape,
+    plural as plural,
     quote as quote,
     render_block as render_block,
     sanitize as sanitize,

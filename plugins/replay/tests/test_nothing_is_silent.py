@@ -103,4 +103,4 @@ def test_a_call_without_a_name_loses_no_run(run, tmp_path):
     status, told, said = run("replay", path, "--enable", "repeats")
 
     assert (status, said) == (0, "")
-    assert "1 calls" in told
+    assert "1 call," in told

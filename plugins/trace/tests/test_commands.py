@@ -50,7 +50,7 @@ def test_show_and_verify_name_what_is_damaged(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("verify", trace) == 0
-    assert "events intact, 1 writers" in capsys.readouterr().out
+    assert "events intact, 1 writer" in capsys.readouterr().out
     data = bytearray(trace.read_bytes())
     data[len(data) // 2] ^= 1
     trace.write_bytes(data)
@@ -75,7 +75,7 @@ def test_verify_names_payloads_that_do_not_fit(
     assert run("verify", tmp_path / "run.jsonl") == 1
     out = capsys.readouterr().out
     assert "event 0 does not fit its type ToolReturned" in out
-    assert "nobody offers: Gone" in out
+    assert "1 event of types that are not installed: Gone" in out
     assert "run r has not ended" in out
 
 

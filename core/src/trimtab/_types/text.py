@@ -60,6 +60,20 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> from trimtab import plural
+    >>> plural(1, "run"), plural(1234, "run")
+    ('1 run', '1,234 runs')
+
+    Args:
+        count: how many.
+        noun: in the singular; its plural ends in "s".
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def quote(text: str, limit: int = 120) -> str:
     """Return untrusted text for use in a sentence: one line, no controls, bounded, quoted.
 

@@ -13,6 +13,7 @@ from trimtab import (
     TaskCompletionChecker,
     Tool,
     describe_error,
+    plural,
 )
 from trimtab_openai._errors import Exhausted, LoopStopped, TurnLimitReached
 from trimtab_openai._hooks import LoopHooks
@@ -235,7 +236,7 @@ def seconds(timeout: Any) -> float | None:
 
 
 def _count(turns: int) -> str:
-    return f"{turns} response{'' if turns == 1 else 's'} of the model"
+    return f"{plural(turns, 'response')} of the model"
 
 
 def _report_user_message(hooks: LoopHooks, messages: Sequence[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trimtab import plural
 from trimtab_proxy._guide import Counts
 
 
@@ -10,14 +11,10 @@ def summary(counts: Counts) -> str:
     said = sum(counts.spoken.values())
     by_provider = ", ".join(f"{name} {n}" for name, n in counts.spoken.most_common() if n)
     line = (
-        f"{_many(counts.requests, 'request')}, {_many(counts.runs, 'run')}, "
-        f"{_many(said, 'hint')}{f' ({by_provider})' if by_provider else ''}"
+        f"{plural(counts.requests, 'request')}, {plural(counts.runs, 'run')}, "
+        f"{plural(said, 'hint')}{f' ({by_provider})' if by_provider else ''}"
     )
     if counts.failures:
         kinds = ", ".join(f"{name} {n}" for name, n in counts.failures.most_common())
         line += f"; passed on without hints because of failures: {kinds}"
     return line
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection, selection_of
 from trimtab_replay._corpus import Found
 from trimtab_replay._local_sessions import by_agent, local_sessions
@@ -120,9 +120,10 @@ def _show_all(runs: Iterable[Replayed], summary: Summary) -> None:
 def show_summary(summary: Summary, screen: Screen) -> None:
     """Write what each provider did, and what did not reach the agent."""
     screen.say()
-    spoken = f"someone spoke in {summary.touched:,} of {summary.runs:,} recorded runs"
-    screen.say(f"{spoken}, {summary.calls:,} calls in all")
+    runs = plural(summary.runs, "recorded run")
+    calls = plural(summary.calls, "call")
+    screen.say(f"nudges in {summary.touched:,} of {runs}, {calls} in all")
     screen.table(tuple(summary.rows()))
     for (what, provider, reason), count in sorted(summary.notes.items()):
-        runs = f"{count:,} run{'' if count == 1 else 's'}"
+        runs = plural(count, "run")
         screen.say(f"{what} in {runs}: {sanitize(provider, 60)}: {sanitize(reason, 300)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab_replay._pool import ReadStats
 from trimtab_replay._recording import Skipped
 
@@ -21,10 +21,7 @@ def report_stats(stats: ReadStats) -> int:
         complain(f"runs left out, older than asked for or without a time: {stats.left_out}")
     for (provider, message), runs in sorted(stats.failures.items())[:MAX_FAILURES]:
         name = sanitize(provider, 100)
-        complain(
-            f"the provider {name} failed in {runs:,} run{'' if runs == 1 else 's'}: "
-            f"{sanitize(message, 300)}"
-        )
+        complain(f"the provider {name} failed in {plural(runs, 'run')}: {sanitize(message, 300)}")
     if not stats.runs:
         complain("no recorded run was replayed")
         status = status or int(not stats.left_out)

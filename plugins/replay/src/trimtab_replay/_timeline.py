@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trimtab import plural
 from trimtab_replay._results import CallView, Decision, Note, Replayed
 from trimtab_replay._strip import TurnState, states
 from trimtab_replay._terminal import Screen, cells, fit, wrap
@@ -34,8 +35,9 @@ def show(replayed: Replayed, screen: Screen) -> None:
 
 def _head(replayed: Replayed, screen: Screen) -> None:
     count = len(replayed.decisions)
-    said = f"{count} nudge{'' if count == 1 else 's'}" if count else "quiet"
-    facts = f"  {replayed.reader}, {replayed.calls} calls, {replayed.turns} turns, {said}"
+    said = plural(count, "nudge") if count else "quiet"
+    size = f"{plural(replayed.calls, 'call')}, {plural(replayed.turns, 'turn')}"
+    facts = f"  {replayed.reader}, {size}, {said}"
     facts = fit(facts, 2 * screen.width // 3)
     identity = fit(replayed.id, screen.width - cells(facts))
     screen.say(screen.paint(identity, "bold") + screen.paint(facts, "dim"))

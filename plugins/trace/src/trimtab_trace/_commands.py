@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import TraceError
@@ -156,7 +156,8 @@ def run_at(options: argparse.Namespace) -> int:
     for run_id, state in session.runs().items():
         ended = "ended" if state.closed else "open"
         _say(f"run {sanitize(run_id, 80)} of {sanitize(state.prompt_name, 80)}: {ended}")
-        _say(f"  {state.turns:,} turns, {state.calls:,} calls, {len(state.running):,} running")
+        turns, calls = plural(state.turns, "turn"), plural(state.calls, "call")
+        _say(f"  {turns}, {calls}, {len(state.running):,} running")
         _say(f"  {state.usage.total_tokens:,} tokens, {state.active_seconds:,.3f} s")
         if state.last_call is not None:
             call = state.last_call
@@ -195,12 +196,12 @@ def run_replay(options: argparse.Namespace) -> int:
     prompts = _configured(options) if options.config else None
     done = replay(_opened(options), prompts=prompts)
     if done.unknown:
-        _say(f"{done.unknown:,} events of unknown types were left out")
+        _say(f"left out: {plural(done.unknown, 'event')} of unknown types")
     if done.difference is not None:
-        _say(f"differs after {done.decisions:,} equal decisions")
+        _say(f"differs after {plural(done.decisions, 'equal decision')}")
         _say(sanitize(str(done.difference), 4000))
         return 1
-    _say(f"identical: {done.decisions:,} decisions in {done.events:,} events")
+    _say(f"identical: {plural(done.decisions, 'decision')} in {plural(done.events, 'event')}")
     return 0
 
 

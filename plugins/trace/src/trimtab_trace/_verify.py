@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 
+from trimtab import plural
 from trimtab_trace._envelope import Damage, TraceEvent
 from trimtab_trace._errors import TraceError
 from trimtab_trace._jsonl import torn_bytes
@@ -46,18 +47,20 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the report as lines of text."""
-        yield f"{self.path}: {self.events:,} events intact, {self.writers:,} writers"
+        events, writers = plural(self.events, "event"), plural(self.writers, "writer")
+        yield f"{self.path}: {events} intact, {writers}"
         if self.unknown:
             names = ", ".join(sorted(self.unknown))
-            yield f"{self.unknown.total():,} events of types that nobody offers: {names}"
+            events = plural(self.unknown.total(), "event")
+            yield f"{events} of types that are not installed: {names}"
         for run_id in self.open_runs:
             yield f"run {run_id} has not ended"
         for damage in self.damages:
             yield f"damaged: {damage}"
         if self.torn:
             yield (
-                f"damaged: the last line was cut short ({self.torn:,} bytes); the next writer"
-                " removes it"
+                f"damaged: the last line was cut short ({plural(self.torn, 'byte')}); the next "
+                "writer removes it"
             )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab import plural
 from trimtab_worker._calibration import calibrate
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._config import DeadLetterPolicy, LoopConfig
@@ -129,7 +130,7 @@ class Loop(ABC):
         return self._summary
 
     def stop(self) -> None:
-        """Take no more messages; `run` returns when those in work are done.
+        """Take no more messages; `run` returns when those in progress are done.
 
         Before `run`, it makes the next `run` return at once. Safe in a signal handler.
         """
@@ -158,7 +159,7 @@ class Loop(ABC):
                     return
 
     def _give_back(self) -> None:
-        """Return the messages in work: their threads can't be stopped, the process ends soon."""
+        """Give the messages in progress back to the mailbox; their threads can't be stopped."""
         with self._lock:
             working = list(self._working)
         for work in working:
@@ -225,7 +226,9 @@ class Loop(ABC):
         self.tell(MessageReceived(message_id=message.id, deliveries=message.deliveries))
         policy = self.config.dead_letters
         if policy is not None and message.deliveries > policy.max_deliveries:
-            self._bury(message, policy, f"delivered {message.deliveries} times, never finished")
+            self._bury(
+                message, policy, f"delivered {plural(message.deliveries, 'time')}, never finished"
+            )
             return
         work = Work(message, self.clock)
         watched.message_id, watched.heartbeat = message.id, work.heartbeat
@@ -361,7 +364,7 @@ class Loop(ABC):
             self._summary = attrs.evolve(self._summary, **{name: getattr(self._summary, name) + 1})
 
     def listen(self, on_event: Callable[[Any], object]) -> None:
-        """Let `on_event` hear of events too, before the listener that was given."""
+        """Also call `on_event` for each event, before the listener that was given."""
         given = self._on_event
 
         def both(event: Any) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from trimtab import SYSTEM_CLOCK, SnapshotError, find_configuration, sanitize
+from trimtab import SYSTEM_CLOCK, SnapshotError, find_configuration, plural, sanitize
 from trimtab.inspection import say, say_json, state_home
 from trimtab_claude_code._guided_session import restore
 from trimtab_claude_code._server_control import ask_server
@@ -115,7 +115,7 @@ def _show(report: dict[str, Any]) -> None:
         for problem in session["problems"]:
             say(f"  problem: {sanitize(problem, 300)}")
         if session["unsaved_events"]:
-            say(f"  {session['unsaved_events']} events were received since the last save")
+            say(f"  received since the last save: {plural(session['unsaved_events'], 'event')}")
         for run in session["runs"]:
             _show_run(run)
 
@@ -123,7 +123,7 @@ def _show(report: dict[str, Any]) -> None:
 def _show_run(run: dict[str, Any]) -> None:
     agent = f"agent {sanitize(run['agent'], 60)}" if run["agent"] else "main agent"
     ended = "" if run["open"] else ", ended"
-    counts = f"{run['turns']} turns, {run['calls']} calls{ended}"
+    counts = f"{plural(run['turns'], 'turn')}, {plural(run['calls'], 'call')}{ended}"
     say(f"  {agent}, prompt {sanitize(run['prompt'], 80)}: {counts}")
     for said in run["decided"]:
         parts = [said["what"], said.get("provider", ""), said.get("point", "")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab_replay._backtest.document import Part
 from trimtab_replay._backtest.scores import Rate, Scores
 from trimtab_replay._backtest.verdicts import Judged, Verdict
@@ -62,8 +62,8 @@ def show_comparison(parts: Sequence[tuple[str, Part]], screen: Screen) -> None:
     changed = list(changes(parts[0][1], parts[1][1]))
     (_, one), (_, other) = parts
     if alone := len({_key(row) for row in one.judged} ^ {_key(row) for row in other.judged}):
-        screen.say(f"{alone} runs are scored in one of the two only")
-    screen.say(f"{len(changed)} runs changed" + (":" if changed else ""))
+        screen.say(f"only one of the two scored {plural(alone, 'run')}")
+    screen.say(f"{plural(len(changed), 'run')} changed{':' if changed else ''}")
     for before, after in changed:
         better = after.verdict.right and not before.verdict.right
         worse = before.verdict.right and not after.verdict.right

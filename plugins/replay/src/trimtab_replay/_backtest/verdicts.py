@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import shorten
+from trimtab import plural, shorten
 from trimtab_replay._results import Decision, Replayed
 
 EARLIEST, LATEST = -2, 3
@@ -132,9 +132,9 @@ def _counted(case: Mapping[str, Any], spoken: Sequence[Decision]) -> tuple[Verdi
     limits = [_index(case.get(key)) for key in ("expect_count", "max_fires", "max_blocks")]
     most = min((limit for limit in limits if limit is not None), default=len(spoken))
     if len(spoken) > most:
-        return Verdict.FALSE_ALARM, f"spoke {len(spoken)} times, allowed are {most}"
+        return Verdict.FALSE_ALARM, f"{plural(len(spoken), 'nudge')}, at most {most} allowed"
     if exact is not None and len(spoken) < exact:
-        return Verdict.MISSED, f"spoke {len(spoken)} times, wanted are {exact}"
+        return Verdict.MISSED, f"{plural(len(spoken), 'nudge')}, {exact} expected"
     return Verdict.HIT, ""
 
 

@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import attrs
 
+from trimtab import plural
 from trimtab_replay._effect.measures import Comparison, Measure
 
 CONFIDENCE = 0.95
@@ -196,7 +197,7 @@ def _facts(effect: Effect, turns: int) -> str:
     decisive = [m for m in DECISIVE if effect.of(m).verdict is effect.verdict] or [DECISIVE[0]]
     shown = effect.of(decisive[0])
     low, high = shown.interval
-    within = f" within {turns} turns" if shown.measure is Measure.PROGRESS else ""
+    within = f" within {plural(turns, 'turn')}" if shown.measure is Measure.PROGRESS else ""
     name = shown.measure.words[:1].upper() + shown.measure.words[1:]
     return (
         f"{name}{within}: {shown.nudged} nudged, {shown.held_out} held out, "

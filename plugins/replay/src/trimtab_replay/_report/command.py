@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection
 from trimtab_replay._commands import job_of, replayed_runs
 from trimtab_replay._pool import ReadStats
@@ -52,6 +52,6 @@ def run_report(options: argparse.Namespace) -> int:
     text = page(data.as_dict(options.title, stats))
     size = options.output.write_text(text, encoding="utf-8")
     sys.stdout.write(
-        f"{sanitize(str(options.output))}: {stats.runs:,} runs, {size / 1e3:,.0f} kB\n"
+        f"{sanitize(str(options.output))}: {plural(stats.runs, 'run')}, {size / 1e3:,.0f} kB\n"
     )
     return report_stats(stats)

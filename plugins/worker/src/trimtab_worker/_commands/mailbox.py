@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab.inspection import say, say_json
 from trimtab_worker import DeadLetter, MailboxError, open_mailbox
 from trimtab_worker._sqlite import path_of
@@ -115,7 +115,8 @@ def _list(letters: list[DeadLetter], options: argparse.Namespace) -> None:
         return
     for one in shown:
         body = sanitize(one.body.decode(errors="replace"), 200)
-        say(f"{one.id}  delivered {one.deliveries} times  {sanitize(one.reason)}\n    {body}")
+        times = plural(one.deliveries, "time")
+        say(f"{one.id}  delivered {times}  {sanitize(one.reason)}\n    {body}")
     if not shown:
         say("no dead letters")
 

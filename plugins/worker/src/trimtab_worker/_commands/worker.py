@@ -1,4 +1,4 @@
-"""``trimtab worker``: run a loop until it is told to stop, in one process or several."""
+"""``trimtab worker``: run a loop until it is stopped, in one process or several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab_worker import (
     LEASE_CLOCK,
     LeaseEvent,
@@ -101,7 +101,7 @@ class _Signals:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.received = signal.Signals(number).name
-        text = f"worker: {self.received}: finishing the message in work; once more ends at once"
+        text = f"worker: {self.received}: finishing the message in progress; once more ends at once"
         # Not through sys.stderr: the handler may interrupt a write to it, which can't be nested.
         os.write(2, f"{text}\n".encode())
         if self._loop is not None:
@@ -198,7 +198,7 @@ class Supervisor:
         for thread in threads:
             while thread.is_alive():
                 thread.join(0.2)
-        _say(f"{self._wanted} workers have ended")
+        _say(f"{plural(self._wanted, 'worker')} ended")
         return 1 if self._failed else 0
 
     def _keep(self) -> None:
