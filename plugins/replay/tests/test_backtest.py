@@ -266,7 +266,7 @@ def test_a_comparison_tells_of_runs_that_only_one_is_scored_on(run, path, tmp_pa
     files = (tmp_path / "repeats.toml", tmp_path / "points.toml")
     _, printed, _ = run("backtest", path, "--compare", *files)
 
-    assert "3 runs are scored in one of the two only" in printed
+    assert "only one of the two scored 3 runs" in printed
 
 
 ROW = {"id": "a", "path": "p", "about": "x", "expected": True, "verdict": "hit"}

@@ -118,7 +118,7 @@ def test_a_configured_prompt_is_asked(run, write_cases, tmp_path):
         (["--enable", "repeat"], "Did you mean 'repeats'"),
         (["--all", "--enable", "repeats"], "choose one"),
         (["--enable", "repeats", "--set", "repeats.times"], "NAME.OPTION=VALUE"),
-        (["--enable", "repeats", "--set", "repeats.times=many"], "needs quotes"),
+        (["--enable", "repeats", "--set", "repeats.times=many"], "quote text"),
         (["--enable", "repeats", "--set", "repeats.tims=2"], "times"),
         (["--enable", "repeats", "--set", "repeats.holdout=2"], "holdout"),
         (["--enable", "repeats", "--set", "watch.x=2"], "not selected"),

@@ -250,7 +250,7 @@ def test_several_workers_share_the_work_and_a_dead_one_is_replaced(mailbox):
         supervisor.send_signal(signal.SIGTERM)
         rest = supervisor.stderr.read()
 
-    assert "2 workers have ended" in rest
+    assert "2 workers ended" in rest
     assert supervisor.returncode == 1
     assert mailbox.stats().in_flight == 1
 

@@ -25,7 +25,7 @@ def _one_conversation(_: object, __: object, options: Mapping[str, Any]) -> None
     for name in ("continue_conversation", "fork_session", "resume", "session_id"):
         if options.get(name):
             raise ValueError(
-                f"options[{name!r}]: a run goes by the id of its conversation; leave it out, or "
+                f"options[{name!r}]: the id of a run is that of its conversation; leave it out, or "
                 "give ClaudeAgentSDKClientConfig(resume=...)"
             )
 

@@ -97,7 +97,7 @@ class Conversation:
             listener.result()
 
     async def _cut_off(self, client: ClaudeSDKClient, listener: asyncio.Future[None]) -> None:
-        """Interrupt the agent and hear its end; a program that hangs answers neither."""
+        """Interrupt the agent and wait for its end; a program that hangs does neither."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_TIMEOUT):
                 await self._interrupt(client, self._used_up() or DEADLINE)
@@ -136,7 +136,7 @@ class Conversation:
                 await self._interrupt(client, f"budget: {limit}")
 
     def _ended(self, message: Any) -> bool:
-        """Whether no more will come; subagents in the background wake the agent once more."""
+        """Whether the stream has ended; subagents in the background wake the agent once more."""
         result = self._ending.result
         if result is None or result is not message:
             return False

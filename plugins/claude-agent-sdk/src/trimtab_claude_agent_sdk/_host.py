@@ -1,4 +1,4 @@
-"""What the Claude Agent SDK can do with the words of a provider: what Claude Code can."""
+"""How the Claude Agent SDK delivers a provider's text: as Claude Code does."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def tool_server(
 
 @attrs.frozen
 class Handler:
-    """Answers the calls of one tool; whatever the tool does becomes text for the model."""
+    """Answers the calls of one tool; results and errors both become text for the model."""
 
     tool: Tool[Any, Any]
     context: ToolContext

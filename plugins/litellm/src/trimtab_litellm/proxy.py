@@ -60,7 +60,7 @@ class TrimtabCallback(CustomLogger):
 
         Raises:
             TrimtabError: trimtab's configuration can't be used. It is raised for every request, so
-                that a proxy which guides nobody is noticed.
+                that a proxy without any effect is noticed.
         """
         api = _APIS.get(str(call_type))
         if api is None:

@@ -73,7 +73,7 @@ class LoopHooks:
         return self.driver.render(*params)
 
     def user_said(self, text: str) -> None:
-        """Record a request of the user, once; the gate's counts start anew."""
+        """Record a request of the user, once; the gate's counts start again at zero."""
         self.driver.user_said(text)
 
     def before_request(self, messages: str | Sequence[Any]) -> list[Any]:
@@ -115,7 +115,7 @@ class LoopHooks:
         The model reads it in the next request.
 
         Args:
-            last: the model won't be asked again, so nobody is asked what it should read.
+            last: the model won't be asked again, so no provider is asked what it should read.
         """
         return self.driver.before_tools(delivery=_delivery(last))
 
@@ -175,7 +175,7 @@ class LoopHooks:
             checkers: asked after the prompt's own.
             awaiting_user: the answer is a question to the user.
             background_work: something that it started will wake it.
-            last: the model won't be asked again, so nobody is asked how it should answer.
+            last: the model won't be asked again, so no provider is asked how it should answer.
         """
         decision = self.driver.may_stop(
             output=output,

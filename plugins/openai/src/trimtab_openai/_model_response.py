@@ -86,7 +86,7 @@ def append_to(content: Any, text: str, *, part: str) -> Any:
 
 
 def text_of(content: Any) -> str:
-    """Return the words of a content; some services send parts, thinking among them."""
+    """Return the text of a content; some services send parts, including thinking."""
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(field(part, "text") or "" for part in content)

@@ -74,7 +74,7 @@ class Settings:
 
     Args:
         api: ``"chat"`` (Chat Completions) or ``"responses"``.
-        place: where guidance stands in a request: ``"message"``, a message of its own at the
+        place: where guidance goes in a request: ``"message"``, a message of its own at the
             end, or ``"tool"``, inside the last tool message if the request ends with one.
         role: of that message: ``"developer"``, ``"system"`` or ``"user"``. None: ``"developer"``
             for OpenAI's own service, ``"system"`` for others, some of which drop ``developer``

@@ -33,7 +33,7 @@ class TextCalls:
 def read_text_calls(text: str, tools: Collection[str]) -> TextCalls | None:
     """Return the calls that `text` consists of or ends with; None if that is not certain.
 
-    A call is certain if it stands in ``<tool_call>`` tags, or is the whole text or a fence at its
+    A call is certain if it is in ``<tool_call>`` tags, or is the whole text or a fence at its
     end; if it names one of `tools`; if its arguments are an object; and if nothing else in
     the text looks like a call.
 

@@ -100,7 +100,7 @@ def assignment(text: str) -> tuple[str, str, Any]:
     """Read ``NAME.OPTION=VALUE``.
 
     Raises:
-        SelectionError: it has another form, or the value is no TOML.
+        SelectionError: it has another form, or the value is not TOML.
     """
     target, equals, value = text.partition("=")
     provider, dot, option = target.strip().rpartition(".")
@@ -113,12 +113,12 @@ def toml_value(text: str) -> Any:
     """Read one TOML value.
 
     Raises:
-        SelectionError: it is none.
+        SelectionError: the text has another form.
     """
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError as error:
-        raise SelectionError(f"{text!r} is no TOML value (text needs quotes): {error}") from error
+        raise SelectionError(f"{text!r} is not a TOML value (quote text): {error}") from error
 
 
 def _seconds(text: str) -> float:

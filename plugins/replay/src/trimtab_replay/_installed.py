@@ -13,7 +13,7 @@ def installed_readers(warn: Callable[[str], None]) -> tuple[TranscriptReader, ..
     """Return one reader per entry point, in the order of their names.
 
     Args:
-        warn: is told of each that can't be had; the others are returned all the same.
+        warn: receives a message about each that can't be loaded; the others are returned.
     """
     found = (_reader(entry, warn) for entry in discover().of("transcripts"))
     return tuple(reader for reader in found if reader is not None)

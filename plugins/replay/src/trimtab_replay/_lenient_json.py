@@ -33,7 +33,8 @@ def parse(data: bytes) -> Parsed:
     """Return the JSON value in `data`.
 
     NaN and numbers beyond 64 bits are read as Python's json reads them; half surrogates become
-    U+FFFD. Padding by NUL bytes is dropped, bytes that are not UTF-8 are replaced: both are told.
+    U+FFFD. Padding by NUL bytes is dropped, bytes that are not UTF-8 are
+    replaced: both are reported.
 
     Raises:
         ValueError: it is not JSON, or nested beyond what can be read.

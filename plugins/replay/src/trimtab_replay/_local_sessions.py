@@ -56,7 +56,7 @@ def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
 
     Args:
         home: the user's home folder.
-        env: environment variables, by which some agents are told of other folders.
+        env: environment variables; some of them name other folders of an agent.
     """
     config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
     data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share")

@@ -134,12 +134,12 @@ def replay_all(
         account: is kept up to date.
         jobs: processes; None chooses by the size of the files.
         limit: how many recordings to read at most.
-        after_file: is told how many files are done, and of how many.
-        warn: is told of readers that can't be had.
+        after_file: receives the number of files done and the number of all.
+        warn: receives a message about each reader that can't be loaded.
 
     Raises:
         ProviderError: a provider can't be used.
-        ReplayError: there is no reader of the name that is forced.
+        ReplayError: no reader has the name that was asked for.
     """
     files = list(find(arguments))
     job.corpus(warn)

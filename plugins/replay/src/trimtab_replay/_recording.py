@@ -133,7 +133,7 @@ class Recording:
         parallel_calls: whether one response could hold several calls; None if unknown.
         tools: names of the tools that the agent had; None if unknown.
         meta: facts of the document's own: of a case everything but its items, of other formats
-            what they tell of model and result.
+            what they say about model and result.
     """
 
     id: str = attrs.field(validator=attrs.validators.instance_of(str))

@@ -106,7 +106,7 @@ class Selection:
     def with_option(self, provider: str, option: str, value: Any) -> Selection:
         """Return the selection with one option, setting or trigger of `provider` changed.
 
-        The provider is optional no longer: whoever sets an option wants to know that it is wrong.
+        The provider is no longer optional: a wrong option is reported to the user who set it.
 
         Args:
             provider: its name, or ``distribution:name``.
@@ -174,7 +174,7 @@ def keeps_nothing(selection: Selection) -> bool:
     """Whether no provider of `selection` can remember anything from one run to the next.
 
     That holds for frozen attrs objects whose fields can be hashed or are read-only mappings; of
-    other objects nobody knows.
+    other objects are of unknown origin.
 
     Raises:
         ProviderError: a provider can't be used.
@@ -207,7 +207,7 @@ def provider_names(concerns: str) -> tuple[str, ...]:
 
 
 def everything() -> Selection:
-    """Return every installed provider at its defaults; one that can't be had is skipped."""
+    """Return every installed provider at its defaults; one that can't be loaded is skipped."""
     return _selection(ProviderChoice(entry.group, _long(entry), True) for entry in _providers())
 
 

@@ -77,7 +77,7 @@ class Transcript:
     Args:
         file: where it lies.
         path: how it is named in what is shown, as walked from the argument.
-        report: is told each part that was not read.
+        report: receives each part that was not read.
         max_line: longest line that is read, bytes.
         max_document: largest document that is read, bytes unpacked.
         max_unpacked: how much of a file of lines is read, bytes unpacked.
@@ -128,7 +128,7 @@ class Transcript:
 
     @cached_property
     def document(self) -> Any:
-        """The file as one JSON value; None if it is none. Damage is reported."""
+        """The file as one JSON value, None if it is not JSON. Damage is reported."""
         if not self._looks_like_json or len(self.first_rows) > 1:
             return None
         data = self._whole()

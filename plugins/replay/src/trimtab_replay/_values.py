@@ -28,7 +28,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def dicts(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in `value`, an array; an empty list where it is none."""
+    """Return the objects in `value`, an array; an empty list if it is not an array."""
     return [each for each in as_list(value) if isinstance(each, dict)]
 
 
@@ -73,7 +73,7 @@ def as_float(value: Any) -> float | None:
 
 
 def as_int(value: Any) -> int:
-    """Return a whole number ≥ 0; 0 where `value` is none."""
+    """Return a whole number ≥ 0; 0 if `value` is not one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 

@@ -22,7 +22,7 @@ _REFERENCES = tuple(field.name for field in attrs.fields(References))
 
 
 class BadLine(ValueError):
-    """A line is no intact event; the message says why."""
+    """A line is not an intact event; the message says why."""
 
 
 class Backend(NamedTuple):
@@ -101,7 +101,7 @@ def encode_line(event: TraceEvent, backend: Backend = BACKEND) -> bytes:
         text = backend.dumps(body)
     except (TypeError, ValueError, RecursionError) as error:
         raise EventInvalid(
-            f"the payload of a {event.event_type} event is no JSON: {error}"
+            f"the payload of a {event.event_type} event is not JSON: {error}"
         ) from None
     if len(text) > MAX_BYTES:
         raise EventInvalid(
@@ -123,7 +123,7 @@ def decode_line(line: bytes, backend: Backend = BACKEND) -> TraceEvent:
     """Return the event in `line`, given without its line break.
 
     Raises:
-        BadLine: the checksum does not match, or the line is no event.
+        BadLine: the checksum does not match, or the line is not an event.
     """
     kept = line[:-_TAIL]
     if b'%b%08x"}' % (_CHECK, crc32(kept)) != line[-_TAIL:]:

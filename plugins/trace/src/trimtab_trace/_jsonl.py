@@ -113,7 +113,7 @@ class JsonlStore:
             ) from error
 
     def close(self) -> None:
-        """Sync what is written and let other writers in; closing twice is no error."""
+        """Sync what is written and let other writers in; closing twice is harmless."""
         with self._lock:
             if self._file < 0:
                 return

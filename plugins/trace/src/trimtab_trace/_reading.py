@@ -78,7 +78,7 @@ def _in_order(found: Iterator[TraceEvent | Damage]) -> Iterator[TraceEvent | Dam
 
 
 def gap(expected: int, seq: int) -> Damage:
-    """Return what is wrong where event `seq` stands in place of `expected`."""
+    """Return what is wrong if event `seq` comes where `expected` should."""
     if seq < expected:
         return Damage(f"event {seq}", f"out of order: it follows event {expected - 1}", seq)
     missing = (

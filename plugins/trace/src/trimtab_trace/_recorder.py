@@ -186,13 +186,13 @@ class SessionTrace:
         return _SharedRecording(self)
 
     def record(self, event: object) -> None:
-        """Append one event; a record that every run of the session hears is written once."""
+        """Append one event; a record that reaches every run of the session is written once."""
         if isinstance(event, Event) or event is not self._last:
             self._last = event
             self._writer.record(event)
 
     def close(self) -> None:
-        """Close the file; closing twice is no error."""
+        """Close the file; closing twice is harmless."""
         self._writer.close()
 
 

@@ -107,7 +107,7 @@ class SqliteStore:
             ) from error
 
     def close(self) -> None:
-        """Close the database; closing twice is no error."""
+        """Close the database; closing twice is harmless."""
         with self._lock:
             if self._database is not None:
                 self._database.close()

@@ -49,7 +49,7 @@ class TraceStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Sync what is written and let other writers in; closing twice is no error."""
+        """Sync what is written and let other writers in; closing twice is harmless."""
         ...
 
 

@@ -158,7 +158,7 @@ class _Items:
             yield from self._item(record)
 
     def _announcement(self, record: Event) -> Iterator[ModelResponded]:
-        """Calls that no response asked for stand in one of their own, turn by turn."""
+        """Calls that no response asked for get a response of their own, turn by turn."""
         started, self._started = self._started, []
         if isinstance(record, ToolInvoked) and record.caller is CallOrigin.MODEL:
             known = self._announced | {call.call_id for call in started}

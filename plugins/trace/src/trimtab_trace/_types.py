@@ -53,7 +53,7 @@ class EventType:
     """One type of events.
 
     Args:
-        name: what stands in the trace.
+        name: the event type in the trace.
         kind: the class of its records.
         names: payload names that differ from the fields' own, by field.
         added: payload entries that are computed from a record, for readers of the trace.
@@ -97,7 +97,7 @@ class EventTypes:
             self.add(one)
 
     def register(self, name: str, kind: type[Any]) -> None:
-        """Let records of `kind` stand in traces as `name`.
+        """Write records of `kind` to traces under `name`.
 
         Raises:
             TraceError: the name belongs to another class.

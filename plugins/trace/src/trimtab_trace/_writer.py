@@ -161,5 +161,5 @@ class TraceWriter:
         return self.store.append(event, durable=durable)
 
     def close(self) -> None:
-        """Close the store; closing twice is no error."""
+        """Close the store; closing twice is harmless."""
         self.store.close()

@@ -92,7 +92,7 @@ class Codec:
         try:
             return self._converter.structure(body, kind)
         except Exception as error:
-            raise UndecodableMessage(f"no {kind.__name__}: {_causes(error)}") from error
+            raise UndecodableMessage(f"not a {kind.__name__}: {_causes(error)}") from error
 
     def _kind(self, name: Any) -> type[Any]:
         if name is None and len(self._types) == 1:

@@ -54,7 +54,7 @@ class LoopConfig:
             ``"continue"`` lets the agent finish; the session records `LeaseLost` either way.
         retry_delay: seconds before a failed message is ready again, times its deliveries.
         longest_retry_delay: seconds that this delay never passes.
-        drain_timeout: seconds that stopping waits for the messages in work, None without limit.
+        drain_timeout: seconds that stopping waits for messages in progress, None without limit.
     """
 
     lease_extender: LeaseExtenderConfig = attrs.field(factory=LeaseExtenderConfig)

@@ -50,7 +50,7 @@ class LeaseLost(LeaseEvent):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class LeaseRegained(LeaseEvent):
-    """An extension was accepted after the lease had ended: nobody had taken the message.
+    """An extension was accepted after the lease had ended: no other worker had the message.
 
     Args:
         late: seconds between the end of the lease and the extension.

@@ -29,7 +29,7 @@ class LeaseExtender:
 
     Args:
         config: how leases are extended.
-        keeper: whose thread does it; the process's unless given.
+        keeper: extends the lease on its thread; by default the process's keeper.
     """
 
     def __init__(
@@ -101,4 +101,4 @@ class LeaseExtender:
 
 
 def _ignore(_: LeaseEvent) -> None:
-    """Nobody listens."""
+    """Ignore the event."""

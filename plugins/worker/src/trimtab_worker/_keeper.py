@@ -171,7 +171,7 @@ def _batches(due: Iterable[tuple[Kept, float]]) -> Iterable[Sequence[tuple[Kept,
 
 
 def _extend(batch: Sequence[tuple[Kept, float]]) -> Sequence[Extension]:
-    """Ask the engine; whatever it raises is an outcome."""
+    """Ask the engine; an exception is an outcome, too."""
     if len(batch) == 1:
         kept, seconds = batch[0]
         return [extend_one(kept.message, seconds)]

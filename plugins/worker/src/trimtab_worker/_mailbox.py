@@ -97,7 +97,7 @@ class BaseMailbox(ABC, Generic[Body]):
         """Count the messages."""
 
     def close(self) -> None:
-        """Release connections; closing twice is no error."""
+        """Release connections; closing twice is harmless."""
 
     # What a mailbox does.
 

@@ -27,7 +27,7 @@ Body = TypeVar("Body")
 class Mailbox(Protocol[Body]):
     """A queue of messages with leases.
 
-    A message that is received is leased: nobody else receives it for `visibility` seconds. All
+    A message that is received is leased: no other worker receives it for `visibility` seconds. All
     methods may be called from several threads. `ack`, `nack` and `bury` return whether the engine
     accepted them: an engine that is fenced refuses a worker whose lease was lost.
     """
@@ -85,7 +85,7 @@ class Mailbox(Protocol[Body]):
         ...
 
     def close(self) -> None:
-        """Release connections; closing twice is no error."""
+        """Release connections; closing twice is harmless."""
         ...
 
 

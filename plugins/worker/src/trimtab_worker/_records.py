@@ -95,7 +95,7 @@ class Delivery:
 
 @attrs.frozen
 class DeadLetter:
-    """A message that nobody will try again.
+    """A message that will not be delivered again.
 
     Args:
         id: names it in `requeue` and `drop`.

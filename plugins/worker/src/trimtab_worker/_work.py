@@ -73,7 +73,7 @@ class Work:
 
     @property
     def lost(self) -> str | None:
-        """Why nobody wants the result, None if it is wanted."""
+        """Why the result is no longer needed, None if it is."""
         if self.dropped:
             return "the loop stopped and gave the message back"
         if self.lease is not None and self.lease.final:

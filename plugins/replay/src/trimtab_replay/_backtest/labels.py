@@ -26,7 +26,7 @@ def read_labels(path: str) -> tuple[Label, ...]:
     """Read the labels that count: borderline ones are left out.
 
     Raises:
-        LabelError: a line is no label, or a run is labelled twice.
+        LabelError: a line is not a label, or a run is labelled twice.
     """
     found: dict[tuple[str, str], Label] = {}
     for where, value in _rows(path):

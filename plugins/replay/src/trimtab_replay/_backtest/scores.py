@@ -40,7 +40,7 @@ def wilson(hits: int, of: int) -> Rate | None:
 
 
 def mean_of(rates: Iterable[Rate | None]) -> Rate | None:
-    """Return the mean of the independent shares that there are; None if there is none."""
+    """Return the mean of the shares that are not None; None if all are."""
     known = [rate for rate in rates if rate is not None]
     if not known:
         return None

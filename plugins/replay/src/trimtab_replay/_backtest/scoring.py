@@ -87,7 +87,7 @@ def sit(
 
     Raises:
         ProviderError: a provider can't be used.
-        ReplayError: the files are of both kinds, or a label is none.
+        ReplayError: the files are of both kinds, or a line is not a label.
     """
 
     def replays(paths: Sequence[str], job: Job) -> Iterable[Replayed]:

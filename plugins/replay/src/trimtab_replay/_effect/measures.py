@@ -11,7 +11,7 @@ import attrs
 from trimtab_replay._effect.records import Moment, RecordedCall, RecordedRun
 
 TURNS = 3
-"""Within how many turns after a moment something must happen to count, unless given."""
+"""Turns after a moment within which something must happen to count, by default."""
 
 
 class Measure(Enum):

@@ -61,7 +61,7 @@ def _is_tool(kind: str) -> bool:
 
 
 def _respond(assembler: Assembler, message: dict[str, Any]) -> None:
-    """Read a response; in the user interface's messages several stand in one, a step each."""
+    """Read a response; a message of the user interface holds several, one per step."""
     steps: list[list[dict[str, Any]]] = [[]]
     for part in _parts(message):
         if part.get("type") == "step-start":

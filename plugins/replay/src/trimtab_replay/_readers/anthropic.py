@@ -57,7 +57,7 @@ class Anthropic(MessageReader):
         return role in _ROLES
 
     def respond(self, assembler: Assembler, message: dict[str, Any]) -> None:
-        """Read an assistant's message; results of the service's own tools stand in it."""
+        """Read an assistant's message; it holds the results of the service's own tools."""
         blocks = dicts(message.get("content"))
         reason = named(message.get("stop_reason"))
         assembler.respond(

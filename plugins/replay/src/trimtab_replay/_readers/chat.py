@@ -54,7 +54,7 @@ class Chat:
     """How one format uses chat messages.
 
     Args:
-        skip: is told what can't be read.
+        skip: receives what can't be read.
         answer: makes the answer of a tool message.
         stop: what a response without calls is: the end of the agent's turn, or None.
         calls: finds the calls in an assistant's message.

@@ -25,7 +25,7 @@ def _connected(source: Transcript) -> sqlite3.Connection:
 
 
 def _tables(source: Transcript) -> set[str]:
-    """Return the names of a database's tables; an empty set if the file is none."""
+    """Return the names of a database's tables; an empty set if the file is not a database."""
     if not source.head.startswith(_MAGIC):
         return set()
     try:

@@ -1,4 +1,4 @@
-"""Inspect logs: ``.eval`` (a zip with a file a sample) and JSON; times stand in the events."""
+"""Inspect logs: ``.eval`` (a zip with a file a sample) and JSON; the events hold the times."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _entries(messages: list[Any], status: str, source: Transcript) -> Iterator[R
 
 
 def _submit(assembler: Assembler, message: Message) -> None:
-    """The last command ends the run, and what it printed stands in the exit message."""
+    """The last command ends the run, and the exit message holds what it printed."""
     submitted = assembler.oldest()
     if submitted:
         result = message.get("content")
@@ -99,7 +99,7 @@ def _calls(message: Message) -> Iterator[tuple[str, Any, str]]:
 
 
 def _commands(text: str) -> list[str]:
-    """Return what stands in fenced blocks of the shell; a block that is cut off is none."""
+    """Return what stands in fenced blocks of the shell; a block that is cut off is ignored."""
     commands = []
     start = text.find(_FENCE)
     while start >= 0:

@@ -96,7 +96,7 @@ class Responses:
 
 
 def _hosted(item: Payload) -> CallResult:
-    """The answer of a tool that the API itself runs: it stands in the call's own item."""
+    """The answer of a tool that the API itself runs: the call's own item holds it."""
     result = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
     if item.get("error") is not None or item.get("status") == "failed":
         return CallResult(result=item.get("error", result), outcome=Outcome.ERROR)

@@ -63,7 +63,7 @@ class ChaosReport:
 
     @property
     def lost(self) -> int:
-        """Messages that nobody finished, or that are still in the mailbox."""
+        """Messages that no worker finished, or that are still in the mailbox."""
         left = self.stats.waiting + self.stats.in_flight + self.stats.delayed
         return max(self.sent - self.worked, int(left))
 
