@@ -63,12 +63,12 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_types.heartbeat": "Heartbeat",
         "_types.limits": "Budget Clock Deadline ManualClock SYSTEM_CLOCK SystemClock Usage",
         "_types.options": "level_texts number text_option texts_by_level whole_number",
-        "_types.patterns": "LazyPattern",
         "_types.plan": "in_namespace is_done Plan PlannedTool PlanStep",
         "_types.resources": "Filesystem Resources RootedFilesystem",
         "_types.schema": "json_schema",
         "_types.text": (
-            "CONTROL_CHARACTERS describe_error escape plural quote render_block sanitize shorten"
+            "CONTROL_CHARACTERS describe_error escape LazyPattern plural quote render_block "
+            "sanitize shorten"
         ),
         "trajectory": "Projection ToolProfile ToolProfiles Trajectory",
     },

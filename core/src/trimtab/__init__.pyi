@@ -177,9 +177,6 @@ from trimtab._types.options import (
     texts_by_level as texts_by_level,
     whole_number as whole_number,
 )
-from trimtab._types.patterns import (
-    LazyPattern as LazyPattern,
-)
 from trimtab._types.plan import (
     Plan as Plan,
     PlannedTool as PlannedTool,
@@ -197,6 +194,7 @@ from trimtab._types.schema import (
 )
 from trimtab._types.text import (
     CONTROL_CHARACTERS as CONTROL_CHARACTERS,
+    LazyPattern as LazyPattern,
     describe_error as describe_error,
     escape as escape,
     plural as plural,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

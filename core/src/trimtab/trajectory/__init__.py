@@ -13,17 +13,13 @@ from trimtab.trajectory._answers import (
 from trimtab.trajectory._canonical import (
     canonical,
     digest,
+    fingerprint,
 )
 from trimtab.trajectory._failure_lines import (
     key_line,
 )
 from trimtab.trajectory._failures import (
     error_signature,
-)
-from trimtab.trajectory._naming import (
-    describe_call,
-    tool_name,
-    untried_tools,
 )
 from trimtab.trajectory._normalise import (
     normalise_text,
@@ -44,22 +40,24 @@ from trimtab.trajectory._profiles import (
     ToolProfile,
     ToolProfiles,
     name_words,
+    tool_name,
+    untried_tools,
 )
 from trimtab.trajectory._projection import (
     BaseProjection,
+    MessageRecord,
     Projection,
+    TextRecord,
+    TurnRecord,
+    turn_from,
+    turn_state,
 )
 from trimtab.trajectory._records import (
     CallRecord,
-    MessageRecord,
-    TextRecord,
-    TurnRecord,
     call_from,
+    describe_call,
     failure_episode,
-    fingerprint,
     mentions_failure,
-    turn_from,
-    turn_state,
 )
 from trimtab.trajectory._shell import (
     operation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 
 _CONFIRMED = LazyPattern(
     r"\b(?:accepted|added|affected|applied|approved|archived|assigned|booked|cancell?ed|changed"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from hashlib import blake2b
 from json.encoder import encode_basestring
 from posixpath import normpath
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trimtab.trajectory._profiles import ToolProfile
 
 IGNORED_PARAMS = frozenset(
     {
@@ -125,3 +129,30 @@ def only_fields(value: Any, names: frozenset[str], depth: int = 0) -> Any:
         items = [only_fields(item, names, depth + 1) for item in value[:_LONG_LIST]]
         return items if any(item is not None for item in items) else None
     return None
+
+
+def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
+    """Return the fingerprint of arguments: equal where they mean the same.
+
+    Key order, ``1`` against ``1.0``, null entries, untidy paths and ignored fields make no
+    difference; a progress field of `profile` stands for all others.
+    """
+    return digest(canonical_params(params, profile))
+
+
+def canonical_params(params: Any, profile: ToolProfile | None) -> str:
+    if profile is None:
+        return canonical(params, IGNORED_PARAMS)
+    if profile.progress:
+        chosen = only_fields(params, profile.progress)
+        params = params if chosen is None else chosen
+    text = canonical(
+        params, _all_ignored(profile.ignored_params) if profile.ignored_params else IGNORED_PARAMS
+    )
+    # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
+    return canonical(params) if text == "{}" and params else text
+
+
+@lru_cache(maxsize=64)
+def _all_ignored(own: frozenset[str]) -> frozenset[str]:
+    return IGNORED_PARAMS | own

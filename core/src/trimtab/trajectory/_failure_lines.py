@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 from trimtab.trajectory._normalise import bounded, plain_text
 
 _LONGEST_LINE = 400

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trimtab._events.run import DENIED, INTERRUPTED, OK, Outcome, ToolInvoked
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 from trimtab.trajectory._answers import confirms, refuses
 from trimtab.trajectory._canonical import digest
 from trimtab.trajectory._failure_lines import best_line, identifying, lines_of

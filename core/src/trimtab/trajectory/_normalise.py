@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 from trimtab.trajectory._canonical import canonical
 
 EDGE = 1_500

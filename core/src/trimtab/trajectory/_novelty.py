@@ -1,12 +1,20 @@
-"""Answers as the pieces that they are made of, to tell what of one was there before."""
+"""What is new in an answer: pieces that were not there before, and values that have moved.
+
+Learned from the answers themselves. What stays the same is the frame, what differs are values
+in it. A value that counts the calls, keeps time with the clock, or is another random name each
+time says nothing about the work. Whatever else moves is news.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
 from zlib import crc32
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
+from trimtab.trajectory._canonical import digest
 
 _SPLIT = LazyPattern(r"[\n{}\[\];]|, |,(?=[\"'{\[]|\w{1,40}=)|(?<=[.!?]) +")
 _MARKER = LazyPattern(r"^\W*(?:\d{1,3}[.):|]\s*)?")
@@ -19,8 +27,173 @@ _SHORTEST_ECHO = 4
 _SMALLEST_ECHO = 10
 _MOST = 400
 _DEEP = 4
+_WORD = LazyPattern(r"[^\W_]+(?:[_.-][^\W_]+)*")
+_NUMBER = LazyPattern(r"\d+(?:\.\d+)?")
+_CAMEL = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_FEW = 96
+_NEAR = 3
+
+_CLOCKS = frozenset(
+    {
+        "age", "ago", "clock", "date", "duration", "elapsed", "expires", "latency", "millis",
+        "milliseconds", "ms", "now", "runtime", "seconds", "secs", "since", "timestamp", "took",
+        "ts", "ttl", "uptime", "waited",
+    }
+)  # fmt: skip
+_COSTS = frozenset(
+    {
+        "balance", "billed", "budget", "cost", "credit", "credits", "price", "quota", "rate",
+        "ratelimit", "spent", "tokens", "usage",
+    }
+)  # fmt: skip
+_NAMES = frozenset(
+    {
+        "etag", "id", "nonce", "pid", "port",
+    }
+)  # fmt: skip
+_SCORES = frozenset(
+    {
+        "distance", "rank", "relevance", "score", "similarity",
+    }
+)  # fmt: skip
+_PROGRESS = frozenset(
+    {
+        "bytes", "chapter", "complete", "completed", "count", "done", "downloaded", "failed",
+        "files", "imported", "indexed", "items", "left", "level", "line", "lines", "move", "page",
+        "passed", "percent", "position", "processed", "progress", "ready", "remaining", "round",
+        "row", "rows", "size", "slide", "step", "total", "turn", "uploaded", "written",
+    }
+)  # fmt: skip
 
 Pieces = frozenset[int]
+
+
+class Slot(NamedTuple):
+    """A value in an answer.
+
+    Attributes:
+        value: as it stands there.
+        label: the words before it, lower case; empty if nothing is.
+        behind: the two characters after it.
+    """
+
+    value: str
+    label: tuple[str, ...]
+    behind: str
+
+
+class Shape(NamedTuple):
+    """An answer as a frame with values.
+
+    Attributes:
+        frame: fingerprint of the text without its values.
+        slots: the values, at most 96.
+    """
+
+    frame: str
+    slots: tuple[Slot, ...]
+
+
+def shape_of(text: str) -> Shape:
+    """Return the frame and the values of a normalised answer."""
+    frame: list[str] = []
+    slots: list[Slot] = []
+    end, before = 0, ""
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if not word.isalpha() and _is_value(word):
+            frame.append(text[end : match.start()])
+            end = match.end()
+            frame.append(_take(word, before, text[end : end + 2], slots))
+        before = word
+    frame.append(text[end:])
+    return Shape(digest("".join(frame)), tuple(slots[:_FEW]))
+
+
+def _is_value(word: str) -> bool:
+    return any(c.isdigit() for c in word) or "-" in word
+
+
+def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
+    """Note the values in `word`, and return what stays of it."""
+    if is_random(word) or before.lower() in _NAMES or not any(c.isdigit() for c in word):
+        slots.append(Slot(word, _words(before), behind))
+        return "#"
+    label = before
+    for match in _NUMBER.finditer(word):
+        front = word[: match.start()]
+        slots.append(
+            Slot(match[0], (*_words(label), *_words(front)), word[match.end() :][:2] or behind)
+        )
+    return str(_NUMBER.sub("#", word))
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _CAMEL.findall(text)[-_NEAR:])
+
+
+def is_random(word: str) -> bool:
+    """Tell whether a word looks drawn by lot: letters and digits in turn."""
+    if len(word) < 4:
+        return False
+    kinds = "".join("d" if c.isdigit() else "a" for c in word if c.isalnum())
+    turns = sum(a != b for a, b in pairwise(kinds))
+    return turns >= 2 and turns * 4 >= len(kinds)
+
+
+def may_say_same(earlier: str, later: str) -> bool:
+    """Tell at little cost whether two normalised answers may have one frame: whether they differ
+    in nothing but words that may be values.
+    """
+    a, b = earlier.split(), later.split()
+    if len(a) != len(b):
+        return False
+    return all(x == y or not (x.isalpha() or y.isalpha()) for x, y in zip(a, b, strict=True))
+
+
+def says_same(earlier: Shape, later: Shape, seconds: float | None, *, reads: bool) -> bool:
+    """Tell whether the later of two answers to one call differs by nothing that is news.
+
+    Args:
+        earlier, later: the answers, normalised.
+        seconds: between them; None if unknown.
+        reads: the call only looks: another name in its answer is news then.
+    """
+    if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):
+        return False
+    return all(
+        a.value == b.value or _idle(a, b, seconds, reads=reads)
+        for a, b in zip(earlier.slots, later.slots, strict=True)
+    )
+
+
+def _idle(a: Slot, b: Slot, seconds: float | None, *, reads: bool) -> bool:
+    label = set(b.label)
+    named = bool(label & _NAMES) and not reads
+    if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
+        return named or _another_name(a, b, reads=reads)
+    if label & (_COSTS | _SCORES) or named:
+        return True
+    if b.behind[:1] in ("/", "%") or b.behind == " o" or label & _PROGRESS:
+        return False
+    if label & _CLOCKS:
+        return True
+    step = float(b.value) - float(a.value)
+    return (step == 1 and bool(label)) or _keeps_time(step, seconds)
+
+
+def _another_name(a: Slot, b: Slot, *, reads: bool) -> bool:
+    if is_random(a.value) and is_random(b.value):
+        return True
+    made_of_words = "-" in a.value and "-" in b.value
+    return made_of_words and not reads and a.value.count("-") == b.value.count("-")
+
+
+def _keeps_time(step: float, seconds: float | None) -> bool:
+    if seconds is None or seconds < _NEAR or step <= 0:
+        return False
+    return any(abs(step / unit - seconds) <= max(2.0, 0.1 * seconds) for unit in (1, 1000))
 
 
 def pieces_of(text: str, params: Any) -> Pieces:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import attrs
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 
 _NUMBERS = {
     "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,

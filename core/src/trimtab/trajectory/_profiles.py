@@ -1,4 +1,4 @@
-"""What is known about tools: declared per tool, guessed from the name where nobody says."""
+"""What is known about tools, declared or guessed from their names; how a text names them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,13 @@ from typing import Any
 
 import attrs
 
-from trimtab._types.patterns import LazyPattern
-from trimtab.trajectory._vocabulary import (
-    NOUNS,
-    OPAQUE,
-    PLANS,
-    READING,
-    SHELLS,
-    STATES,
-    WAITING,
-    WRITING,
-)
+from trimtab._types.text import LazyPattern, quote
 
 _NOTHING: frozenset[str] = frozenset()
 _WORD = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _KEPT = 512
+LONGEST_NAME = 60
+_MOST_TOOLS = 4
 
 
 def _names(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -102,6 +94,59 @@ class ToolProfile:
         return None
 
 
+# Words in tools' names that tell what a tool does, where nobody declares it.
+_READING = frozenset(
+    {
+        "analyze", "browse", "calculate", "check", "count", "describe", "diff", "explain",
+        "fetch", "find", "get", "glob", "grep", "head", "inspect", "list", "load", "look",
+        "lookup", "ls", "query", "read", "recall", "retrieve", "search", "show", "stat", "tail",
+        "think", "view",
+    }
+)  # fmt: skip
+_WRITING = frozenset(
+    {
+        "add", "append", "apply", "assign", "book", "cancel", "commit", "create", "delete",
+        "deploy", "edit", "exchange", "insert", "install", "modify", "move", "patch", "pay",
+        "post", "push", "put", "refund", "remove", "rename", "replace", "return", "save",
+        "schedule", "send", "set", "store", "submit", "transfer", "update", "upload", "write",
+    }
+)  # fmt: skip
+# A hand on a screen, or a step from wherever one is: the answer rarely shows what became of it.
+_OPAQUE = frozenset(
+    {
+        "back", "click", "computer", "drag", "forward", "hover", "key", "mouse", "next", "press",
+        "previous", "redo", "screenshot", "scroll", "step", "swipe", "tap", "type", "undo",
+    }
+)  # fmt: skip
+_WAITING = frozenset(
+    {
+        "poll", "sleep", "wait",
+    }
+)  # fmt: skip
+_PLANS = frozenset(
+    {
+        "plan", "plans", "todo", "todos",
+    }
+)  # fmt: skip
+_SHELLS = frozenset(
+    {
+        "bash", "cmd", "command", "exec", "execute", "ipython", "powershell", "pwsh", "python",
+        "repl", "run", "sh", "shell", "terminal",
+    }
+)  # fmt: skip
+# Verbs that are things as well: ``deploy_status`` asks for the state of one.
+_NOUNS = frozenset(
+    {
+        "build", "commit", "deploy", "exchange", "install", "order", "patch", "post", "process",
+        "return", "run", "schedule", "transfer", "upload",
+    }
+)  # fmt: skip
+_STATES = frozenset(
+    {
+        "details", "health", "history", "info", "log", "logs", "progress", "result", "results",
+        "state", "stats", "status",
+    }
+)  # fmt: skip
 _COMMAND_PARAMS = ("command", "cmd", "c", "script", "input")
 _NO_INPUT = {"chars": "", "data": "", "input": "", "text": ""}
 _PLAN_FIELDS = frozenset({"completed", "done", "s", "status"})
@@ -122,23 +167,23 @@ def guess(name: str) -> ToolProfile:
     """Return what a tool's name tells about it: its first verb counts, but for "replace"."""
     words = name_words(name)
     held = set(words)
-    verb = next((word for word in words if word in READING or word in WRITING), "")
+    verb = next((word for word in words if word in _READING or word in _WRITING), "")
     if "replace" in held:
         verb = "replace"
-    if held & PLANS and verb not in READING:
+    if held & _PLANS and verb not in _READING:
         return ToolProfile(names=name, progress=_PLAN_FIELDS)
-    if words[-1:] and words[-1] in STATES and words[-2:-1] and words[-2] in NOUNS:
+    if words[-1:] and words[-1] in _STATES and words[-2:-1] and words[-2] in _NOUNS:
         verb = "get"
     if "stdin" in held:
         return ToolProfile(names=name, writes=True, polling_params=_NO_INPUT)
-    if held & SHELLS:
+    if held & _SHELLS:
         return ToolProfile(names=name, command_params=_COMMAND_PARAMS, ignored_params=_BOOKKEEPING)
     return ToolProfile(
         names=name,
-        read_only=True if verb in READING else None,
-        writes=True if verb in WRITING else None,
-        polling=bool(held & WAITING),
-        opaque=not verb and bool(held & OPAQUE),
+        read_only=True if verb in _READING else None,
+        writes=True if verb in _WRITING else None,
+        polling=bool(held & _WAITING),
+        opaque=not verb and bool(held & _OPAQUE),
     )
 
 
@@ -177,3 +222,33 @@ class ToolProfiles:
             if any(fnmatchcase(tool, name) for name in profile.names):
                 return profile
         return guess(tool)
+
+
+def tool_name(name: str, limit: int = LONGEST_NAME) -> str:
+    """Return a tool's name for a sentence, bounded, and quoted where it is no plain word."""
+    plain = name.replace("_", "").replace("-", "").replace(".", "")
+    return name if plain.isalnum() and len(name) <= limit else quote(name, limit)
+
+
+def untried_tools(
+    tools: Iterable[str] | None, tried: Iterable[str], profiles: ToolProfiles
+) -> tuple[str, ...]:
+    """Return up to four tools of an agent that it has not tried on a problem.
+
+    Those that read come first, then those whose names are most like those tried.
+
+    Args:
+        tools: all that the agent has; None if unknown.
+        tried: those that the problem is about.
+        profiles: what is known about tools.
+    """
+    used = set(tried)
+    words = {word for name in used for word in name_words(name)}
+
+    def rank(name: str) -> tuple[bool, int, str]:
+        profile = profiles.of(name)
+        reads = bool(profile.read_only) or bool(profile.command_params)
+        return (not reads, -len(words.intersection(name_words(name))), name)
+
+    left = (n for n in tools or () if n not in used and not profiles.of(n).polling)
+    return tuple(sorted(left, key=rank)[:_MOST_TOOLS])

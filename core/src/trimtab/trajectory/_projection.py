@@ -1,11 +1,99 @@
-"""A provider's own state over a run, kept step by step."""
+"""A provider's own state over a run: what it is fed with, and when."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from threading import RLock
 from typing import Any, Protocol, runtime_checkable
 
-from trimtab._events.run import ToolInvoked
-from trimtab.trajectory._records import CallRecord, MessageRecord, TextRecord, TurnRecord
+import attrs
+
+from trimtab._events.run import MODEL, ToolInvoked
+from trimtab.trajectory._profiles import ToolProfiles
+from trimtab.trajectory._records import CallRecord, restored
+
+HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
+Fact = Callable[[], None]
+"""A method of a projection with what it takes."""
+
+BACKLOG = 128
+"""Facts that may wait for one projection before its run hands them over unasked."""
+
+
+@attrs.define(eq=False)
+class TurnRecord:
+    """One closed turn: the calls of one response, an unordered batch.
+
+    Attributes:
+        calls: in the order in which they ended, the first 64; without the harness's own.
+        number: how many turns were closed before it.
+        asked: the calls that the model asked for.
+    """
+
+    calls: tuple[CallRecord, ...]
+    number: int
+    asked: tuple[CallRecord, ...] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        calls = self.calls
+        if len(calls) == 1 and calls[0].caller is MODEL:
+            self.asked = calls
+        else:
+            self.asked = tuple([call for call in calls if call.caller is MODEL])
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the set of calls asked for, whatever they returned."""
+        return "+".join(sorted({call.fingerprint for call in self.asked}))
+
+    def repeats(self, other: TurnRecord) -> bool:
+        """Tell whether both turns made the same calls and learnt the same."""
+        if self.fingerprint != other.fingerprint or not self.fingerprint:
+            return False
+        before = {call.fingerprint: call for call in other.asked}
+        return all(call.same_output(before[call.fingerprint]) for call in self.asked)
+
+    def same_output(self, other: TurnRecord) -> bool:
+        """Tell whether both turns got the same answers of the same tools."""
+        if len(self.asked) == 1 and len(other.asked) == 1:
+            a, b = self.asked[0], other.asked[0]
+            return a.output_hash == b.output_hash and a.tool == b.tool
+        mine, others = ({(c.tool, c.output_hash) for c in turn.asked} for turn in (self, other))
+        return mine == others
+
+
+def turn_state(turn: TurnRecord) -> dict[str, Any]:
+    """Return a turn JSON-like, for a projection's `state()`."""
+    return {"number": turn.number, "calls": [call.state() for call in turn.calls]}
+
+
+def turn_from(state: dict[str, Any], profiles: ToolProfiles) -> TurnRecord:
+    """Return the turn whose `turn_state` this is."""
+    calls = tuple(restored(call, profiles) for call in state["calls"])
+    return TurnRecord(calls, state["number"])
+
+
+@attrs.frozen(eq=False)
+class TextRecord:
+    """What a response said, beside its calls.
+
+    Attributes:
+        text, reasoning: as they came; don't keep them.
+        has_calls: whether the response also asked for tools.
+    """
+
+    text: str
+    reasoning: str
+    has_calls: bool
+
+
+@attrs.frozen(eq=False)
+class MessageRecord:
+    """What the user, or the harness as a `notification`, said; don't keep the text."""
+
+    text: str
+    notification: bool
 
 
 @runtime_checkable
@@ -82,3 +170,59 @@ class BaseProjection:
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take nothing."""
+
+
+class Feed:
+    """One projection and the facts that it has not seen yet.
+
+    A projection is its provider's code, so it never runs where events are recorded. It catches
+    up when the provider asks for it: on the provider's thread, within its time limit, and with
+    its failures counted as the provider's.
+
+    Args:
+        projection: what is fed.
+        rebuild: feeds it everything that happened before; None if it has seen all of it.
+
+    Attributes:
+        pending: the facts that wait.
+        methods: those methods of the projection that do something, by name.
+    """
+
+    def __init__(
+        self, projection: Projection, rebuild: Callable[[Projection], None] | None = None
+    ) -> None:
+        self.projection = projection
+        self.saved: dict[str, Any] | None = None
+        self.rebuild = rebuild
+        self.pending: deque[Fact] = deque()
+        self._mutex = RLock()
+        self.methods = {
+            hook: getattr(projection, hook)
+            for hook in HOOKS
+            if getattr(type(projection), hook, None) is not getattr(BaseProjection, hook)
+        }
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether `saved` is the state after everything that happened."""
+        return self.saved is not None and not self.pending
+
+    def catch_up(self) -> None:
+        """Hand over what waits; what the projection raises passes through.
+
+        A fact that the projection fails on is not handed over again.
+        """
+        pending = self.pending
+        with self._mutex:
+            if self.rebuild is not None:
+                rebuild, self.rebuild, self.saved = self.rebuild, None, None
+                rebuild(self.projection)
+            while pending:
+                self.saved = None
+                pending.popleft()()
+
+    def save(self) -> None:
+        """Catch up and keep the projection's state; what it raises passes through."""
+        self.catch_up()
+        with self._mutex:
+            self.saved = self.projection.state()

@@ -1,19 +1,16 @@
-"""What projections are fed with: calls, turns, texts and messages, with their fingerprints."""
+"""Ended tool calls as detectors see them, with their fingerprints."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import attrs
 
-from trimtab._events.run import MODEL, CallOrigin, Outcome, ToolInvoked
-from trimtab._types.patterns import LazyPattern
-from trimtab._types.text import as_text
-from trimtab.trajectory._canonical import IGNORED_PARAMS, canonical, digest, only_fields
+from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
+from trimtab._types.text import LazyPattern, as_text, quote, shorten
+from trimtab.trajectory._canonical import canonical_params, digest
 from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
-from trimtab.trajectory._moving import Shape, Slot, may_say_same, says_same, shape_of
 from trimtab.trajectory._normalise import (
     EDGE,
     bounded,
@@ -22,13 +19,22 @@ from trimtab.trajectory._normalise import (
     text_of,
     unwrapped,
 )
-from trimtab.trajectory._novelty import Pieces, pieces_of
-from trimtab.trajectory._profiles import ToolProfile, ToolProfiles
+from trimtab.trajectory._novelty import (
+    Pieces,
+    Shape,
+    Slot,
+    may_say_same,
+    pieces_of,
+    says_same,
+    shape_of,
+)
+from trimtab.trajectory._profiles import ToolProfile, ToolProfiles, tool_name
 from trimtab.trajectory._shell import reads_only
 
 _PARAMS_KEPT = 512
 _OUTPUT_KEPT = 200
 _NOISY = 1_000
+_LONGEST_CALL = 90
 _MOST_APART = 200
 _FRACTION = LazyPattern(r"(?:^|[:=])[01]?\.\d+$")  # a score, most likely
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys("\"',{}[]();", " "))
@@ -92,9 +98,9 @@ class CallRecord:
 
     def _look_at_params(self) -> tuple[str, str]:
         try:
-            text = _canonical_params(self._params, self.profile)
+            text = canonical_params(self._params, self.profile)
         except Exception:  # noqa: BLE001 - arguments whose own methods raise
-            text = _canonical_params(as_text(self._params), self.profile)
+            text = canonical_params(as_text(self._params), self.profile)
         self._fingerprint = digest(f"{self.tool}\n{text}")
         self._params_text = text[:_PARAMS_KEPT]
         return self._fingerprint, self._params_text
@@ -241,42 +247,15 @@ def call_from(state: dict[str, Any] | None, profiles: ToolProfiles) -> CallRecor
     """Return the record whose `state()` this is, None for None."""
     if state is None:
         return None
-    return _restored(state, profiles)
+    return restored(state, profiles)
 
 
-def _restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
+def restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
     enums = {"outcome": Outcome(state["outcome"]), "caller": CallOrigin(state["caller"])}
     frame, *slots = state["shape"]
     shape = Shape(frame, tuple(Slot(value, tuple(label), behind) for value, label, behind in slots))
     learnt = {"shape": shape, "pieces": frozenset(state["pieces"])}
     return CallRecord(**{**state, **enums, **learnt}, profile=profiles.of(state["tool"]))
-
-
-def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
-    """Return the fingerprint of arguments: equal where they mean the same.
-
-    Key order, ``1`` against ``1.0``, null entries, untidy paths and ignored fields make no
-    difference; a progress field of `profile` stands for all others.
-    """
-    return digest(_canonical_params(params, profile))
-
-
-def _canonical_params(params: Any, profile: ToolProfile | None) -> str:
-    if profile is None:
-        return canonical(params, IGNORED_PARAMS)
-    if profile.progress:
-        chosen = only_fields(params, profile.progress)
-        params = params if chosen is None else chosen
-    text = canonical(
-        params, _all_ignored(profile.ignored_params) if profile.ignored_params else IGNORED_PARAMS
-    )
-    # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
-    return canonical(params) if text == "{}" and params else text
-
-
-@lru_cache(maxsize=64)
-def _all_ignored(own: frozenset[str]) -> frozenset[str]:
-    return IGNORED_PARAMS | own
 
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
@@ -317,76 +296,13 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     return record
 
 
-@attrs.define(eq=False)
-class TurnRecord:
-    """One closed turn: the calls of one response, an unordered batch.
+def describe_call(call: CallRecord, limit: int = _LONGEST_CALL) -> str:
+    """Return a call as a text names it: ``read(path='a.py')``; one line, bounded.
 
-    Attributes:
-        calls: in the order in which they ended, the first 64; without the harness's own.
-        number: how many turns were closed before it.
-        asked: the calls that the model asked for.
+    Args:
+        call: its record.
+        limit: characters.
     """
-
-    calls: tuple[CallRecord, ...]
-    number: int
-    asked: tuple[CallRecord, ...] = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        calls = self.calls
-        if len(calls) == 1 and calls[0].caller is MODEL:
-            self.asked = calls
-        else:
-            self.asked = tuple([call for call in calls if call.caller is MODEL])
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the set of calls asked for, whatever they returned."""
-        return "+".join(sorted({call.fingerprint for call in self.asked}))
-
-    def repeats(self, other: TurnRecord) -> bool:
-        """Tell whether both turns made the same calls and learnt the same."""
-        if self.fingerprint != other.fingerprint or not self.fingerprint:
-            return False
-        before = {call.fingerprint: call for call in other.asked}
-        return all(call.same_output(before[call.fingerprint]) for call in self.asked)
-
-    def same_output(self, other: TurnRecord) -> bool:
-        """Tell whether both turns got the same answers of the same tools."""
-        if len(self.asked) == 1 and len(other.asked) == 1:
-            a, b = self.asked[0], other.asked[0]
-            return a.output_hash == b.output_hash and a.tool == b.tool
-        mine, others = ({(c.tool, c.output_hash) for c in turn.asked} for turn in (self, other))
-        return mine == others
-
-
-def turn_state(turn: TurnRecord) -> dict[str, Any]:
-    """Return a turn JSON-like, for a projection's `state()`."""
-    return {"number": turn.number, "calls": [call.state() for call in turn.calls]}
-
-
-def turn_from(state: dict[str, Any], profiles: ToolProfiles) -> TurnRecord:
-    """Return the turn whose `turn_state` this is."""
-    calls = tuple(_restored(call, profiles) for call in state["calls"])
-    return TurnRecord(calls, state["number"])
-
-
-@attrs.frozen(eq=False)
-class TextRecord:
-    """What a response said, beside its calls.
-
-    Attributes:
-        text, reasoning: as they came; don't keep them.
-        has_calls: whether the response also asked for tools.
-    """
-
-    text: str
-    reasoning: str
-    has_calls: bool
-
-
-@attrs.frozen(eq=False)
-class MessageRecord:
-    """What the user, or the harness as a `notification`, said; don't keep the text."""
-
-    text: str
-    notification: bool
+    arguments = quote(call.params_text.removeprefix("{").removesuffix("}"), 2 * limit)[1:-1]
+    name = tool_name(call.tool, limit // 2)
+    return f"{name}({shorten(arguments, limit - len(name) - 2)})"

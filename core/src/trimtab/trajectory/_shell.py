@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 
 Words = tuple[str, ...]
 

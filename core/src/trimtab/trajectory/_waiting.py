@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
 
-from trimtab._types.patterns import LazyPattern
+from trimtab._types.text import LazyPattern
 from trimtab.trajectory._answers import asks_for_input, blames_call, has_ended, in_progress, not_yet
 from trimtab.trajectory._records import CallRecord
 from trimtab.trajectory._shell import awaits, starts_background, waits

@@ -20,18 +20,20 @@ from trimtab._events.run import (
     UserMessage,
 )
 from trimtab._types.text import as_text
-from trimtab.trajectory._feed import BACKLOG, HOOKS, Fact, Feed
 from trimtab.trajectory._profiles import ToolProfiles
-from trimtab.trajectory._projection import Projection
-from trimtab.trajectory._records import (
-    CallRecord,
+from trimtab.trajectory._projection import (
+    BACKLOG,
+    HOOKS,
+    Fact,
+    Feed,
     MessageRecord,
+    Projection,
     TextRecord,
     TurnRecord,
-    record_of,
     turn_from,
     turn_state,
 )
+from trimtab.trajectory._records import CallRecord, record_of
 from trimtab.trajectory._trajectory import Trajectory
 
 KEPT = 64
