@@ -15,11 +15,11 @@ __all__, __getattr__, __dir__ = lazy_names(
             "FeedbackContext GuidanceContext RecorderContext RunContext TaskCompletionContext"
         ),
         "_contract.hookspecs": "hookimpl hookspec",
-        "_contract.host": "Host LOCAL_HOST",
         "_contract.providers": (
             "FeedbackProvider GuidanceProvider Recorder RunRecording TaskCompletionChecker"
         ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
+        "_contract.view": "Host LOCAL_HOST",
         "_events.guidance": (
             "ClassificationResult format_guidance GuidanceDelivered GuidanceInjection "
             "GuidanceSuppressed NOT_RELEVANT Proposal"

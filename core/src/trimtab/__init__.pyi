@@ -12,10 +12,6 @@ from trimtab._contract.hookspecs import (
     hookimpl as hookimpl,
     hookspec as hookspec,
 )
-from trimtab._contract.host import (
-    LOCAL_HOST as LOCAL_HOST,
-    Host as Host,
-)
 from trimtab._contract.providers import (
     FeedbackProvider as FeedbackProvider,
     GuidanceProvider as GuidanceProvider,
@@ -28,6 +24,10 @@ from trimtab._contract.tools import (
     Tool as Tool,
     ToolContext as ToolContext,
     ToolResult as ToolResult,
+)
+from trimtab._contract.view import (
+    LOCAL_HOST as LOCAL_HOST,
+    Host as Host,
 )
 from trimtab._events.guidance import (
     NOT_RELEVANT as NOT_RELEVANT,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import attrs
 
-from trimtab._contract.host import BoundPrompt
-from trimtab._contract.view import RunView, SessionView
+from trimtab._contract.view import BoundPrompt, RunView, SessionView
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import ModelResponded, ToolCall, ToolInvoked
 from trimtab._types.positional import positional
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from trimtab._contract.host import Host
     from trimtab._contract.tools import RenderedPrompt
+    from trimtab._contract.view import Host
     from trimtab._events.guidance import ClassificationResult
     from trimtab._events.providers import Feedback
     from trimtab._policy.guidance import Episode

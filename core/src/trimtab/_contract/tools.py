@@ -14,7 +14,7 @@ from trimtab._types.resources import Filesystem
 from trimtab._types.text import as_text
 
 if TYPE_CHECKING:
-    from trimtab._contract.host import BoundPrompt
+    from trimtab._contract.view import BoundPrompt
     from trimtab._session.record import Record
     from trimtab._types.heartbeat import Heartbeat
     from trimtab._types.limits import Deadline

@@ -21,7 +21,7 @@ from trimtab._policy.guidance import Candidate, in_shadow, select
 from trimtab._table.entries import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
-    from trimtab._run.open_run import OpenRun
+    from trimtab._run.invoker import OpenRun
 
 
 @attrs.frozen

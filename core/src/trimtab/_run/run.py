@@ -12,13 +12,13 @@ from trimtab._contract.context import GuidanceContext, RunContext, guidance_cont
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import RunClosed, ToolCall
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
-from trimtab._run.open_run import OpenRun
+from trimtab._run.invoker import OpenRun
 from trimtab._session.arguments import as_member
 from trimtab._types.errors import SessionError
 
 if TYPE_CHECKING:
-    from trimtab._contract.host import Host
     from trimtab._contract.tools import RenderedPrompt
+    from trimtab._contract.view import Host
     from trimtab._events.providers import CompletionChecked, Feedback
     from trimtab._prompt.template import Prompt
     from trimtab._run.recording import Recordings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
-from trimtab._contract.host import LOCAL_HOST, Host
+from trimtab._contract.view import LOCAL_HOST, Host
 from trimtab._events.guidance import GuidanceDelivered
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.providers import CompletionChecked, Feedback
