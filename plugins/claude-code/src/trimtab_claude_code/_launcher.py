@@ -190,7 +190,7 @@ def _give_up(folder: Path, request: bytes, error: Exception) -> bytes:
     """Note the problem; return a reply that the user sees where a session begins or ends."""
     what = f"The hook server can't be reached: {error}"
     try:
-        Problems(folder).note(what)
+        Problems(folder).add(what)
     except Exception:  # noqa: BLE001, S110  # nothing is left to try
         pass
     text = f"trimtab is inactive in this session. {what}"

@@ -107,7 +107,7 @@ class SessionCache:
             payload = payload_of(body)
             return self._answer(variables, payload)
         except Exception as error:  # noqa: BLE001  # the agent goes on
-            self.problems.note(f"A hook event could not be handled: {describe(error)}")
+            self.problems.add(f"A hook event could not be handled: {describe(error)}")
             return self._with_problems(Reply(), variables, payload)
 
     def _answer(self, variables: Variables, payload: Mapping[str, Any]) -> Reply:
@@ -156,12 +156,12 @@ class SessionCache:
         event = payload.get("hook_event_name")
         if event == "SessionStart":
             shown = variables.get("CLAUDE_CODE_ENTRYPOINT") == _INTERACTIVE
-            found = self.problems.tell() if shown else self.problems.untold()
+            found = self.problems.take_new() if shown else self.problems.new()
             if found:
-                message = "\n".join(("trimtab", *(problem.what for problem in found)))
+                message = "\n".join(("trimtab", *(problem.message for problem in found)))
                 return attrs.evolve(reply, output={**reply.output, "systemMessage": message})
         if event == "SessionEnd":
-            text = "\n".join(problem.what for problem in self.problems.tell())
+            text = "\n".join(problem.message for problem in self.problems.take_new())
             return attrs.evolve(reply, error=f"trimtab: {text}") if text else reply
         return reply
 

@@ -68,7 +68,7 @@ def load_session(
         configuration = load_configuration(path) if path else None
         host = read_host_config(configuration) if configuration else HostConfig()
     except TrimtabError as error:
-        problems.note(f"trimtab is off in {project}: {error}")
+        problems.add(f"trimtab is off in {project}: {error}")
         return LoadedSession(variables)
     if configuration is None or not host.prompts:
         return LoadedSession(variables)
@@ -80,13 +80,13 @@ def load_session(
     origin = Origin(session_id, str(project), str(path), _stamp(path, variables))
     timeout = _timeout(variables) or host.timeout
     guided = GuidedSession(
-        journal, prompts, problems.note, origin=origin, redaction=host.redaction, timeout=timeout
+        journal, prompts, problems.add, origin=origin, redaction=host.redaction, timeout=timeout
     )
     if journal is not None:
         index.keep(session_id, IndexEntry(str(journal.path), str(project)))
         _tidy(journal.path.parent, host, problems)
     for name, why in {**prompts.failures, **prompts.warnings(timeout)}.items():
-        problems.note(f"{path}: {name} is off: {why}")
+        problems.add(f"{path}: {name} is off: {why}")
     return LoadedSession(variables, guided)
 
 
@@ -95,7 +95,7 @@ def _journal(state: Path, session_id: str, problems: Problems) -> Journal | None
     try:
         return Journal(journal_path(state, session_id))
     except (OSError, StateError) as error:
-        problems.note(f"A session can't be stored: {describe(error)}")
+        problems.add(f"A session can't be stored: {describe(error)}")
         return None
 
 
@@ -124,7 +124,7 @@ def _tidy(folder: Path, host: HostConfig, problems: Problems) -> None:
     try:
         remove_old_journals(folder, host.journal)
     except OSError as error:
-        problems.note(f"Old journals can't be removed: {error}")
+        problems.add(f"Old journals can't be removed: {error}")
 
 
 def describe(error: BaseException) -> str:

@@ -58,32 +58,32 @@ def _facts(event: Event) -> dict[str, Any]:
     match event:
         case GuidanceDelivered():
             return {
-                "what": "delivered",
+                "event": "delivered",
                 "provider": event.provider_name,
                 "point": event.decision_point.value,
                 "delivery": event.delivery.value,
                 "level": event.level,
                 "text": event.injection.content,
-                "why": event.classification.reason or "",
+                "reason": event.classification.reason or "",
             }
         case GuidanceSuppressed():
             return {
-                "what": "suppressed",
+                "event": "suppressed",
                 "provider": event.provider_name,
                 "point": event.decision_point.value,
-                "why": event.reason,
+                "reason": event.reason,
             }
         case Feedback():
-            return {"what": "feedback", "provider": event.provider_name, "text": event.summary}
+            return {"event": "feedback", "provider": event.provider_name, "text": event.summary}
         case CompletionChecked():
             return {
-                "what": f"completion {event.status.value}",
+                "event": f"completion {event.status.value}",
                 "provider": ", ".join(source.name for source in event.sources),
                 "text": event.feedback or "",
-                "why": event.reason or "",
+                "reason": event.reason or "",
             }
         case HookFailed():
-            return {"what": "hook failed", "why": f"{event.event}: {event.error}"}
+            return {"event": "hook failed", "reason": f"{event.event}: {event.error}"}
         case _:
             return _about_provider(event)
 
@@ -91,11 +91,11 @@ def _facts(event: Event) -> dict[str, Any]:
 def _about_provider(event: Event) -> dict[str, Any]:
     match event:
         case ProviderFaulted():
-            what, why = "fault", event.error
+            name, reason = "fault", event.error
         case ProviderQuarantined():
-            what, why = "quarantined", f"{event.faults} faults in a row"
+            name, reason = "quarantined", f"{event.faults} faults in a row"
         case ProviderSkipped():
-            what, why = "skipped", event.reason
+            name, reason = "skipped", event.reason
         case _:
-            return {"what": type(event).__name__}
-    return {"what": what, "provider": event.source.name, "why": why}
+            return {"event": type(event).__name__}
+    return {"event": name, "provider": event.source.name, "reason": reason}

@@ -112,7 +112,7 @@ def run_trial(program: Path, settings: Mapping[str, Any], place: Place, *events:
         with model.serving():
             error = _run(program, folder, model.url, options)
         remove_endpoint(state)
-        problems = tuple(problem.what for problem in Problems(state).all())
+        problems = tuple(problem.message for problem in Problems(state).all())
     return _judged(error, model.requests, word, problems)
 
 

@@ -207,7 +207,9 @@ def test_a_stranger_s_fault_changes_nothing_else_and_is_told(program, stranger):
     assert result["result"] == "Done."
     assert told(requests, LOOP) == [0, 0, 0, 1, 1, 1]
     assert sum(told(requests, "never heard")) == 0
-    assert any(f":{stranger} failed" in problem["what"] for problem in status(program)["problems"])
+    assert any(
+        f":{stranger} failed" in problem["message"] for problem in status(program)["problems"]
+    )
 
 
 def test_a_subagent_has_its_own_counts(program):
@@ -377,7 +379,7 @@ def test_a_prompt_that_can_not_be_built_stops_nobody_and_is_named(program):
     result, _ = program.run([*LOOKS[:2], servers.say("Done.")])
 
     assert result["result"] == "Done."
-    assert "No guidance provider 'doom-lop'" in status(program)["problems"][0]["what"]
+    assert "No guidance provider 'doom-lop'" in status(program)["problems"][0]["message"]
 
 
 def status(program, *words):

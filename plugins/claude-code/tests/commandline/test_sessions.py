@@ -234,7 +234,7 @@ def test_uninstall_says_what_is_kept_and_removes_it(hook, trimtab, user):
 def decided(trimtab):
     report = json.loads(trimtab("status", "claude-code", "--all", "--json")[1])
     return [
-        (said["what"], said.get("text", ""))
+        (said["event"], said.get("text", ""))
         for session in report["sessions"]
         for run in session["runs"]
         for said in run["decided"]
@@ -406,11 +406,11 @@ def test_a_link_that_a_repository_brings_leads_nowhere(hook, user, tmp_path, mon
 
 def test_a_problem_holds_nothing_that_moves_a_terminal(folder):
     problems = Problems(folder)
-    problems.note("failed: \x1b]0;title\x07\x1b[2J\r\nsecond line \u202e" + "x" * 10_000)
+    problems.add("failed: \x1b]0;title\x07\x1b[2J\r\nsecond line \u202e" + "x" * 10_000)
 
     (problem,) = problems.all()
-    assert problem.what.isprintable()
-    assert len(problem.what) <= 500
+    assert problem.message.isprintable()
+    assert len(problem.message) <= 500
 
 
 # Recorders.

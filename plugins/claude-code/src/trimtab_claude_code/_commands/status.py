@@ -107,7 +107,7 @@ def _runs(recorded: Recorded) -> tuple[list[dict[str, Any]], list[str]]:
 def _show(report: dict[str, Any]) -> None:
     say(f"hook server: {report['server']}")
     for problem in report["problems"]:
-        say(f"problem: {sanitize(problem['what'], 500)}")
+        say(f"problem: {sanitize(problem['message'], 500)}")
     if not report["sessions"]:
         say("no session is running")
     for session in report["sessions"]:
@@ -126,7 +126,7 @@ def _show_run(run: dict[str, Any]) -> None:
     counts = f"{plural(run['turns'], 'turn')}, {plural(run['calls'], 'call')}{ended}"
     say(f"  {agent}, prompt {sanitize(run['prompt'], 80)}: {counts}")
     for said in run["decided"]:
-        parts = [said["what"], said.get("provider", ""), said.get("point", "")]
+        parts = [said["event"], said.get("provider", ""), said.get("point", "")]
         head = " ".join(filter(None, parts))
-        tail = " | ".join(filter(None, (said.get("text", ""), said.get("why", ""))))
+        tail = " | ".join(filter(None, (said.get("text", ""), said.get("reason", ""))))
         say(f"    {(said['at'] or '')[11:19]} {sanitize(head, 120)}: {sanitize(tail, 300)}")

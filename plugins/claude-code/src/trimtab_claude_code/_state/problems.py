@@ -1,4 +1,4 @@
-"""What went wrong outside the agent's run, until the user has been told; standard library only."""
+"""Problems outside the agent's run, kept until the user has seen them; standard library only."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Problem(NamedTuple):
     """Something that went wrong.
 
     Args:
-        what: in words for the user.
-        at: when, ISO 8601; empty if it could not be written down.
+        message: one line for the user.
+        at: when, ISO 8601; empty if it could not be stored.
     """
 
-    what: str
+    message: str
     at: str = ""
 
 
@@ -36,41 +36,41 @@ class Problems:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._new = folder / "problems.jsonl"
-        self._old = folder / "problems.told.jsonl"
+        self._old = folder / "problems.seen.jsonl"
         self._unwritten: list[Problem] = []
 
-    def note(self, what: str) -> None:
-        """Keep `what`, in memory where it can't be written. Never raises; keeps nothing twice."""
-        what = _one_line(what)
-        if any(known.what == what for known in (*self._unwritten, *_read(self._new))):
+    def add(self, message: str) -> None:
+        """Store a message once, in memory if it can't be written. Never raises."""
+        message = _one_line(message)
+        if any(known.message == message for known in (*self._unwritten, *_read(self._new))):
             return
         try:
-            self._write(Problem(what, datetime.now(UTC).isoformat()))  # noqa: TID251  # runs without trimtab
+            self._write(Problem(message, datetime.now(UTC).isoformat()))  # noqa: TID251  # runs without trimtab
         except OSError:
-            self._unwritten.append(Problem(what))
+            self._unwritten.append(Problem(message))
 
     def _write(self, problem: Problem) -> None:
         with open(self._new, "a", encoding="utf-8", opener=private) as file:
             if file.tell() < _MAX_BYTES:
                 file.write(json.dumps(problem._asdict()) + "\n")
 
-    def tell(self) -> tuple[Problem, ...]:
-        """Return what the user has not been told yet, and count it as told."""
-        untold = self.untold()
+    def take_new(self) -> tuple[Problem, ...]:
+        """Return the problems that the user has not seen yet, and count them as seen."""
+        new = self.new()
         self._unwritten = []
-        if untold:
+        if new:
             try:
                 self._new.replace(self._old)
             except OSError:
                 pass
-        return untold
+        return new
 
-    def untold(self) -> tuple[Problem, ...]:
-        """Return what the user has not been told yet."""
+    def new(self) -> tuple[Problem, ...]:
+        """Return the problems that the user has not seen yet."""
         return (*_read(self._new), *self._unwritten)
 
     def all(self) -> tuple[Problem, ...]:
-        """Return what was told last, and what has not been told yet."""
+        """Return the problems that were shown last, and those not seen yet."""
         return (*_read(self._old), *_read(self._new), *self._unwritten)
 
 
@@ -88,6 +88,6 @@ def _read(path: Path) -> Iterator[Problem]:
     for line in lines:
         try:
             found = json.loads(line)
-            yield Problem(str(found["what"]), str(found["at"]))
+            yield Problem(str(found["message"]), str(found["at"]))
         except (ValueError, TypeError, KeyError):
             continue
