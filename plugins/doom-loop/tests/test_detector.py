@@ -60,18 +60,18 @@ def test_the_number_of_repetitions_is_an_option():
 
 
 def test_the_window_is_an_option():
-    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(3)]
-    assert first(steps * 3, window_size=3) == 8
-    assert first(steps * 3, window_size=1) == 6
+    actions = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(3)]
+    assert first(actions * 3, window_size=3) == 8
+    assert first(actions * 3, window_size=1) == 6
 
 
 def test_the_threshold_of_likeness_is_an_option():
-    steps = [
+    actions = [
         Call("run_code", {"code": f"fetch('{name}')"}, "The same page\nas ever")
         for name in ("alpha", "alpho", "alphi", "alphu", "alphe", "alphy", "alphs", "alphx")
     ]
-    assert first(steps, similarity_threshold=0.8) == 6
-    assert first(steps, similarity_threshold=1.0) == 7
+    assert first(actions, similarity_threshold=0.8) == 6
+    assert first(actions, similarity_threshold=1.0) == 7
 
 
 def test_an_ignored_loop_is_told_a_few_times_and_more_firmly_each_time():
@@ -107,8 +107,8 @@ def test_a_loop_that_comes_back_is_told_again():
 
 
 def test_a_cycle_keeps_its_name_while_it_lasts():
-    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(3)]
-    told = play(steps * 10).delivered
+    actions = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(3)]
+    told = play(actions * 10).delivered
     assert len({nudge.episode for nudge in told}) == 1
 
 
@@ -143,5 +143,5 @@ def test_texts_can_be_replaced():
 
 
 def test_nothing_but_the_repeating_text_is_told_before_a_response():
-    steps = [READ, READ, READ, Text("That is all.")]
-    assert play(steps).spoke == [2]
+    actions = [READ, READ, READ, Text("That is all.")]
+    assert play(actions).spoke == [2]

@@ -12,8 +12,8 @@ from .playing import first
 READ = Call("read", {"path": "a.py"}, "text of a")
 
 
-def silent(steps, **options):
-    return first(steps, **options) is None
+def silent(actions, **options):
+    return first(actions, **options) is None
 
 
 def test_polls_are_left_alone():
@@ -27,14 +27,14 @@ def test_an_empty_command_waits_where_the_host_says_so():
 
 
 def test_long_pauses_between_equal_calls_are_waiting():
-    steps = [Call("run", {"command": "curl job/9"}, "RUNNING", at=300.0 * i) for i in range(4)]
-    assert silent(steps)
+    actions = [Call("run", {"command": "curl job/9"}, "RUNNING", at=300.0 * i) for i in range(4)]
+    assert silent(actions)
 
 
 def test_a_growing_back_off_is_waiting():
     times = [0, 2, 6, 14, 30, 62]
-    steps = [Call("fetch", {"u": "/a"}, "503 busy", outcome="error", at=float(t)) for t in times]
-    assert silent(steps)
+    actions = [Call("fetch", {"u": "/a"}, "503 busy", outcome="error", at=float(t)) for t in times]
+    assert silent(actions)
 
 
 def test_commands_that_sleep_are_waiting():
@@ -42,8 +42,8 @@ def test_commands_that_sleep_are_waiting():
 
 
 def test_a_wait_between_equal_looks_is_waiting():
-    steps = [Call("sleep", {"s": 5}, ""), Call("get_status", {"id": 1}, "pending")] * 6
-    assert silent(steps)
+    actions = [Call("sleep", {"s": 5}, ""), Call("get_status", {"id": 1}, "pending")] * 6
+    assert silent(actions)
 
 
 def test_looking_at_a_live_process_is_waiting():
@@ -67,11 +67,11 @@ def test_numbers_are_progress(answer):
 
 
 def test_paging_is_progress():
-    steps = [
+    actions = [
         Call("list_items", {"q": "open", "offset": 50 * i}, f"rows {50 * i}-{50 * i + 49}")
         for i in range(8)
     ]
-    assert silent(steps)
+    assert silent(actions)
 
 
 def test_four_equal_answers_may_be_a_batch():
@@ -85,8 +85,10 @@ def test_confirmations_of_a_batch_are_no_repeats(answer):
 
 def test_edits_of_one_file_that_are_confirmed_alike_are_work():
     answer = "The file /home/user/project/src/module/file.py has been updated successfully. " * 3
-    steps = [Call("Edit", {"path": "f", "old": f"x{i}", "new": f"y{i}"}, answer) for i in range(12)]
-    assert silent(steps)
+    actions = [
+        Call("Edit", {"path": "f", "old": f"x{i}", "new": f"y{i}"}, answer) for i in range(12)
+    ]
+    assert silent(actions)
 
 
 def test_thoughts_that_differ_are_no_repeats():
@@ -95,39 +97,39 @@ def test_thoughts_that_differ_are_no_repeats():
 
 
 def test_test_fix_test_is_work_until_the_fifth_change_has_moved_nothing():
-    steps = []
+    actions = []
     for i in range(8):
-        steps += [
+        actions += [
             Call("bash", {"cmd": "pytest -q"}, "2 failed"),
             Call("edit", {"path": "m.py", "old": f"{i}", "new": f"{i + 1}"}, f"applied {i}"),
         ]
-    assert silent(steps[:8])
-    assert first(steps) == 8
+    assert silent(actions[:8])
+    assert first(actions) == 8
 
 
 def test_changes_by_the_shell_count_as_changes():
-    steps = []
+    actions = []
     for i in range(8):
-        steps += [
+        actions += [
             Call("bash", {"command": "git status -s"}, " M a.py"),
             Call("bash", {"command": f"sed -i 's/x/{i}/' a.py"}, ""),
         ]
-    assert silent(steps)
+    assert silent(actions)
 
 
 def test_a_file_restored_before_every_new_attempt_is_work():
-    steps = []
+    actions = []
     for i in range(6):
-        steps += [
+        actions += [
             Call("bash", {"command": "git checkout a.py"}, "Updated 1 path"),
             Call("bash", {"command": f"python fix{i}.py"}, f"fix {i}"),
         ]
-    assert silent(steps)
+    assert silent(actions)
 
 
 def test_another_answer_begins_anew():
-    steps = [Call("get_status", {"id": 1}, answer) for answer in ("a", "a", "b", "b", "a", "a")]
-    assert silent(steps)
+    actions = [Call("get_status", {"id": 1}, answer) for answer in ("a", "a", "b", "b", "a", "a")]
+    assert silent(actions)
 
 
 def test_the_users_word_begins_anew():
@@ -135,10 +137,10 @@ def test_the_users_word_begins_anew():
 
 
 def test_a_notice_that_says_something_new_is_a_change():
-    steps = []
+    actions = []
     for i in range(5):
-        steps += [READ, READ, Message(f"task {i} has finished", notification=True)]
-    assert silent(steps)
+        actions += [READ, READ, Message(f"task {i} has finished", notification=True)]
+    assert silent(actions)
 
 
 def test_the_same_notice_again_is_no_change():
@@ -152,16 +154,16 @@ def test_another_actors_call_is_a_change():
 
 def test_the_harness_own_calls_do_not_count():
     nudge = Call("bash", {"cmd": "true"}, "", caller=CallOrigin.HARNESS)
-    steps = []
+    actions = []
     for i in range(6):
-        steps += [nudge, Call("read", {"path": f"{i}"}, f"text {i}")]
-    assert silent(steps)
+        actions += [nudge, Call("read", {"path": f"{i}"}, f"text {i}")]
+    assert silent(actions)
 
 
 def test_cancelled_siblings_do_not_count():
     cancelled = Call("read", {"path": "b"}, "cancelled", outcome=Outcome.INTERRUPTED)
-    steps = [[Call("read", {"path": f"{i}"}, f"{i}"), *[cancelled] * 4] for i in range(5)]
-    assert silent(steps)
+    actions = [[Call("read", {"path": f"{i}"}, f"{i}"), *[cancelled] * 4] for i in range(5)]
+    assert silent(actions)
 
 
 def test_calls_that_lost_their_arguments_are_no_duplicates():
@@ -169,27 +171,27 @@ def test_calls_that_lost_their_arguments_are_no_duplicates():
 
 
 def test_scrolling_is_work():
-    steps = [
+    actions = [
         Call("mcp__browser__scroll", {"d": "down"}, "ok"),
         Call("mcp__browser__screenshot", {}, "[image]"),
     ]
-    assert silent(steps * 6)
+    assert silent(actions * 6)
 
 
 def test_reading_again_after_a_compaction_is_honest():
-    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(10)]
-    assert silent([*steps, Compaction(), *steps])
+    actions = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(10)]
+    assert silent([*actions, Compaction(), *actions])
 
 
 def test_a_few_rejections_with_a_fresh_look_between_are_work():
-    steps = []
+    actions = []
     for i in range(4):
         old = f"  return value_{i}"
-        steps += [
+        actions += [
             Call("edit", {"path": "a", "old": old, "new": "x"}, "no match", outcome="error"),
             Call("view", {"path": "a", "range": [i, i + 9]}, f"lines {i}"),
         ]
-    assert silent(steps)
+    assert silent(actions)
 
 
 def test_different_responses_of_thought_are_thinking():

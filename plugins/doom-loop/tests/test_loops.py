@@ -24,15 +24,15 @@ def test_a_success_that_changes_something_may_be_repeated_once_more():
 
 @pytest.mark.parametrize("length", [2, 3, 4, 5])
 def test_rounds_up_to_the_window_are_told_by_the_third(length):
-    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(length)]
-    assert first(steps * 3) <= 3 * length - 1
-    assert first(steps * 3) >= 2 * length
+    actions = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(length)]
+    assert first(actions * 3) <= 3 * length - 1
+    assert first(actions * 3) >= 2 * length
 
 
 @pytest.mark.parametrize("length", [6, 9, 12])
 def test_longer_rounds_are_told_when_the_third_begins(length):
-    steps = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(length)]
-    assert first(steps * 4) == 2 * length
+    actions = [Call("read", {"path": f"{i}.py"}, f"text {i}") for i in range(length)]
+    assert first(actions * 4) == 2 * length
 
 
 def test_an_edit_that_is_undone_and_done_again_is_told():
@@ -44,26 +44,26 @@ def test_an_edit_that_is_undone_and_done_again_is_told():
 def test_a_change_that_shows_the_same_text_again_has_undone_what_lay_between():
     edit = Call("edit", {"lines": "1:9", "text": "import os"}, "[a.py: 9 lines]\n1: import os")
     others = [Call("edit", {"lines": f"1:{n}"}, f"[a.py: {n} lines]") for n in (3, 5, 7)]
-    steps = [step for other in others for step in (edit, other)]
-    assert first([*steps, edit]) == 6
-    assert first([*steps, attrs.evolve(edit, result="[a.py: 8 lines]")]) is None
+    actions = [action for other in others for action in (edit, other)]
+    assert first([*actions, edit]) == 6
+    assert first([*actions, attrs.evolve(edit, result="[a.py: 8 lines]")]) is None
 
 
 def test_the_same_look_between_other_looks_is_told_at_the_fourth():
-    steps = []
+    actions = []
     for i in range(5):
-        steps += [READ, Call("grep", {"pattern": f"word{i}"}, f"{i} lines")]
-    assert first(steps) == 6
+        actions += [READ, Call("grep", {"pattern": f"word{i}"}, f"{i} lines")]
+    assert first(actions) == 6
 
 
 def test_shell_commands_that_only_read_change_nothing_between_looks():
-    steps = []
+    actions = []
     for i in range(5):
-        steps += [
+        actions += [
             Call("bash", {"command": "git diff --stat"}, "1 file changed"),
             Call("bash", {"command": f"cd src && grep -n word{i} *.py | head"}, f"{i}:"),
         ]
-    assert first(steps) == 6
+    assert first(actions) == 6
 
 
 @pytest.mark.parametrize(
@@ -111,67 +111,67 @@ def test_duplicates_are_told_though_each_made_something_else():
 
 def test_empty_answers_to_varied_questions_are_told():
     kinds = ["repo", "repos", "repository", "repositories", "Repo", "all"]
-    steps = [Call("list_resources", {"integration": "gh", "type": kind}, []) for kind in kinds]
-    assert first(steps) <= 5
+    actions = [Call("list_resources", {"integration": "gh", "type": kind}, []) for kind in kinds]
+    assert first(actions) <= 5
 
 
 def test_one_answer_to_a_counter_in_the_arguments_is_told():
-    steps = [
+    actions = [
         Call("run_code", {"code": f"fetch('https://ex.test/p?n={i}')"}, "Access blocked. Try later")
         for i in range(8)
     ]
-    assert first(steps) == 3
+    assert first(actions) == 3
 
 
 def test_one_error_for_varied_arguments_is_told_at_the_fourth():
-    steps = [
+    actions = [
         Call("shell", {"cmd": "ls", "dir": f"pkg/{name}"}, "ls: not in workspace", outcome="error")
         for name in "abcdefg"
     ]
-    assert first(steps) == 3
+    assert first(actions) == 3
 
 
 def test_an_error_that_repeats_the_arguments_is_one_error():
-    steps = [
+    actions = [
         Call("bash", {"command": f"{word} is done, thank you"}, outcome="error", result=answer)
         for word in ("All", "Everything", "It", "This")
         for answer in [f"/bin/bash: line 1: {word}: command not found"]
     ]
-    assert first(steps) == 3
+    assert first(actions) == 3
 
 
 def test_a_change_that_is_rejected_again_and_again_is_told_whatever_lies_between():
-    steps = []
+    actions = []
     for i in range(4):
-        steps += [
+        actions += [
             Call(
                 "edit_file", {"path": "a", "old": "gone", "new": "x"}, "not found", outcome="error"
             ),
             Call("write_file", {"path": f"note{i}"}, f"wrote {i} bytes"),
         ]
-    assert first(steps) == 4
+    assert first(actions) == 4
 
 
 def test_a_change_that_is_rejected_again_and_again_is_told_though_the_user_speaks():
-    steps = []
+    actions = []
     for i in range(6):
         booking = {"flight": "HAT030", "seats": 1, "note": f"attempt number {i}"}
-        steps += [
+        actions += [
             Call("book_flight", booking, "Error: not available", outcome="error"),
             Message(f"please try {i}"),
         ]
-    assert first(steps) == 8
+    assert first(actions) == 8
 
 
 def test_near_equal_rounds_with_equal_answers_are_told():
-    steps = []
+    actions = []
     for i in range(4):
         edit = {"path": "hermite.py", "text": "def normal_form(matrix, *, modulus=None): pass"}
-        steps += [
+        actions += [
             Call("edit", {**edit, "start": 300 + i}, "unknown name add_columns", outcome="error"),
             Call("edit", {**edit, "start": 400 + i}, "[File: hermite.py (468 lines)] " * 20),
         ]
-    assert first(steps) == 5
+    assert first(actions) == 5
 
 
 def test_a_loop_goes_on_through_a_compaction():
@@ -184,10 +184,10 @@ def test_polls_without_change_have_a_ceiling_in_calls():
 
 
 def test_polls_without_change_have_a_ceiling_in_time():
-    steps = [
+    actions = [
         Call("job_status", {"id": "j1"}, "running", poll=True, at=120.0 * i) for i in range(12)
     ]
-    assert first(steps) == 8
+    assert first(actions) == 8
 
 
 def test_waiting_commands_have_a_ceiling_too():
@@ -195,8 +195,8 @@ def test_waiting_commands_have_a_ceiling_too():
 
 
 def test_a_denied_call_that_is_asked_for_again_and_again_is_told():
-    steps = [Call("bash", {"command": "rm -rf /"}, "denied", outcome=Outcome.DENIED)] * 3
-    assert first(steps) == 2
+    actions = [Call("bash", {"command": "rm -rf /"}, "denied", outcome=Outcome.DENIED)] * 3
+    assert first(actions) == 2
 
 
 def test_a_tool_for_thinking_may_loop_too():
@@ -213,15 +213,15 @@ def test_the_statuses_of_a_plan_stand_for_the_plan():
 
 def test_a_profile_says_which_fields_are_book_keeping():
     profile = ToolProfile(names="probe", ignored_params=("trace",))
-    steps = [Call("probe", {"x": 1, "trace": f"t{i}"}, "same") for i in range(3)]
-    assert play(steps, profiles=[profile]).spoke == [2]
+    actions = [Call("probe", {"x": 1, "trace": f"t{i}"}, "same") for i in range(3)]
+    assert play(actions, profiles=[profile]).spoke == [2]
 
 
 def test_the_same_sentence_in_every_response_is_told():
-    steps = []
+    actions = []
     for i in range(6):
-        steps += [Text("I am still working on the task, please wait."), Call("noop", {"i": i}, i)]
-    assert first(steps) is not None
+        actions += [Text("I am still working on the task, please wait."), Call("noop", {"i": i}, i)]
+    assert first(actions) is not None
 
 
 @pytest.mark.parametrize(

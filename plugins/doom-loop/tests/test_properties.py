@@ -45,44 +45,45 @@ others = st.sampled_from(
         Text("I am still working on it, please wait."),
     ]
 )
-# A few steps, taken again and again, so that there is something to find.
+# A few actions, taken again and again, so that there is something to find.
 rounds = st.lists(st.one_of(batches, batches, batches, others), min_size=1, max_size=5)
 runs = st.lists(st.tuples(rounds, st.integers(1, 5)), min_size=1, max_size=3).map(
-    lambda parts: [step for part, times in parts for step in part * times]
+    lambda parts: [action for part, times in parts for action in part * times]
 )
 common = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 
 
-def told(steps, profiles=PROFILES):
-    return play(steps, profiles=profiles).spoke
+def told(actions, profiles=PROFILES):
+    return play(actions, profiles=profiles).spoke
 
 
-def each(step, change):
-    """Return `step` with every call of it changed."""
-    return [change(call) for call in step] if isinstance(step, list) else step
+def each(action, change):
+    """Return `action` with every call of it changed."""
+    return [change(call) for call in action] if isinstance(action, list) else action
 
 
 @common
 @given(runs)
-def test_names_of_tools_make_no_difference(steps):
+def test_names_of_tools_make_no_difference(actions):
     new = {name: f"zz{number}" for number, name in enumerate(NAMES)}
     profiles = [
         attrs.evolve(profile, names=tuple(new[name] for name in profile.names))
         for profile in PROFILES
     ]
-    renamed = [each(step, lambda c: attrs.evolve(c, tool=new[c.tool])) for step in steps]
-    assert told(renamed, profiles) == told(steps)
+    renamed = [each(action, lambda c: attrs.evolve(c, tool=new[c.tool])) for action in actions]
+    assert told(renamed, profiles) == told(actions)
 
 
 @common
 @given(runs, st.randoms(use_true_random=False))
-def test_the_order_of_siblings_makes_no_difference(steps, random):
+def test_the_order_of_siblings_makes_no_difference(actions, random):
     shuffled = [
-        random.sample(step, len(step)) if isinstance(step, list) else step for step in steps
+        random.sample(action, len(action)) if isinstance(action, list) else action
+        for action in actions
     ]
-    assert told(shuffled) == told(steps)
+    assert told(shuffled) == told(actions)
 
 
 @common
@@ -91,7 +92,7 @@ def test_the_order_of_siblings_makes_no_difference(steps, random):
     [[Call("look", {"x": 1}, "ok"), Call("put", {"x": 1}, "")]] * 5
     + [[Call("look", {"x": 1}, "ok")]]
 )
-def test_chance_details_make_no_difference(steps):
+def test_chance_details_make_no_difference(actions):
     """Of calls that ask the same, that is: where the arguments vary, an id may be the news."""
 
     def volatile(number):
@@ -101,32 +102,32 @@ def test_chance_details_make_no_difference(steps):
             result=f"{call.result} 2026-11-27T10:00:{number % 60:02d}Z pid {number} {number}.5s",
         )
 
-    constant = [each(step, volatile(7)) for step in steps]
-    varying = [each(step, volatile(number)) for number, step in enumerate(steps)]
+    constant = [each(action, volatile(7)) for action in actions]
+    varying = [each(action, volatile(number)) for number, action in enumerate(actions)]
     assert told(varying) == told(constant)
 
 
 @common
 @given(runs, st.data())
-def test_a_changed_answer_makes_no_loop_out_of_none(steps, data):
-    batches = [i for i, step in enumerate(steps) if isinstance(step, list)]
-    if told(steps) or not batches:
+def test_a_changed_answer_makes_no_loop_out_of_none(actions, data):
+    batches = [i for i, action in enumerate(actions) if isinstance(action, list)]
+    if told(actions) or not batches:
         return
     place = data.draw(st.sampled_from(batches))
     other = each(
-        steps[place], lambda c: attrs.evolve(c, result=f"something new: {c.tool} 17 of 90")
+        actions[place], lambda c: attrs.evolve(c, result=f"something new: {c.tool} 17 of 90")
     )
-    assert told([*steps[:place], other, *steps[place + 1 :]]) == []
+    assert told([*actions[:place], other, *actions[place + 1 :]]) == []
 
 
 @common
 @given(runs, st.data())
-def test_what_was_saved_goes_on_as_if_nothing_had_happened(steps, data):
-    place = data.draw(st.integers(0, len(steps)))
-    whole = play(steps)
-    parted = play(steps[:place])
+def test_what_was_saved_goes_on_as_if_nothing_had_happened(actions, data):
+    place = data.draw(st.integers(0, len(actions)))
+    whole = play(actions)
+    parted = play(actions[:place])
     parted.restart()
-    parted.play(steps[place:])
+    parted.play(actions[place:])
     assert parted.spoke == whole.spoke
     texts = [
         [(n.injection, n.level, n.episode) for n in player.delivered] for player in (whole, parted)
@@ -135,11 +136,11 @@ def test_what_was_saved_goes_on_as_if_nothing_had_happened(steps, data):
 
 
 def test_a_notice_that_came_before_the_first_call_is_saved_too():
-    steps = [Message("task 1 is done", notification=True), [Call("look", {"x": 1})]] * 3
-    player = play(steps[:1])
+    actions = [Message("task 1 is done", notification=True), [Call("look", {"x": 1})]] * 3
+    player = play(actions[:1])
     player.restart()
 
-    assert player.play(steps[1:]).spoke == told(steps) == [5]
+    assert player.play(actions[1:]).spoke == told(actions) == [5]
 
 
 names = st.from_regex(r"[a-z]{3,9}[-#. ][a-z]{2,9}", fullmatch=True)
@@ -188,7 +189,7 @@ def test_what_goes_on_may_be_asked_for_after_a_pause(said, pauses):
 @given(st.lists(st.text("abc ", min_size=12, max_size=30), min_size=5, max_size=8, unique=True))
 def test_a_screen_that_is_moved_has_moved_unless_it_shows_the_same(views):
     scroll = Call("scroll", {"by": 1}, "ok")
-    moves = [step for view in views for step in (scroll, Call("look", {}, f"seen: {view}."))]
+    moves = [action for view in views for action in (scroll, Call("look", {}, f"seen: {view}."))]
     stays = [scroll, Call("look", {}, "seen: the end of it all.")] * 4
     assert told(moves) == []
     assert told(stays)[0] == 5

@@ -1,4 +1,4 @@
-"""Work that has no effect: one answer to other words, one result after other changes."""
+"""Work that has no effect: one answer to other words, one result or error after other changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from trimtab.trajectory import (
     confirms,
     mentions_failure,
     reports_nothing,
+    says_unchanged,
 )
+from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import reworded
-from trimtab_doom_loop._steps import Step, Steps
+from trimtab_doom_loop._similarity import alike, answer_key, reworded, stable_answer_key
 
 _FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
-# A thing of its own: a file, an address, a number of several digits.
+# What names a single thing: a file, an address, a long number.
 _NAMED = LazyPattern(r"(?<![\w-])(?=[\w-]*\d)[\w-]{8,}")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
 _MORE_FOR_CONTENT = 3
@@ -28,32 +29,33 @@ _MORE_FOR_DEEDS = 3
 _SMALLEST = 60
 _SHORT = 600
 _NEAR = 0.1
+_FEWER = 1
 
 
-def find_without_effect(steps: Steps, times: int) -> Loop | None:
-    """Find what goes on without effect: see the functions below."""
-    step = steps.kept[-1]
-    if len(step.calls) != 1 or len(steps.kept) < times:
+def find_without_effect(actions: Actions, times: int) -> Loop | None:
+    """Find actions that go on without effect: see the functions below."""
+    action = actions.kept[-1]
+    if len(action.calls) != 1 or len(actions.kept) < times:
         return None
-    call = step.calls[0]
+    call = action.calls[0]
     if call.profile.writes:
-        found = _elsewhere(steps, call, times)
-    elif step.kind != step.number:
-        found = _unmoved(steps, call, times)
+        found = _elsewhere(actions, call, times)
+    elif action.kind != action.number:
+        found = _unmoved(actions, call, times)
     else:
-        found = _reworded(steps, call, times) or _same_content(steps, call, times)
-    return None if found is not None and step.waits else found
+        found = _reworded(actions, call, times) or _same_content(actions, call, times)
+    return None if found is not None and action.waits else found
 
 
-def _unmoved(steps: Steps, call: CallRecord, times: int) -> Loop | None:
-    """Find a call that shows one and the same trouble after each of several changes."""
+def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:
+    """Find a call that shows the same failure after each of several changes."""
     needed = times + _MORE_FOR_CHANGES
-    if steps.count(call) < needed:
+    if actions.count(call) < needed:
         return None
-    seen = steps.occurrences(call)[-needed:]
+    seen = actions.occurrences(call)[-needed:]
     if len(seen) < needed or not mentions_failure(call):
         return None
-    changed = [step.number for step in steps.since(seen[0][0]) if step.changes]
+    changed = [action.number for action in actions.since(seen[0][0]) if action.changes]
     after_each = all(
         any(earlier < number < later for number in changed)
         for (earlier, _), (later, _) in pairwise(seen)
@@ -61,13 +63,13 @@ def _unmoved(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     return _loop(LoopKind.UNMOVED, call, len(seen)) if after_each else None
 
 
-def _elsewhere(steps: Steps, call: CallRecord, times: int) -> Loop | None:
+def _elsewhere(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find changes that name one file while the answers show another."""
     needed = times + _MORE_FOR_CHANGES
-    tail = list(islice(reversed(steps.kept), needed))
-    if len(tail) < needed or any(len(step.calls) > 1 for step in tail):
+    tail = list(islice(reversed(actions.kept), needed))
+    if len(tail) < needed or any(len(action.calls) > 1 for action in tail):
         return None
-    calls = [step.calls[0] for step in tail]
+    calls = [action.calls[0] for action in tail]
     if any(c.tool != call.tool or c.failed for c in calls):
         return None
     return _loop(LoopKind.ELSEWHERE, call, needed) if all(map(_strays, calls)) else None
@@ -79,13 +81,13 @@ def _strays(call: CallRecord) -> bool:
     return bool(asked) and bool(shown) and not asked & shown
 
 
-def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
-    """Find one request worded anew each time with one effect: the answers begin alike."""
+def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
+    """Find one request in other words each time, with one effect: the answers begin alike."""
     needed = times + _MORE_FOR_DEEDS
-    if call.failed or steps.kept[-2].calls[0].tool != call.tool:
+    if call.failed or actions.kept[-2].calls[0].tool != call.tool:
         return None
-    tail = list(islice(reversed(steps.kept), needed))
-    calls = [step.calls[0] for step in tail]
+    tail = list(islice(reversed(actions.kept), needed))
+    calls = [action.calls[0] for action in tail]
     if len(calls) < needed or any(c.tool != call.tool for c in calls):
         return None
     heads = {c.output.partition("\n")[0] for c in calls}
@@ -99,21 +101,21 @@ def _reworded(steps: Steps, call: CallRecord, times: int) -> Loop | None:
     return _loop(LoopKind.REWORDED, call, needed)
 
 
-def _same_content(steps: Steps, call: CallRecord, times: int) -> Loop | None:
+def _same_content(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
     fewest = times + _MORE_FOR_SUBJECT
-    if call.size < _SMALLEST or steps.tool_count(call.tool) < fewest:
+    if call.size < _SMALLEST or actions.tool_count(call.tool) < fewest:
         return None
-    near = _candidates(steps, call, fewest, times + _MORE_FOR_CONTENT)
+    near = _candidates(actions, call, fewest, times + _MORE_FOR_CONTENT)
     if not near or not call.pieces:
         return None
-    alike = [step for step in near if _mostly_says(step.calls[0], call)]
+    alike = [action for action in near if _mostly_says(action.calls[0], call)]
     if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
-        return _said_again(steps, alike, fewest, closely=True)
-    again = [step for step in alike if step.calls[0].pieces == call.pieces]
+        return _said_again(actions, alike, fewest, closely=True)
+    again = [action for action in alike if action.calls[0].pieces == call.pieces]
     closely = mentions_failure(call) and not reports_nothing(call.output)
     needed = fewest if closely else times + _MORE_FOR_CONTENT
-    return _said_again(steps, again, needed, closely=closely)
+    return _said_again(actions, again, needed, closely=closely)
 
 
 def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
@@ -122,60 +124,62 @@ def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
     return 4 * len(one.pieces & other.pieces) >= 3 * most
 
 
-def _said_again(steps: Steps, again: Sequence[Step], needed: int, *, closely: bool) -> Loop | None:
+def _said_again(
+    actions: Actions, again: Sequence[Action], needed: int, *, closely: bool
+) -> Loop | None:
     if len(again) < needed:
         return None
-    between = [s for s in steps.since(again[needed - 1].number) if s not in again]
-    if any(step.waits or (_works(step) if closely else step.changes) for step in between):
+    between = [s for s in actions.since(again[needed - 1].number) if s not in again]
+    if any(action.waits or (_works(action) if closely else action.changes) for action in between):
         return None
     return _loop(LoopKind.SAME_CONTENT, again[0].calls[0], len(again))
 
 
-def _name_one_thing(again: Sequence[Step]) -> bool:
+def _name_one_thing(again: Sequence[Action]) -> bool:
     """Tell whether calls, neither reads nor commands, all name one and the same thing."""
-    calls = [step.calls[0] for step in again]
+    calls = [action.calls[0] for action in again]
     if any(call.command is not None or call.reads for call in calls):
         return False
     named = [set(_NAMED.findall(call.params_text)) for call in calls]
     return bool(set.intersection(*named))
 
 
-def _works(step: Step) -> bool:
-    """Tell whether a step has changed something for all that is known, beyond talk with others."""
-    return step.changes and any(c.profile.writes or c.command is not None for c in step.calls)
+def _works(action: Action) -> bool:
+    """Tell whether an action may have changed something, beyond messages to others."""
+    return action.changes and any(c.profile.writes or c.command is not None for c in action.calls)
 
 
-def _candidates(steps: Steps, call: CallRecord, fewest: int, most: int) -> list[Step]:
-    """Return the latest steps that may have brought the answer of `call`; none if too few may.
+def _candidates(actions: Actions, call: CallRecord, fewest: int, most: int) -> list[Action]:
+    """Return the latest actions that may have brought the answer of `call`; none if too few may.
 
-    Whichever costs less is looked at first: the words of a short answer, the sizes of others.
+    The cheaper check comes first: the words of a short answer, the size of a long one.
     """
     is_short = call.size <= _SHORT
-    if is_short and not _says_what_came_before(steps, call):
+    if is_short and not _says_what_came_before(actions, call):
         return []
-    near = _alike_in_size(steps, call, most)
+    near = _alike_in_size(actions, call, most)
     if len(near) < fewest or confirms(call.output):
         return []
-    return near if is_short or _says_what_came_before(steps, call) else []
+    return near if is_short or _says_what_came_before(actions, call) else []
 
 
-def _says_what_came_before(steps: Steps, call: CallRecord) -> bool:
-    """Tell at little cost whether an answer may be that of the last call of the same tool."""
-    before = next(islice(steps.alike_in_tool(call), 1, None), None)
+def _says_what_came_before(actions: Actions, call: CallRecord) -> bool:
+    """Tell cheaply whether an answer may be that of the last call of the same tool."""
+    before = next(islice(actions.alike_in_tool(call), 1, None), None)
     return before is not None and call.may_repeat(before.calls[0])
 
 
-def _alike_in_size(steps: Steps, call: CallRecord, needed: int) -> list[Step]:
-    """Return the latest steps whose answers are as long as that of `call`, latest first."""
+def _alike_in_size(actions: Actions, call: CallRecord, needed: int) -> list[Action]:
+    """Return the latest actions whose answers are as long as that of `call`, latest first."""
     most = max(_SMALLEST, _NEAR * call.size)
     least, largest = call.size - most, call.size + most
     found = []
-    since = steps.kept[-1].number - 3 * needed
-    for step in steps.alike_in_tool(call):
-        if step.number <= since:
+    since = actions.kept[-1].number - 3 * needed
+    for action in actions.alike_in_tool(call):
+        if action.number <= since:
             break
-        if least <= step.calls[0].size <= largest:
-            found.append(step)
+        if least <= action.calls[0].size <= largest:
+            found.append(action)
     return found
 
 
@@ -183,3 +187,59 @@ def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:
     return loop_of(
         kind, call, times=times, members=frozenset({call.fingerprint, f"{kind} {call.tool}"})
     )
+
+
+def _done(call: CallRecord) -> bool:
+    """Tell whether a call has changed something."""
+    return not call.failed and not says_unchanged(call.output)
+
+
+class Rejections:
+    """Counts near-equal changes that were rejected with one error, until one like them succeeds.
+
+    If another change by the same tool succeeds in between, the agent makes progress: rejections
+    without such a change between them then count as one attempt.
+
+    A user's message doesn't end the count: "try again" does not change the error.
+
+    Args:
+        needed: how many are a loop.
+        similarity: share (0.0–1.0) from which arguments are near-equal.
+    """
+
+    def __init__(self, needed: int, similarity: float) -> None:
+        self.last: CallRecord | None = None
+        self.count = 0
+        self.rounds = 0
+        self._needed = needed
+        self._similarity = similarity
+
+    def take(self, calls: Sequence[CallRecord]) -> Loop | None:
+        """Take the calls of a turn; return the loop that they belong to, if any."""
+        for call in calls:
+            if call.failed and call.profile.writes:
+                self._rejected(call)
+                enough = self.count >= self._needed or self.rounds >= self._needed - _FEWER
+                return self._loop(call) if enough else None
+        for call in calls:
+            if self.last is not None and call.tool == self.last.tool and _done(call):
+                self._works_on(call, self.last)
+        return None
+
+    def _works_on(self, call: CallRecord, last: CallRecord) -> None:
+        if alike((last, call), self._similarity):
+            self.last, self.rounds = None, 0
+        self.count = 0
+
+    def _rejected(self, call: CallRecord) -> None:
+        last = self.last
+        again = last is not None and answer_key(last) == answer_key(call)
+        if last is None or not again or not alike((last, call), self._similarity):
+            self.count = self.rounds = 0
+        self.rounds += self.count == 0
+        self.count += 1
+        self.last = call
+
+    def _loop(self, call: CallRecord) -> Loop:
+        members = frozenset({call.fingerprint, stable_answer_key(call)})
+        return loop_of(LoopKind.REJECTED, call, times=max(self.count, self.rounds), members=members)

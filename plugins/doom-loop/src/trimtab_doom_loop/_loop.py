@@ -1,4 +1,4 @@
-"""What was found: a loop, with the numbers that the texts name."""
+"""A loop that was found, with the numbers that the messages name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trimtab.trajectory import CallRecord, describe_call, digest, failure_episod
 
 
 class LoopKind(StrEnum):
-    """Ways of going in circles."""
+    """The forms of a loop."""
 
     REPEAT = "repeat"
     CYCLE = "cycle"
@@ -31,17 +31,17 @@ class LoopKind(StrEnum):
 
 @attrs.frozen
 class Loop:
-    """A loop as it stands at one step.
+    """A loop as it stands at one action.
 
     Args:
         kind: its shape.
-        episode: names this one loop for as long as it lasts; where a failure is what comes back,
-            the name that the failure has for every provider.
+        episode: name of this loop for as long as it lasts; of a failure that comes back, the name
+            that it has for every provider.
         confidence: 0.0–1.0.
         times: how often the repeated thing occurred.
         length: actions in one round.
         tool: the tool of the last call; empty if texts repeat.
-        call: the last call as a text names it.
+        call: the last call, described as a text names it.
         output: the answer, or the repeated text, raw and bounded.
         turn: how many turns with calls there had been.
         members: fingerprints of what repeats; a loop that shares one is the same loop.
@@ -74,8 +74,8 @@ def loop_of(
     """Return the loop that `call` ends.
 
     Args:
-        kind, times, members, confidence, length, tools: as in `Loop`; the tool of `call` where
-            no `tools` are named.
+        kind, times, members, confidence, length, tools: as in `Loop`; without `tools`, the tool
+            of `call`.
         call: the last of its calls.
     """
     if call.failed and length == 1:

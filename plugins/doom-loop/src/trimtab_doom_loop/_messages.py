@@ -1,7 +1,7 @@
-"""What the agent reads.
+"""The messages to the agent.
 
-The words are those that moved a model: the call with its arguments, how often and with what
-answer, a plain prohibition, and concrete next tools. See the package's README.
+They name what changed the behaviour of a model: the call with its arguments, how often and with
+what answer, a plain prohibition, and concrete next tools. See the package's README.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _LONGEST_CALL = 90
 
 
 def seen(loop: Loop, longest_quote: int = _LONGEST_QUOTES[0]) -> str:
-    """Say with numbers what was seen; names and quotes are bounded."""
+    """Return what was seen, with numbers; names and quotes are bounded."""
     return _SEEN[loop.kind].format(
         tool=tool_name(loop.tool),
         call=shorten(loop.call, min(_LONGEST_CALL, 2 * longest_quote)),

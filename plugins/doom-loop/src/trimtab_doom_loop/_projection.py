@@ -1,4 +1,4 @@
-"""The loop detector's state over one run: every step is judged as it closes."""
+"""The loop detector's state over one run: an action is judged when its turn closes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from trimtab.trajectory import (
     turn_from,
     turn_state,
 )
-from trimtab_doom_loop._effects import find_without_effect
-from trimtab_doom_loop._known import find_known
+from trimtab_doom_loop._actions import Action, Actions
+from trimtab_doom_loop._effects import Rejections, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._repeats import (
     find_duplicates,
     find_interleaved,
@@ -37,8 +36,7 @@ from trimtab_doom_loop._repeats import (
     find_rejected,
     find_rounds,
 )
-from trimtab_doom_loop._stagnation import find_same_answer
-from trimtab_doom_loop._steps import Step, Steps
+from trimtab_doom_loop._stagnation import find_known, find_same_answer
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
 _TEXTS_KEPT = 12
@@ -58,12 +56,12 @@ class Limits(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """How many steps are looked back at."""
+        """How many of the last actions are kept."""
         return max(_KEEP, 3 * self.longest * self.times)
 
 
 class LoopProjection(BaseProjection):
-    """What of the last steps goes in circles.
+    """Follows one run and finds the loops in its last actions.
 
     Attributes:
         loop: the loop that the last closed turn belongs to, None if it belongs to none.
@@ -76,7 +74,7 @@ class LoopProjection(BaseProjection):
         self._latest: Loop | None = None
         self._limits = limits
         self._profiles = profiles or ToolProfiles()
-        self._steps = Steps(limits.kept)
+        self._actions = Actions(limits.kept)
         self._rejections = Rejections(limits.times + _MORE_REJECTIONS, limits.similarity)
         self._streak = 0
         self._stale = 0
@@ -88,74 +86,74 @@ class LoopProjection(BaseProjection):
     # Calls -------------------------------------------------------------------------------------
 
     def turn_closed(self, turn: TurnRecord) -> None:
-        """Judge the turn's step."""
+        """Judge the action of a turn."""
         if len(turn.calls) != len(turn.asked):
             self._interfered()
-        kept = self._steps.kept
+        kept = self._actions.kept
         before = kept[-1].brought if kept else None
-        step = self._steps.add(turn)
-        if step is None:
+        action = self._actions.add(turn)
+        if action is None:
             return
         self._turns = turn.number + 1
-        self._streak = self._streak + 1 if self._teaches_nothing(step, before) else 1
-        self._stale = 0 if step.fresh or step.waits else self._stale + 1
-        rejected = self._rejections.take(step.calls)
-        found = self._find(step) or rejected
+        self._streak = self._streak + 1 if self._teaches_nothing(action, before) else 1
+        self._stale = 0 if action.fresh or action.waits else self._stale + 1
+        rejected = self._rejections.take(action.calls)
+        found = self._find(action) or rejected
         if found is None:
             self.loop = None
         else:
             self.loop = self._latest = self._named(found)
 
-    def _teaches_nothing(self, step: Step, before: int | None) -> bool:
-        """Tell whether a step brought what the last one did, or what those of the streak did."""
+    def _teaches_nothing(self, action: Action, before: int | None) -> bool:
+        """Tell whether an action brought what the last one or those of the streak brought."""
         if before is None:
             return False
-        if before == step.brought:
+        if before == action.brought:
             return True
-        kept = self._steps.kept
-        call, last = step.calls[0], kept[-2].calls[0]
-        if call.tool != last.tool or len(step.calls) > 1 or not _may_be_old(call, last):
+        kept = self._actions.kept
+        call, last = action.calls[0], kept[-2].calls[0]
+        if call.tool != last.tool or len(action.calls) > 1 or not _may_be_old(call, last):
             return False
         earlier = [s.calls[0].pieces for s in islice(reversed(kept), 1, self._streak + 1)]
         return bool(call.pieces) and brings_nothing(call.pieces, earlier)
 
-    def _find(self, step: Step) -> Loop | None:
+    def _find(self, action: Action) -> Loop | None:
         times = self._limits.times
-        if len(step.calls) >= times:
-            found = find_duplicates(step, times)
+        if len(action.calls) >= times:
+            found = find_duplicates(action, times)
             if found is not None:
                 return found
-        is_news = self._streak == 1 and step.brought == step.kind == step.number
-        if is_news and len(step.calls) == 1 and self._steps.count(step.calls[0]) == 1:
-            found = find_without_effect(self._steps, times)
-            return found or find_known(self._steps, 0, self._repeats)
+        is_news = self._streak == 1 and action.brought == action.kind == action.number
+        if is_news and len(action.calls) == 1 and self._actions.count(action.calls[0]) == 1:
+            found = find_without_effect(self._actions, times)
+            return found or find_known(self._actions, 0, self._repeats)
         return (
-            self._find_repeats(step)
-            or self._find_near_repeats(step)
-            or find_without_effect(self._steps, times)
-            or find_known(self._steps, self._stale, self._repeats)
+            self._find_repeats(action)
+            or self._find_near_repeats(action)
+            or find_without_effect(self._actions, times)
+            or find_known(self._actions, self._stale, self._repeats)
         )
 
     @property
     def _repeats(self) -> int:
-        """How many equal actions are a loop: more than the user ordered."""
+        """How many equal actions are a loop: more than the user asked for."""
         return max(self._limits.times, self._orders.times + 1)
 
-    def _find_repeats(self, step: Step) -> Loop | None:
-        limits, steps = self._limits._replace(times=self._repeats), self._steps
+    def _find_repeats(self, action: Action) -> Loop | None:
+        limits, actions = self._limits._replace(times=self._repeats), self._actions
         found = None
-        if not step.fresh:
-            found = find_rounds(steps, limits.longest, limits.times)
-            found = found or find_long_round(steps, limits.longest, limits.times)
+        if not action.fresh:
+            found = find_rounds(actions, limits.longest, limits.times)
+            found = found or find_long_round(actions, limits.longest, limits.times)
         needed = limits.times + 1
-        return found or find_interleaved(steps, needed, 3 * needed)
+        return found or find_interleaved(actions, needed, 3 * needed)
 
-    def _find_near_repeats(self, step: Step) -> Loop | None:
-        limits, steps = self._limits, self._steps
-        found = find_rejected(steps, limits.times, limits.similarity)
-        if found is None and not step.news:
-            found = find_like_rounds(steps, limits.longest, limits.times, limits.similarity)
-        return found or find_same_answer(steps, self._streak, limits.times, limits.similarity)
+    def _find_near_repeats(self, action: Action) -> Loop | None:
+        limits, actions = self._limits, self._actions
+        found = find_rejected(actions, limits.times, limits.similarity)
+        if found is None and not action.news:
+            found = find_like_rounds(actions, limits.longest, limits.times, limits.similarity)
+        return found or find_same_answer(actions, self._streak, limits.times, limits.similarity)
 
     def _named(self, found: Loop) -> Loop:
         """Return `found` under the name that the loop had, if it is one that was there lately."""
@@ -192,7 +190,7 @@ class LoopProjection(BaseProjection):
     # From outside ------------------------------------------------------------------------------
 
     def user_spoke(self, message: MessageRecord) -> None:
-        """Begin anew; a notice that was there before is no news."""
+        """Start again; a notice that came before is ignored."""
         if message.notification:
             notice = digest(normalise_text(message.text))
             if notice in self._notices:
@@ -204,17 +202,17 @@ class LoopProjection(BaseProjection):
         self._interfered()
 
     def _interfered(self) -> None:
-        self._steps.clear()
+        self._actions.clear()
         self._streak = self._stale = 0
         self.loop = self.chant = self._latest = None
 
     # State -------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the kept turns and what can't be told from them."""
+        """Return the kept turns, and what can't be derived from them."""
         last = self._rejections.last
         return {
-            "turns": [turn_state(step.turn) for step in self._steps.kept],
+            "turns": [turn_state(action.turn) for action in self._actions.kept],
             "streak": self._streak,
             "stale": self._stale,
             "orders": attrs.astuple(self._orders),
@@ -229,10 +227,10 @@ class LoopProjection(BaseProjection):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go through the kept turns again."""
+        """Rebuild everything from what `state` returned."""
         self._interfered()
         for turn in state["turns"]:
-            self._steps.add(turn_from(turn, self._profiles))
+            self._actions.add(turn_from(turn, self._profiles))
         self._streak = state["streak"]
         self._stale = state["stale"]
         self._orders = Orders(*state["orders"])
@@ -247,7 +245,7 @@ class LoopProjection(BaseProjection):
 
 
 def _may_be_old(call: CallRecord, last: CallRecord) -> bool:
-    """Tell at little cost whether an answer may be made of what the last one said."""
+    """Tell cheaply whether an answer may consist of what the last one said."""
     if call.failed or last.failed or call.profile.writes:
         return False
     longest = max(call.size, last.size)

@@ -1,4 +1,4 @@
-"""DoomLoopDetector: says so when an agent repeats itself without progress."""
+"""DoomLoopDetector: tells an agent that it repeats itself without progress."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ class DoomLoopDetector:
         return followed.loop or followed.chant
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
-        """Say whether the last step, or the last response, belongs to a loop."""
+        """Say whether the last action, or the last response, belongs to a loop."""
         loop = self._loop(context)
         if loop is None:
             return NOT_RELEVANT
         return ClassificationResult(True, loop.confidence, seen(loop), loop.episode)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
-        """Say what was seen; firmer each time, and at last suggest to consult someone."""
+        """Say what was seen: firmer each time, and finally suggest to consult someone."""
         loop = self._loop(context)
         assert loop is not None
         return GuidanceInjection(

@@ -20,81 +20,81 @@ from trimtab.trajectory import (
     span_of,
     waited_too_long,
 )
+from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import alike, trouble_key
-from trimtab_doom_loop._steps import Step, Steps, moves_unseen, waits
+from trimtab_doom_loop._similarity import alike, stable_answer_key
 
 LONGEST_ROUND = 16
-"""Longest round that is looked for, in steps; beyond the option's length the proof is the same."""
+"""Longest round looked for, in actions; one beyond `window_size` must repeat as often."""
 
 _SAME_CLICKS = 8
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
-def find_rounds(steps: Steps, longest: int, times: int) -> Loop | None:
-    """Find the last steps taken `times` times running, in rounds of 1 to `longest` steps."""
-    kept = steps.kept
+def find_rounds(actions: Actions, longest: int, times: int) -> Loop | None:
+    """Find rounds of 1 to `longest` actions that occur `times` times in a row."""
+    kept = actions.kept
     last = kept[-1].kind
     for length in range(1, min(longest, len(kept) // 2) + 1):
         if kept[-1 - length].kind == last:
             rounds = 1 + _echo(kept, length) // length
             needed = times + _changes_again(kept[-1], length)
-            if rounds >= needed and (loop := _rounds(steps, length, rounds)):
+            if rounds >= needed and (loop := _rounds(actions, length, rounds)):
                 return loop
     return None
 
 
-def _echo(kept: Sequence[Step], length: int) -> int:
-    """Return how many of the last steps equal the one `length` before them."""
+def _echo(kept: Sequence[Action], length: int) -> int:
+    """Return how many of the last actions equal the one `length` before them."""
     count = 0
     while count + length < len(kept) and kept[-1 - count].kind == kept[-1 - count - length].kind:
         count += 1
     return count
 
 
-def _changes_again(step: Step, length: int) -> int:
-    """Return 1 more where a successful change is repeated: once may well be meant."""
-    return int(length == 1 and all(c.profile.writes and not c.failed for c in step.calls))
+def _changes_again(action: Action, length: int) -> int:
+    """Return 1 if a successful change is repeated, since one repeat may be intended."""
+    return int(length == 1 and all(c.profile.writes and not c.failed for c in action.calls))
 
 
-def _rounds(steps: Steps, length: int, rounds: int) -> Loop | None:
-    tail = list(steps.kept)[-length * rounds :]
+def _rounds(actions: Actions, length: int, rounds: int) -> Loop | None:
+    tail = list(actions.kept)[-length * rounds :]
     call = tail[-1].calls[-1]
-    again = [span_of(step.calls[-1]) for step in tail[length - 1 :: length]]
+    again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
     waited = (
         _waits_for_news(tail[-length:], rounds)
         or paused(again)
-        or _is_live(steps, length)
-        or (length == 1 and _moves_by_itself(steps, tail[0]))
+        or _is_live(actions, length)
+        or (length == 1 and _moves_by_itself(actions, tail[0]))
     )
     if waited and not waited_too_long(_waits(tail) or again):
         return None
-    calls = [c for step in tail[-length:] for c in step.calls]
+    calls = [c for action in tail[-length:] for c in action.calls]
     members = {c.fingerprint for c in calls}
     kind = LoopKind.CYCLE if length > 1 else LoopKind.REPEAT
     return loop_of(
         LoopKind.WAITING if waited else kind,
         call,
         times=rounds,
-        members=frozenset(members if len(calls) > 1 else {*members, trouble_key(call)}),
+        members=frozenset(members if len(calls) > 1 else {*members, stable_answer_key(call)}),
         confidence=1.0 if length == 1 else 0.95,
         length=length,
         tools=tuple(dict.fromkeys(c.tool for c in calls)),
     )
 
 
-def _waits(tail: Sequence[Step]) -> list[Span]:
-    return [span_of(step.calls[-1]) for step in tail if step.waits]
+def _waits(tail: Sequence[Action]) -> list[Span]:
+    return [span_of(action.calls[-1]) for action in tail if action.waits]
 
 
-def _waits_for_news(steps: Sequence[Step], rounds: int) -> bool:
-    """Tell whether a round waits. A screen that is moved may have moved, unless the round also
-    shows what is there: that was the same. One thing clicked may be a button to the next page;
-    several clicked in rounds undo one another.
+def _waits_for_news(actions: Sequence[Action], rounds: int) -> bool:
+    """Tell whether a round waits. Moves on a screen count as a wait, unless the round also shows
+    the screen, and that it stays the same. A click on one thing may lead to the next page; clicks
+    on several things in turn undo one another.
     """
-    if not any(step.waits for step in steps):
+    if not any(action.waits for action in actions):
         return False
-    calls = [call for step in steps for call in step.calls]
+    calls = [call for action in actions for call in action.calls]
     if any(map(is_wait, calls)):
         return True
     if all(_CLICKS.intersection(name_words(call.tool)) for call in calls):
@@ -102,97 +102,99 @@ def _waits_for_news(steps: Sequence[Step], rounds: int) -> bool:
     return all(map(moves_unseen, calls))
 
 
-def _is_live(steps: Steps, length: int) -> bool:
-    """Tell whether the last round only looks at what a process started before may change."""
-    looks = list(steps.kept)[-length:]
-    if not all(call.reads for step in looks for call in step.calls):
+def _is_live(actions: Actions, length: int) -> bool:
+    """Tell whether the last round only reads what a process that was started before may change."""
+    looks = list(actions.kept)[-length:]
+    if not all(call.reads for action in looks for call in action.calls):
         return False
-    since = steps.kept[-1].number - CEILING_CALLS
-    return any(leaves_running(call) for step in steps.since(since) for call in step.calls)
+    since = actions.kept[-1].number - CEILING_CALLS
+    return any(leaves_running(call) for action in actions.since(since) for call in action.calls)
 
 
-def _moves_by_itself(steps: Steps, first: Step) -> bool:
-    """Tell whether what the repeated call `first` asks for has changed before, though the agent
-    did nothing that may have changed it, and has not come to an end.
+def _moves_by_itself(actions: Actions, first: Action) -> bool:
+    """Tell whether the result of the repeated call `first` has changed before, though the agent
+    did nothing that may have changed it, and whether it may still change.
     """
     call = first.calls[0]
     if call.failed or call.profile.writes or has_ended(call.output) or asks_for_input(call.output):
         return False
-    for step in steps.since(first.number - CEILING_CALLS):
-        if step.number >= first.number:
+    for action in actions.since(first.number - CEILING_CALLS):
+        if action.number >= first.number:
             continue
-        if step.asked != first.asked:
-            if step.changes:
+        if action.asked != first.asked:
+            if action.changes:
                 return False
-        elif step.kind != first.kind:
-            return not step.calls[0].failed
+        elif action.kind != first.kind:
+            return not action.calls[0].failed
     return False
 
 
-def find_interleaved(steps: Steps, times: int, within: int) -> Loop | None:
-    """Find a call of the last step made `times` times in `within` steps, always with the same
-    answer, though nothing in between might have changed it (see `_may_differ`).
+def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
+    """Find a call of the last action that was made `times` times in `within` actions, always with
+    the same answer, though nothing in between may have changed it (see `_may_differ`).
     """
-    for call in steps.kept[-1].calls:
-        if steps.count(call) < times:
+    for call in actions.kept[-1].calls:
+        if actions.count(call) < times:
             continue
-        seen = steps.occurrences(call)[-times:]
-        if len(seen) < times or steps.kept[-1].number - seen[0][0] >= within:
+        seen = actions.occurrences(call)[-times:]
+        if len(seen) < times or actions.kept[-1].number - seen[0][0] >= within:
             continue
         if _stays_away([number for number, _ in seen], within // 2):
             continue
-        between = list(steps.since(seen[0][0] + 1))
-        if _may_differ(call, between) or _is_live(steps, 1):
+        between = list(actions.since(seen[0][0] + 1))
+        if _may_differ(call, between) or _is_live(actions, 1):
             continue
-        first = next((step for step in between[::-1] if step.asked == steps.kept[-1].asked), None)
-        if first is not None and _moves_by_itself(steps, first):
+        first = next(
+            (action for action in between[::-1] if action.asked == actions.kept[-1].asked), None
+        )
+        if first is not None and _moves_by_itself(actions, first):
             continue
         if not paused([span_of(record) for _, record in seen]):
             return _interleaved(call, len(seen))
     return None
 
 
-def _may_differ(call: CallRecord, between: Sequence[Step]) -> bool:
-    """Tell whether something done in between might have changed what `call` brings. A change that
-    shows what it made has undone all that, where it shows the same once more.
+def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:
+    """Tell whether something done in between may have changed what `call` returns. A change whose
+    answer shows its result has undone all that, if it shows the same again.
     """
-    if any(step.waits for step in between):
+    if any(action.waits for action in between):
         return True
     shows = call.profile.writes and not call.failed and not confirms(call.output)
-    return not shows and any(step.changes for step in between)
+    return not shows and any(action.changes for action in between)
 
 
 def _stays_away(numbers: Sequence[int], longest: int) -> bool:
-    """Tell whether the agent left it alone for a while: coming back once is no loop yet."""
+    """Tell whether the agent stopped repeating it for a while: one return to it is no loop yet."""
     return any(later - earlier > longest for earlier, later in pairwise(numbers))
 
 
 def _interleaved(call: CallRecord, times: int) -> Loop:
-    members = frozenset({call.fingerprint, trouble_key(call)})
+    members = frozenset({call.fingerprint, stable_answer_key(call)})
     return loop_of(LoopKind.INTERLEAVED, call, times=times, members=members, confidence=0.85)
 
 
-def find_long_round(steps: Steps, longest: int, times: int) -> Loop | None:
-    """Find rounds of more than `longest` steps, of which the last of `times` has begun."""
-    kept = steps.kept
+def find_long_round(actions: Actions, longest: int, times: int) -> Loop | None:
+    """Find rounds of more than `longest` actions; the last of the `times` rounds may be open."""
+    kept = actions.kept
     last = kept[-1].kind
     for length in range(longest + 1, min(LONGEST_ROUND, len(kept) // 2) + 1):
         if kept[-1 - length].kind == last and _echo(kept, length) > length * (times - 2):
-            return _rounds(steps, length, 1 + _echo(kept, length) // length)
+            return _rounds(actions, length, 1 + _echo(kept, length) // length)
     return None
 
 
-def find_like_rounds(steps: Steps, longest: int, times: int, similarity: float) -> Loop | None:
-    """Find rounds that got the same answers every time, their arguments near-equal."""
-    kept = steps.kept
+def find_like_rounds(actions: Actions, longest: int, times: int, similarity: float) -> Loop | None:
+    """Find rounds with near-equal arguments that got the same answers every time."""
+    kept = actions.kept
     last = kept[-1].brought
     for length in range(2, min(longest, len(kept) // times) + 1):
         if kept[-1 - length].brought == last and _is_like(kept, length, times, similarity):
-            return _rounds(steps, length, times)
+            return _rounds(actions, length, times)
     return None
 
 
-def _is_like(kept: Sequence[Step], length: int, times: int, similarity: float) -> bool:
+def _is_like(kept: Sequence[Action], length: int, times: int, similarity: float) -> bool:
     tail = list(kept)[-length * times :]
     pairs = list(zip(tail, tail[length:], strict=False))
     if any(a.brought != b.brought for a, b in pairs) or len({s.brought for s in tail}) < 2:
@@ -200,8 +202,8 @@ def _is_like(kept: Sequence[Step], length: int, times: int, similarity: float) -
     return all(a.kind == b.kind or _brings_nothing(a, b, similarity) for a, b in pairs)
 
 
-def _brings_nothing(earlier: Step, later: Step, similarity: float) -> bool:
-    """Tell whether near-equal steps taught nothing new; a mere confirmation doesn't tell."""
+def _brings_nothing(earlier: Action, later: Action, similarity: float) -> bool:
+    """Tell whether near-equal actions brought nothing new; a mere confirmation proves nothing."""
     if len(earlier.calls) != 1 or len(later.calls) != 1:
         return False
     a, b = earlier.calls[0], later.calls[0]
@@ -210,21 +212,21 @@ def _brings_nothing(earlier: Step, later: Step, similarity: float) -> bool:
     return alike((a, b), similarity)
 
 
-def find_rejected(steps: Steps, times: int, similarity: float) -> Loop | None:
-    """Find a change rejected over and over with the same error: the very same one `times` times
-    whatever was done in between, near-equal ones once more and with nothing new in between.
+def find_rejected(actions: Actions, times: int, similarity: float) -> Loop | None:
+    """Find a change that is rejected again and again with the same error: an equal one `times`
+    times whatever was done in between, a near-equal one once more and with nothing new in between.
     """
-    for call in steps.kept[-1].calls:
+    for call in actions.kept[-1].calls:
         if call.failed and call.profile.writes:
-            count = _count_rejections(steps, call, times, similarity)
+            count = _count_rejections(actions, call, times, similarity)
             if count >= times:
                 return _rejected(call, count)
     return None
 
 
-def _count_rejections(steps: Steps, call: CallRecord, times: int, similarity: float) -> int:
-    latest_first = list(steps.since(steps.kept[-1].number - 3 * times + 1))
-    count = sum(_rejected_again(step, call) for step in latest_first)
+def _count_rejections(actions: Actions, call: CallRecord, times: int, similarity: float) -> int:
+    latest_first = list(actions.since(actions.kept[-1].number - 3 * times + 1))
+    count = sum(_rejected_again(action, call) for action in latest_first)
     if count >= times:
         return count
     tried = _rejected_alike(latest_first, call)[: times + 1]
@@ -232,33 +234,33 @@ def _count_rejections(steps: Steps, call: CallRecord, times: int, similarity: fl
 
 
 def _rejected(call: CallRecord, count: int) -> Loop:
-    members = frozenset({call.fingerprint, trouble_key(call)})
+    members = frozenset({call.fingerprint, stable_answer_key(call)})
     return loop_of(LoopKind.REJECTED, call, times=count, members=members, confidence=0.85)
 
 
-def _rejected_again(step: Step, call: CallRecord) -> bool:
+def _rejected_again(action: Action, call: CallRecord) -> bool:
     return any(
-        c.fingerprint == call.fingerprint and c.signature == call.signature for c in step.calls
+        c.fingerprint == call.fingerprint and c.signature == call.signature for c in action.calls
     )
 
 
-def _rejected_alike(latest_first: Sequence[Step], call: CallRecord) -> list[CallRecord]:
-    """Return the rejections like `call`, back to where something new was learnt."""
+def _rejected_alike(latest_first: Sequence[Action], call: CallRecord) -> list[CallRecord]:
+    """Return the rejections like `call` since something new was learnt."""
     tried: list[CallRecord] = []
-    for step in latest_first:
-        same = [c for c in step.calls if c.tool == call.tool and c.signature == call.signature]
-        if not same and step.fresh and any(c.size for c in step.calls):
+    for action in latest_first:
+        same = [c for c in action.calls if c.tool == call.tool and c.signature == call.signature]
+        if not same and action.fresh and any(c.size for c in action.calls):
             break
         tried += same[:1]  # a batch is one attempt
     return tried
 
 
-def find_duplicates(step: Step, times: int) -> Loop | None:
+def find_duplicates(action: Action, times: int) -> Loop | None:
     """Find one call asked for `times` times in one batch."""
-    if len(step.calls) < times:
+    if len(action.calls) < times:
         return None
-    fingerprint, count = Counter(call.fingerprint for call in step.calls).most_common(1)[0]
-    calls = [call for call in step.calls if call.fingerprint == fingerprint]
+    fingerprint, count = Counter(call.fingerprint for call in action.calls).most_common(1)[0]
+    calls = [call for call in action.calls if call.fingerprint == fingerprint]
     if count < times or waits(calls[0]) or not _alike(calls):
         return None
     members = frozenset({fingerprint})
@@ -266,7 +268,7 @@ def find_duplicates(step: Step, times: int) -> Loop | None:
 
 
 def _alike(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether equal calls are duplicates: a call without arguments may have lost them."""
+    """Tell whether equal calls are duplicates; the arguments of an empty call may be lost."""
     return calls[0].params_text not in ("{}", "null") or all(
         call.same_output(calls[0]) for call in calls
     )

@@ -1,4 +1,4 @@
-"""How like two calls are, in what they asked and in what they learnt."""
+"""How similar calls are, in their arguments and in their answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ENOUGH_WORDS = 4
 
 
 def prose_of(call: CallRecord) -> frozenset[str]:
-    """Return the beginnings of the words in a call's arguments; none where they are no prose."""
+    """Return the beginnings of the words in a call's arguments; none if they are not prose."""
     if call.command is not None:
         return frozenset()
     text = call.params_text.lower()
@@ -39,12 +39,12 @@ def prose_of(call: CallRecord) -> frozenset[str]:
 
 
 def reworded(calls: Sequence[CallRecord], *, closely: bool) -> bool:
-    """Tell whether each call says in other words what the one before said.
+    """Tell whether each call asks in other words for what the one before asked for.
 
     Args:
         calls: in order.
-        closely: in half of them no word stands that stands in no other; a list that is worked
-            off has one in each.
+        closely: half of them hold no word that no other holds. Calls that go through a list hold
+            one each.
     """
     texts = [prose_of(call) for call in calls]
     if not all(texts) or len({tuple(_NAME_OR_NUMBER.findall(c.params_text)) for c in calls}) > 1:
@@ -57,10 +57,10 @@ def reworded(calls: Sequence[CallRecord], *, closely: bool) -> bool:
 
 
 def answer_key(call: CallRecord) -> str:
-    """Return what stands for an answer whatever the arguments were.
+    """Return a key that is equal for equal answers, whatever the arguments were.
 
-    Of a failure that is its signature, unless it said much more than that (a rejected change is
-    often shown at length). One way of finding nothing is like another.
+    A failure's key is its signature, unless the answer is much longer (a rejected change is often
+    shown in full). All answers of a tool that found nothing have one key.
     """
     if call.signature and (call.size <= _SHORT or call.profile.writes):
         return f"{call.tool}\n{call.signature}"
@@ -69,8 +69,8 @@ def answer_key(call: CallRecord) -> str:
     return f"{call.tool}\n{call.output_hash}"
 
 
-def trouble_key(call: CallRecord) -> str:
-    """Return `answer_key` without what differs by chance: names a loop, where it is known."""
+def stable_answer_key(call: CallRecord) -> str:
+    """Return `answer_key` without what differs by chance, to recognise a known loop."""
     key = answer_key(call)
     return (
         f"{call.tool}\n{call.output_fingerprint}" if key.endswith(f"\n{call.output_hash}") else key
@@ -100,6 +100,6 @@ def alike_but_for_numbers(calls: Sequence[CallRecord]) -> bool:
 
 def numbered_names(calls: Sequence[CallRecord]) -> bool:
     """Tell whether calls differ in names alone that end in a number, as ``web1`` and ``web2`` do:
-    each is another subject, and no other try with the same one.
+    each is another subject, not another attempt at the same one.
     """
     return len({_NAME.sub("0", call.params_text) for call in calls}) == 1

@@ -1,9 +1,9 @@
-"""Ever-varying arguments, always the same answer."""
+"""Actions that bring nothing new: one answer to ever-varying arguments, or answers known before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from trimtab import LazyPattern
 from trimtab.trajectory import (
@@ -16,6 +16,7 @@ from trimtab.trajectory import (
     says_unchanged,
     without_times,
 )
+from trimtab_doom_loop._actions import Actions, moves_unseen
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,
@@ -23,12 +24,11 @@ from trimtab_doom_loop._similarity import (
     numbered_names,
     reworded,
     same_subject,
-    trouble_key,
+    stable_answer_key,
 )
-from trimtab_doom_loop._steps import Steps, moves_unseen
 
-# How many more equal answers than exact repeats are needed: below that, batch work and honest
-# search are mistaken for loops, for they meet equal answers too while a list is worked off.
+# How many more equal answers than exact repeats are needed. With fewer, batch work and honest
+# search would be taken for loops: they get equal answers too, while they go through a list.
 _MORE_FOR_ERROR = 1
 _MORE_FOR_NUMBERS = 2
 _MORE_FOR_NOTHING = 3
@@ -40,26 +40,33 @@ _OFTEN = 4
 _NUMBER = LazyPattern(r"\d{1,6}")
 _NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
 _SHOWS = LazyPattern(r"\w://\w")
+_EVERY = 4
+_SMALLEST = 60
+_WORD = LazyPattern(r"[^\W_]{3,}")
+_STEM = 4
+_FEWEST_WORDS = 6
+_NEW = 3
+_SHARE = 8
 
 
-def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -> Loop | None:
-    """Find `streak` steps running that brought one answer for varying arguments.
+def find_same_answer(actions: Actions, streak: int, times: int, similarity: float) -> Loop | None:
+    """Find `streak` actions in a row that brought one answer for varying arguments.
 
     Args:
-        steps: the last steps.
-        streak: how many steps running brought the answers of the last one.
+        actions: the last actions.
+        streak: how many actions in a row brought the answers of the last one.
         times: repeats of an exact call that are a loop; more are needed here.
         similarity: share (0.0–1.0) from which two arguments are near-equal.
     """
     if streak <= times:
         return None
-    tail = list(steps.kept)[-min(streak, 4 * times) :]
-    calls = [step.calls[0] for step in tail]
+    tail = list(actions.kept)[-min(streak, 4 * times) :]
+    calls = [action.calls[0] for action in tail]
     if len({call.tool for call in tail[-1].calls}) > 1:
         return None
     if len({call.fingerprint for call in calls}) < times:
         return None
-    if any(step.waits for step in tail):
+    if any(action.waits for action in tail):
         needed = 2 * times if _hunts(calls) else None
     else:
         needed = _needed(calls, similarity)
@@ -67,12 +74,12 @@ def find_same_answer(steps: Steps, streak: int, times: int, similarity: float) -
         return None
     last = calls[-1]
     kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
-    return loop_of(kind, last, times=streak, members=frozenset({trouble_key(last)}))
+    return loop_of(kind, last, times=streak, members=frozenset({stable_answer_key(last)}))
 
 
 def _hunts(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether moves on a screen go back and forth over it while the answer shows that it
-    stays as it is. Who fills in a form goes down the page.
+    """Tell whether moves on a screen go back and forth while the answers show that it stays the
+    same. An agent that fills in a form goes down the page.
     """
     if not all(moves_unseen(call) and _SHOWS.search(call.output) for call in calls):
         return False
@@ -82,7 +89,7 @@ def _hunts(calls: Sequence[CallRecord]) -> bool:
 
 
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
-    """Return how many more than exact repeats are needed, None where it is no loop at all."""
+    """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
     if any(call.failed for call in calls):
         return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
@@ -105,15 +112,15 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
 
 
 def _complains(call: CallRecord) -> bool:
-    """Tell whether an answer sounds like a failure, and does not confirm something besides."""
+    """Tell whether an answer sounds like a failure, and does not also confirm something."""
     if not mentions_failure(call) or reports_nothing(call.output):
         return False
     return not confirms(_NEGATION.sub("", call.output))
 
 
 def _says_little(call: CallRecord) -> bool:
-    """Tell whether an answer may well only confirm what was done, in whatever language: there
-    the calls decide, whether they differ in substance.
+    """Tell whether an answer may only confirm what was done, in any language. Then the calls
+    decide: whether they differ in substance.
     """
     if call.profile.writes or confirms(call.output):
         return True
@@ -124,7 +131,7 @@ def _says_little(call: CallRecord) -> bool:
 
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if len({call.command for call in calls}) == 1 and calls[0].command:
-        return _MORE_FOR_NUMBERS  # one command; what else was said beside it changes nothing
+        return _MORE_FOR_NUMBERS  # the other arguments of one command change nothing
     if _complains(calls[-1]):
         return _MORE_FOR_ERROR
     if alike_but_for_numbers(calls):
@@ -132,3 +139,88 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if same_subject(calls):
         return _MORE_FOR_NUMBERS
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
+
+
+def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
+    """Find actions that go on without a new answer: see the functions below.
+
+    Args:
+        actions: the last actions.
+        stale: how many actions in a row repeated a call and brought the same.
+        times: repeats of a call that are a loop.
+    """
+    needed = 3 * times - 1
+    action = actions.kept[-1]
+    if stale >= needed and (found := _all_again(actions, stale, times)):
+        return found
+    if len(action.calls) != 1 or actions.tool_count(action.calls[0].tool) < needed:
+        return None
+    call = action.calls[0]
+    again = actions.count(call) >= needed
+    if not again and (action.number % _EVERY or actions.kept[-2].calls[0].tool != call.tool):
+        return None
+    if call.failed or call.profile.writes or action.waits:
+        return None
+    if again:
+        return _answered_in_other_words(actions, call, needed)
+    return _paged_again(actions, call, needed) if call.reads else None
+
+
+def _all_again(actions: Actions, stale: int, times: int) -> Loop | None:
+    """Find actions whose calls were all made `times` times before, each with the same answer."""
+    calls = [call for action in islice(reversed(actions.kept), stale) for call in action.calls]
+    if any(actions.count(call) < times for call in calls):
+        return None
+    return loop_of(
+        LoopKind.KNOWN,
+        calls[0],
+        times=stale,
+        members=frozenset(call.fingerprint for call in calls),
+        tools=tuple(dict.fromkeys(call.tool for call in calls)),
+    )
+
+
+def _paged_again(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
+    """Find pages of one thing that hold only what its earlier pages held."""
+    tail = list(islice(reversed(actions.kept), needed))
+    calls = [action.calls[0] for action in tail]
+    if any(c.tool != call.tool or c.size < _SMALLEST or c.failed for c in calls):
+        return None
+    if not alike_but_for_numbers(calls):
+        return None
+    before: frozenset[int] = frozenset()
+    for action in islice(reversed(actions.kept), needed, None):
+        if action.calls[0].tool == call.tool:
+            before |= action.calls[0].pieces
+    if any(_SHARE * len(c.pieces - before) >= len(c.pieces) for c in calls):
+        return None
+    return _loop(call, needed)
+
+
+def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
+    """Find one question whose answers are worded differently each time and name nothing new."""
+    seen = [s for s in actions.kept if s.calls[0].fingerprint == call.fingerprint][-needed:]
+    others = (action for action in actions.since(seen[0].number) if action.asked != seen[0].asked)
+    if any(action.changes or action.waits for action in others):
+        return None
+    known: frozenset[str] = frozenset()
+    for number, action in enumerate(seen):
+        words = _stems(action.calls[0].output)
+        if len(words) < _FEWEST_WORDS or (2 * number >= needed and _adds(words, known)):
+            return None
+        known |= words
+    return _loop(call, len(seen))
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:_STEM].lower() for word in _WORD.findall(text))
+
+
+def _adds(words: frozenset[str], known: frozenset[str]) -> bool:
+    new = words - known
+    return _NEW * len(new) > len(words) or any(w.isdecimal() for w in new)
+
+
+def _loop(call: CallRecord, times: int) -> Loop:
+    members = frozenset({call.fingerprint, f"known {call.tool}"})
+    return loop_of(LoopKind.SAME_CONTENT, call, times=times, members=members)

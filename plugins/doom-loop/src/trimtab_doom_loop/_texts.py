@@ -1,4 +1,4 @@
-"""Repetition inside one text; lists, tables and code are no chanting."""
+"""Repetition inside one text; lists, tables and code are left out."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _LISTED = LazyPattern(
 )
 
 
-# Where chance may begin to play a part: dates, ids and durations hold a digit, or are of letters
-# alone in a few forms; colours and spinners are signs of their own.
+# Where text that differs by chance may begin: dates, ids and durations hold a digit, or are letters
+# alone in a few forms; colours and spinners have characters of their own.
 _CHANCE = LazyPattern(r"\d|[\x1b\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7]|tmp|-[0-9a-fA-F]{4}-")
 _OPENING = 200
 _LONGEST = 3_000
@@ -39,12 +39,13 @@ _WORDS_BEFORE = 6
 
 
 class Said:
-    """One text of the model, compared without what differs by chance; at what it costs to
-    compare the first words, wherever these differ.
+    """One text of the model, compared without what differs by chance.
+
+    The comparison is cheap if the first words differ.
 
     Args:
         text: the text.
-        name: its fingerprint, where the text itself is gone.
+        name: its fingerprint, if the text itself is not kept.
 
     Attributes:
         is_short: whether it says too little to be compared.
@@ -76,7 +77,7 @@ class Said:
 
 
 def _opening(text: str) -> tuple[str, ...]:
-    """Return the first words, up to where chance may play a part."""
+    """Return the first words, up to where text that differs by chance may begin."""
     opening = text[:_OPENING]
     found = _CHANCE.search(opening)
     words = (opening if found is None else opening[: found.start()]).split()
@@ -105,7 +106,7 @@ def _places(length: int) -> Iterator[int]:
 
 
 def _may_chant(text: str) -> bool:
-    """Tell at little cost whether any part of a text comes often; nearly always none does."""
+    """Tell cheaply whether any part of a text occurs often; nearly always none does."""
     return any(
         text.count(text[place - _ANCHOR : place]) >= _REPEATS for place in _places(len(text))
     )

@@ -1,4 +1,4 @@
-"""The last steps of a run: what was done, what it brought, and which step is which again."""
+"""The last actions of a run: what was done, what it brought, and which actions are the same."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _INTERRUPTED = Outcome.INTERRUPTED
 
 
 def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
-    """Return the calls that can be part of a loop: the model's, unless they were cancelled; in
-    an order that doesn't depend on which of a batch ended first.
+    """Return the calls that can be part of a loop: the model's, unless they were cancelled.
+
+    Their order doesn't depend on which of a batch ended first.
     """
     asked = turn.asked
     if len(asked) == 1:
@@ -35,30 +36,30 @@ def _order_of_twins(call: CallRecord) -> tuple[str, str, str]:
 
 
 def waits(call: CallRecord) -> bool:
-    """Tell whether a call waits, or moves a screen that answers nothing."""
+    """Tell whether a call waits, or moves a screen without showing the effect."""
     return is_wait(call) or moves_unseen(call)
 
 
 def moves_unseen(call: CallRecord) -> bool:
-    """Tell whether a call moves a screen that answers nothing."""
+    """Tell whether a call moves a screen without showing the effect."""
     return call.profile.opaque and not call.failed and confirms(call.output)
 
 
 def may_change(call: CallRecord) -> bool:
-    """Tell whether a call may have changed what later calls answer, and didn't deny it."""
+    """Tell whether a call may have changed what later calls return, and does not deny it."""
     done = not call.failed and call.outcome is Outcome.OK
     return done and not call.reads and not says_unchanged(call.output)
 
 
 @attrs.define(eq=False, repr=False)
-class Step:
+class Action:
     """One turn that counts.
 
     Attributes:
         number: position in the run.
-        kind: the same for two steps that made the same calls and learnt the same: the number of
-            the first of them.
-        brought: the same for two steps that got the same answers of the same tools.
+        kind: equal for two actions that made the same calls and got the same answers: the number
+            of the first of them.
+        brought: equal for two actions that got the same answers of the same tools.
         calls: its calls that count.
         turn: the whole turn.
         asked: fingerprint of its calls as a set.
@@ -77,12 +78,12 @@ class Step:
 
     @property
     def fresh(self) -> bool:
-        """Whether no step that was kept then was of its kind."""
+        """Whether no earlier action that was kept was of its kind."""
         return self.kind == self.number
 
     @property
     def news(self) -> bool:
-        """Whether no step that was kept then had got these answers."""
+        """Whether no earlier action that was kept got these answers."""
         return self.brought == self.number
 
     @property
@@ -94,28 +95,32 @@ class Step:
 
     @property
     def changes(self) -> bool:
-        """Whether it may have changed something: done the first time, by a tool that may."""
+        """Whether it may have changed something: it is new, and its tools can change things."""
         if self._changes is None:
             self._changes = self.fresh and any(may_change(call) for call in self.calls)
         return self._changes
 
 
-class Steps:
-    """The last `keep` steps since anything from outside interfered."""
+class Actions:
+    """The last actions since something outside of the run interfered.
+
+    Args:
+        keep: how many are kept.
+    """
 
     def __init__(self, keep: int) -> None:
-        self.kept: deque[Step] = deque()
+        self.kept: deque[Action] = deque()
         self._keep = keep
         self._number = 0
-        self._answers: dict[str, list[Step]] = {}
-        self._kinds: dict[str, list[Step]] = {}
-        self._tools: dict[str, list[Step]] = {}
-        # Of batches, where one step holds several: what the lists above don't count.
+        self._answers: dict[str, list[Action]] = {}
+        self._kinds: dict[str, list[Action]] = {}
+        self._tools: dict[str, list[Action]] = {}
+        # Calls of batches that the lists above, with one entry per action, do not count.
         self._more_calls: Counter[str] = Counter()
         self._more_tools: Counter[str] = Counter()
 
     def clear(self) -> None:
-        """Forget all: someone else acted, or asked for something new."""
+        """Forget all: the user acted, or asked for something new."""
         self.kept.clear()
         self._answers.clear()
         self._kinds.clear()
@@ -123,8 +128,8 @@ class Steps:
         self._more_calls.clear()
         self._more_tools.clear()
 
-    def add(self, turn: TurnRecord) -> Step | None:
-        """Take a turn in; None where nothing in it counts."""
+    def add(self, turn: TurnRecord) -> Action | None:
+        """Add a turn and return its action; None if no call in it counts."""
         calls = counted(turn)
         if not calls:
             return None
@@ -139,41 +144,41 @@ class Steps:
         kind = number if known is None else _kind_among(known, calls, number)
         same = self._answers.get(answers)
         brought = number if same is None else same[0].brought
-        step = Step(number, kind, brought, calls, turn, asked, answers)
+        action = Action(number, kind, brought, calls, turn, asked, answers)
         if known is None:
-            self._kinds[asked] = [step]
+            self._kinds[asked] = [action]
         else:
-            known.append(step)
+            known.append(action)
         if same is None:
-            self._answers[answers] = [step]
+            self._answers[answers] = [action]
         else:
-            same.append(step)
+            same.append(action)
         alike = self._tools.get(calls[0].tool)
         if alike is None:
-            self._tools[calls[0].tool] = [step]
+            self._tools[calls[0].tool] = [action]
         else:
-            alike.append(step)
+            alike.append(action)
         if len(calls) > 1:
-            self._count_batch(step, 1)
-        self.kept.append(step)
+            self._count_batch(action, 1)
+        self.kept.append(action)
         if len(self.kept) > self._keep:
             self._forget(self.kept.popleft())
-        return step
+        return action
 
-    def _forget(self, step: Step) -> None:
-        _drop_oldest(self._kinds, step.asked)
-        _drop_oldest(self._answers, step.answers)
-        _drop_oldest(self._tools, step.calls[0].tool)
-        if len(step.calls) > 1:
-            self._count_batch(step, -1)
+    def _forget(self, action: Action) -> None:
+        _drop_oldest(self._kinds, action.asked)
+        _drop_oldest(self._answers, action.answers)
+        _drop_oldest(self._tools, action.calls[0].tool)
+        if len(action.calls) > 1:
+            self._count_batch(action, -1)
 
-    def _count_batch(self, step: Step, by: int) -> None:
-        """Count the calls of a batch, except those that its place in a list stands for."""
-        one = step.calls[0]
-        counts = Counter(call.fingerprint for call in step.calls)
-        if len(counts) == 1:  # its place among the steps that asked the same stands for one
+    def _count_batch(self, action: Action, by: int) -> None:
+        """Count the calls of a batch, except those that its entry in a list counts."""
+        one = action.calls[0]
+        counts = Counter(call.fingerprint for call in action.calls)
+        if len(counts) == 1:  # its entry in `_kinds` counts one
             counts[one.fingerprint] -= 1
-        tools = Counter(call.tool for call in step.calls)
+        tools = Counter(call.tool for call in action.calls)
         tools[one.tool] -= 1
         for total, part in ((self._more_calls, counts), (self._more_tools, tools)):
             for key, count in part.items():
@@ -181,8 +186,8 @@ class Steps:
                 if not total[key]:
                     del total[key]
 
-    def alike_in_tool(self, call: CallRecord) -> Iterator[Step]:
-        """Yield the steps whose first call is of the same tool, latest first."""
+    def alike_in_tool(self, call: CallRecord) -> Iterator[Action]:
+        """Yield the actions whose first call is of the same tool, latest first."""
         return reversed(self._tools.get(call.tool, ()))
 
     def tool_count(self, tool: str) -> int:
@@ -195,47 +200,47 @@ class Steps:
         return len(self._kinds.get(fingerprint, ())) + self._more_calls.get(fingerprint, 0)
 
     def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:
-        """Return where `call` was made with the same answer, oldest first, one a step; another
-        answer in between ends the search.
+        """Return where `call` was made with the same answer, oldest first, one per action;
+        a different answer in between ends the search.
         """
         found: list[tuple[int, CallRecord]] = []
-        for step in reversed(self.kept):
+        for action in reversed(self.kept):
             same = next(
-                (c for c in reversed(step.calls) if c.fingerprint == call.fingerprint), None
+                (c for c in reversed(action.calls) if c.fingerprint == call.fingerprint), None
             )
             if same is not None and not _teaches_nothing(call, same):
                 break
             if same is not None:
-                found.append((step.number, same))
+                found.append((action.number, same))
         return found[::-1]
 
-    def since(self, number: int) -> Iterator[Step]:
-        """Yield the steps from `number` on, latest first."""
-        for step in reversed(self.kept):
-            if step.number < number:
+    def since(self, number: int) -> Iterator[Action]:
+        """Yield the actions from `number` on, latest first."""
+        for action in reversed(self.kept):
+            if action.number < number:
                 return
-            yield step
+            yield action
 
 
 def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
-    """Tell whether `call` brought nothing after `earlier`: the same, or the word that it is."""
+    """Tell whether `call` brought nothing after `earlier`: the same, or a note that it is."""
     return (
         call.same_output(earlier) or says_unchanged(call.output) or says_unchanged(earlier.output)
     )
 
 
-def _drop_oldest(steps: dict[str, list[Step]], key: str) -> None:
-    same = steps[key]
+def _drop_oldest(actions: dict[str, list[Action]], key: str) -> None:
+    same = actions[key]
     if len(same) > 1:
         del same[0]
     else:
-        del steps[key]
+        del actions[key]
 
 
-def _kind_among(known: Iterable[Step], calls: tuple[CallRecord, ...], number: int) -> int:
-    for step in known:
-        if _same(step.calls, calls):
-            return step.kind
+def _kind_among(known: Iterable[Action], calls: tuple[CallRecord, ...], number: int) -> int:
+    for action in known:
+        if _same(action.calls, calls):
+            return action.kind
     return number
 
 
