@@ -47,20 +47,17 @@ def after(events, **options):
 def test_a_new_run_has_nothing_to_tell():
     fresh = TrajectoryWriter().view
     assert (fresh.calls, fresh.turns, fresh.repeats, fresh.consecutive_errors) == (0, 0, 0, 0)
-    assert fresh.error_signature == ""
     assert fresh.tool_frequency == {}
     assert fresh.recent(5) == ()
-    assert not fresh.cycle(1, 1)
 
 
 def test_turns_are_batches():
     trajectory = after([call(x=i, turn=i // 3) for i in range(9)])
     assert (trajectory.calls, trajectory.turns) == (9, 3)
-    assert trajectory.single_call_turns == 0
 
 
 def test_a_call_without_a_turn_is_a_turn_of_its_own():
-    assert after([call(x=i) for i in range(4)]).single_call_turns == 4
+    assert after([call(x=i) for i in range(4)]).turns == 4
 
 
 def test_a_late_answer_stays_in_the_open_turn():
@@ -68,7 +65,7 @@ def test_a_late_answer_stays_in_the_open_turn():
     assert trajectory.turns == 2
 
 
-def test_repeats_count_equal_steps_whatever_their_order():
+def test_repeats_count_equal_turns_whatever_their_order():
     a, b = {"x": 1}, {"x": 2}
     events = [
         ToolInvoked(tool="read", params=params, result="same", turn=turn)
@@ -77,8 +74,6 @@ def test_repeats_count_equal_steps_whatever_their_order():
     ]
     trajectory = after(events)
     assert trajectory.repeats == 3
-    assert trajectory.cycle(1, 3)
-    assert not trajectory.cycle(1, 4)
 
 
 def test_chance_details_of_an_answer_do_not_end_a_repeat():
@@ -90,24 +85,10 @@ def test_another_answer_ends_a_repeat():
     assert after([call(result=f"{i} failed") for i in range(3)]).repeats == 1
 
 
-def test_cycles_are_found_by_length_and_times():
-    trajectory = after([call(x=i % 3) for i in range(9)])
-    assert trajectory.cycle(3, 3)
-    assert not trajectory.cycle(2, 2)
-    assert not trajectory.cycle(0, 3)
-    assert not trajectory.cycle(40, 3)
-
-
-def test_unchanged_answers_count_whatever_the_arguments():
-    assert after([call(x=i, result="none") for i in range(5)]).unchanged_answers == 5
-    assert after([call(x=i, result=f"{i}") for i in range(5)]).unchanged_answers == 1
-
-
 def test_errors_are_counted_by_turn():
     batch = [failing("groupby must not be empty", turn=0, x=i) for i in range(8)]
     trajectory = after(batch)
     assert trajectory.consecutive_errors == 1
-    assert trajectory.error_signature == "groupby must not be empty"
 
 
 def test_a_turn_in_which_something_works_ends_the_errors():
@@ -119,7 +100,6 @@ def test_a_turn_in_which_something_works_ends_the_errors():
 def test_a_user_message_ends_every_count():
     trajectory = after([failing("a"), failing("a"), UserMessage(text="go on")])
     assert (trajectory.consecutive_errors, trajectory.repeats) == (0, 0)
-    assert trajectory.unchanged_answers == 0
     notified = after([failing("a"), UserMessage(text="done", notification=True), failing("a")])
     assert notified.consecutive_errors == 2
 
@@ -184,9 +164,9 @@ def test_the_harness_own_calls_are_left_out():
     assert (trajectory.calls, trajectory.turns) == (0, 0)
 
 
-def test_the_users_calls_are_calls_but_no_steps():
+def test_the_users_calls_count_but_signals_skip_their_turns():
     trajectory = after([call(caller=CallOrigin.USER, turn=i) for i in range(3)])
-    assert (trajectory.calls, trajectory.repeats, trajectory.single_call_turns) == (3, 0, 0)
+    assert (trajectory.calls, trajectory.repeats, trajectory.consecutive_errors) == (3, 0, 0)
 
 
 def test_recent_calls_and_frequency():
@@ -228,8 +208,8 @@ def test_a_record_shows_what_its_reader_looks_at():
 
 def test_a_header_does_not_hide_that_answers_are_equal():
     profiles = ToolProfiles([ToolProfile(names="read", result_noise=r"(?m)^Chunk: \w+$")])
-    events = [call(x=i, result=f"Chunk: {i}ab\nsame") for i in range(3)]
-    assert after(events, profiles=profiles).unchanged_answers == 3
+    events = [call(result=f"Chunk: {i}ab\nsame") for i in range(3)]
+    assert after(events, profiles=profiles).repeats == 3
 
 
 class Listener(BaseProjection):
@@ -347,12 +327,7 @@ def signals(trajectory):
         trajectory.calls,
         trajectory.turns,
         trajectory.consecutive_errors,
-        trajectory.error_signature,
         trajectory.repeats,
-        trajectory.single_call_turns,
-        trajectory.unchanged_answers,
-        trajectory.cycle(1, 2),
-        trajectory.cycle(2, 2),
         trajectory.tool_frequency,
         [record.fingerprint for record in trajectory.recent(9)],
     )
@@ -393,7 +368,6 @@ def test_signals_may_be_read_while_events_come_in():
         try:
             while not stop.is_set():
                 trajectory.recent(64)
-                trajectory.cycle(2, 3)
                 _ = trajectory.repeats
                 _ = trajectory.tool_frequency
         except (RuntimeError, IndexError) as error:
@@ -412,8 +386,8 @@ def test_signals_may_be_read_while_events_come_in():
 def test_a_provider_can_not_change_the_record_of_a_run():
     public = {name for name in dir(Trajectory) if not name.startswith("_")}
     reads = {
-        "calls", "consecutive_errors", "cycle", "error_signature", "profiles", "projection",
-        "recent", "repeats", "single_call_turns", "tool_frequency", "turns", "unchanged_answers",
+        "calls", "consecutive_errors", "profiles", "projection", "recent", "repeats",
+        "tool_frequency", "turns",
     }  # fmt: skip
 
     assert public - reads == {"attach"}

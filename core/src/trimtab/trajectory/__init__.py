@@ -49,6 +49,7 @@ from trimtab.trajectory._projection import (
     Projection,
     TextRecord,
     TurnRecord,
+    same_outputs,
     turn_from,
     turn_state,
 )
@@ -121,6 +122,7 @@ __all__ = [
     "reads_only",
     "refuses",
     "reports_nothing",
+    "same_outputs",
     "says_unchanged",
     "span_of",
     "starts_background",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
 from typing import Any, Protocol, runtime_checkable
 
@@ -48,19 +48,30 @@ class TurnRecord:
         return "+".join(sorted({call.fingerprint for call in self.asked}))
 
     def repeats(self, other: TurnRecord) -> bool:
-        """Tell whether both turns made the same calls and learnt the same."""
-        if self.fingerprint != other.fingerprint or not self.fingerprint:
-            return False
-        before = {call.fingerprint: call for call in other.asked}
-        return all(call.same_output(before[call.fingerprint]) for call in self.asked)
+        """Tell whether both turns made the same calls and got the same answers.
 
-    def same_output(self, other: TurnRecord) -> bool:
-        """Tell whether both turns got the same answers of the same tools."""
-        if len(self.asked) == 1 and len(other.asked) == 1:
-            a, b = self.asked[0], other.asked[0]
-            return a.output_hash == b.output_hash and a.tool == b.tool
-        mine, others = ({(c.tool, c.output_hash) for c in turn.asked} for turn in (self, other))
-        return mine == others
+        Args:
+            other: an earlier turn.
+        """
+        same_calls = self.fingerprint == other.fingerprint and bool(self.asked)
+        return same_calls and same_outputs(other.asked, self.asked)
+
+
+def same_outputs(earlier: Sequence[CallRecord], later: Sequence[CallRecord]) -> bool:
+    """Tell whether two batches of the same calls got the same answers, as sets.
+
+    Args:
+        earlier, later: the calls, in any order.
+    """
+    if len(earlier) == 1 and len(later) == 1:
+        return later[0].same_output(earlier[0])
+    return _all_found(earlier, later) and _all_found(later, earlier)
+
+
+def _all_found(these: Iterable[CallRecord], those: Iterable[CallRecord]) -> bool:
+    return all(
+        any(a.fingerprint == b.fingerprint and a.same_output(b) for b in those) for a in these
+    )
 
 
 def turn_state(turn: TurnRecord) -> dict[str, Any]:

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 class Trajectory:
     """Signals over the tool calls of one run, read-only.
 
-    They are computed when they are read, from the last 64 turns, and count to 64 at most; `calls`,
-    `turns` and `tool_frequency` count the whole run. The harness's own calls are left out
-    everywhere. The user's count as calls, but other signals skip turns without a call of the model.
+    `calls`, `turns` and `tool_frequency` count the whole run. The other signals are computed when
+    they are read, from the last 64 turns, and count to 64 at most. The harness's own calls are
+    left out everywhere. The user's count as calls, but other signals skip turns without a call of
+    the model.
 
     Args:
         writer: takes the run's events in.
@@ -55,18 +56,6 @@ class Trajectory:
         return count
 
     @property
-    def error_signature(self) -> str:
-        """What is the same whenever the last failure comes back; empty before the first.
-
-        It may quote a tool's output: escape and bound it before it enters a text.
-        """
-        for turn in self._writer.latest():
-            for call in reversed(turn.asked):
-                if call.failed:
-                    return call.signature
-        return ""
-
-    @property
     def repeats(self) -> int:
         """How often in a row, since the user last spoke, the last turn's calls brought the same.
 
@@ -79,50 +68,16 @@ class Trajectory:
         return len(turns)
 
     @property
-    def unchanged_answers(self) -> int:
-        """How often in a row, since the user last spoke, the same tools gave the same answers.
-
-        1 if the last turn's answers are new; the arguments make no difference.
-        """
-        turns = self._writer.latest(since_user=True)
-        for count, (later, earlier) in enumerate(pairwise(turns), 1):
-            if not (later.same_output(earlier) or later.repeats(earlier)):
-                return count
-        return len(turns)
-
-    @property
-    def single_call_turns(self) -> int:
-        """Closed turns in a row that held exactly one call of the model."""
-        count = 0
-        for turn in self._writer.latest():
-            if len(turn.asked) != 1:
-                break
-            count += 1
-        return count
-
-    @property
     def tool_frequency(self) -> Mapping[str, int]:
         """Calls by tool, over the whole run; names beyond the 256th together under ``…``."""
         return self._writer.tool_frequency()
 
-    def cycle(self, length: int, times: int) -> bool:
-        """Tell whether the last `length` turns occurred `times` times in a row.
+    def recent(self, n: int) -> tuple[CallRecord, ...]:
+        """Return the last calls, oldest first, those of the open turn included.
 
         Args:
-            length: turns in the cycle.
-            times: how often it occurred; False if `length` × `times` exceeds 64.
+            n: how many; at most 64 are kept.
         """
-        if length < 1 or times < 1:
-            return False
-        turns = self._writer.latest()[: length * times]
-        if len(turns) < length * times:
-            return False
-        return all(
-            later.repeats(earlier) for later, earlier in zip(turns, turns[length:], strict=False)
-        )
-
-    def recent(self, n: int) -> tuple[CallRecord, ...]:
-        """Return the last `n` calls (at most 64), oldest first, those of the open turn too."""
         return self._writer.recent(n)
 
     def attach(self, name: str, projection: Projection) -> Projection:

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from trimtab import Outcome
-from trimtab.trajectory import CallRecord, TurnRecord, confirms, is_wait, says_unchanged
+from trimtab.trajectory import (
+    CallRecord,
+    TurnRecord,
+    confirms,
+    is_wait,
+    same_outputs,
+    says_unchanged,
+)
 from trimtab_doom_loop._similarity import answer_key
 
 _INTERRUPTED = Outcome.INTERRUPTED
@@ -239,23 +246,10 @@ def _drop_oldest(actions: dict[str, list[Action]], key: str) -> None:
 
 def _kind_among(known: Iterable[Action], calls: tuple[CallRecord, ...], number: int) -> int:
     for action in known:
-        if _same(action.calls, calls):
+        if same_outputs(action.calls, calls):
             return action.kind
     return number
 
 
 def _set_of(fingerprints: Iterable[str]) -> str:
     return "+".join(sorted(set(fingerprints)))
-
-
-def _same(earlier: tuple[CallRecord, ...], later: tuple[CallRecord, ...]) -> bool:
-    """Tell whether two batches of the same calls got the same answers, as sets."""
-    if len(earlier) == 1 and len(later) == 1:
-        return later[0].same_output(earlier[0])
-    return _all_found(earlier, later) and _all_found(later, earlier)
-
-
-def _all_found(these: tuple[CallRecord, ...], those: tuple[CallRecord, ...]) -> bool:
-    return all(
-        any(a.fingerprint == b.fingerprint and a.same_output(b) for b in those) for a in these
-    )
