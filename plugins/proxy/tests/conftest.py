@@ -21,6 +21,8 @@ from trimtab_proxy._wires import (
     RESPONSES,
 )
 
+from .programs import Ground, record
+
 
 @attrs.frozen
 class Speaker:
@@ -234,3 +236,17 @@ def speaker():
 @pytest.fixture
 def agent_of(form):
     return lambda guide, name=None, agent=None: Agent(guide, form, name, agent)
+
+
+@pytest.fixture
+def ground(tmp_path, monkeypatch):
+    made = Ground(tmp_path)
+    made.work.mkdir()
+    made.home.mkdir()
+    record(monkeypatch, made.passed)
+    return made
+
+
+@pytest.fixture
+def prompt(make_prompt, speaker):
+    return make_prompt(speaker())

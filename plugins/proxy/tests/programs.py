@@ -15,6 +15,7 @@ from trimtab_proxy._launching import launch
 from trimtab_proxy._relay import Relay
 from trimtab_proxy._server import ProxyServer
 from trimtab_proxy._upstreams import read_upstreams
+from trimtab_test_servers import Call, claude_code_environment, say
 
 SECONDS = 110
 INSTALL_SECONDS = 150
@@ -171,3 +172,24 @@ def _install(command, package):
 def json_result(done):
     """What Claude Code prints with ``--output-format json``."""
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def bash(command=SHELL):
+    """A call of Claude Code's shell."""
+    return Call("Bash", {"command": command, "description": "Run it"})
+
+
+def steps(*calls, last="All done."):
+    """A script that makes one call after the other and ends."""
+    return [*(say(call) for call in calls), say(last)]
+
+
+def claude(program, *arguments, model="claude-sonnet-4-5"):
+    """A command that runs Claude Code to the end of one turn."""
+    flags = ["--permission-mode", "bypassPermissions", "--model", model, "--output-format", "json"]
+    return [program, "-p", *arguments, *flags]
+
+
+def at_home(ground, server):
+    """The environment in which Claude Code goes to a server."""
+    return ground.environment(**claude_code_environment(server, ground.home))
