@@ -64,6 +64,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_types.limits": "Budget Clock Deadline ManualClock SYSTEM_CLOCK SystemClock Usage",
         "_types.options": "level_texts number text_option texts_by_level whole_number",
         "_types.plan": "in_namespace is_done Plan PlannedTool PlanStep",
+        "_types.plan_calls": "is_plan_tool plan_after PLAN_TOOLS",
         "_types.resources": "Filesystem Resources RootedFilesystem",
         "_types.schema": "json_schema",
         "_types.text": (

@@ -184,6 +184,11 @@ from trimtab._types.plan import (
     in_namespace as in_namespace,
     is_done as is_done,
 )
+from trimtab._types.plan_calls import (
+    PLAN_TOOLS as PLAN_TOOLS,
+    is_plan_tool as is_plan_tool,
+    plan_after as plan_after,
+)
 from trimtab._types.resources import (
     Filesystem as Filesystem,
     Resources as Resources,

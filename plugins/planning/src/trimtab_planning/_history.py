@@ -7,9 +7,8 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from trimtab import Event, Plan, PlanStep, Slice
+from trimtab import Event, Plan, PlanStep, Slice, is_plan_tool
 from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
-from trimtab_planning._names import is_mirrored
 from trimtab_planning._plans import PlanDiff, diff
 
 E = TypeVar("E", bound=Event)
@@ -110,7 +109,7 @@ class PlanHistory:
     def mirrors(self) -> bool:
         """Whether the current plan was read from a tool of the host."""
         event = self.last_change
-        return event is not None and is_mirrored(event.origin)
+        return event is not None and is_plan_tool(event.origin)
 
     @property
     def last_change(self) -> PlanAuthored | PlanUpdated | None:
@@ -123,7 +122,7 @@ class PlanHistory:
 
     def mirrored_steps(self) -> tuple[PlanStep, ...]:
         """Return the steps that the host's tool last told, an abandoned plan's included."""
-        told = [event for event in self._own(PlanAuthored) if is_mirrored(event.origin)]
+        told = [event for event in self._own(PlanAuthored) if is_plan_tool(event.origin)]
         if not told:
             return ()
         plan_id = told[-1].plan_id

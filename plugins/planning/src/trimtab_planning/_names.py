@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+
+from trimtab import PLAN_TOOLS, is_plan_tool
 
 PLAN_SET, PLAN_UPDATE_STEP = "plan_set", "plan_update_step"
 PLAN_REVISE, PLAN_REFLECT = "plan_revise", "plan_reflect"
-WHOLE_PLANS: Mapping[str, str] = {
-    "todowrite": "todos",
-    "todo_write": "todos",
-    "write_todos": "todos",
-    "update_plan": "plan",
-    "task_tracker": "task_list",
-    "manage_todo_list": "todoList",
-}
-"""Tools whose calls hold the whole plan, in lower case, and the parameter that holds it."""
-
-TASK_CREATE, TASK_UPDATE = "taskcreate", "taskupdate"
 OWN_TOOLS = (PLAN_SET, PLAN_UPDATE_STEP, PLAN_REVISE, PLAN_REFLECT)
-MIRRORED = frozenset((*WHOLE_PLANS, TASK_CREATE, TASK_UPDATE))
-PLANNING_TOOLS = frozenset((*OWN_TOOLS, *MIRRORED, "tasklist", "taskget", "todoread"))
+_READING = ("tasklist", "taskget", "todoread")
 
 NEUTRAL = frozenset(
     {"askuserquestion", "ask_user", "request_user_input", "enterplanmode", "exitplanmode", "think"}
@@ -34,7 +24,7 @@ def bare_name(tool: str) -> str:
 
 def is_planning_tool(tool: str) -> bool:
     """Whether a tool only keeps a plan."""
-    return bare_name(tool) in PLANNING_TOOLS
+    return is_plan_tool(tool) or bare_name(tool) in (*OWN_TOOLS, *_READING)
 
 
 def is_neutral(tool: str) -> bool:
@@ -45,10 +35,4 @@ def is_neutral(tool: str) -> bool:
 def planning_tool(tools: Iterable[str] | None) -> str | None:
     """Return the tool of `tools` with which a plan is made, None if there is none or unknown."""
     names = {bare_name(tool): tool for tool in sorted(tools or ())}
-    makers = (PLAN_SET, *WHOLE_PLANS, TASK_CREATE)
-    return next((names[name] for name in makers if name in names), None)
-
-
-def is_mirrored(tool: str) -> bool:
-    """Whether a tool is one of a host's own, from whose calls plans are read."""
-    return bare_name(tool) in MIRRORED
+    return next((names[name] for name in (PLAN_SET, *PLAN_TOOLS) if name in names), None)

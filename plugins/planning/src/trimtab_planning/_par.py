@@ -20,7 +20,7 @@ from trimtab import (
 )
 from trimtab_planning._events import ReflectionAdded
 from trimtab_planning._history import current_plan
-from trimtab_planning._mirrors import HostPlan
+from trimtab_planning._host_plan import HostPlan
 from trimtab_planning._names import OWN_TOOLS, is_planning_tool
 from trimtab_planning._rules import Breach, BreachMemo
 from trimtab_planning._texts import (

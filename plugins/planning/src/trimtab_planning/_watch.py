@@ -6,12 +6,20 @@ from typing import Any, TypeVar
 
 import attrs
 
-from trimtab import Outcome, Plan, RecorderContext, Slice, ToolInvoked, ToolStarted, UserMessage
+from trimtab import (
+    Plan,
+    RecorderContext,
+    Slice,
+    ToolInvoked,
+    ToolStarted,
+    UserMessage,
+    is_plan_tool,
+)
 from trimtab_planning._events import PlanAuthored, PlanUpdated, StepCalled
 from trimtab_planning._history import Readable
+from trimtab_planning._host_plan import steps_after
 from trimtab_planning._mirror_book import MirrorBook
-from trimtab_planning._mirrors import mirrored
-from trimtab_planning._names import is_mirrored, is_planning_tool
+from trimtab_planning._names import is_planning_tool
 from trimtab_planning._rules import declares
 
 T = TypeVar("T")
@@ -99,8 +107,8 @@ class Recording:
     def _ended(self, event: ToolInvoked) -> None:
         if event.started is None:
             self._tie(event.tool, event.call_id)
-        if self._mirrors and event.outcome is Outcome.OK and is_mirrored(event.tool):
-            steps = mirrored(event, self._book.mirrored_steps())
+        if self._mirrors and is_plan_tool(event.tool):
+            steps = steps_after(self._book.mirrored_steps(), event)
             if steps is not None:
                 self._book.mirror(steps, origin=event.tool)
 

@@ -1,0 +1,61 @@
+"""The plan that an agent keeps with its host's own tools, followed through one run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab import Outcome, Plan, PlanStep, ToolInvoked, is_plan_tool, plan_after
+from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord
+from trimtab_planning._plans import MAX_STEPS
+
+
+def steps_after(known: tuple[PlanStep, ...], call: ToolInvoked) -> tuple[PlanStep, ...] | None:
+    """Return the steps of the host's plan after a call, the first 200.
+
+    Args:
+        known: the steps before.
+        call: of any tool.
+
+    Returns:
+        None if the call failed or does not change a plan.
+    """
+    if call.outcome is not Outcome.OK or not is_plan_tool(call.tool):
+        return None
+    steps = plan_after(known, call.tool, call.params, call.result, unknown="pending")
+    return None if steps is None else steps[:MAX_STEPS]
+
+
+class HostPlan(BaseProjection):
+    """The plan of one run, as the calls of the host's own tools show it."""
+
+    def __init__(self) -> None:
+        self._steps: tuple[PlanStep, ...] = ()
+        self._current = False
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None if there is none, or if it had open steps when the user spoke."""
+        return Plan(self._steps) if self._current and self._steps else None
+
+    def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  protocol
+        """Follow a call."""
+        steps = steps_after(self._steps, event)
+        if steps is not None:
+            self._steps, self._current = steps, True
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Put an unfinished plan aside until a call changes it again."""
+        if not message.notification and any(not step.done for step in self._steps):
+            self._current = False
+
+    def state(self) -> dict[str, Any]:
+        """Return everything."""
+        steps = [[step.step_id, step.title, step.status] for step in self._steps]
+        return {"current": self._current, "steps": steps}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned."""
+        self._current = state["current"]
+        self._steps = tuple(
+            PlanStep(title, status, step_id) for step_id, title, status in state["steps"]
+        )
