@@ -7,7 +7,7 @@ import inspect
 import json
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, contextmanager
 from functools import partial
 from typing import Any
 
@@ -68,35 +68,15 @@ class ModelClient:
             ClientMismatch: the client is asynchronous.
             What `on_chunk` and the client raise passes through.
         """
-        try:
+        with _record_failures(state):
             return self._counted(state, self._received(state, request, on_chunk))
-        except ClientMismatch:
-            raise
-        except _CallbackFailed as failed:
-            raise failed.error from None
-        except json.JSONDecodeError as error:
-            state.failed(error)
-            raise ModelFailed(f"the service's answer is not JSON: {error}") from error
-        except Exception as error:
-            state.failed(error)
-            raise
 
     async def aask(
         self, state: LoopState, request: Json, on_chunk: OnChunk | None
     ) -> ModelResponse:
         """As `ask`, without blocking the event loop; `on_chunk` may be ``async def``."""
-        try:
+        with _record_failures(state):
             return self._counted(state, await self._areceived(state, request, on_chunk))
-        except ClientMismatch:
-            raise
-        except _CallbackFailed as failed:
-            raise failed.error from None
-        except json.JSONDecodeError as error:
-            state.failed(error)
-            raise ModelFailed(f"the service's answer is not JSON: {error}") from error
-        except Exception as error:
-            state.failed(error)
-            raise
 
     def _received(self, state: LoopState, request: Json, on_chunk: OnChunk | None) -> ModelResponse:
         streaming = {} if on_chunk is None else self._interface.streaming
@@ -172,6 +152,23 @@ class ModelClient:
         if what not in self._warned:
             self._warned.add(what)
             warnings.warn(f"{why} can't hold.{advice}", UnmeasuredBudget, stacklevel=6)
+
+
+@contextmanager
+def _record_failures(state: LoopState) -> Generator[None]:
+    """Record what the service or the client raises; errors of the caller are none of these."""
+    try:
+        yield
+    except ClientMismatch:
+        raise
+    except _CallbackFailed as failed:
+        raise failed.error from None
+    except json.JSONDecodeError as error:
+        state.failed(error)
+        raise ModelFailed(f"the service's answer is not JSON: {error}") from error
+    except Exception as error:
+        state.failed(error)
+        raise
 
 
 def _present(response: Any) -> Any:

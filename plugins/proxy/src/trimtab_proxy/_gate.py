@@ -8,8 +8,9 @@ message. What is shared by the APIs is here.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -38,30 +39,6 @@ class Verdict:
         return not (self.refusal or self.feedback)
 
 
-class Gate(Protocol):
-    """Follows the rounds of one request to one API."""
-
-    def take(self, chunk: bytes) -> bytes:
-        """Take bytes of the stream; return those that pass at once."""
-        ...
-
-    def answer(self) -> Answer | None:
-        """Return the answer of this round; None if it broke off, or can't be sent back."""
-        ...
-
-    def again(self, verdict: Verdict) -> Sequence[Json]:
-        """Return the messages with which the model is asked again."""
-        ...
-
-    def next_round(self) -> None:
-        """Drop what is held; the stream of the next answer follows."""
-        ...
-
-    def release(self) -> bytes:
-        """Return what is held."""
-        ...
-
-
 class Frames:
     """Cuts a stream into events, with the bytes that each came in."""
 
@@ -80,6 +57,55 @@ class Frames:
         """Return what is left of the stream, an event that was not completed."""
         rest, self._rest = self._rest, b""
         return rest
+
+
+class Gate(ABC):
+    """Follows the rounds of one request to one API."""
+
+    def __init__(self) -> None:
+        self._frames = Frames()
+        self._used = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        """Prepare for the stream of one answer."""
+        self._held: list[bytes] = []
+        self._holding = False
+        self._output = 0
+
+    def take(self, chunk: bytes) -> bytes:
+        """Take bytes of the stream; return those that pass at once."""
+        passed: list[bytes] = []
+        for frame, event in self._frames.feed(chunk):
+            shown = self._read(frame, event) if isinstance(event, dict) else frame
+            (self._held if self._holding else passed).append(shown)
+        return b"".join(passed)
+
+    @abstractmethod
+    def _read(self, frame: bytes, event: dict[str, Any]) -> bytes:
+        """Take one event, and decide whether to hold from here on.
+
+        Returns:
+            the event as the program gets it.
+        """
+
+    @abstractmethod
+    def answer(self) -> Answer | None:
+        """Return the answer of this round; None if it broke off, or can't be sent back."""
+
+    @abstractmethod
+    def again(self, verdict: Verdict) -> Sequence[Json]:
+        """Return the messages with which the model is asked again."""
+
+    def next_round(self) -> None:
+        """Drop what is held; the stream of the next answer follows."""
+        self._used += self._output
+        self._begin()
+
+    def release(self) -> bytes:
+        """Return what is held."""
+        held, self._held = self._held, []
+        return b"".join([*held, self._frames.rest()])
 
 
 def frame_of(event: Mapping[str, Any], name: str | None = None) -> bytes:

@@ -7,36 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab_proxy._anthropic import AnthropicEvents
-from trimtab_proxy._gate import Frames, Verdict, frame_of
+from trimtab_proxy._gate import Gate, Verdict, frame_of
 from trimtab_proxy._items import Answer, Json, count
 
 _GROWN = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-class AnthropicGate:
+class AnthropicGate(Gate):
     """Follows the rounds of one request."""
 
     def __init__(self) -> None:
-        self._frames = Frames()
         self._shown = 0
-        self._used = 0
         self._first = True
-        self._begin()
+        super().__init__()
 
     def _begin(self) -> None:
+        super()._begin()
         self._events = AnthropicEvents()
         self._blocks = _Blocks()
-        self._held: list[bytes] = []
-        self._holding = False
         self._offset = self._shown
-        self._output = 0
-
-    def take(self, chunk: bytes) -> bytes:
-        passed: list[bytes] = []
-        for frame, event in self._frames.feed(chunk):
-            shown = self._read(frame, event) if isinstance(event, dict) else frame
-            (self._held if self._holding else passed).append(shown)
-        return b"".join(passed)
 
     def answer(self) -> Answer | None:
         return self._events.answer() if self._blocks.readable else None
@@ -53,16 +42,10 @@ class AnthropicGate:
         )
 
     def next_round(self) -> None:
-        self._used += self._output
         self._first = False
-        self._begin()
-
-    def release(self) -> bytes:
-        held, self._held = self._held, []
-        return b"".join([*held, self._frames.rest()])
+        super().next_round()
 
     def _read(self, frame: bytes, event: dict[str, Any]) -> bytes:
-        """Take one event; return it as the program gets it."""
         self._events.add(event)
         self._blocks.add(event)
         kind = event.get("type")

@@ -6,36 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab_proxy._chat import ChatEvents
-from trimtab_proxy._gate import Frames, Verdict, frame_of
+from trimtab_proxy._gate import Gate, Verdict, frame_of
 from trimtab_proxy._items import Answer, Json, count, objects, string
 
 _BETWEEN = "\n\n"
 
 
-class ChatGate:
+class ChatGate(Gate):
     """Follows the rounds of one request."""
 
     def __init__(self) -> None:
-        self._frames = Frames()
-        self._used = 0
         self._spoken = False
-        self._first = True
-        self._begin()
+        super().__init__()
 
     def _begin(self) -> None:
+        super()._begin()
         self._events = ChatEvents()
         self._message = _Message()
-        self._held: list[bytes] = []
-        self._holding = False
         self._parted = not self._spoken
-        self._output = 0
-
-    def take(self, chunk: bytes) -> bytes:
-        passed: list[bytes] = []
-        for frame, event in self._frames.feed(chunk):
-            shown = self._read(frame, event) if isinstance(event, dict) else frame
-            (self._held if self._holding else passed).append(shown)
-        return b"".join(passed)
 
     def answer(self) -> Answer | None:
         return self._events.answer()
@@ -51,17 +39,7 @@ class ChatGate:
         ]
         return message, *answers
 
-    def next_round(self) -> None:
-        self._used += self._output
-        self._first = False
-        self._begin()
-
-    def release(self) -> bytes:
-        held, self._held = self._held, []
-        return b"".join([*held, self._frames.rest()])
-
     def _read(self, frame: bytes, event: dict[str, Any]) -> bytes:
-        """Take one chunk; return it as the program gets it."""
         self._events.add(event)
         choice = next(iter(objects(event.get("choices"))), {})
         delta = choice.get("delta")
