@@ -15,6 +15,7 @@ from trimtab.trajectory import (
     confirms,
     describe_call,
     error_signature,
+    excerpt,
     excuse_of,
     failure_episode,
     has_ended,
@@ -194,11 +195,47 @@ def test_what_is_left_running_is_seen():
         ("<error>\nno such table: a\n</error>", "no such table: a"),
         ("\x1b[31mError: broken\x1b[0m", "Error: broken"),
         ("Expected values to be equal:\n\n1 !== 2", "Expected values to be equal: 1 !== 2"),
+        (
+            (
+                "bash: -c: line 1: unexpected EOF while looking for matching `''\n"
+                "bash: -c: line 2: syntax error: unexpected end of file"
+            ),
+            "bash: -c: line 1: unexpected EOF while looking for matching `''",
+        ),
+        (
+            (
+                "== [stdin] FAIL\nL:   1 | P:  20 |  PRS | Found unparsable section: ';'\n"
+                "L:   1 | P:  21 | L009 | Files must end with a newline.\nAll Finished!"
+            ),
+            "L:   1 | P:  20 |  PRS | Found unparsable section: ';'",
+        ),
+        (
+            "ERRORS:\n- E999 IndentationError: unexpected indent",
+            "E999 IndentationError: unexpected indent",
+        ),
+        ("- a.py: no such file", "- a.py: no such file"),
+        ("<returncode>1</returncode>\n<output>\n</output>", ""),
         ("", ""),
     ],
 )
 def test_the_line_that_a_person_would_quote(text, line):
     assert key_line(text) == line
+
+
+@pytest.mark.parametrize(
+    ("answer", "quoted"),
+    [
+        ("<returncode>0</returncode>\n<output>\n</output>", ""),
+        ("<returncode>0</returncode>\n<output>\na.py\nb.py\n</output>", "a.py\nb.py"),
+        ("exit code: 0\n\x1b[32m3 passed\x1b[0m", "3 passed"),
+        ("[]", "[]"),
+        ("0", "0"),
+        ("status: open\ncount: 3", "status: open\ncount: 3"),
+        ("", ""),
+    ],
+)
+def test_what_is_quoted_of_an_answer_leaves_out_the_harness(answer, quoted):
+    assert excerpt(answer) == quoted
 
 
 def test_another_test_that_fails_is_another_failure():
@@ -301,7 +338,12 @@ def test_untried_tools_are_likened_and_read_first():
 
 @given(st.text(max_size=3_000))
 def test_hostile_text_is_taken_in_any_form(text):
-    texts = (key_line(text), error_signature(text, {"a": text}), normalise_text(text))
+    texts = (
+        key_line(text),
+        excerpt(text),
+        error_signature(text, {"a": text}),
+        normalise_text(text),
+    )
     described = describe_call(records(("t", {"a": text}, text))[0])
 
     assert all(isinstance(each, str) for each in (*texts, described))

@@ -16,6 +16,7 @@ from trimtab.trajectory._canonical import (
     fingerprint,
 )
 from trimtab.trajectory._failure_lines import (
+    excerpt,
     key_line,
 )
 from trimtab.trajectory._failures import (
@@ -104,6 +105,7 @@ __all__ = [
     "describe_call",
     "digest",
     "error_signature",
+    "excerpt",
     "excuse_of",
     "failure_episode",
     "finds_nothing",

@@ -26,7 +26,7 @@ _NAMED = LazyPattern(
     r"|\bpanicked at\b|^E\s{2,}\S"
 )
 _COMPILED = LazyPattern(
-    r"^[A-Z]{1,4}\d{2,5}\b.{0,4}\s\w|^\S{1,200}\.\w{1,6}:\d+:\d+: \S"
+    r"^[A-Z]{1,4}\d{2,5}\b.{0,4}\s\w|^L: *\d+ \| P: *\d+ \| +\w+ \||^\S{1,200}\.\w{1,6}:\d+:\d+: \S"
     r"|:\d+(?::\d+)?:? (?:fatal )?(?:error|warning)\b|\(\d+,\d+\): error\b"
     r"|\berror(?:\[\w+\]| [A-Z]{1,6}\d+)|^\s*\d+:\d+\s+error\b|\bundefined reference\b"
 )
@@ -41,7 +41,9 @@ _TEST = LazyPattern(
     r"|^\s*\d{1,3}\) \S|\bFAILED$|\.\.\. FAILED|^rspec \S|^(?:CONFLICT|ENOENT|EACCES"
     r"|E[A-Z]{4,})\b"
 )
-_LABELLED = LazyPattern(r"(?:^|[\s\]])(?:error|ERROR|fatal|FATAL|Error)\b(?:\W{1,3}|\s)\w")
+_LABELLED = LazyPattern(
+    r"(?:^|[\s\]])(?:error|ERROR|fatal|FATAL|Error)\b(?:\W{1,3}|\s)\w|\bunexpected EOF\b"
+)
 _TELLING = LazyPattern(
     r"error|exception|fail|fatal|no rule|cannot|can't|could not|denied|refused|not found"
     r"|no such|invalid"
@@ -82,9 +84,11 @@ _TAGS = LazyPattern(r"^(?:</?[\w:]{1,40}>\s*)+|(?:\s{0,8}</[\w:]{1,40}>){1,8}$")
 _STATUS = LazyPattern(
     r"^\W*(?:(?:the )?(?:process|command|shell|script) )?"
     r"(?:(?:failed|finished|completed|exited|terminated) with )?"
-    r"(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|return ?code|status|code)\W{1,3}-?\d+\W*$",
+    r"(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|(?:return|exit)[ _]?code|status|code)"
+    r"\W{1,3}-?\d+(?:</\w{1,20}>)?\W*$",
     re.IGNORECASE,
 )
+_BULLET = LazyPattern(r"^[-*•] (?=[A-Z]{1,4}\d{2,5} )")
 _MUTE = LazyPattern(
     r"^[\W_]*(?:error|errors|failed|failure|output|stderr|stdout)?[\W_]*$", re.IGNORECASE
 )
@@ -98,13 +102,24 @@ def lines_of(text: str) -> list[str]:
         line = raw[:_LONGEST_LINE].rstrip()
         if line[:1] == "#":
             line = _BUILD_STEP.sub("", line)
+        if _STATUS.match(line):
+            continue
         if "<" in line:
             line = _TAGS.sub("", line.strip())
         if "Command '" in line:
             line = _WRAPPED.sub("Command ", line)
-        if line and not _MUTE.match(line) and not _STATUS.match(line):
+        if line and not _MUTE.match(line):
             lines.append(line)
     return lines
+
+
+def excerpt(text: str) -> str:
+    """Return an answer as a sentence quotes it: without colours, and without what the harness of
+    a shell puts around it; empty where nothing is left.
+    """
+    lines = (line.rstrip() for line in plain_text(bounded(text)).splitlines()[:_LINES])
+    told = (_TAGS.sub("", line.strip()) for line in lines if not _STATUS.match(line))
+    return "\n".join(line for line in told if line)
 
 
 def identifying(lines: Iterable[str]) -> list[str]:
@@ -142,7 +157,7 @@ def best_line(lines: Sequence[str]) -> str:
     if line.endswith(":"):  # what is wrong stands below
         below = lines[lines.index(line) + 1 :][:1]
         return " ".join([line, *(other.strip() for other in below)])
-    return line
+    return _BULLET.sub("", line.lstrip())
 
 
 def _best(lines: Sequence[str]) -> str:

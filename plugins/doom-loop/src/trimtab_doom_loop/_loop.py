@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import attrs
 
-from trimtab.trajectory import CallRecord, describe_call, digest, failure_episode
+from trimtab.trajectory import CallRecord, describe_call, digest, excerpt, failure_episode
 
 
 class LoopKind(StrEnum):
@@ -42,7 +42,7 @@ class Loop:
         length: actions in one round.
         tool: the tool of the last call; empty if texts repeat.
         call: the last call, described as a text names it.
-        output: the answer, or the repeated text, raw and bounded.
+        output: what a text quotes of the answer, or the repeated text; bounded.
         turn: how many turns with calls there had been.
         members: fingerprints of what repeats; a loop that shares one is the same loop.
         tools: the tools in it.
@@ -90,7 +90,7 @@ def loop_of(
         length=length,
         tool=call.tool,
         call=describe_call(call),
-        output=call.output,
+        output=call.output if call.failed else excerpt(call.output),
         members=members,
         tools=tools or (call.tool,),
     )
