@@ -13,7 +13,11 @@ FORMAT = 1
 
 
 def say(text: str = "") -> None:
-    """Write one line."""
+    """Write one line.
+
+    Args:
+        text: without its end.
+    """
     sys.stdout.write(f"{text}\n")
 
 
@@ -26,7 +30,11 @@ def say_table(rows: Sequence[Sequence[str]], indent: str = "") -> None:
 
 
 def say_json(data: Mapping[str, Any]) -> None:
-    """Write an object; values that JSON lacks, such as dates, as text."""
+    """Write an object as JSON; values that JSON lacks, such as dates, as text.
+
+    Args:
+        data: the object; ``"format"`` is added.
+    """
     import json
 
     say(json.dumps({"format": FORMAT, **data}, indent=2, default=str))

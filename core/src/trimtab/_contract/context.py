@@ -152,7 +152,11 @@ class GuidanceContext(RunContext):
         return self.run.state.level_of(episode)
 
     def nudges_of(self, provider: str) -> int:
-        """Return how often a guidance provider has spoken in this run, shadow mode included."""
+        """Return how often a guidance provider has spoken in this run, shadow mode included.
+
+        Args:
+            provider: its name.
+        """
         return self.run.state.nudges_of(provider)
 
 
@@ -169,7 +173,11 @@ class FeedbackContext(RunContext):
         return self.run.state.last_feedback
 
     def last_feedback_for_provider(self, name: str) -> Feedback | None:
-        """Return the most recent feedback of one provider in this run."""
+        """Return the most recent feedback of one provider in this run.
+
+        Args:
+            name: the provider's.
+        """
         return self.run.state.feedback_of(name)
 
     def tool_calls_since_last_feedback(self) -> int:
@@ -178,7 +186,11 @@ class FeedbackContext(RunContext):
         return self.tool_call_count - (last.call_index + 1 if last else 0)
 
     def tool_calls_since_last_feedback_for_provider(self, name: str) -> int:
-        """Return the calls since the last feedback of that provider in this run."""
+        """Return the calls since the last feedback of one provider in this run.
+
+        Args:
+            name: the provider's.
+        """
         last = self.last_feedback_for_provider(name)
         return self.tool_call_count - (last.call_index + 1 if last else 0)
 

@@ -36,11 +36,19 @@ class GuidanceProvider(Protocol):
         ...
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
-        """Say whether guidance applies: microseconds, no I/O."""
+        """Decide whether guidance applies, within microseconds and without I/O.
+
+        Args:
+            context: the decision point, and the run so far.
+        """
         ...
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
-        """Make the text; called only when the classification passed the threshold."""
+        """Make the text; called only when the classification passed the threshold.
+
+        Args:
+            context: as for `classify`.
+        """
         ...
 
 
@@ -58,11 +66,19 @@ class FeedbackProvider(Protocol):
         ...
 
     def should_run(self, *, context: FeedbackContext) -> bool:
-        """Filter beyond the trigger."""
+        """Filter beyond the trigger.
+
+        Args:
+            context: the run so far.
+        """
         ...
 
     def provide(self, *, context: FeedbackContext) -> Feedback | None:
-        """Produce feedback, or None: nothing to say, ask the next provider."""
+        """Return feedback; or None for nothing to say, then the next provider is asked.
+
+        Args:
+            context: as for `should_run`.
+        """
         ...
 
 
@@ -73,7 +89,11 @@ class TaskCompletionChecker(Protocol):
     def check(
         self, context: TaskCompletionContext
     ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
-        """Return the verdict."""
+        """Return the verdict.
+
+        Args:
+            context: what the agent would stop with, and the run so far.
+        """
         ...
 
 
@@ -108,5 +128,9 @@ class Recorder(Protocol):
         ...
 
     def open(self, context: RecorderContext) -> RunRecording:
-        """Start to record a run; called when it is opened or resumed."""
+        """Start to record a run; called when it is opened or resumed.
+
+        Args:
+            context: the run.
+        """
         ...

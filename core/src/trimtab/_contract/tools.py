@@ -56,12 +56,22 @@ class ToolResult(Generic[Value]):
 
     @classmethod
     def ok(cls, value: Value | None = None, *, message: str | None = None) -> ToolResult[Value]:
-        """The tool did what it was asked."""
+        """Return the result of a tool that did what it was asked.
+
+        Args:
+            value: what it returns, JSON-like.
+            message: what the model reads; the value if None.
+        """
         return cls(True, message, value)
 
     @classmethod
     def error(cls, message: str, value: Value | None = None) -> ToolResult[Value]:
-        """The tool failed; `message` tells the model why and what to do."""
+        """Return the result of a tool that failed.
+
+        Args:
+            message: tells the model why, and what to do.
+            value: for the record; None if there is none.
+        """
         return cls(False, message, value)
 
     def render(self) -> str:
@@ -180,6 +190,10 @@ class Tool(Generic[Params, Value]):
         self, arguments: Mapping[str, Any], *, context: ToolContext
     ) -> ToolResult[Value] | Awaitable[ToolResult[Value]]:
         """Parse the arguments and run the handler; await the answer of an ``async def``.
+
+        Args:
+            arguments: as the model gave them.
+            context: what the handler gets.
 
         Raises:
             ToolError: the arguments do not fit. What the handler raises passes through.

@@ -79,7 +79,12 @@ CERTAIN = ClassificationResult(relevant=True)
 
 @attrs.frozen
 class Proposal:
-    """What a guidance hook returns: the text and why."""
+    """What a guidance hook returns: the text and why.
+
+    Args:
+        injection: the text.
+        classification: why it applies, and how sure the provider is; certain by default.
+    """
 
     injection: GuidanceInjection
     classification: ClassificationResult = CERTAIN
@@ -87,7 +92,20 @@ class Proposal:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class GuidanceDelivered(Event):
-    """Guidance was handed to the host."""
+    """Guidance was handed to the host.
+
+    Args:
+        provider_name: who says it.
+        injection: what the agent reads.
+        decision_point: where.
+        classification: why.
+        delivery: how the host places it.
+        source: where the provider comes from.
+        turn: the run's turn, from 0; -1 before the first.
+        call_index: 0-based index of the run's last ended call; -1 before the first.
+        level: of the nudge: 1 nudge, 2 firmer, 3 suggest consultation.
+        episode: name of the problem.
+    """
 
     provider_name: str
     injection: GuidanceInjection
@@ -111,6 +129,8 @@ class GuidanceSuppressed(Event):
     """Guidance was proposed and not delivered.
 
     Args:
+        provider_name, decision_point, classification, source, turn, call_index, episode: as for
+            `GuidanceDelivered`.
         reason: which rule held it back; ``"in shadow"`` or ``"replayed"`` if it counts like a
             delivery.
         counted: the injection, if it counts.
@@ -130,5 +150,9 @@ class GuidanceSuppressed(Event):
 
 
 def format_guidance(injections: Iterable[GuidanceInjection]) -> str:
-    """Return one tagged, escaped render_block per injection; empty text for none."""
+    """Return one tagged, escaped block per injection, a line each.
+
+    Args:
+        injections: in their order; empty text if there are none.
+    """
     return "\n".join(render_block("guidance", i.content, source=i.source) for i in injections)

@@ -67,7 +67,13 @@ class ProviderRef:
 
 
 def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderRef:
-    """Ask for an installed provider by name: ``enable("doom-loop", window_size=5)``."""
+    """Ask for an installed provider by name: ``enable("doom-loop", window_size=5)``.
+
+    Args:
+        name: entry name, or ``distribution:name``.
+        optional: whether the prompt does without it if it can't be used.
+        options: keyword arguments for the provider's class or factory.
+    """
     return ProviderRef(name, options, optional)
 
 

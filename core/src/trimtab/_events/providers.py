@@ -141,7 +141,12 @@ class CompletionChecked(Event):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ProviderEvent(Event):
-    """Something about one provider."""
+    """Something about one provider.
+
+    Args:
+        source: where the provider comes from.
+        hook: which of its hooks or methods was called; empty if none was.
+    """
 
     source: Provenance
     hook: str = ""
@@ -149,14 +154,24 @@ class ProviderEvent(Event):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ProviderSkipped(ProviderEvent):
-    """An optional provider could not be had, or a switch turned it off."""
+    """An optional provider was not usable, or a switch turned it off.
+
+    Args:
+        reason: why.
+    """
 
     reason: str
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ProviderFaulted(ProviderEvent):
-    """A provider raised, was overdue or returned what its hook doesn't take."""
+    """A provider raised, was overdue or returned what its hook doesn't take.
+
+    Args:
+        error: what it raised, as text.
+        turn: the run's turn, from 0; -1 before the first.
+        call_index: 0-based index of the run's last ended call; -1 before the first.
+    """
 
     error: str
     turn: int = 0
@@ -165,21 +180,34 @@ class ProviderFaulted(ProviderEvent):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ProviderQuarantined(ProviderEvent):
-    """A provider left the table of this run after too many faults in a row."""
+    """A provider is no longer called in this run, after too many failures in a row.
+
+    Args:
+        faults: how many.
+    """
 
     faults: int
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ProviderSlow(ProviderEvent):
-    """A provider took longer than it should; `seconds` says how long."""
+    """A provider took longer than it should.
+
+    Args:
+        seconds: how long it took.
+    """
 
     seconds: float
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ObserverFaulted(Event):
-    """An observer raised; the record and the other observers are untouched."""
+    """An observer raised; the record and the other observers are untouched.
+
+    Args:
+        observer: its name.
+        error: what it raised, as text.
+    """
 
     observer: str
     error: str

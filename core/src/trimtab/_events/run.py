@@ -113,7 +113,11 @@ class RunOpened(Event):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class RunClosed(Event):
-    """The run ended; its record stays."""
+    """The run ended; its record stays.
+
+    Args:
+        reason: why, in the host's words.
+    """
 
     reason: str = ""
 
@@ -123,6 +127,7 @@ class UserMessage(Event):
     """A message of the user, or of what drives the agent.
 
     Args:
+        text: what it says.
         notification: made by the harness, e.g. a finished background task; it can change the
             world but is no new request.
     """
@@ -154,7 +159,13 @@ class ModelResponded(Event):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolStarted(Event):
-    """A tool call is about to run."""
+    """A tool call is about to run.
+
+    Args:
+        tool, params, call_id: the call.
+        turn: the turn it belongs to; None makes it a turn of its own.
+        caller: who asked for it.
+    """
 
     keep_newest = True
     tool: str
@@ -201,14 +212,23 @@ class ToolInvoked(Event):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class CompactionHappened(Event):
-    """The host shortened the model's history; the run's own record is untouched."""
+    """The host shortened the model's history; the run's own record is untouched.
+
+    Args:
+        summary: what took the place of the history; empty if unknown.
+    """
 
     summary: str = ""
 
 
 @attrs.frozen
 class ResultDigest:
-    """What is left of an old result: its length in characters and its digest."""
+    """What is left of an old result.
+
+    Args:
+        length: of the result, in characters.
+        digest: of the result.
+    """
 
     length: int
     digest: str

@@ -50,6 +50,13 @@ class Adapter(Protocol):
     ) -> PromptResponse[Output]:
         """Run the prompt to its end.
 
+        Args:
+            prompt: with all its parameters bound.
+            session: where everything is recorded.
+            deadline: when to stop; None for no limit.
+            budget: tokens, money and time that may be used; None for no limit.
+            heartbeat: beaten while work goes on, or None.
+
         Raises:
             PromptEvaluationError: there is no valid end, e.g. structured output with open work.
         """
@@ -64,5 +71,5 @@ class Adapter(Protocol):
         budget: Budget | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> PromptResponse[Output]:
-        """Run the prompt to its end without blocking the event loop."""
+        """As `evaluate`, without blocking the event loop."""
         ...

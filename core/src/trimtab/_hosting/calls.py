@@ -92,6 +92,8 @@ class RunningCall:
         call: the call.
         guidance: what providers say about the calls of this response, for `ToolContext.guidance`.
         refusal: if not empty, don't run the tool: answer with this text and `Outcome.DENIED`.
+        start: called when the block is entered, unless the call is refused.
+        fail: called with outcome and error text if the block raises.
     """
 
     call: ToolCall

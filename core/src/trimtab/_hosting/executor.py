@@ -87,6 +87,7 @@ class ToolExecutor:
         """Run one call on this thread; ``async def`` handlers get an event loop for it.
 
         Args:
+            call: as the model asked for it.
             guidance: what providers say about the call, for `ToolContext.guidance`.
         """
         bound = self._bind(call, guidance)
@@ -103,10 +104,13 @@ class ToolExecutor:
         return self._record(answer, bound)
 
     async def aexecute(self, call: ToolCall, *, guidance: str = "") -> ToolAnswer:
-        """Run one call: ``async def`` handlers right here, others on a thread.
+        """Run one call: ``async def`` handlers in this event loop, others on a thread.
 
         A thread can't be ended from outside: if the task is cancelled, the call is recorded as
-        interrupted at once, the handler is left behind, and its result is not recorded.
+        interrupted at once, its handler runs on, and the result is not recorded.
+
+        Args:
+            call, guidance: as for `execute`.
         """
         bound = self._bind(call, guidance)
         if isinstance(bound, ToolAnswer):

@@ -27,7 +27,11 @@ def start(work: Callable[[], T]) -> Future[T]:
 
 
 def call_within(seconds: float, work: Callable[[], T]) -> T:
-    """Return the result of `work`; leave it behind if it takes longer.
+    """Return the result of `work`; stop waiting for it if it takes longer.
+
+    Args:
+        seconds: how long to wait.
+        work: called on another thread, which goes on after the time is over.
 
     Raises:
         TimeoutError: it took longer.

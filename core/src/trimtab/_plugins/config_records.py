@@ -18,7 +18,12 @@ from trimtab._policy.settings import (
 
 @attrs.frozen(kw_only=True)
 class PromptSettings:
-    """One table ``prompts."ns/key"``; None if the table says nothing, so that code decides."""
+    """One table ``prompts."ns/key"``; None if the table says nothing, so that code decides.
+
+    Args:
+        guidance, feedback, completion, recorders: the providers of each kind, in their order.
+        guidance_limit, feedback_delivery: as for `PromptTemplate`.
+    """
 
     guidance: tuple[GuidanceProviderConfig, ...] | None = None
     feedback: tuple[FeedbackProviderConfig, ...] | None = None

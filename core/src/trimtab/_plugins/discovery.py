@@ -134,7 +134,7 @@ def _settle(name: str, copies: Iterable[_Copy]) -> Iterator[PluginInfo | Problem
 
 
 def _distinct(copies: Iterable[_Copy]) -> Collection[_Copy]:
-    """Leave out the folders that stand on the path twice, or once more through a link."""
+    """Leave out folders that are on the path twice, also through a link."""
     first: dict[str, _Copy] = {}
     for copy in copies:
         first.setdefault(os.path.realpath(copy.where), copy)

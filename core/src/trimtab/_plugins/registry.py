@@ -156,7 +156,12 @@ def admits(requirement: Requirement, version: str) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` with the nearest of `known`, or nothing if none is near."""
+    """Return `` Did you mean 'x'?``, or empty text if no known word is near.
+
+    Args:
+        word: what was written.
+        known: what could have been meant.
+    """
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
@@ -169,7 +174,11 @@ def quoted_list(names: Iterable[str]) -> str:
 
 
 def pip_install(*arguments: str) -> str:
-    """Return the line that installs something for this very interpreter."""
+    """Return the command that installs packages for the running interpreter.
+
+    Args:
+        arguments: those of ``pip install``.
+    """
     import shlex
 
     return shlex.join([sys.executable, "-m", "pip", "install", *arguments])

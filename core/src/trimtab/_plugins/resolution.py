@@ -71,7 +71,12 @@ def read_environment(environment: Mapping[str, str] | None = None) -> Environmen
 
 @attrs.frozen
 class Resolution:
-    """What became of the providers that a prompt names, kind by kind in the prompt's order."""
+    """The providers that a prompt names, kind by kind in the prompt's order.
+
+    Args:
+        providers: those that were loaded.
+        skipped: an event for each that was not, though the prompt names it.
+    """
 
     providers: tuple[LoadedProvider, ...]
     skipped: tuple[ProviderSkipped, ...]
@@ -96,6 +101,11 @@ def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvi
 
 def admit(kind: ProviderKind, name: str, configuration: Configuration) -> PluginInfo:
     """Select an entry and check all that can be checked without importing it.
+
+    Args:
+        kind: of the provider.
+        name: entry name, or ``distribution:name``.
+        configuration: may forbid it.
 
     Raises:
         ProviderError: it is unknown, ambiguous, not allowed or not compatible.

@@ -54,7 +54,12 @@ def select(group: str, wanted: str, registry: Registry) -> PluginInfo:
 
 
 def matching(wanted: str, entries: Iterable[PluginInfo]) -> tuple[PluginInfo, ...]:
-    """Return the entries that a name or long form may mean."""
+    """Return the entries that a name can mean.
+
+    Args:
+        wanted: entry name, or ``distribution:name``.
+        entries: all of one kind.
+    """
     name = normalise_full_name(wanted)
     return tuple(entry for entry in entries if name in (entry.name, entry.full_name))
 

@@ -41,17 +41,30 @@ class TaskCompletionResult:
 
     @classmethod
     def ok(cls, feedback: str | None = None) -> TaskCompletionResult:
-        """All required work is done."""
+        """Return the verdict that all required work is done.
+
+        Args:
+            feedback: a note for the record, or None.
+        """
         return cls(CompletionStatus.OK, feedback)
 
     @classmethod
     def incomplete(cls, feedback: str, *, progress: str | None = None) -> TaskCompletionResult:
-        """Work is left; `feedback` tells the agent which."""
+        """Return the verdict that work is left.
+
+        Args:
+            feedback: tells the agent what is left.
+            progress: as for the class.
+        """
         return cls(CompletionStatus.INCOMPLETE, feedback, progress)
 
     @classmethod
     def unverified(cls, reason: str) -> TaskCompletionResult:
-        """The checker could not look; `reason` goes on record and the agent may stop."""
+        """Return the verdict that the checker could not look; the agent may stop.
+
+        Args:
+            reason: why, for the record.
+        """
         return cls(CompletionStatus.UNVERIFIED, reason)
 
     @property
@@ -92,7 +105,7 @@ class GateState:
         self.blocks += 1
 
     def user_spoke(self) -> None:
-        """Start anew: a new request of the user is a new piece of work."""
+        """Reset the counts: a new request of the user is a new piece of work."""
         self.blocks = 0
         self.stuck = 0
         self.progress = None

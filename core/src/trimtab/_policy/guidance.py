@@ -49,7 +49,11 @@ class Episode:
     seen_at: int
 
     def waits_until(self, cooldown: int) -> int:
-        """Return the first turn of the next nudge: the pause doubles from the third on."""
+        """Return the first turn in which the next nudge may come.
+
+        Args:
+            cooldown: turns between two nudges; the pause doubles from the third nudge on.
+        """
         return self.nudged_at + (cooldown << max(0, self.nudges - 2))
 
 
@@ -103,7 +107,7 @@ class EpisodeBook:
         self._open.pop(key, None)
 
     def close_all(self) -> None:
-        """End all episodes: a new request of the user starts afresh."""
+        """End all episodes: a new request of the user begins."""
         self._open.clear()
 
     def sweep(self, turn: int) -> None:
@@ -196,7 +200,7 @@ class GuidanceState:
         return self.spoken.get(provider, SILENT).total
 
     def repeats_itself(self, candidate: Candidate, delivery: Delivery) -> bool:
-        """Whether the agent has just read this text, or still has it before its eyes."""
+        """Whether the agent has just read this text, or still has it in its history."""
         text = candidate.injection.content
         if delivery is Delivery.PERSISTED and _digest(text) in self.persisted:
             return True
@@ -229,7 +233,7 @@ class GuidanceState:
             self.persisted.add(_digest(injection.content))
 
     def newly_withheld(self, episode: str, reason: str) -> bool:
-        """Whether this reason is news: one event per stretch, not one per turn."""
+        """Whether this reason is new: one event per stretch, not one per turn."""
         if self.withheld.get(episode) == reason:
             return False
         self.withheld[episode] = reason

@@ -105,14 +105,15 @@ def _check_sections(sections: tuple[Any, ...]) -> None:
 # Not attrs.frozen: `typing` must be able to leave `__orig_class__` on the instance.
 @attrs.define(slots=False, eq=False, on_setattr=attrs.setters.frozen)
 class PromptTemplate(Generic[Output]):
-    """Declares a prompt: its sections and the providers that may speak on it.
+    """Declares a prompt: its sections and its providers.
 
     Args:
         ns, key: make up the name ``ns/key``, under which configuration finds the prompt.
         sections: in the order in which the model reads them.
-        name: another name, where ``ns/key`` won't do.
+        name: another name, instead of ``ns/key``.
         guidance_providers, feedback_providers, completion_checkers: configurations, instances,
             entry names or ``enable(…)``, in the order in which they are asked.
+        recorders: the same for recorders, which observe the prompt's runs.
         guidance_limit: injections per decision, over all providers.
         feedback_delivery: ``"first"`` delivers the first provider that speaks, ``"all"`` all.
         tools: tools that the agent has beside those of the sections.
@@ -175,12 +176,14 @@ def _declared(args: tuple[Any, ...], fields: dict[str, Any]) -> PromptTemplate[A
 
 
 class Prompt(Generic[Output]):
-    """A template with its providers resolved and, step by step, its parameters bound.
+    """A template with its providers resolved, whose parameters are bound one after the other.
 
     ``Prompt(template)``, or ``Prompt(ns, key, sections, …)`` with the arguments of
     `PromptTemplate`. Building one resolves, loads, constructs and validates all providers.
 
     Args:
+        args: the template, or namespace, key and sections.
+        fields: further arguments of `PromptTemplate`.
         config: ``"auto"`` looks for trimtab.toml or pyproject.toml, a `Configuration` is taken
             as it is, None reads nothing.
         environment: variables by name, of which the switches and paths of trimtab are read;
@@ -300,6 +303,9 @@ class Prompt(Generic[Output]):
 
     def render(self, *params: Any) -> RenderedPrompt[Output]:
         """Return what the model reads, with bound and given parameters filled in.
+
+        Args:
+            params: further parameters for this rendering alone, one of each type.
 
         Raises:
             PromptError: parameters are missing, of no section, or twice of one type.

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class GuidanceBatch:
-    """What is delivered at one decision; falsy where nothing is."""
+    """What is delivered at one decision; falsy if nothing is.
+
+    Args:
+        injections: in the order in which the agent reads them.
+    """
 
     injections: tuple[GuidanceInjection, ...] = ()
 

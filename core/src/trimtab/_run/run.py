@@ -37,9 +37,11 @@ class Run(OpenRun):
     for guidance, feedback and permission to stop. All methods may be called from several
     threads.
 
-    Attributes:
-        session, prompt, host, deadline, budget: what it was opened with.
+    Args:
+        session, prompt, host, deadline, budget, timeout: as for `Session.open_run`.
         state: counters and signals; read it, don't write it.
+
+    Attributes:
         rendered: the prompt as last rendered, or None.
     """
 

@@ -196,6 +196,8 @@ class Session(Record):
         """Return the session that `text` describes; resume its runs with `open_run`.
 
         Args:
+            text: what `snapshot` returned.
+            clock: the source of time from now on.
             types: record types of your own that the session held.
             reducers: those that were registered; a snapshot does not hold functions.
 

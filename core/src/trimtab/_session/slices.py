@@ -25,7 +25,11 @@ class Replace(NamedTuple, Generic[T]):
 
 
 class Slice(Generic[T]):
-    """The records of one type, oldest first."""
+    """The records of one type, oldest first.
+
+    Args:
+        items: the records.
+    """
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._items: list[T] = list(items)
@@ -35,7 +39,7 @@ class Slice(Generic[T]):
 
     @property
     def dropped(self) -> int:
-        """Records that were let go to bound memory."""
+        """Number of older records that were dropped to bound memory."""
         return 0
 
     def all(self) -> tuple[T, ...]:
@@ -89,12 +93,20 @@ Reducer = Callable[[Slice[Any], Any], Append[Any] | Replace[Any]]
 
 
 def append_all(_: Slice[Any], event: Any) -> Append[Any]:
-    """Keep every record: the default."""
+    """Keep every record: the default.
+
+    Args:
+        event: the new record.
+    """
     return Append(event)
 
 
 def replace_latest(_: Slice[Any], event: Any) -> Replace[Any]:
-    """Keep only the newest record."""
+    """Keep only the newest record.
+
+    Args:
+        event: the new record.
+    """
     return Replace((event,))
 
 

@@ -115,7 +115,13 @@ def compile_table(
     feedback_delivery: FeedbackDelivery = "first",
     state_folder: Path | None = None,
 ) -> PromptTable:
-    """Lay out loaded providers for the calls of a run.
+    """Prepare loaded providers for the calls of a run.
+
+    Args:
+        loaded: in the prompt's order.
+        skipped: events of those that are left out.
+        guidance_limit, feedback_delivery: as for `PromptTemplate`.
+        state_folder: where recorders write; None if unknown.
 
     Raises:
         ProviderInvalid: two providers of one kind share a name.

@@ -100,7 +100,11 @@ class Player:
         self.run = self._open(run_id)
 
     def may_stop(self, **stop: Any) -> CompletionChecked:
-        """Ask the completion checkers; the arguments are those of `Run.check_completion`."""
+        """Ask the completion checkers.
+
+        Args:
+            stop: the arguments of `Run.check_completion`.
+        """
         return self.run.check_completion(**stop)
 
     @property

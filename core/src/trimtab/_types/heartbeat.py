@@ -133,6 +133,9 @@ class Heartbeat:
     def remove_callback(self, callback: Callback) -> None:
         """Undo one `add_callback`.
 
+        Args:
+            callback: what was added.
+
         Raises:
             ValueError: it was not added.
         """

@@ -37,7 +37,7 @@ SYSTEM_CLOCK = SystemClock()
 
 
 class ManualClock:
-    """A clock that moves only when told: for tests and for replaying recorded runs.
+    """A clock that only its methods move: for tests and for replaying recorded runs.
 
     Args:
         wall: where the wall clock starts, aware UTC.
@@ -64,7 +64,11 @@ class ManualClock:
         self.wall += timedelta(seconds=seconds)
 
     def set_wall(self, wall: datetime) -> None:
-        """Step the wall clock alone, as a time server or a suspended machine does."""
+        """Set the wall clock alone, as a time server or a suspended machine does.
+
+        Args:
+            wall: the new time, aware UTC.
+        """
         self.wall = wall
 
 
@@ -175,7 +179,12 @@ class Budget:
     max_active_seconds: float | None = attrs.field(default=None, validator=_amount)
 
     def shares(self, usage: Usage, active_seconds: float) -> dict[str, float]:
-        """Return, for each limit that is set, the share used: 0.0 is none, 1.0 is all."""
+        """Return the used share of each limit that is set, by its name: 0.0 is none, 1.0 is all.
+
+        Args:
+            usage: tokens and cost so far.
+            active_seconds: seconds since the run was opened.
+        """
         used = {
             "max_total_tokens": usage.total_tokens,
             "max_input_tokens": usage.input_tokens,
@@ -187,6 +196,10 @@ class Budget:
         return {name: used[name] / limits[name] for name in used if limits[name] is not None}
 
     def exhausted(self, usage: Usage, active_seconds: float) -> str | None:
-        """Return the name of a limit that is used up, or None."""
+        """Return the name of a limit that is used up, or None.
+
+        Args:
+            usage, active_seconds: as for `shares`.
+        """
         shares = self.shares(usage, active_seconds)
         return next((name for name, share in shares.items() if share >= 1), None)

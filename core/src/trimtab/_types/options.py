@@ -13,7 +13,10 @@ Validator = Callable[[Any, Any, Any], None]
 
 
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
-    """Return `items` as a tuple: lists are taken wherever records keep tuples.
+    """Return `items` as a tuple: records keep tuples, and take lists too.
+
+    Args:
+        items: anything that can be iterated, except text.
 
     Raises:
         TypeError: it is text, or cannot be iterated.
@@ -103,6 +106,9 @@ def text(*, needed: bool = False, optional: bool = False) -> Validator:
 def tuple_of(kind: type[Any]) -> Validator:
     """Return a validator of tuples whose items are all of one type.
 
+    Args:
+        kind: the type.
+
     Raises:
         TypeError: from the validator; names the first item of another type.
     """
@@ -118,6 +124,9 @@ def tuple_of(kind: type[Any]) -> Validator:
 
 def one_of(*known: str) -> Any:
     """Return a validator of one of some words.
+
+    Args:
+        known: the words that are accepted.
 
     Raises:
         ValueError: from the validator; lists the words.

@@ -187,7 +187,11 @@ class Plan:
         return next(started, None) or next(iter(self.ready_steps), None)
 
     def step(self, step_id: str) -> PlanStep | None:
-        """Return the step of that id or None."""
+        """Return a step by its identifier, or None.
+
+        Args:
+            step_id: as in `PlanStep.step_id`.
+        """
         return next((step for step in self.steps if step.step_id == step_id), None)
 
     def step_for(self, tool: str) -> PlanStep | None:

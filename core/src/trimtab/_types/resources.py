@@ -83,7 +83,11 @@ class Filesystem(Protocol):
         ...
 
     def glob(self, pattern: str) -> Sequence[str]:
-        """Return the paths that match, sorted, relative, with forward slashes."""
+        """Return the paths that match, sorted, relative, with forward slashes.
+
+        Args:
+            pattern: as for `pathlib.Path.glob`, e.g. ``"src/**/*.py"``.
+        """
         ...
 
 

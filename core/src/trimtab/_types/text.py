@@ -79,7 +79,13 @@ def _escaped(text: str, *, quote: bool) -> str:
 
 
 def render_block(tag: str, content: str, **attributes: str) -> str:
-    """Return one well-formed render_block around `content`, whatever `content` holds."""
+    """Return one well-formed block: ``<tag name="value">content</tag>``.
+
+    Args:
+        tag: its name.
+        content: any text; it is escaped.
+        attributes: the attributes by name; their values are escaped.
+    """
     pairs = "".join(
         f' {name}="{_escaped(value, quote=True)}"' for name, value in attributes.items()
     )
@@ -156,7 +162,12 @@ def _escape_character(character: str) -> str:
 
 
 def describe_error(error: BaseException, limit: int = 200) -> str:
-    """Return an error's type and message, bounded, even if its ``__str__`` raises."""
+    """Return an error's type and message, even if its ``__str__`` raises.
+
+    Args:
+        error: the error.
+        limit: most characters of the result.
+    """
     name, text = type(error).__name__, error_message(error)
     return sanitize(f"{name}: {text}" if text else name, limit)
 
