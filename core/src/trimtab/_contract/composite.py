@@ -55,7 +55,11 @@ class CompositeChecker:
     def check(
         self, context: TaskCompletionContext
     ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
-        """Return the joint verdict: incomplete beats unverified beats ok."""
+        """Return the joint verdict: incomplete beats unverified beats ok.
+
+        Args:
+            context: passed to each checker.
+        """
         results: list[TaskCompletionResult] = []
         for number, checker in enumerate(self.checkers):
             value = _call(checker, context)

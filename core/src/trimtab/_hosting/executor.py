@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 MAX_ERROR_TEXT = 2_000
-"""Characters of an error that the model, and the record, are told."""
+"""Most characters of an error, for the model and the record."""
 
 RAISED = (Exception, SystemExit, asyncio.CancelledError)
 """What a handler may raise of its own accord; see `is_cancelled` for the last."""

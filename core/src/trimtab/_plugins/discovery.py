@@ -43,7 +43,7 @@ def discover(path: Sequence[str] | None = None) -> Registry:
     """Return what is installed; scanned once per process, see `refresh`.
 
     Args:
-        path: folders to look in, anew each time; `sys.path` and its finders if None.
+        path: folders to look in, without a cache; `sys.path` and its finders if None.
     """
     if path is None:
         return _installed()

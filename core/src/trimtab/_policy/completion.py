@@ -29,7 +29,7 @@ class TaskCompletionResult:
         status: `CompletionStatus.OK`, `INCOMPLETE` or `UNVERIFIED`; its plain string is accepted.
         feedback: for the agent if incomplete, for the record otherwise; cut to 4,000 characters.
         progress: any text that changes when work is done (e.g. ``"3/5"``); the gate's count of
-            blocks starts anew when it changes. The feedback serves if it is None.
+            blocks is reset when it changes. If None, the feedback is used.
 
     Raises:
         TypeError, ValueError: a field has the wrong type, or incomplete work has no feedback.

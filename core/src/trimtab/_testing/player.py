@@ -20,14 +20,14 @@ from trimtab.trajectory import ToolProfile, Trajectory
 
 
 class Player:
-    """One run of one agent, on a clock that moves only when told.
+    """One run of one agent, on a clock that moves only with its calls.
 
     Guidance is asked for where a host would: before the next request (PRE_TOOL_SELECTION) after
     every turn, before the end (PRE_RESPONSE) after a response of text. Feedback is asked for
     after every call.
 
     Args:
-        prompt: the prompt; made of the other arguments if None. No configuration file is read.
+        prompt: the prompt; built from the other arguments if None. No configuration file is read.
         guidance, feedback, completion: providers of that prompt; a class or another function is
             called without arguments when the run is opened, so that `restart` gets new ones.
         profiles: how the tools of the run behave.
@@ -37,7 +37,7 @@ class Player:
         points: further decision points to ask at: PRE_TOOL_EXECUTION, POST_TOOL_RESULT.
 
     Attributes:
-        clock, session, run: what the run is made of.
+        clock, session, run: the objects that the player drives.
         spoke: numbers of the items, from 0, after which guidance was delivered.
     """
 

@@ -43,6 +43,9 @@ def json_schema(cls: type[Any]) -> Schema:
     ``Annotated[T, "text"]`` and a field's metadata ``{"description": "text"}`` describe fields;
     fields with a default are optional; classes may nest but not contain themselves.
 
+    Args:
+        cls: the class.
+
     Raises:
         ToolError: an annotation has no counterpart in JSON, or can't be resolved.
     """

@@ -91,7 +91,11 @@ _STATED = 600
 
 
 def confirms(said: str) -> bool:
-    """Tell whether an answer only confirms in known words that something was done."""
+    """Tell whether an output only confirms in known words that something was done.
+
+    Args:
+        said: the output.
+    """
     said = said.strip()
     if not said:
         return True
@@ -103,28 +107,48 @@ def confirms(said: str) -> bool:
 
 
 def refuses(said: str) -> bool:
-    """Tell whether a short answer says that something was not done."""
+    """Tell whether a short output says that something was not done.
+
+    Args:
+        said: the output.
+    """
     return len(said) <= _SHORT and _REFUSED.search(said) is not None
 
 
 def says_unchanged(said: str) -> bool:
-    """Tell whether an answer says that nothing is other than before."""
+    """Tell whether an output says that nothing has changed.
+
+    Args:
+        said: the output.
+    """
     return len(said) <= _SHORT and _UNCHANGED.search(said) is not None
 
 
 def finds_nothing(said: str) -> bool:
-    """Tell whether an answer says that there is nothing."""
+    """Tell whether an output is empty, or says that there is nothing.
+
+    Args:
+        said: the output.
+    """
     return said.strip().lower() in _BARE or reports_nothing(said)
 
 
 def reports_nothing(said: str) -> bool:
-    """Tell whether an answer says in words that there is nothing."""
+    """Tell whether an output says in words that there is nothing.
+
+    Args:
+        said: the output.
+    """
     said = said.strip()
     return len(said) <= _SHORT and _NOTHING.search(said) is not None
 
 
 def in_progress(said: str) -> bool:
-    """Tell whether an answer says that something is not finished yet."""
+    """Tell whether an output says that something is not finished yet.
+
+    Args:
+        said: the output.
+    """
     if asks_for_input(said):
         return False
     if len(said) <= _SHORT:
@@ -139,7 +163,11 @@ def not_yet(said: str) -> bool:
 
 
 def has_ended(said: str) -> bool:
-    """Tell whether an answer says that what is waited for has ended, well or not."""
+    """Tell whether an output says that the process waited for has ended, in success or failure.
+
+    Args:
+        said: the output.
+    """
     if in_progress(said):
         return False
     if len(said) <= _SHORT:
@@ -154,5 +182,9 @@ def blames_call(said: str) -> bool:
 
 
 def asks_for_input(said: str) -> bool:
-    """Tell whether an answer ends with a prompt that somebody must answer."""
+    """Tell whether an output ends with a prompt that somebody must answer.
+
+    Args:
+        said: the output.
+    """
     return _ASKS.search(said[-_SHORT:]) is not None

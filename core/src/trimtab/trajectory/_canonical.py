@@ -39,8 +39,13 @@ def canonical(value: Any, ignored: frozenset[str] = _NONE, depth: int = 0) -> st
     """Return one text for all JSON-like values that mean the same.
 
     Keys are sorted, ``1.0`` is ``1``, a null entry is an absent entry, paths are tidied
-    (``./a//b/`` is ``a/b``), fields named in `ignored` are left out. Lists longer than 256
-    and nesting deeper than 24 are taken as they are, so that the cost stays bounded.
+    (``./a//b/`` is ``a/b``). Lists longer than 256 and nesting deeper than 24 are taken as they
+    are, so that the cost stays bounded.
+
+    Args:
+        value: the value.
+        ignored: names of fields that are left out.
+        depth: how deep `value` is nested in another.
     """
     kind = type(value)
     if kind is str:
@@ -132,10 +137,14 @@ def only_fields(value: Any, names: frozenset[str], depth: int = 0) -> Any:
 
 
 def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
-    """Return the fingerprint of arguments: equal where they mean the same.
+    """Return a fingerprint of arguments: equal if they mean the same.
 
     Key order, ``1`` against ``1.0``, null entries, untidy paths and ignored fields make no
-    difference; a progress field of `profile` stands for all others.
+    difference.
+
+    Args:
+        params: the arguments.
+        profile: of the tool. If `params` hold one of its progress fields, only these count.
     """
     return digest(canonical_params(params, profile))
 

@@ -216,10 +216,14 @@ def failure_text(event: ToolInvoked) -> str:
 def error_signature(text: str, params: Any = None) -> str:
     """Return what is the same whenever this failure comes back, and another for another failure.
 
-    The telling line, normalised, without line and column numbers, and with the values of `params`
-    that it repeats taken out: ``element 3 not found`` for ``{"i": 3}`` is the failure of any
-    other element. Counts and codes stay. Where several lines identify the failure, such as the
-    names of the tests that failed, ``#`` and a fingerprint of them all follow.
+    The key line, normalised, without line and column numbers, and without the values of `params`
+    that it repeats: ``element 3 not found`` for ``{"i": 3}`` is the failure of any other element.
+    Counts and codes stay. If several lines identify the failure, such as the names of the tests
+    that failed, ``#`` and a fingerprint of them all follow.
+
+    Args:
+        text: the output or error.
+        params: arguments of the call.
     """
     return signature_of(lines_of(text), params)
 

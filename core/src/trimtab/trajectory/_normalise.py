@@ -101,12 +101,12 @@ def _without_chance(text: str) -> str:
 
 
 def normalise_text(text: str) -> str:
-    """Return `text` without what differs by chance, so that two tellings of one thing are equal.
+    """Return `text` without what differs by chance: outputs that mean the same become equal.
 
     Dates, times and durations, hexadecimal ids and addresses, process ids, nonces and other
-    labelled ids, colours and binary payloads go; white space is folded. Counts, percentages,
-    "3 failed", offsets and plain numbers stay, for they may be progress; so do the durations of
-    a measurement. Texts over 3,000 characters are cut to head and tail first.
+    labelled ids, colours and binary payloads are removed; white space is folded. Counts,
+    percentages, "3 failed", offsets and plain numbers stay, for they may be progress; so do the
+    durations of a measurement. Texts over 3,000 characters are cut to head and tail first.
     """
     return " ".join(_without_chance(text).split())
 
@@ -117,7 +117,11 @@ def without_times(text: str) -> str:
 
 
 def text_of(result: Any) -> str:
-    """Return a tool's answer as text: as it is, its text blocks, or its canonical form."""
+    """Return a tool's result as text: itself, its text blocks, or its canonical form.
+
+    Args:
+        result: text or JSON-like.
+    """
     if type(result) is str:
         return result
     if result is None:

@@ -2,7 +2,7 @@
 
 Learned from the answers themselves. What stays the same is the frame, what differs are values
 in it. A value that counts the calls, keeps time with the clock, or is another random name each
-time says nothing about the work. Whatever else moves is news.
+time says nothing about the work. Any other value that moves is news.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def is_random(word: str) -> bool:
-    """Tell whether a word looks drawn by lot: letters and digits in turn."""
+    """Tell whether a word looks random: letters and digits in turn."""
     if len(word) < 4:
         return False
     kinds = "".join("d" if c.isdigit() else "a" for c in word if c.isalnum())
@@ -143,8 +143,9 @@ def is_random(word: str) -> bool:
 
 
 def may_say_same(earlier: str, later: str) -> bool:
-    """Tell at little cost whether two normalised answers may have one frame: whether they differ
-    in nothing but words that may be values.
+    """Tell cheaply whether two normalised outputs may have one frame.
+
+    They may if they differ only in words that may be values.
     """
     a, b = earlier.split(), later.split()
     if len(a) != len(b):
@@ -153,12 +154,12 @@ def may_say_same(earlier: str, later: str) -> bool:
 
 
 def says_same(earlier: Shape, later: Shape, seconds: float | None, *, reads: bool) -> bool:
-    """Tell whether the later of two answers to one call differs by nothing that is news.
+    """Tell whether the later of two outputs of one call differs by nothing new.
 
     Args:
-        earlier, later: the answers, normalised.
+        earlier, later: the outputs, normalised.
         seconds: between them; None if unknown.
-        reads: the call only looks: another name in its answer is news then.
+        reads: whether the call only reads; then another name in its output is new.
     """
     if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):
         return False
@@ -197,11 +198,11 @@ def _keeps_time(step: float, seconds: float | None) -> bool:
 
 
 def pieces_of(text: str, params: Any) -> Pieces:
-    """Return what an answer is made of: lines and items, without order, numbering, scores and
-    what of the arguments it repeats.
+    """Return the parts of an output: its lines and items, without order, numbering, scores and
+    what it repeats of the arguments.
 
     Args:
-        text: the normalised answer, its lines kept.
+        text: the normalised output, its lines kept.
         params: the arguments of the call.
     """
     for echo in sorted(_echoes(params), key=len, reverse=True):
@@ -238,8 +239,11 @@ def _echoes(params: Any, depth: int = 0) -> Iterator[str]:
 
 
 def brings_nothing(pieces: Pieces, before: Iterable[Pieces]) -> bool:
-    """Tell whether an answer is made of what earlier ones brought; an empty one brings "
-    "nothing.
+    """Tell whether an output consists of what earlier ones brought; an empty one brings nothing.
+
+    Args:
+        pieces: of the output, `CallRecord.pieces`.
+        before: of the earlier outputs.
     """
     left = set(pieces)
     for known in before:

@@ -51,7 +51,7 @@ class ToolProfile:
             is there counts.
         ignored_params: argument fields that never make two calls differ.
         progress: fields whose change alone is progress, e.g. the statuses of a plan; in the
-            arguments they stand for all others.
+            arguments they count instead of all others.
         result_noise: what is cut from the first 1,000 characters of an answer before it is
             looked at (a pattern).
         error_pattern: an answer is a failure where this is found in it.
@@ -111,7 +111,7 @@ _WRITING = frozenset(
         "schedule", "send", "set", "store", "submit", "transfer", "update", "upload", "write",
     }
 )  # fmt: skip
-# A hand on a screen, or a step from wherever one is: the answer rarely shows what became of it.
+# Words for moving on a screen or in a sequence: the output rarely shows the effect.
 _OPAQUE = frozenset(
     {
         "back", "click", "computer", "drag", "forward", "hover", "key", "mouse", "next", "press",
@@ -225,7 +225,12 @@ class ToolProfiles:
 
 
 def tool_name(name: str, limit: int = LONGEST_NAME) -> str:
-    """Return a tool's name for a sentence, bounded, and quoted where it is no plain word."""
+    """Return a tool's name for a sentence, quoted unless it is a plain word.
+
+    Args:
+        name: as the agent calls it.
+        limit: most characters.
+    """
     plain = name.replace("_", "").replace("-", "").replace(".", "")
     return name if plain.isalnum() and len(name) <= limit else quote(name, limit)
 

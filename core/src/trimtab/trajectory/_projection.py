@@ -75,12 +75,21 @@ def _all_found(these: Iterable[CallRecord], those: Iterable[CallRecord]) -> bool
 
 
 def turn_state(turn: TurnRecord) -> dict[str, Any]:
-    """Return a turn JSON-like, for a projection's `state()`."""
+    """Return a turn as JSON-like data, for a projection's `state()`.
+
+    Args:
+        turn: the turn.
+    """
     return {"number": turn.number, "calls": [call.state() for call in turn.calls]}
 
 
 def turn_from(state: dict[str, Any], profiles: ToolProfiles) -> TurnRecord:
-    """Return the turn whose `turn_state` this is."""
+    """Return the turn that `turn_state` described.
+
+    Args:
+        state: what it returned.
+        profiles: what is known about the tools.
+    """
     calls = tuple(restored(call, profiles) for call in state["calls"])
     return TurnRecord(calls, state["number"])
 
@@ -118,19 +127,36 @@ class Projection(Protocol):
     """
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
-        """Take a tool call that has ended; its turn is still open."""
+        """Take a tool call that has ended; its turn is still open.
+
+        Args:
+            call: its record.
+            event: the event, with arguments and result.
+        """
         ...
 
     def turn_closed(self, turn: TurnRecord) -> None:
-        """Take a whole batch; the next response is about to be asked for."""
+        """Take a whole batch, before the next response is asked for.
+
+        Args:
+            turn: its calls.
+        """
         ...
 
     def responded(self, text: TextRecord) -> None:
-        """Take what the model said, beside its calls."""
+        """Take the text of a response.
+
+        Args:
+            text: the text, and whether there were calls beside it.
+        """
         ...
 
     def user_spoke(self, message: MessageRecord) -> None:
-        """Take what the user, or the harness as a notification, said."""
+        """Take a message of the user, or a notification of the harness.
+
+        Args:
+            message: the message.
+        """
         ...
 
     def compacted(self) -> None:

@@ -42,7 +42,7 @@ _BETWEEN_WORDS = str.maketrans(dict.fromkeys("\"',{}[]();", " "))
 
 @attrs.define(eq=False)
 class CallRecord:
-    """One ended tool call as detectors see it. Not to be changed by whoever reads it.
+    """One ended tool call as detectors see it; don't change it.
 
     Attributes:
         tool: its name.
@@ -73,7 +73,7 @@ class CallRecord:
     _output: str | None = None
     signature: str = ""
     excuse: str | None = None
-    # What follows is worked out when somebody asks: most calls are never compared.
+    # Computed when they are read: most calls are never compared.
     _fingerprint: str | None = None
     _params_text: str | None = None
     _output_fingerprint: str | None = None
@@ -114,9 +114,9 @@ class CallRecord:
 
     @property
     def output(self) -> str:
-        """At most 200 characters of the output, raw, so escape them before quoting.
+        """At most 200 characters of the output, raw: escape them before quoting.
 
-        They are the telling line of a failure, else head and tail.
+        They are the key line of a failure, else head and tail.
         """
         if self._output is None:
             self._output = bounded(self._text or "", _OUTPUT_KEPT // 2)
@@ -124,7 +124,7 @@ class CallRecord:
 
     @property
     def output_fingerprint(self) -> str:
-        """Fingerprint of the normalised output, equal if nothing new was learnt."""
+        """Fingerprint of the normalised output; equal if nothing in it is new."""
         if self._output_fingerprint is None:
             self._output_fingerprint = digest(" ".join(self._normal().split()))
         return self._output_fingerprint
@@ -138,14 +138,18 @@ class CallRecord:
 
     @property
     def pieces(self) -> Pieces:
-        """The lines and items of the output, without order and without the arguments' echo."""
+        """The lines and items of the output, unordered, without what repeats the arguments."""
         if self._pieces is None:
             self._pieces = pieces_of(self._normal(), self._params)
         return self._pieces
 
     def may_repeat(self, other: CallRecord) -> bool:
-        """Tell at little cost whether this answer may be made of what the `other` one said: a
-        quarter of new words, those of the arguments aside, is news.
+        """Tell cheaply whether this output may repeat an earlier one.
+
+        It may if under a quarter of its words are new, without those of the arguments.
+
+        Args:
+            other: the earlier call.
         """
         if self._text is None or other._text is None:
             return True
@@ -175,8 +179,13 @@ class CallRecord:
         return self._lines
 
     def same_output(self, other: CallRecord) -> bool:
-        """Tell whether both answers say the same, by chance differing details aside; of equal
-        calls also where only a value moved that counts the calls or keeps time.
+        """Tell whether both outputs say the same, apart from details that differ by chance.
+
+        Those of equal calls do so too if they differ only in a value that counts the calls or
+        keeps time.
+
+        Args:
+            other: the earlier call.
         """
         if self.output_hash == other.output_hash:
             return True
@@ -187,7 +196,7 @@ class CallRecord:
         )
 
     def _moved(self, other: CallRecord) -> bool:
-        """Tell whether this output differs from the `other`, earlier one by nothing of worth."""
+        """Tell whether this output differs from the earlier one in values that don't matter."""
         has_texts = self._text is not None and other._text is not None
         if has_texts and not may_say_same(other._normal(), self._normal()):
             return False
@@ -197,7 +206,7 @@ class CallRecord:
         return says_same(other.shape, self.shape, seconds, reads=self.reads)
 
     def _release(self) -> None:
-        """Let go of the output's text; what is compared stays."""
+        """Drop the text of the output; what comparisons need stays."""
         _ = self.output_fingerprint, self.shape, self.pieces
         _ = self.fingerprint, self.output_hash, self.output
         self._text = self._params = self._lines = None
@@ -227,14 +236,22 @@ def _words_in(text: str) -> frozenset[str]:
 
 
 def failure_episode(call: CallRecord) -> str:
-    """Return the name that a failed call's problem has for every provider, so that one speaks
-    about it at a time and its level goes on whoever speaks.
+    """Return the name of a failed call's problem, the same for every provider.
+
+    So one provider speaks about it at a time, and its level rises whichever speaks.
+
+    Args:
+        call: the call.
     """
     return f"failure-{digest(call.signature or call.fingerprint)}"
 
 
 def mentions_failure(call: CallRecord) -> bool:
-    """Tell whether a call failed, or its output holds a word of failure."""
+    """Tell whether a call failed, or its output holds a word of failure.
+
+    Args:
+        call: the call.
+    """
     return call.failed or sounds_like_failure(call.output)
 
 
@@ -244,7 +261,12 @@ def _noisy(a: CallRecord, b: CallRecord) -> bool:
 
 
 def call_from(state: dict[str, Any] | None, profiles: ToolProfiles) -> CallRecord | None:
-    """Return the record whose `state()` this is, None for None."""
+    """Return the record that `CallRecord.state` described; None for None.
+
+    Args:
+        state: what it returned.
+        profiles: what is known about the tools.
+    """
     if state is None:
         return None
     return restored(state, profiles)

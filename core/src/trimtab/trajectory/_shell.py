@@ -42,7 +42,7 @@ _READING = {
     "systemctl": frozenset({"is-active", "status", "is-enabled", "show", "list-units"}),
     "docker": frozenset({"ps", "logs", "images", "inspect"}),
     "kubectl": frozenset({"get", "describe", "logs"}),
-    "curl": frozenset({""}),  # what it stores is told by its options
+    "curl": frozenset({""}),  # its options say what it stores
 }  # fmt: skip
 _CHANGING_FLAGS = LazyPattern(r"\s-(?:i\b|-in-place|delete|exec|execdir|-?output|X|d\b|-data)")
 _STORES = LazyPattern(

@@ -1,8 +1,8 @@
 """Which repeats are excused: only what can change by itself.
 
-Time that the model or the harness spends between two calls excuses nothing. What excuses is
-declared or seen: a poll, a command that sleeps or waits, an answer that says it goes on, pauses
-that grow. A poll that has ended, or asks for input, waits for nothing.
+Time that the model or the harness spends between two calls is no excuse. An excuse is declared or
+seen: a poll, a command that sleeps or waits, an output that says it goes on, pauses that grow. A
+poll that has ended, or asks for input, is not waiting.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def span_of(call: CallRecord) -> Span:
 
 
 def excuse_of(call: CallRecord) -> Excuse | None:
-    """Return what excuses repeating `call`; None if nothing in it can change by itself."""
+    """Return what excuses repeating `call`; None if its result can't change by itself."""
     if call.excuse is None:
         call.excuse = _excuse(call) or ""
     return Excuse(call.excuse) if call.excuse else None
@@ -73,15 +73,17 @@ def _excuse(call: CallRecord) -> Excuse | None:
 
 
 def _launches(call: CallRecord) -> bool:
-    """Tell whether a call has started something, so that its repeat starts it once more."""
+    """Tell whether a call has started something, so that a repeat would start it again."""
     if _LAUNCHED.search(call.output) is not None:
         return True
     return call.command is not None and not call.reads and _RUNNING.search(call.output) is not None
 
 
 def leaves_running(call: CallRecord) -> bool:
-    """Tell whether a call leaves something running behind it that may change what others "
-    "answer.
+    """Tell whether a call leaves something running that may change the results of later calls.
+
+    Args:
+        call: the call.
     """
     if call.command is not None and starts_background(call.command):
         return True
@@ -89,12 +91,16 @@ def leaves_running(call: CallRecord) -> bool:
 
 
 def is_wait(call: CallRecord) -> bool:
-    """Tell whether a call waits by itself: see `excuse_of`."""
+    """Tell whether `call` waits: see `excuse_of`."""
     return excuse_of(call) is not None
 
 
 def paused(spans: Sequence[Span]) -> bool:
-    """Tell whether the pauses between equal calls grow, as those of a back-off do."""
+    """Tell whether the pauses between equal calls grow, as those of a back-off do.
+
+    Args:
+        spans: when each call began and ended.
+    """
     gaps = _gaps(spans)
     grows = all(later >= _GROWTH * earlier for earlier, later in pairwise(gaps))
     return len(gaps) > 1 and grows and gaps[-1] >= _SHORTEST_BACK_OFF
@@ -111,7 +117,11 @@ def _gaps(spans: Sequence[Span]) -> list[float]:
 
 
 def waited_too_long(spans: Sequence[Span]) -> bool:
-    """Tell whether waiting with the same answer has reached its ceiling in calls or in time."""
+    """Tell whether waiting with the same output has reached its limit in calls or in time.
+
+    Args:
+        spans: when each call began and ended.
+    """
     if len(spans) >= CEILING_CALLS:
         return True
     first, last = spans[0][1], spans[-1][1]
