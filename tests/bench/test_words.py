@@ -18,92 +18,8 @@ from words.calls import Call, judge, parse
 from words.moments import Moment, Step
 from words.remote import RemoteModel
 from words.samples import difference, means, sign_test, wilson
+from words.ways import FIRST_WAYS, WAYS_OUT
 from words.worlds import WORLDS
-
-WAYS_OUT = {
-    "editing": lambda w: [
-        ("read_file", {"path": w.path}),
-        ("replace_line", {"path": w.path, "line": "2", "text": f"return a {w.good} b"}),
-    ],
-    "database": lambda w: [
-        ("describe_table", {"table": "customers"}),
-        ("run_query", {"sql": f"SELECT {w.column} FROM customers WHERE name = '{w.who}'"}),
-        ("finish", {"answer": w.city}),
-    ],
-    "packages": lambda w: [
-        ("list_versions", {"package": w.package}),
-        ("install_package", {"package": w.package, "version": w.version}),
-    ],
-    "permissions": lambda w: [
-        ("show_permissions", {"path": w.folder}),
-        ("change_mode", {"path": w.folder, "mode": "read-write"}),
-        ("write_file", {"path": w.file, "text": "ready"}),
-    ],
-    "service": lambda w: [
-        ("read_log", {"service": w.name}),
-        ("stop_process", {"pid": w.pid}),
-        ("start_service", {"service": w.name}),
-    ],
-    "api": lambda w: [
-        ("read_docs", {"path": f"/{w.kind}"}),
-        ("http_post", {"path": f"/{w.kind}", "body": f"name={w.name}&x={w.value}"}),
-    ],
-    "deploy": lambda w: [
-        ("show_rules", {"app": w.app}),
-        ("approve_release", {"release": w.release}),
-        ("deploy_release", {"app": w.app, "release": w.release}),
-    ],
-    "manual": lambda w: [
-        ("list_topics", {}),
-        ("pages_of_topic", {"topic": w.topic}),
-        ("open_page", {"number": w.page}),
-        ("finish", {"answer": w.value}),
-    ],
-    "room": lambda w: [
-        ("look_around", {}),
-        ("inspect_thing", {"thing": w.where}),
-        ("take_item", {"item": "brass key"}),
-        ("use_item", {"item": "brass key", "thing": w.box}),
-    ],
-    "warehouse": lambda w: [
-        ("scan_area", {}),
-        ("open_gate", {"gate": "G1"}),
-        ("drive_to", {"shelf": w.shelf}),
-        ("pick_item", {"item": w.item}),
-    ],
-    "calendar": lambda w: [
-        ("room_schedule", {"room": w.room}),
-        ("book_room", {"room": w.room, "time": w.free}),
-    ],
-    "orders": lambda w: [
-        ("show_order", {"order": w.order}),
-        ("register_return", {"order": w.order}),
-        ("refund_order", {"order": w.order}),
-    ],
-}
-FIRST_WAYS = {
-    "editing": lambda w: (
-        "edit_file",
-        {"path": w.path, "old": f"a {w.bad} b", "new": f"a {w.good} b"},
-    ),
-    "database": lambda w: (
-        "run_query",
-        {"sql": f"SELECT city FROM customers WHERE name = '{w.who}'"},
-    ),
-    "packages": lambda w: (
-        "install_package",
-        {"package": w.package, "version": "2.0" if w.trap else w.version},
-    ),
-    "permissions": lambda w: ("write_file", {"path": w.file, "text": "ready"}),
-    "service": lambda w: ("start_service", {"service": w.name}),
-    "api": lambda w: ("http_post", {"path": f"/{w.kind}", "body": f"name={w.name}"}),
-    "deploy": lambda w: ("deploy_release", {"app": w.app, "release": w.release}),
-    "manual": lambda w: ("search_manual", {"words": f"{w.item} pressure"}),
-    "room": lambda w: ("open_thing", {"thing": w.box}),
-    "warehouse": lambda w: ("drive_to", {"shelf": w.shelf}),
-    "calendar": lambda w: ("book_room", {"room": w.room, "time": w.wished}),
-    "orders": lambda w: ("refund_order", {"order": w.order}),
-}
 
 
 @pytest.fixture
@@ -211,8 +127,9 @@ def test_the_arms_differ_in_the_text_alone(moment: Moment) -> None:
         assert inside[-1]["content"].endswith(shipped.text)
         assert len(inside) == len(plain.messages)
     if moment.due:
-        (unlisted,) = arms.requests(moment, arms.MORE_ARMS)
+        unlisted, likeness = arms.requests(moment, arms.MORE_ARMS)
         assert "one of these" not in unlisted.text
+        assert abs(len(likeness.text) - len(shipped.text)) <= 80
     assert set(shipped.listed) <= {tool.name for tool in moment.all_tools()}
 
 

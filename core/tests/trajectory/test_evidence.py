@@ -7,7 +7,7 @@ import string
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import ManualClock, Outcome, Prompt, Session, ToolProfiles
+from trimtab import ManualClock, Outcome, Prompt, Session
 from trimtab.trajectory import (
     Excuse,
     asks_for_input,
@@ -24,7 +24,6 @@ from trimtab.trajectory import (
     leaves_running,
     normalise_text,
     orders_in,
-    untried_tools,
     wants_one_at_a_time,
 )
 
@@ -323,17 +322,6 @@ def test_calls_are_named_in_one_bounded_line():
     assert named.startswith("bash(command=")
     assert len(named) <= 90
     assert named.isprintable()
-
-
-def test_untried_tools_are_likened_and_read_first():
-    tools = ("write_page", "read_page", "list_pages", "poll_page", "open_door")
-    assert untried_tools(tools, ("get_page",), ToolProfiles()) == (
-        "read_page",
-        "list_pages",
-        "write_page",
-        "open_door",
-    )
-    assert untried_tools(None, ("a",), ToolProfiles()) == ()
 
 
 @given(st.text(max_size=3_000))

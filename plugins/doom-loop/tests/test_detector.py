@@ -91,7 +91,7 @@ def test_the_specifications_words_are_an_option():
 def test_tools_that_are_not_in_the_loop_are_named():
     host = Host(name="tests", tools=frozenset({"read", "write_file", "read_dir", "grep", "poll"}))
     text = play([READ] * 3, host=host).delivered[0].injection.content
-    assert text.endswith("Call one of these: read_dir, grep, write_file.")
+    assert text.endswith("Call one of these: grep, read_dir, write_file.")
 
 
 def test_a_second_loop_starts_anew():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import attrs
 
+from trimtab.trajectory import ToolProfiles, name_words
 from words.guided import PROVIDERS, false_alarm, request_at
 from words.moments import Moment
 
@@ -25,8 +28,10 @@ DUE_ARMS = (
     "shipped@user",
     "shipped@tool",
 )
-MORE_ARMS = ("unlisted",)
-"""Asked for by name only; see the addendum of the plan."""
+MORE_ARMS = ("unlisted", "likeness")
+"""Asked for by name only; see the addenda of the plan."""
+ORDER_ARMS = ("none", "placebo", "shipped", "likeness")
+"""Those of the second pass."""
 QUIET_ARMS = ("none", "placebo", "shipped")
 _LIST = re.compile(r"Call one of these: ([^.]*)\.")
 BLOCK = re.compile(r"(?s)<guidance source=\"([^\"]*)\">(.*?)</guidance>")
@@ -76,23 +81,54 @@ def text_at(moment: Moment, **settings: Any) -> str:
     return str(sent[-1]["content"])
 
 
+def by_likeness(
+    tools: Iterable[str] | None, tried: Iterable[str], profiles: ToolProfiles, **_: Any
+) -> tuple[str, ...]:
+    """Return untried tools as they were ordered in the first pass: by the likeness of names."""
+    used = set(tried)
+    words = {word for name in used for word in name_words(name)}
+
+    def rank(name: str) -> tuple[bool, int, str]:
+        profile = profiles.of(name)
+        reads = bool(profile.read_only) or bool(profile.command_params)
+        return (not reads, -len(words.intersection(name_words(name))), name)
+
+    left = (n for n in tools or () if n not in used and not profiles.of(n).polling)
+    return tuple(sorted(left, key=rank)[:4])
+
+
+@contextmanager
+def ordered_by_likeness() -> Iterator[None]:
+    """Let the providers order untried tools as in the first pass."""
+    with ExitStack() as stack:
+        for package in ("trimtab_doom_loop", "trimtab_diagnostic_signal"):
+            stack.enter_context(patch(f"{package}._provider.untried_tools", by_likeness))
+        yield
+
+
 def _text(arm: str, moment: Moment, shipped: str, listed: Sequence[str]) -> str:
     kind = arm.partition("@")[0]
-    if kind == "none":
-        return ""
-    if kind == "shipped":
-        return shipped
-    if kind == "seed":
-        return text_at(moment, options=_with("wording", "seed"))
-    if kind == "unlisted":
-        return text_at(moment, tools_known=False)
+    if kind in ("none", "shipped"):
+        return shipped if kind == "shipped" else ""
     if kind == "placebo":
         return BLOCK.sub(neutral_block, shipped)
     if kind == "terse":
         last = moment.steps[-1].tool
         follow = f" Call one of these: {', '.join(listed)}." if listed else ""
         return _block("doom-loop", f"Do not call {last} now.{follow}")
-    raise ValueError(f"no arm {arm!r}")
+    return _as_before(kind, moment)
+
+
+def _as_before(kind: str, moment: Moment) -> str:
+    """Return what the providers say with other settings, or said once."""
+    if kind == "seed":
+        return text_at(moment, options=_with("wording", "seed"))
+    if kind == "unlisted":
+        return text_at(moment, tools_known=False)
+    if kind == "likeness":
+        with ordered_by_likeness():
+            return text_at(moment)
+    raise ValueError(f"no arm {kind!r}")
 
 
 def neutral(length: int) -> str:

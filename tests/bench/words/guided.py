@@ -62,8 +62,9 @@ class Conversation:
             GuidanceProviderConfig(enable(name, **given)) for name, given in options.items()
         ]
         prompt = Prompt("bench", "words", guidance_providers=providers)
-        names = frozenset(tool.name for tool in tools)
-        host = attrs.evolve(HOST, tools=names) if tools_known else HOST
+        told = {tool.name: tool.description for tool in tools}
+        known = attrs.evolve(HOST, tools=frozenset(told), tool_descriptions=told)
+        host = known if tools_known else HOST
         run = Session(clock=self._clock).open_run(prompt, host=host)
         self._hooks = LoopHooks(run, settings or Settings(role="system", timeout=None))
         self._hooks.user_said(str(self.messages[-1]["content"]))

@@ -69,6 +69,11 @@ class RunContext:
         return self.run.tools
 
     @property
+    def tool_descriptions(self) -> Mapping[str, str]:
+        """What the agent's tools say of themselves, by name, as far as known."""
+        return self.run.tool_descriptions
+
+    @property
     def deadline(self) -> Deadline | None:
         """The run's time limit, or None."""
         return self.run.deadline

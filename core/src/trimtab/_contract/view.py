@@ -39,6 +39,7 @@ class Host:
         tools: names of the tools that the agent has; None if unknown.
         parallel_calls: whether one response may hold several calls; None if unknown.
         tool_profiles: what the host knows of its own tools.
+        tool_descriptions: what its tools say of themselves, by name, as far as known.
     """
 
     name: str = "local"
@@ -46,6 +47,7 @@ class Host:
     tools: frozenset[str] | None = None
     parallel_calls: bool | None = None
     tool_profiles: tuple[ToolProfile, ...] = ()
+    tool_descriptions: Mapping[str, str] = attrs.field(factory=dict)
 
     def delivers(self, point: DecisionPoint) -> Delivery:
         """Return how text is placed at `point`."""
@@ -83,6 +85,11 @@ class BoundRun(Recorder):
     host: Host
     tools: frozenset[str] | None
     rendered: RenderedPrompt[Any] | None
+
+    @property
+    def tool_descriptions(self) -> Mapping[str, str]:
+        """What the agent's tools say of themselves, by name, as far as known."""
+        raise NotImplementedError
 
 
 class SessionView:
@@ -210,6 +217,11 @@ class RunView:
     def tools(self) -> frozenset[str] | None:
         """Names of the agent's tools, or None if they are unknown."""
         return self._run.tools
+
+    @property
+    def tool_descriptions(self) -> Mapping[str, str]:
+        """What the agent's tools say of themselves, by name, as far as known."""
+        return self._run.tool_descriptions
 
     @property
     def rendered(self) -> RenderedPrompt[Any] | None:

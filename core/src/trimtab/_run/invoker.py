@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -18,7 +18,7 @@ from trimtab._types.text import describe_error
 
 if TYPE_CHECKING:
     from trimtab._contract.context import GuidanceContext
-    from trimtab._contract.tools import RenderedPrompt
+    from trimtab._contract.tools import RenderedPrompt, Tool
     from trimtab._contract.view import Host
     from trimtab._prompt.template import Prompt
     from trimtab._run.workers import Done
@@ -255,6 +255,12 @@ class OpenRun(BoundRun):
         self._timeout: float | None = None
         self._since_looked = 0
 
+    @property
+    def tool_descriptions(self) -> Mapping[str, str]:
+        """What the agent's tools say of themselves, those of the prompt before the host's."""
+        ours = {tool.name: tool.description for tool in _declared(self.prompt)}
+        return {**self.host.tool_descriptions, **ours}
+
     def save_projections(self) -> None:
         """Bring the providers' projections up to date and keep their states for a snapshot."""
         for name in self.state.trajectory_writer.attached:
@@ -278,6 +284,12 @@ def _tool_names(prompt: Prompt[Any], host: Host) -> frozenset[str] | None:
     """Return all tools of the agent; None if the host does not know its own."""
     if host.tools is None:
         return None
+    return host.tools | {tool.name for tool in _declared(prompt)}
+
+
+def _declared(prompt: Prompt[Any]) -> Iterator[Tool[Any, Any]]:
+    """Return the tools of a prompt, those of sections that are not rendered too."""
     template = prompt.template
-    declared = (template.tools, *(section.tools for section in template.sections))
-    return host.tools | {tool.name for tools in declared for tool in tools}
+    yield from template.tools
+    for section in template.sections:
+        yield from section.tools

@@ -42,7 +42,6 @@ from trimtab.trajectory._profiles import (
     ToolProfiles,
     name_words,
     tool_name,
-    untried_tools,
 )
 from trimtab.trajectory._projection import (
     BaseProjection,
@@ -68,6 +67,9 @@ from trimtab.trajectory._shell import (
 )
 from trimtab.trajectory._trajectory import (
     Trajectory,
+)
+from trimtab.trajectory._untried import (
+    untried_tools,
 )
 from trimtab.trajectory._waiting import (
     CEILING_CALLS,

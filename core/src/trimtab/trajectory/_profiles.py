@@ -16,7 +16,6 @@ _NOTHING: frozenset[str] = frozenset()
 _WORD = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _KEPT = 512
 LONGEST_NAME = 60
-_MOST_TOOLS = 4
 
 
 def _names(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -95,7 +94,7 @@ class ToolProfile:
 
 
 # Words in tools' names that tell what a tool does, where nobody declares it.
-_READING = frozenset(
+READING = frozenset(
     {
         "analyze", "browse", "calculate", "check", "count", "describe", "diff", "explain",
         "fetch", "find", "get", "glob", "grep", "head", "inspect", "list", "load", "look",
@@ -103,7 +102,7 @@ _READING = frozenset(
         "think", "view",
     }
 )  # fmt: skip
-_WRITING = frozenset(
+WRITING = frozenset(
     {
         "add", "append", "apply", "assign", "book", "cancel", "commit", "create", "delete",
         "deploy", "edit", "exchange", "insert", "install", "modify", "move", "patch", "pay",
@@ -128,20 +127,20 @@ _PLANS = frozenset(
         "plan", "plans", "todo", "todos",
     }
 )  # fmt: skip
-_SHELLS = frozenset(
+SHELLS = frozenset(
     {
         "bash", "cmd", "command", "exec", "execute", "ipython", "powershell", "pwsh", "python",
         "repl", "run", "sh", "shell", "terminal",
     }
 )  # fmt: skip
 # Verbs that are things as well: ``deploy_status`` asks for the state of one.
-_NOUNS = frozenset(
+NOUNS = frozenset(
     {
         "build", "commit", "deploy", "exchange", "install", "order", "patch", "post", "process",
         "return", "run", "schedule", "transfer", "upload",
     }
 )  # fmt: skip
-_STATES = frozenset(
+STATES = frozenset(
     {
         "details", "health", "history", "info", "log", "logs", "progress", "result", "results",
         "state", "stats", "status",
@@ -167,21 +166,21 @@ def guess(name: str) -> ToolProfile:
     """Return what a tool's name tells about it: its first verb counts, but for "replace"."""
     words = name_words(name)
     held = set(words)
-    verb = next((word for word in words if word in _READING or word in _WRITING), "")
+    verb = next((word for word in words if word in READING or word in WRITING), "")
     if "replace" in held:
         verb = "replace"
-    if held & _PLANS and verb not in _READING:
+    if held & _PLANS and verb not in READING:
         return ToolProfile(names=name, progress=_PLAN_FIELDS)
-    if words[-1:] and words[-1] in _STATES and words[-2:-1] and words[-2] in _NOUNS:
+    if words[-1:] and words[-1] in STATES and words[-2:-1] and words[-2] in NOUNS:
         verb = "get"
     if "stdin" in held:
         return ToolProfile(names=name, writes=True, polling_params=_NO_INPUT)
-    if held & _SHELLS:
+    if held & SHELLS:
         return ToolProfile(names=name, command_params=_COMMAND_PARAMS, ignored_params=_BOOKKEEPING)
     return ToolProfile(
         names=name,
-        read_only=True if verb in _READING else None,
-        writes=True if verb in _WRITING else None,
+        read_only=True if verb in READING else None,
+        writes=True if verb in WRITING else None,
         polling=bool(held & _WAITING),
         opaque=not verb and bool(held & _OPAQUE),
     )
@@ -233,27 +232,3 @@ def tool_name(name: str, limit: int = LONGEST_NAME) -> str:
     """
     plain = name.replace("_", "").replace("-", "").replace(".", "")
     return name if plain.isalnum() and len(name) <= limit else quote(name, limit)
-
-
-def untried_tools(
-    tools: Iterable[str] | None, tried: Iterable[str], profiles: ToolProfiles
-) -> tuple[str, ...]:
-    """Return up to four tools of an agent that it has not tried on a problem.
-
-    Those that read come first, then those whose names are most like those tried.
-
-    Args:
-        tools: all that the agent has; None if unknown.
-        tried: those that the problem is about.
-        profiles: what is known about tools.
-    """
-    used = set(tried)
-    words = {word for name in used for word in name_words(name)}
-
-    def rank(name: str) -> tuple[bool, int, str]:
-        profile = profiles.of(name)
-        reads = bool(profile.read_only) or bool(profile.command_params)
-        return (not reads, -len(words.intersection(name_words(name))), name)
-
-    left = (n for n in tools or () if n not in used and not profiles.of(n).polling)
-    return tuple(sorted(left, key=rank)[:_MOST_TOOLS])

@@ -29,6 +29,7 @@ _LONGEST_TEXT = 500
 _MORE_IF_DIFFERENT = 1
 _LONG = 1_000_000
 _LOOPS = "loop"
+_RECENT_CALLS = 64
 
 
 @attrs.frozen(kw_only=True)
@@ -128,7 +129,12 @@ class DiagnosticSignalProvider:
             return seed_text(failure, None if lacks else tool)
         if context.tools is None or tool not in context.tools:
             tool = None
-        tried = failure.tools
-        untried = untried_tools(context.tools, tried, context.trajectory.profiles)
+        untried = untried_tools(
+            context.tools,
+            failure.tools,
+            context.trajectory.profiles,
+            calls=context.trajectory.recent(_RECENT_CALLS),
+            descriptions=context.tool_descriptions,
+        )
         level, turn = context.level_of(failure.name), context.turn_count
         return text_for(failure, level, tool, self.texts, untried=untried, turn=turn)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trimtab import GuidanceContext
 
 _LONGEST_TEXT = 500
+_RECENT_CALLS = 64
 
 
 @attrs.frozen(kw_only=True)
@@ -109,6 +110,11 @@ class DoomLoopDetector:
         )
 
     def _text(self, loop: Loop, context: GuidanceContext) -> str:
-        profiles = context.trajectory.profiles
-        untried = untried_tools(context.tools, loop.tools, profiles)
+        untried = untried_tools(
+            context.tools,
+            loop.tools,
+            context.trajectory.profiles,
+            calls=context.trajectory.recent(_RECENT_CALLS),
+            descriptions=context.tool_descriptions,
+        )
         return text_for(loop, context.level_of(loop.episode), self.texts, untried)

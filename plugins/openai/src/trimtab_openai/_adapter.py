@@ -151,9 +151,14 @@ class OpenAIAdapter:
 
     def _host_for(self, prompt: Prompt[Any]) -> Host:
         """Return the host as this prompt sees it: with its tools."""
-        names = frozenset(tool.name for tool in prompt.render().tools)
+        described = {tool.name: tool.description for tool in prompt.render().tools}
         parallel = bool(self._settings.options.get("parallel_tool_calls", True))
-        return attrs.evolve(self.host, tools=names, parallel_calls=parallel)
+        return attrs.evolve(
+            self.host,
+            tools=frozenset(described),
+            parallel_calls=parallel,
+            tool_descriptions=described,
+        )
 
     def _loop(self, client: Any, run: Run, heartbeat: Heartbeat | None) -> tuple[GuidedLoop, str]:
         loop = GuidedLoop(

@@ -74,6 +74,7 @@ def settings_of(context: RecorderContext) -> RunConfigured:
             "delivery": {point.value: how.value for point, how in host.delivery.items()},
             "tools": None if run.tools is None else sorted(run.tools),
             "parallel_calls": host.parallel_calls,
+            "tool_descriptions": dict(run.tool_descriptions),
         },
         tool_profiles=tuple(map(_saved, context.tool_profiles)),
         providers=_providers(context.providers),
@@ -161,6 +162,7 @@ def host_of(settings: RunConfigured) -> Host:
         delivery={DecisionPoint(p): Delivery(how) for p, how in saved["delivery"].items()},
         tools=None if saved["tools"] is None else frozenset(saved["tools"]),
         parallel_calls=saved["parallel_calls"],
+        tool_descriptions=saved.get("tool_descriptions", {}),
         tool_profiles=tuple(map(_profile, settings.tool_profiles)),
     )
 
