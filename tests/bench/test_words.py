@@ -127,9 +127,10 @@ def test_the_arms_differ_in_the_text_alone(moment: Moment) -> None:
         assert inside[-1]["content"].endswith(shipped.text)
         assert len(inside) == len(plain.messages)
     if moment.due:
-        unlisted, likeness = arms.requests(moment, arms.MORE_ARMS)
+        unlisted, likeness, second, third = arms.requests(moment, arms.MORE_ARMS)
         assert "one of these" not in unlisted.text
         assert abs(len(likeness.text) - len(shipped.text)) <= 80
+        assert "this goes on" in second.text and "still the same" in third.text
     assert set(shipped.listed) <= {tool.name for tool in moment.all_tools()}
 
 
@@ -231,6 +232,20 @@ def test_a_pass_asks_every_arm_and_its_rows_become_tables(stuck: Moment, tmp_pat
     assert "| shipped | 1 | 100 [21–100] |" in report
     assert "| shipped | none | 0:0 (1 equal), p = 1.000 |" in report
     assert "| service | 1 | 100 |" in report
+
+
+def test_a_pass_that_was_cut_off_goes_on_with_the_moments_that_are_left(
+    stuck: Moment, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    asked = ("none", "shipped")
+    model = Scripted(("read_log", {"service": "web"}))
+    assert next_call.left([stuck], path, asked) == [stuck]
+
+    next_call.write(next_call.run(model, [stuck], asked), path)
+
+    assert next_call.left([stuck], path, asked) == []
+    assert next_call.left([stuck], path) == [stuck]
 
 
 def test_an_episode_goes_on_until_the_task_is_solved(stuck: Moment) -> None:

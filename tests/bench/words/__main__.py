@@ -84,7 +84,8 @@ def _measure(options: argparse.Namespace) -> int:
     arms = options.arms.split(",") if options.arms else ()
     began = time.perf_counter()
     if options.command == "calls":
-        rows: Iterator[Mapping[str, Any]] = next_call.run(model, found, arms, options.samples)
+        missing = next_call.left(found, options.out, arms)
+        rows: Iterator[Mapping[str, Any]] = next_call.run(model, missing, arms, options.samples)
     else:
         chosen = episodes.chosen(found)
         rows = episodes.run(model, chosen, arms=arms)

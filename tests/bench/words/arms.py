@@ -11,6 +11,8 @@ from unittest.mock import patch
 import attrs
 
 from trimtab.trajectory import ToolProfiles, name_words
+from trimtab_diagnostic_signal._messages import TEXTS as FAILURES
+from trimtab_doom_loop._messages import TEXTS as LOOPS
 from words.guided import PROVIDERS, false_alarm, request_at
 from words.moments import Moment
 
@@ -28,7 +30,7 @@ DUE_ARMS = (
     "shipped@user",
     "shipped@tool",
 )
-MORE_ARMS = ("unlisted", "likeness")
+MORE_ARMS = ("unlisted", "likeness", "shipped#2", "shipped#3")
 """Asked for by name only; see the addenda of the plan."""
 ORDER_ARMS = ("none", "placebo", "shipped", "likeness")
 """Those of the second pass."""
@@ -54,6 +56,11 @@ class Request:
     listed: tuple[str, ...]
 
 
+def arms_at(moment: Moment) -> tuple[str, ...]:
+    """Return the arms of the first pass at a moment."""
+    return DUE_ARMS if moment.due else QUIET_ARMS
+
+
 def requests(moment: Moment, names: Sequence[str] = ()) -> list[Request]:
     """Return what each arm sends at `moment`.
 
@@ -65,7 +72,7 @@ def requests(moment: Moment, names: Sequence[str] = ()) -> list[Request]:
     found = _LIST.search(shipped)
     listed = tuple(found[1].split(", ")) if found else ()
     made = []
-    for arm in names or (DUE_ARMS if moment.due else QUIET_ARMS):
+    for arm in names or arms_at(moment):
         text = _text(arm, moment, shipped, listed)
         made.append(Request(arm, placed(moment.messages(), text, arm), text, listed))
     return made
@@ -107,7 +114,9 @@ def ordered_by_likeness() -> Iterator[None]:
 
 
 def _text(arm: str, moment: Moment, shipped: str, listed: Sequence[str]) -> str:
-    kind = arm.partition("@")[0]
+    kind, _, level = arm.partition("@")[0].partition("#")
+    if level:
+        return text_at(moment, options=_at_level(int(level)))
     if kind in ("none", "shipped"):
         return shipped if kind == "shipped" else ""
     if kind == "placebo":
@@ -155,6 +164,13 @@ def placed(messages: Sequence[Any], text: str, arm: str) -> list[Any]:
 
 def _block(source: str, text: str) -> str:
     return f'<guidance source="{source}">{text}</guidance>'
+
+
+def _at_level(level: int) -> Mapping[str, Mapping[str, Any]]:
+    """Return options by which each provider says at first what it says at a later level."""
+    texts = {"doom-loop": LOOPS, "diagnostic-signal": FAILURES}
+    later = {name: {"texts": {1: found[level]}} for name, found in texts.items()}
+    return {name: {**options, **later.get(name, {})} for name, options in PROVIDERS.items()}
 
 
 def _with(option: str, value: Any) -> Mapping[str, Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from words.arms import Request, requests
+from words.arms import Request, arms_at, requests
 from words.calls import judge, parse
 from words.moments import Moment
 from words.world import Tool
@@ -68,10 +68,16 @@ def judged(moment: Moment, request: Request, written: str) -> dict[str, Any]:
     }
 
 
+def left(moments: Iterable[Moment], path: Path, arms: Sequence[str] = ()) -> list[Moment]:
+    """Return the moments of which `path` does not hold all arms yet."""
+    done = {(row["moment"], row["arm"]) for row in (read(path) if path.exists() else ())}
+    return [m for m in moments if not {(m.id, arm) for arm in arms or arms_at(m)} <= done]
+
+
 def write(rows: Iterable[Mapping[str, Any]], path: Path) -> int:
-    """Write rows as they come; return how many."""
+    """Add rows to a file as they come; return how many."""
     many = 0
-    with path.open("w", encoding="utf-8") as file:
+    with path.open("a", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             file.flush()
