@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -105,11 +105,11 @@ def by_likeness(
 
 
 @contextmanager
-def ordered_by_likeness() -> Iterator[None]:
-    """Let the providers order untried tools as in the first pass."""
+def choosing(function: Callable[..., tuple[str, ...]]) -> Iterator[None]:
+    """Let the providers choose untried tools in another way."""
     with ExitStack() as stack:
         for package in ("trimtab_doom_loop", "trimtab_diagnostic_signal"):
-            stack.enter_context(patch(f"{package}._provider.untried_tools", by_likeness))
+            stack.enter_context(patch(f"{package}._provider.untried_tools", function))
         yield
 
 
@@ -132,10 +132,8 @@ def _as_before(kind: str, moment: Moment) -> str:
     """Return what the providers say with other settings, or said once."""
     if kind == "seed":
         return text_at(moment, options=_with("wording", "seed"))
-    if kind == "unlisted":
-        return text_at(moment, tools_known=False)
-    if kind == "likeness":
-        with ordered_by_likeness():
+    if kind in ("unlisted", "likeness"):
+        with choosing(by_likeness if kind == "likeness" else lambda *_, **__: ()):
             return text_at(moment)
     raise ValueError(f"no arm {kind!r}")
 

@@ -44,7 +44,6 @@ class Conversation:
         tools: of the agent.
         options: of each provider, by name.
         settings: where guidance is placed.
-        tools_known: whether trimtab knows the agent's tools.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class Conversation:
         *,
         options: Mapping[str, Mapping[str, Any]] = PROVIDERS,
         settings: Settings | None = None,
-        tools_known: bool = True,
     ) -> None:
         self.messages: list[Any] = list(messages)
         self._clock = TurnClock()
@@ -63,8 +61,7 @@ class Conversation:
         ]
         prompt = Prompt("bench", "words", guidance_providers=providers)
         told = {tool.name: tool.description for tool in tools}
-        known = attrs.evolve(HOST, tools=frozenset(told), tool_descriptions=told)
-        host = known if tools_known else HOST
+        host = attrs.evolve(HOST, tools=frozenset(told), tool_descriptions=told)
         run = Session(clock=self._clock).open_run(prompt, host=host)
         self._hooks = LoopHooks(run, settings or Settings(role="system", timeout=None))
         self._hooks.user_said(str(self.messages[-1]["content"]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import attrs
 
@@ -86,9 +87,10 @@ class _Words:
         return self.verb in _READS
 
 
-def _words(name: str, description: str, common: Collection[str]) -> _Words:
+@lru_cache(maxsize=512)
+def _words(name: str, description: str, common: frozenset[str]) -> _Words:
     words = [word for word in name_words(name) if word not in common] or name_words(name)
-    told = name_words(description[:_LONGEST_DESCRIPTION])
+    told = name_words(description)
     verb = _verb(words, told)
     return _Words(verb, _stems(word for word in words if word != verb), _stems(told))
 
@@ -248,7 +250,9 @@ def untried_tools(
     used = set(tried)
     common = _common(names)
     told = descriptions or {}
-    known = {name: _words(name, told.get(name, ""), common) for name in names}
+    known = {
+        name: _words(name, told.get(name, "")[:_LONGEST_DESCRIPTION], common) for name in names
+    }
     trouble = _trouble(calls[-_RECENT_CALLS:], used, known)
     left = (name for name in names - used if not profiles.of(name).polling)
     scores = {name: _score(name, known[name], trouble) for name in left}
