@@ -85,6 +85,7 @@ def test_moments_are_read_as_they_were_written(stuck: Moment, tmp_path: Path) ->
 
 
 KEPT = list(moments.read())
+SECOND = list(moments.read(moments.MOMENTS.with_name("moments_second.jsonl")))
 RESULTS = moments.MOMENTS.with_name("results")
 
 
@@ -98,14 +99,23 @@ def test_there_are_enough_moments_of_enough_kinds() -> None:
     assert all(10 <= len(moment.all_tools()) <= 20 for moment in KEPT)
 
 
-@pytest.mark.parametrize("moment", KEPT, ids=lambda moment: moment.id)
+def test_the_second_pass_has_enough_moments_of_other_kinds() -> None:
+    due = [moment for moment in SECOND if moment.due]
+
+    assert len(due) >= 14 and len({moment.family for moment in due}) >= 10
+    assert not {moment.family for moment in SECOND} & {moment.family for moment in KEPT}
+
+
+@pytest.mark.parametrize("moment", [*KEPT, *SECOND], ids=lambda moment: moment.id)
 def test_the_providers_speak_where_it_is_due_and_nowhere_else(moment: Moment) -> None:
     spoken = guided.spoken_at(moment)
 
     assert spoken == (len(moment.steps) if moment.due else None)
 
 
-@pytest.mark.parametrize("moment", [m for m in KEPT if m.seed is not None], ids=lambda m: m.id)
+@pytest.mark.parametrize(
+    "moment", [m for m in [*KEPT, *SECOND] if m.seed is not None], ids=lambda m: m.id
+)
 def test_a_world_answers_again_as_it_did(moment: Moment) -> None:
     world = WORLDS[moment.family](moment.seed or 0, trap=moment.trap)
     answers = [world.call(step.tool, step.arguments) for step in moment.steps]
@@ -114,7 +124,7 @@ def test_a_world_answers_again_as_it_did(moment: Moment) -> None:
     assert [(a.text, a.ok) for a in answers] == [(s.answer, s.ok) for s in moment.steps]
 
 
-@pytest.mark.parametrize("moment", KEPT, ids=lambda moment: moment.id)
+@pytest.mark.parametrize("moment", [*KEPT, *SECOND], ids=lambda moment: moment.id)
 def test_the_arms_differ_in_the_text_alone(moment: Moment) -> None:
     made = {request.arm: request for request in arms.requests(moment)}
     shipped, plain = made["shipped"], made["none"]
