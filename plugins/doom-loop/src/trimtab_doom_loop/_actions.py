@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -108,20 +108,29 @@ class Action:
         return self._changes
 
 
+_Index = dict[str, Action | list[Action]]
+"""Actions by what they have in common; one alone stands for itself."""
+
+
 class Actions:
     """The last actions since something outside of the run interfered.
 
     Args:
         keep: how many are kept.
+
+    Attributes:
+        kept: the actions, oldest first.
+        newest_is_news: whether the last is a single call, and neither it nor its answer was there.
     """
 
     def __init__(self, keep: int) -> None:
         self.kept: deque[Action] = deque()
+        self.newest_is_news = False
         self._keep = keep
         self._number = 0
-        self._answers: dict[str, list[Action]] = {}
-        self._kinds: dict[str, list[Action]] = {}
-        self._tools: dict[str, list[Action]] = {}
+        self._answers: _Index = {}
+        self._kinds: _Index = {}
+        self._tools: _Index = {}
         # Calls of batches that the lists above, with one entry per action, do not count.
         self._more_calls: Counter[str] = Counter()
         self._more_tools: Counter[str] = Counter()
@@ -140,41 +149,45 @@ class Actions:
         calls = counted(turn)
         if not calls:
             return None
-        number = self._number
-        self._number += 1
+        number, call = self._number, calls[0]
+        self._number = number + 1
         if len(calls) == 1:
-            asked, answers = calls[0].fingerprint, answer_key(calls[0])
+            asked, answers = call.fingerprint, answer_key(call)
         else:
             asked = _set_of(call.fingerprint for call in calls)
             answers = _set_of(map(answer_key, calls))
-        known = self._kinds.get(asked)
-        kind = number if known is None else _kind_among(known, calls, number)
-        same = self._answers.get(answers)
-        brought = number if same is None else same[0].brought
-        action = Action(number, kind, brought, calls, turn, asked, answers)
-        if known is None:
-            self._kinds[asked] = [action]
-        else:
-            known.append(action)
-        if same is None:
-            self._answers[answers] = [action]
-        else:
-            same.append(action)
-        alike = self._tools.get(calls[0].tool)
-        if alike is None:
-            self._tools[calls[0].tool] = [action]
-        else:
-            alike.append(action)
+        action = Action(number, number, number, calls, turn, asked, answers)
+        # Nearly all calls and answers are new: these take one look-up each.
+        known = self._kinds.setdefault(asked, action)
+        if known is not action:
+            action.kind = _kind_among(_all(known), calls, number)
+            _add(self._kinds, asked, action)
+        same = self._answers.setdefault(answers, action)
+        if same is not action:
+            action.brought = _all(same)[0].brought
+            _add(self._answers, answers, action)
+        if self._tools.setdefault(call.tool, action) is not action:
+            _add(self._tools, call.tool, action)
+        kept = self.kept
+        kept.append(action)
+        if len(kept) > self._keep:
+            self._forget(kept.popleft())
         if len(calls) > 1:
             self._count_batch(action, 1)
-        self.kept.append(action)
-        if len(self.kept) > self._keep:
-            self._forget(self.kept.popleft())
+            self.newest_is_news = False
+        else:
+            self.newest_is_news = known is same is action and asked not in self._more_calls
         return action
 
     def _forget(self, action: Action) -> None:
-        _drop_oldest(self._kinds, action.asked)
-        _drop_oldest(self._answers, action.answers)
+        if self._kinds[action.asked] is action:
+            del self._kinds[action.asked]
+        else:
+            _drop_oldest(self._kinds, action.asked)
+        if self._answers[action.answers] is action:
+            del self._answers[action.answers]
+        else:
+            _drop_oldest(self._answers, action.answers)
         _drop_oldest(self._tools, action.calls[0].tool)
         if len(action.calls) > 1:
             self._count_batch(action, -1)
@@ -195,16 +208,16 @@ class Actions:
 
     def alike_in_tool(self, call: CallRecord) -> Iterator[Action]:
         """Yield the actions whose first call is of the same tool, latest first."""
-        return reversed(self._tools.get(call.tool, ()))
+        return reversed(_all(self._tools.get(call.tool)))
 
     def tool_count(self, tool: str) -> int:
         """Return how many of the kept calls are of `tool`."""
-        return len(self._tools.get(tool, ())) + self._more_tools.get(tool, 0)
+        return len(_all(self._tools.get(tool))) + self._more_tools.get(tool, 0)
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
         fingerprint = call.fingerprint
-        return len(self._kinds.get(fingerprint, ())) + self._more_calls.get(fingerprint, 0)
+        return len(_all(self._kinds.get(fingerprint))) + self._more_calls.get(fingerprint, 0)
 
     def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:
         """Return where `call` was made with the same answer, oldest first, one per action;
@@ -236,12 +249,27 @@ def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
     )
 
 
-def _drop_oldest(actions: dict[str, list[Action]], key: str) -> None:
-    same = actions[key]
-    if len(same) > 1:
-        del same[0]
+def _all(found: Action | list[Action] | None) -> Sequence[Action]:
+    """Return the actions that an index holds under one key, oldest first."""
+    if isinstance(found, list):
+        return found
+    return () if found is None else (found,)
+
+
+def _add(index: _Index, key: str, action: Action) -> None:
+    found = index[key]
+    if isinstance(found, list):
+        found.append(action)
     else:
-        del actions[key]
+        index[key] = [found, action]
+
+
+def _drop_oldest(index: _Index, key: str) -> None:
+    found = index[key]
+    if isinstance(found, list) and len(found) > 1:
+        del found[0]
+    else:
+        del index[key]
 
 
 def _kind_among(known: Iterable[Action], calls: tuple[CallRecord, ...], number: int) -> int:

@@ -38,12 +38,24 @@ def find_without_effect(actions: Actions, times: int) -> Loop | None:
     if len(action.calls) != 1 or len(actions.kept) < times:
         return None
     call = action.calls[0]
-    if call.profile.writes:
-        found = _elsewhere(actions, call, times)
-    elif action.kind != action.number:
-        found = _unmoved(actions, call, times)
-    else:
-        found = _reworded(actions, call, times) or _same_content(actions, call, times)
+    if action.kind == action.number or call.profile.writes:
+        return find_news_without_effect(actions, action, times)
+    found = _unmoved(actions, call, times)
+    return None if found is not None and action.waits else found
+
+
+def find_news_without_effect(actions: Actions, action: Action, times: int) -> Loop | None:
+    """Find what goes on without effect where the last action is a change, or a new call."""
+    if len(actions.kept) < times:
+        return None
+    call, found = action.calls[0], None
+    if actions.kept[-2].calls[0].tool == call.tool:
+        if call.profile.writes:
+            found = _elsewhere(actions, call, times)
+        elif not call.failed:
+            found = _reworded(actions, call, times)
+    if found is None and call.size >= _SMALLEST and not call.profile.writes:
+        found = _same_content(actions, call, times)
     return None if found is not None and action.waits else found
 
 
@@ -84,8 +96,6 @@ def _strays(call: CallRecord) -> bool:
 def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find one request in other words each time, with one effect: the answers begin alike."""
     needed = times + _MORE_FOR_DEEDS
-    if call.failed or actions.kept[-2].calls[0].tool != call.tool:
-        return None
     tail = list(islice(reversed(actions.kept), needed))
     calls = [action.calls[0] for action in tail]
     if len(calls) < needed or any(c.tool != call.tool for c in calls):
@@ -104,7 +114,7 @@ def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
 def _same_content(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
     fewest = times + _MORE_FOR_SUBJECT
-    if call.size < _SMALLEST or actions.tool_count(call.tool) < fewest:
+    if actions.tool_count(call.tool) < fewest:
         return None
     near = _candidates(actions, call, fewest, times + _MORE_FOR_CONTENT)
     if not near or not call.pieces:

@@ -26,7 +26,11 @@ from trimtab.trajectory import (
     turn_state,
 )
 from trimtab_doom_loop._actions import Action, Actions
-from trimtab_doom_loop._effects import Rejections, find_without_effect
+from trimtab_doom_loop._effects import (
+    Rejections,
+    find_news_without_effect,
+    find_without_effect,
+)
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._repeats import (
     find_duplicates,
@@ -36,7 +40,7 @@ from trimtab_doom_loop._repeats import (
     find_rejected,
     find_rounds,
 )
-from trimtab_doom_loop._stagnation import find_known, find_same_answer
+from trimtab_doom_loop._stagnation import find_known, find_paged_again, find_same_answer
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
 _TEXTS_KEPT = 12
@@ -69,6 +73,7 @@ class LoopProjection(BaseProjection):
     """
 
     def __init__(self, limits: Limits, profiles: ToolProfiles | None = None) -> None:
+        self.quiet = True
         self.loop: Loop | None = None
         self.chant: Loop | None = None
         self._latest: Loop | None = None
@@ -89,31 +94,35 @@ class LoopProjection(BaseProjection):
         """Judge the action of a turn."""
         if len(turn.calls) != len(turn.asked):
             self._interfered()
-        kept = self._actions.kept
-        before = kept[-1].brought if kept else None
-        action = self._actions.add(turn)
+        actions, rejections = self._actions, self._rejections
+        before = actions.kept[-1] if actions.kept else None
+        action = actions.add(turn)
         if action is None:
             return
         self._turns = turn.number + 1
         self._streak = self._streak + 1 if self._teaches_nothing(action, before) else 1
-        self._stale = 0 if action.fresh or action.waits else self._stale + 1
-        rejected = self._rejections.take(action.calls)
+        self._stale = 0 if action.kind == action.number or action.waits else self._stale + 1
+        rejected = None
+        if rejections.last is not None or any(call.failed for call in action.calls):
+            rejected = rejections.take(action.calls)
         found = self._find(action) or rejected
         if found is None:
             self.loop = None
+            self.quiet = self.chant is None
         else:
             self.loop = self._latest = self._named(found)
+            self.quiet = False
 
-    def _teaches_nothing(self, action: Action, before: int | None) -> bool:
+    def _teaches_nothing(self, action: Action, before: Action | None) -> bool:
         """Tell whether an action brought what the last one or those of the streak brought."""
         if before is None:
             return False
-        if before == action.brought:
+        if before.brought == action.brought:
             return True
-        kept = self._actions.kept
-        call, last = action.calls[0], kept[-2].calls[0]
+        call, last = action.calls[0], before.calls[0]
         if call.tool != last.tool or len(action.calls) > 1 or not _may_be_old(call, last):
             return False
+        kept = self._actions.kept
         earlier = [s.calls[0].pieces for s in islice(reversed(kept), 1, self._streak + 1)]
         return bool(call.pieces) and brings_nothing(call.pieces, earlier)
 
@@ -123,10 +132,10 @@ class LoopProjection(BaseProjection):
             found = find_duplicates(action, times)
             if found is not None:
                 return found
-        is_news = self._streak == 1 and action.brought == action.kind == action.number
-        if is_news and len(action.calls) == 1 and self._actions.count(action.calls[0]) == 1:
-            found = find_without_effect(self._actions, times)
-            return found or find_known(self._actions, 0, self._repeats)
+        if self._streak == 1 and self._actions.newest_is_news:
+            return find_news_without_effect(self._actions, action, times) or find_paged_again(
+                self._actions, action, self._repeats
+            )
         return (
             self._find_repeats(action)
             or self._find_near_repeats(action)
@@ -172,6 +181,7 @@ class LoopProjection(BaseProjection):
         """Judge what was said, in itself and beside what was said before."""
         chant = _chant(text) or self._said_again(text)
         self.chant = chant and attrs.evolve(chant, turn=self._turns)
+        self.quiet = self.loop is None and self.chant is None
 
     def _said_again(self, text: TextRecord) -> Loop | None:
         words = text.text or text.reasoning
@@ -205,6 +215,7 @@ class LoopProjection(BaseProjection):
         self._actions.clear()
         self._streak = self._stale = 0
         self.loop = self.chant = self._latest = None
+        self.quiet = True
 
     # State -------------------------------------------------------------------------------------
 
@@ -242,6 +253,7 @@ class LoopProjection(BaseProjection):
         self.loop = _loop_from(state["loop"])
         self._latest = _loop_from(state["latest"])
         self.chant = _loop_from(state["chant"])
+        self.quiet = self.loop is None and self.chant is None
 
 
 def _may_be_old(call: CallRecord, last: CallRecord) -> bool:

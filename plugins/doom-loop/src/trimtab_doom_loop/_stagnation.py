@@ -16,7 +16,7 @@ from trimtab.trajectory import (
     says_unchanged,
     without_times,
 )
-from trimtab_doom_loop._actions import Actions, moves_unseen
+from trimtab_doom_loop._actions import Action, Actions, moves_unseen
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,
@@ -153,17 +153,32 @@ def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
     action = actions.kept[-1]
     if stale >= needed and (found := _all_again(actions, stale, times)):
         return found
-    if len(action.calls) != 1 or actions.tool_count(action.calls[0].tool) < needed:
+    if len(action.calls) != 1:
         return None
     call = action.calls[0]
-    again = actions.count(call) >= needed
-    if not again and (action.number % _EVERY or actions.kept[-2].calls[0].tool != call.tool):
-        return None
+    if actions.count(call) < needed:
+        return find_paged_again(actions, action, times)
     if call.failed or call.profile.writes or action.waits:
         return None
-    if again:
-        return _answered_in_other_words(actions, call, needed)
-    return _paged_again(actions, call, needed) if call.reads else None
+    return _answered_in_other_words(actions, call, needed)
+
+
+def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | None:
+    """Find pages of one thing that hold only what its earlier pages held.
+
+    Args:
+        actions: the last actions.
+        action: the last of them, a single call.
+        times: repeats of a call that are a loop.
+    """
+    if action.number % _EVERY:
+        return None
+    needed, call = 3 * times - 1, action.calls[0]
+    if actions.tool_count(call.tool) < needed or actions.kept[-2].calls[0].tool != call.tool:
+        return None
+    if call.failed or call.profile.writes or action.waits or not call.reads:
+        return None
+    return _paged_again(actions, call, needed)
 
 
 def _all_again(actions: Actions, stale: int, times: int) -> Loop | None:
