@@ -197,3 +197,84 @@ def test_many_recent_calls_are_as_quick_as_few(kit: Any) -> None:
 
     few, many = min(seconds(64) for _ in range(5)), min(seconds(65) for _ in range(5))
     assert many < 20 * few + 0.001
+
+
+class Hushed(Counting):
+    """Has something to say from the third call on."""
+
+    quiet = True
+
+    def call_ended(self, call: Any, event: Any) -> None:
+        super().call_ended(call, event)
+        self.quiet = self.calls < 3
+
+
+class Telling(Follower):
+    """Counts how often it is asked."""
+
+    def __init__(self, projection: Any = Hushed, name: str = "telling") -> None:
+        super().__init__(projection, name)
+        self.asked = 0
+
+    def classify(self, *, context: Any) -> ClassificationResult:
+        self.asked += 1
+        return super().classify(context=context)
+
+
+def test_a_provider_whose_projection_is_quiet_is_not_asked(kit: Any) -> None:
+    provider = Telling()
+    run = kit.run(guidance_providers=[provider])
+    spoke = [bool(text) for text in play(kit, run, 3)]
+
+    assert spoke == [False, False, True]
+    assert provider.asked == 1
+
+
+def test_a_provider_whose_projection_is_not_quiet_is_asked_beside_one_that_is(kit: Any) -> None:
+    quiet, other = Telling(), Telling(Counting, "other")
+    run = kit.run(guidance_providers=[quiet, other])
+    list(play(kit, run))
+
+    assert (quiet.asked, other.asked) == (0, 1)
+
+
+def test_a_quiet_provider_is_asked_while_an_episode_is_open(kit: Any) -> None:
+    quiet, other = Telling(), Telling(Counting, "other")
+    run = kit.run(guidance_providers=[quiet, other])
+    list(play(kit, run, 2))
+
+    assert quiet.asked == 1
+
+
+def test_a_quiet_provider_is_asked_where_there_is_a_timeout(kit: Any) -> None:
+    provider = Telling()
+    run = kit.run(guidance_providers=[provider])
+    list(play(kit, run, timeout=30.0))
+
+    assert provider.asked == 1
+
+
+class RaisingWhileQuiet(Hushed):
+    def turn_closed(self, turn: Any) -> None:
+        raise ValueError("projection broke")
+
+
+def test_a_projection_that_raises_while_it_is_quiet_is_its_providers_failure(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Telling(RaisingWhileQuiet)])
+    list(play(kit, run, 4))
+
+    failures = kit.session[ProviderFaulted].all()
+    assert [failure.source.name for failure in failures] == ["telling"] * 3
+    assert len(kit.session[ProviderQuarantined].all()) == 1
+
+
+class SlowWhileQuiet(Slow):
+    quiet = True
+
+
+def test_a_slow_projection_that_is_quiet_is_recorded(kit: Any) -> None:
+    kit = type(kit)(kit.clock, Session())
+    run = kit.run(guidance_providers=[Telling(SlowWhileQuiet)])
+    list(play(kit, run))
+
+    assert kit.session[ProviderSlow].latest().source.name == "telling"

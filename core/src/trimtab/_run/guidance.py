@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext
+from trimtab._contract.context import GuidanceContext, guidance_context
 from trimtab._events.guidance import (
     ClassificationResult,
     GuidanceDelivered,
@@ -21,6 +21,7 @@ from trimtab._policy.guidance import Candidate, in_shadow, select
 from trimtab._table.entries import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
+    from trimtab._events.run import ToolCall
     from trimtab._run.invoker import OpenRun
 
 
@@ -63,11 +64,13 @@ class Decision:
 
 def guide(
     run: OpenRun,
-    entries: tuple[GuidanceEntry, ...],
-    context: GuidanceContext,
-    timeout: float | None,
-    delivery: Delivery | None = None,
+    entries: Sequence[GuidanceEntry],
+    point: DecisionPoint,
+    pending: tuple[ToolCall, ...] = (),
     *,
+    context: GuidanceContext | None = None,
+    timeout: float | None = None,
+    delivery: Delivery | None = None,
     replayed: bool = False,
 ) -> GuidanceBatch:
     """Ask all providers, choose, and record what is delivered.
@@ -75,12 +78,14 @@ def guide(
     Args:
         run: the run that asks.
         entries: whom to ask, in the prompt's order.
-        context: what the providers see; names the decision point.
+        point: the decision point.
+        pending: calls about to run.
+        context: what the providers see, if the caller has made it.
         timeout: seconds per provider; None for no limit.
         delivery: how the text is placed this time; as the host declares if None.
         replayed: count what would be delivered, and return nothing.
     """
-    point, state = context.decision_point, run.state
+    state = run.state
     delivery = delivery or run.host.delivers(point)
     if delivery is Delivery.NONE:
         return NOTHING
@@ -89,6 +94,14 @@ def guide(
             state.episodes.sweep(state.turn)
     if state.quarantined:
         entries = tuple(e for e in entries if e.source.key not in state.quarantined)
+    # An episode is followed by providers that have nothing to say of their own; a failure counts
+    # until the provider has been asked and answers; with a timeout nothing runs on this thread.
+    if timeout is None and not (state.faults or state.guidance.episodes):
+        entries = run.invoker.not_quiet(entries)
+        if not entries:
+            return NOTHING
+    if context is None:
+        context = guidance_context(run.view, point, pending, None)
     results = run.invoker.ask_guides(entries, context, timeout)
     if not results:
         return NOTHING

@@ -88,6 +88,44 @@ class ProviderInvoker:
         """Whether this thread is inside a provider of the run."""
         return get_ident() in self._guard.inside
 
+    def not_quiet(self, entries: Sequence[GuidanceEntry]) -> list[GuidanceEntry]:
+        """Return whom to ask: those whose projection is not quiet once it is up to date.
+
+        Args:
+            entries: the providers, in the prompt's order.
+
+        Raises:
+            SessionError: one of them is asking.
+        """
+        inside, thread, monotonic = self._guard.inside, get_ident(), self._monotonic
+        if thread in inside:
+            self._guard.check()
+        asked: list[GuidanceEntry] = []
+        feeds = self._run.state.trajectory_writer.quiet_feeds
+        inside.add(thread)
+        try:
+            began = monotonic()
+            for entry in entries:
+                feed = feeds.get(entry.name)
+                if feed is None:
+                    asked.append(entry)
+                    continue
+                try:
+                    if feed.pending:
+                        feed.catch_up()
+                    if feed.projection.quiet is not True:  # type: ignore[attr-defined]
+                        asked.append(entry)
+                except BaseException as error:
+                    _let_pass(error)
+                    self.failed(entry.source, entry.hook, error)
+                ended = monotonic()
+                if ended - began > SLOW_SECONDS:
+                    self._succeeded(entry.source, entry.hook, ended - began)
+                began = ended
+            return asked
+        finally:
+            inside.discard(thread)
+
     def ask_guides(
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float | None
     ) -> list[tuple[GuidanceEntry, ProviderResult]]:

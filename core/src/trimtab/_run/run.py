@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext, RunContext, guidance_context
+from trimtab._contract.context import GuidanceContext, RunContext
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import RunClosed, ToolCall
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
@@ -113,8 +113,9 @@ class Run(OpenRun):
         entries = self._begin(point)
         if not entries:
             return NOTHING
-        context = guidance_context(self.view, point, calls, None)
-        return guide(self, entries, context, timeout, delivery, replayed=replayed)
+        return guide(
+            self, entries, point, calls, timeout=timeout, delivery=delivery, replayed=replayed
+        )
 
     def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
         """As `guide`, with a context of the caller's."""
@@ -122,7 +123,7 @@ class Run(OpenRun):
         if self.recordings is not None:
             self._note_asked(point, pending=context.pending_tool_calls)
         entries = self._begin(point)
-        return guide(self, entries, context, None) if entries else NOTHING
+        return guide(self, entries, point, context=context) if entries else NOTHING
 
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
         """Let the recorders hear that guidance is asked for, if it makes a difference."""

@@ -58,6 +58,7 @@ class GuidanceEntry:
             a proposal; or a classification: relevant, so that `provide` makes the text, or not
             relevant but with an episode, which has ended.
         provide: makes the text of a relevant classification; None if `ask` returns proposals.
+        name: of the provider, under which its projection is attached.
     """
 
     source: Provenance
@@ -67,6 +68,11 @@ class GuidanceEntry:
     category: str
     ask: Callable[[GuidanceContext], ProviderResult]
     provide: Callable[[GuidanceContext], GuidanceInjection] | None = None
+    name: str = attrs.field(init=False)
+
+    @name.default
+    def _name(self) -> str:
+        return self.source.name
 
 
 @attrs.frozen(eq=False, repr=False)

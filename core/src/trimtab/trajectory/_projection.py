@@ -14,14 +14,14 @@ from trimtab.trajectory._profiles import ToolProfiles
 from trimtab.trajectory._records import CallRecord, restored
 
 HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
-Fact = Callable[[], None]
+Fact = tuple[Callable[..., None], tuple[Any, ...]]
 """A method of a projection with what it takes."""
 
 BACKLOG = 128
 """Facts that may wait for one projection before its run hands them over unasked."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, init=False)
 class TurnRecord:
     """One closed turn: the calls of one response, an unordered batch.
 
@@ -33,10 +33,10 @@ class TurnRecord:
 
     calls: tuple[CallRecord, ...]
     number: int
-    asked: tuple[CallRecord, ...] = attrs.field(init=False)
+    asked: tuple[CallRecord, ...]
 
-    def __attrs_post_init__(self) -> None:
-        calls = self.calls
+    def __init__(self, calls: tuple[CallRecord, ...], number: int) -> None:
+        self.calls, self.number = calls, number
         if len(calls) == 1 and calls[0].caller is MODEL:
             self.asked = calls
         else:
@@ -124,6 +124,11 @@ class Projection(Protocol):
     in order, with everything that has happened since; so their time and failures are the
     provider's own. If much waits, a run hands it over unasked, isolated in the same way. Keep
     no event or record forever: a run may have 100,000 calls.
+
+    A projection that is attached under its provider's name may also have an attribute ``quiet``.
+    While it is True and no episode of the run is open, the guidance provider is not asked, which
+    is most of what a decision costs. Set it where the facts seen so far call for no guidance,
+    whatever else `classify` looks at.
     """
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
@@ -178,13 +183,21 @@ class BaseProjection:
     Example:
         >>> class Denials(BaseProjection):
         ...     count = 0
+        ...     quiet = True
         ...     def call_ended(self, call, event):
         ...         self.count += call.outcome == "denied"
+        ...         self.quiet = self.count == 0
         ...     def state(self):
         ...         return {"count": self.count}
         ...     def load_state(self, state):
         ...         self.count = state["count"]
+        ...         self.quiet = self.count == 0
+
+    Attributes:
+        quiet: whether the guidance provider need not be asked (see `Projection`).
     """
+
+    quiet: bool = False
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Ignore it."""
@@ -209,6 +222,10 @@ class BaseProjection:
         """Take nothing."""
 
 
+def _nothing() -> None:
+    """Stand in the queue for what a rebuild hands over."""
+
+
 class Feed:
     """One projection and the facts that it has not seen yet.
 
@@ -221,7 +238,7 @@ class Feed:
         rebuild: feeds it everything that happened before; None if it has seen all of it.
 
     Attributes:
-        pending: the facts that wait.
+        pending: the facts that wait; not empty while `rebuild` is to be called.
         methods: those methods of the projection that do something, by name.
     """
 
@@ -231,7 +248,7 @@ class Feed:
         self.projection = projection
         self.saved: dict[str, Any] | None = None
         self.rebuild = rebuild
-        self.pending: deque[Fact] = deque()
+        self.pending: deque[Fact] = deque(() if rebuild is None else [(_nothing, ())])
         self._mutex = RLock()
         self.methods = {
             hook: getattr(projection, hook)
@@ -252,11 +269,13 @@ class Feed:
         pending = self.pending
         with self._mutex:
             if self.rebuild is not None:
-                rebuild, self.rebuild, self.saved = self.rebuild, None, None
+                rebuild, self.rebuild = self.rebuild, None
                 rebuild(self.projection)
-            while pending:
+            if pending:
                 self.saved = None
-                pending.popleft()()
+            while pending:
+                method, facts = pending.popleft()
+                method(*facts)
 
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""

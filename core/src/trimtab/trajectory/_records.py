@@ -37,7 +37,11 @@ _NOISY = 1_000
 _LONGEST_CALL = 90
 _MOST_APART = 200
 _FRACTION = LazyPattern(r"(?:^|[:=])[01]?\.\d+$")  # a score, most likely
-_BETWEEN_WORDS = str.maketrans(dict.fromkeys("\"',{}[]();", " "))
+_BETWEEN_WORDS = "\"',{}[]();"
+_SPACED = str.maketrans(dict.fromkeys(_BETWEEN_WORDS, " "))
+_SPACED_ASCII = bytes(
+    32 if chr(n) in _BETWEEN_WORDS + "\x1c\x1d\x1e\x1f" else n for n in range(256)
+)
 
 
 @attrs.define(eq=False)
@@ -232,7 +236,9 @@ class CallRecord:
 
 
 def _words_in(text: str) -> frozenset[str]:
-    return frozenset(text.translate(_BETWEEN_WORDS).split())
+    if text.isascii():  # a tenth of the time that `str.translate` takes
+        return frozenset(text.encode().translate(_SPACED_ASCII).decode().split())
+    return frozenset(text.translate(_SPACED).split())
 
 
 def failure_episode(call: CallRecord) -> str:

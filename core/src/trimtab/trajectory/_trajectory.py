@@ -103,6 +103,6 @@ class Trajectory:
         feed = self._writer.feeds.get(name)
         if feed is None:
             return None
-        if feed.pending or feed.rebuild is not None:
+        if feed.pending:
             feed.catch_up()
         return feed.projection

@@ -57,6 +57,7 @@ class TrajectoryWriter:
 
     Attributes:
         feeds: the projections by name.
+        quiet_feeds: those of them that can say that their provider need not be asked.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class TrajectoryWriter:
         self.profiles = profiles or ToolProfiles()
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
         self.feeds: dict[str, Feed] = {}
+        self.quiet_feeds: dict[str, Feed] = {}
         self._takers: dict[str, tuple[Taker, ...]] = dict.fromkeys(HOOKS, ())
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
@@ -127,6 +129,8 @@ class TrajectoryWriter:
                 elif self._began and self.history is not None:
                     rebuild = partial(self._rebuild, name)
                 feed = self.feeds[name] = Feed(projection, rebuild)
+                if hasattr(projection, "quiet"):
+                    self.quiet_feeds = {**self.quiet_feeds, name: feed}
                 self._takers = _takers(self.feeds.values())
             return feed.projection
 
@@ -160,7 +164,7 @@ class TrajectoryWriter:
 
     def _feed(self, hook: str, *facts: Any) -> None:
         for put, method in self._takers[hook]:
-            put(partial(method, *facts))
+            put((method, facts))
 
     # Events ------------------------------------------------------------------------------------
 
@@ -187,8 +191,9 @@ class TrajectoryWriter:
         self._count(event.tool)
         if len(self._open) < KEPT:
             self._open.append(call)
+        facts = (call, event)
         for put, method in self._takers["call_ended"]:
-            put(partial(method, call, event))
+            put((method, facts))
         if self.feeds:  # worked out here, for at the decision the agent waits
             _ = call.fingerprint, call.output_hash
 
@@ -238,8 +243,9 @@ class TrajectoryWriter:
             for call in turn.asked:
                 call._release()
         self._closed.append(turn)
+        facts = (turn,)
         for put, method in self._takers["turn_closed"]:
-            put(partial(method, turn))
+            put((method, facts))
 
     # State -------------------------------------------------------------------------------------
 
@@ -255,6 +261,7 @@ class TrajectoryWriter:
                     call.profile = profiles.of(call.tool)
             self._waiting.update(self._saved())
             self.feeds.clear()
+            self.quiet_feeds = {}
             self._takers = _takers(())
 
     def _saved(self) -> dict[str, dict[str, Any]]:

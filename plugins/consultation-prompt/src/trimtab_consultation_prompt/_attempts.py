@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import CallOrigin, LazyPattern, ToolInvoked
+from trimtab import CallOrigin, LazyPattern
 from trimtab.trajectory import (
     BaseProjection,
     CallRecord,
@@ -71,6 +71,7 @@ class Attempts(BaseProjection):
     """
 
     def __init__(self, tool: str) -> None:
+        self.quiet = True
         self._tool = tool
         self._behind_prefix = f"__{tool}"
         self.turn = -1
@@ -95,21 +96,19 @@ class Attempts(BaseProjection):
         """The line that a person would quote of the last failure, raw and bounded."""
         return next(reversed(self._attempts.values())).output if self._attempts else ""
 
-    def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  the protocol's
-        """Note a consultation, whatever came of it, whoever asked for it."""
-        tool = call.tool
-        if tool == self._tool or tool.endswith(self._behind_prefix):
-            self.consulted_at = self.turn + 1
-            self._forget()
-
     def turn_closed(self, turn: TurnRecord) -> None:
         """Take a whole batch."""
-        self.turn = turn.number
-        if not self._attempts and not _has_failed(turn.calls):
+        self.turn, calls = turn.number, turn.calls
+        for call in calls:
+            tool = call.tool  # whatever came of a consultation, and whoever asked for it
+            if tool == self._tool or tool.endswith(self._behind_prefix):
+                self.consulted_at = self.turn
+                self._forget()
+        if self.quiet and not _has_failed(calls):
             if len(self._done) < MOST_ATTEMPTS:
-                self._done += turn.calls
+                self._done += calls
             return
-        asked = [call for call in turn.calls if call.caller is CallOrigin.MODEL]
+        asked = [call for call in calls if call.caller is CallOrigin.MODEL]
         failures = [call for call in asked if self._counts(call)]
         wrong = {_kind(call) for call in failures}
         for call in asked:
@@ -119,6 +118,7 @@ class Attempts(BaseProjection):
             self._note(failures[0], "+".join(sorted({call.fingerprint for call in failures})))
         elif self._attempts:
             self._lapse()
+        self.quiet = not self._attempts
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Start anew: a new request is a new piece of work."""
@@ -184,7 +184,7 @@ class Attempts(BaseProjection):
             self._left[kind] = left
 
     def _forget(self) -> None:
-        self._attempts = {}
+        self._attempts, self.quiet = {}, True
         self._left = {}
         self._changed()
 
@@ -208,6 +208,7 @@ class Attempts(BaseProjection):
         self.consulted_at = state["consulted_at"]
         self._changes = state["changes"]
         self._attempts = {key: Attempt(**kept) for key, kept in state["attempts"].items()}
+        self.quiet = not self._attempts
         self._left = dict(state["left"])
 
 

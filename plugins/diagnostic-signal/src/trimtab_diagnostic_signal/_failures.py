@@ -124,6 +124,7 @@ class FailureProjection(BaseProjection):
     """
 
     def __init__(self) -> None:
+        self.quiet = True
         self.failure: Failure | None = None
         self.in_a_row = 0
         self._turn = 0
@@ -134,7 +135,7 @@ class FailureProjection(BaseProjection):
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Count the turn's failures, after what its successes end."""
-        if not self._failures and self.failure is None and self._goes_well(turn):
+        if self.quiet and not self._failures and self._goes_well(turn):
             return
         failing = [call for call in turn.asked if call.failed]
         fine = [call for call in turn.asked if _succeeded(call)]
@@ -150,11 +151,12 @@ class FailureProjection(BaseProjection):
             self.failure = max(
                 self._count(failing), key=lambda failure: (failure.times, failure.name)
             )
+        self.quiet = self.failure is None
 
     def _goes_well(self, turn: TurnRecord) -> bool:
         """Take a turn of one call in which nothing failed, as nearly every turn is."""
         asked = turn.asked
-        if len(asked) != 1 or not _succeeded(asked[0]):
+        if len(asked) != 1 or asked[0].failed or asked[0].outcome is _INTERRUPTED:
             return False
         self._turn += 1
         self.in_a_row = 0
@@ -208,7 +210,7 @@ class FailureProjection(BaseProjection):
     def user_spoke(self, message: MessageRecord) -> None:
         """Begin anew: the user's word is a boundary."""
         if not message.notification:
-            self.failure = None
+            self.failure, self.quiet = None, True
             self.in_a_row = 0
             self._failures.clear()
 
@@ -232,4 +234,5 @@ class FailureProjection(BaseProjection):
         self._tried = state["tried"]
         self._changed = state["changed"]
         self.failure = Failure(**state["failure"]) if state["failure"] else None
+        self.quiet = self.failure is None
         self._failures = {key: Failure(**fields) for key, fields in state["failures"].items()}

@@ -72,7 +72,8 @@ class ParallelToolReminder:
     @hookimpl
     def run_opened(self, context: RunContext) -> None:
         """Watch the turns of the run."""
-        context.trajectory.attach(NAME, Streak(context.trajectory.profiles))
+        streak = Streak(context.trajectory.profiles, self.sequential_threshold)
+        context.trajectory.attach(NAME, streak)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Say whether the streak is long enough."""
@@ -82,7 +83,8 @@ class ParallelToolReminder:
         if streak.batched or streak.alone or context.host.parallel_calls is False:
             return NOT_RELEVANT
         given = context.nudges_of(NAME)
-        if given >= self.max_reminders or streak.length < self._needed(given):
+        streak.needed = None if given >= self.max_reminders else self._needed(given)
+        if streak.needed is None or streak.length < streak.needed:
             return NOT_RELEVANT
         length = streak.independent()
         if length < self._needed(given) or self._one_at_a_time(context):

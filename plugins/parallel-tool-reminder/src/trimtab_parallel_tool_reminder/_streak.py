@@ -29,9 +29,16 @@ class Streak(BaseProjection):
         length: turns of one call in a row that may turn out to be a streak.
         batched: whether the agent has ever asked for several calls at once.
         alone: whether the user asked for one call at a time.
+        needed: turns from which a streak matters; None if none ever does.
+
+    Args:
+        profiles: what is known about the tools.
+        needed: turns of the shortest streak that matters.
     """
 
-    def __init__(self, profiles: ToolProfiles | None = None) -> None:
+    def __init__(self, profiles: ToolProfiles | None = None, needed: int | None = 1) -> None:
+        self.quiet = True
+        self.needed = needed
         self.length = 0
         self.batched = False
         self.alone = False
@@ -79,23 +86,32 @@ class Streak(BaseProjection):
             self._last = None
         self._take(self._last)
         self._last = None
+        self._note_quiet()
 
     def user_spoke(self, message: MessageRecord) -> None:
         """End the streak: what comes now could not have been asked for before."""
         if not message.notification:
             self.alone = orders_in(message.text).alone or self.alone
         self._take(None)
+        self._note_quiet()
+
+    def _note_quiet(self) -> None:
+        needed = self.needed
+        self.quiet = needed is None or self.length < needed or self.batched or self.alone
 
     def _take(self, link: Link | None) -> None:
         if link is None or link.call.failed or link.call.profile.writes:
             self.length = self._checked = 0
             self._links = []
-        if link is not None and not link.call.failed:
-            self.length += 1
-            self._checked = min(self._checked + 1, COMPARED)
-            self._links.append(link)
-            if len(self._links) > COMPARED:
-                del self._links[0]
+            if link is None or link.call.failed:
+                return
+        self.length += 1
+        if self._checked < COMPARED:
+            self._checked += 1
+        links = self._links
+        links.append(link)
+        if len(links) > COMPARED:
+            del links[0]
 
     def state(self) -> dict[str, Any]:
         """Return everything."""
@@ -116,6 +132,7 @@ class Streak(BaseProjection):
         self._checked = state["checked"]
         self._last = None if state["last"] is None else self._restored(state["last"])
         self._links = [self._restored(link) for link in state["links"]]
+        self._note_quiet()
 
     def _restored(self, link: dict[str, Any]) -> Link:
         call = call_from(link["call"], self._profiles)
