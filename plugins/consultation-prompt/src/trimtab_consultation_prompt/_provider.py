@@ -42,7 +42,7 @@ SEED = (
 )
 """The specification's sentence, ``wording = "seed"``."""
 
-_LONGEST_QUOTE = 100
+_LONGEST_QUOTE = 80
 
 
 _COUNT = whole_number(1)
