@@ -125,14 +125,43 @@ def test_texts_are_bounded_and_quote_no_markup():
 @pytest.mark.parametrize("untried", [(), ("read_file", "grep", "list_files", "show_history")])
 @pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("kind", LoopKind)
-def test_every_text_is_short_and_made_of_whole_sentences(kind, level, untried):
-    loop = Loop(kind, "e", 0.8, 4, 3, "edit", "edit(path='a.py')", "nothing <changed>" * 30, 9)
-    text = text_for(loop, level, {}, untried)
+@pytest.mark.parametrize("call", ["edit(path='a.py')", f"edit(text='{'a b ' * 30}')"])
+def test_every_text_is_short_and_made_of_whole_sentences(call, kind, level, untried):
+    loop = Loop(kind, "e", 0.8, 4, 3, "edit", call, "nothing <changed>" * 30)
+    text = text_for(loop, level, {}, untried=untried, turn=9)
 
     assert len(text) <= 300
+    assert text.count("(") == text.count(")")
+    assert text.count('"') % 2 == 0
     assert "Stop. Or" not in text and ".." not in text.replace("...", "")
     assert text.endswith((".", "…"))
     assert ("Or say what blocks you." in text) is (level == 3)
+
+
+def test_turns_without_a_call_count_as_turns():
+    actions = [READ, Text("First."), READ, Text("Second."), READ]
+    assert play(actions).delivered[0].injection.content.startswith("Turn 5: ")
+
+
+def test_the_call_of_a_round_that_fails_is_named():
+    find = Call("find", {"seat": 1}, "Error: no such row", "error")
+    think = Call("think", {"thought": "It must be there"}, "")
+    text = play([find, think] * 3).delivered[0].injection.content
+    assert "find(seat=1) among them. Do not call find like this again now." in text
+
+
+def test_as_much_as_fits_is_quoted():
+    call = f"edit(text='{'a b ' * 30}')"
+    loop = Loop(LoopKind.INTERLEAVED, "e", 0.8, 4, 1, "edit", call, "nothing changed " * 30)
+    assert 280 <= len(text_for(loop, 1, {}, turn=14)) <= 300
+
+
+def test_calls_in_a_row_are_told_as_such_where_the_first_had_company():
+    change = Call("update_bags", {"bags": 0}, {"id": "1N99U6", "bags": 0, "flights": ["HAT175"]})
+    other = Call("update_flights", {"to": "IAH"}, {"id": "1N99U6", "flights": ["HAT175"]})
+    text = play([[other, change], change, change, change]).delivered[0].injection.content
+    assert "4 times in a row" in text
+    assert "in between" not in text
 
 
 def test_texts_can_be_replaced():

@@ -27,24 +27,25 @@ SEED = (
 
 _SEEN: Mapping[LoopKind, str] = {
     LoopKind.REPEAT: "You made the call {call} {times} times in a row{answer}.",
-    LoopKind.CYCLE: "You repeated the same {length} turns {times} times with the same answers; "
-    "the last call was {call}.",
+    LoopKind.CYCLE: "You repeated the same {length} turns {times} times with the same answers, "
+    "{call} among them.",
     LoopKind.INTERLEAVED: "You made the call {call} {times} times{answer}; what you did in "
     "between made no difference.",
     LoopKind.REJECTED: "{tool} rejected almost the same call {times} times{answer}.",
     LoopKind.WAITING: "You waited with {call} {times} times and nothing changed{answer}.",
     LoopKind.BATCH: "One response asked {times} times for the same call {call}.",
-    LoopKind.SAME_ANSWER: "{times} calls of {tool} in a row had other arguments and brought "
-    "nothing new{answer}.",
+    LoopKind.SAME_ANSWER: "{times} calls of {tool} in a row had various arguments, and all after "
+    "the first brought nothing new{answer}.",
     LoopKind.SAME_ERROR: "{times} calls of {tool} in a row failed in the same way{answer}.",
-    LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content again.",
+    LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content.",
     LoopKind.KNOWN: "The last {times} turns made only calls that you had made before, with the "
     "same answers; the last was {call}.",
     LoopKind.UNMOVED: "{call} gave the same result {times} times, after a change each "
     "time{answer}.",
     LoopKind.ELSEWHERE: "{times} changes with {tool} named one file, but the answers show "
     "another{answer}.",
-    LoopKind.REWORDED: "{times} requests to {tool} in other words had the same effect{answer}.",
+    LoopKind.REWORDED: "{times} requests to {tool} in much the same words had the same "
+    "effect{answer}.",
     LoopKind.TEXT: "You wrote the same text in {times} responses running{answer}.",
     LoopKind.CHANT: "One response repeats a passage {times} times{answer}.",
 }
@@ -68,7 +69,7 @@ _NEXT: Mapping[LoopKind, str] = {
 LONGEST = 300
 """Characters of a built-in text."""
 _LONGEST_OWN = 500
-_LONGEST_QUOTES = (80, 50, 24)
+_LONGEST_QUOTES = (80, 70, 60, 50, 40, 30, 24)
 _LONGEST_CALL = 90
 
 
@@ -76,11 +77,16 @@ def seen(loop: Loop, longest_quote: int = _LONGEST_QUOTES[0]) -> str:
     """Return what was seen, with numbers; names and quotes are bounded."""
     return _SEEN[loop.kind].format(
         tool=tool_name(loop.tool),
-        call=shorten(loop.call, min(_LONGEST_CALL, 2 * longest_quote)),
+        call=_short_call(loop.call, min(_LONGEST_CALL, 2 * longest_quote)),
         times=loop.times,
         length=loop.length,
         answer=_answer(loop, longest_quote),
     )
+
+
+def _short_call(call: str, longest: int) -> str:
+    """Return a call as it was described, cut inside of its brackets."""
+    return call if len(call) <= longest else f"{shorten(call.removesuffix(')'), longest - 1)})"
 
 
 def _answer(loop: Loop, longest: int) -> str:
@@ -90,18 +96,22 @@ def _answer(loop: Loop, longest: int) -> str:
     return f" and got {said}" if loop.kind is LoopKind.REPEAT else f" ({said})"
 
 
-def text_for(loop: Loop, level: int, texts: Mapping[int, str], untried: Sequence[str]) -> str:
+def text_for(
+    loop: Loop, level: int, texts: Mapping[int, str], *, untried: Sequence[str] = (), turn: int = 0
+) -> str:
     """Return the text of `level` about `loop`: a built-in one has at most 300 characters."""
     template = texts.get(level)
     if template is not None:
-        return shorten(_filled(template, loop, untried, _LONGEST_QUOTES[0]), _LONGEST_OWN)
-    made = (_filled(TEXTS[level], loop, untried, longest) for longest in _LONGEST_QUOTES)
+        text = _filled(template, loop, (untried, turn), _LONGEST_QUOTES[0])
+        return shorten(text, _LONGEST_OWN)
+    made = (_filled(TEXTS[level], loop, (untried, turn), longest) for longest in _LONGEST_QUOTES)
     return next((text for text in made if len(text) <= LONGEST), "") or shorten(
-        _filled(TEXTS[level], loop, (), _LONGEST_QUOTES[-1]), LONGEST
+        _filled(TEXTS[level], loop, ((), turn), _LONGEST_QUOTES[-1]), LONGEST
     )
 
 
-def _filled(template: str, loop: Loop, untried: Sequence[str], longest: int) -> str:
+def _filled(template: str, loop: Loop, rest: tuple[Sequence[str], int], longest: int) -> str:
+    untried, turn = rest
     names = ", ".join(tool_name(name) for name in untried)
     other = _CALL_ONE.format(untried=names) if names else _OTHERWISE
     follow = _NEXT.get(loop.kind, other)
@@ -111,10 +121,10 @@ def _filled(template: str, loop: Loop, untried: Sequence[str], longest: int) -> 
         next=follow,
         evidence=quote(loop.output, longest) if loop.output.strip() else "an empty answer",
         tool=tool_name(loop.tool),
-        call=shorten(loop.call, _LONGEST_CALL),
+        call=_short_call(loop.call, _LONGEST_CALL),
         untried=names,
         times=loop.times,
         length=loop.length,
-        turn=loop.turn,
+        turn=turn,
     )
     return " ".join(text.split())

@@ -117,4 +117,5 @@ class DoomLoopDetector:
             calls=context.trajectory.recent(_RECENT_CALLS),
             descriptions=context.tool_descriptions,
         )
-        return text_for(loop, context.level_of(loop.episode), self.texts, untried)
+        level, turn = context.level_of(loop.episode), context.turn_count
+        return text_for(loop, level, self.texts, untried=untried, turn=turn)

@@ -59,7 +59,6 @@ def _changes_again(action: Action, length: int) -> int:
 
 def _rounds(actions: Actions, length: int, rounds: int) -> Loop | None:
     tail = list(actions.kept)[-length * rounds :]
-    call = tail[-1].calls[-1]
     again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
     waited = (
         _waits_for_news(tail[-length:], rounds)
@@ -72,11 +71,12 @@ def _rounds(actions: Actions, length: int, rounds: int) -> Loop | None:
     calls = [c for action in tail[-length:] for c in action.calls]
     members = {c.fingerprint for c in calls}
     kind = LoopKind.CYCLE if length > 1 else LoopKind.REPEAT
+    failing = [] if waited or length == 1 else [c for c in calls if c.failed]
     return loop_of(
         LoopKind.WAITING if waited else kind,
-        call,
+        [*calls, *failing][-1],
         times=rounds,
-        members=frozenset(members if len(calls) > 1 else {*members, stable_answer_key(call)}),
+        members=frozenset(members if len(calls) > 1 else {*members, stable_answer_key(calls[0])}),
         confidence=1.0 if length == 1 else 0.95,
         length=length,
         tools=tuple(dict.fromkeys(c.tool for c in calls)),
@@ -150,7 +150,8 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
         if first is not None and _moves_by_itself(actions, first):
             continue
         if not paused([span_of(record) for _, record in seen]):
-            return _interleaved(call, len(seen))
+            in_a_row = actions.kept[-1].number - seen[0][0] < len(seen)
+            return _interleaved(call, len(seen), in_a_row=in_a_row)
     return None
 
 
@@ -169,9 +170,10 @@ def _stays_away(numbers: Sequence[int], longest: int) -> bool:
     return any(later - earlier > longest for earlier, later in pairwise(numbers))
 
 
-def _interleaved(call: CallRecord, times: int) -> Loop:
+def _interleaved(call: CallRecord, times: int, *, in_a_row: bool) -> Loop:
+    kind = LoopKind.REPEAT if in_a_row else LoopKind.INTERLEAVED
     members = frozenset({call.fingerprint, stable_answer_key(call)})
-    return loop_of(LoopKind.INTERLEAVED, call, times=times, members=members, confidence=0.85)
+    return loop_of(kind, call, times=times, members=members, confidence=0.85)
 
 
 def find_long_round(actions: Actions, longest: int, times: int) -> Loop | None:
