@@ -21,7 +21,7 @@ from trimtab.trajectory import (
 
 MOST_ATTEMPTS = 64
 LAPSE = 6
-"""An attempt that is not followed up is over after so many turns in which all went well."""
+"""An attempt ends after so many turns without a failure."""
 
 _LEFT = LazyPattern(
     r"\b(\d+) (?:\w+ )?(?:errors?|failed|failing|failures?|issues?|problems?)\b", re.IGNORECASE
@@ -29,7 +29,7 @@ _LEFT = LazyPattern(
 
 
 def is_tool(name: str, wanted: str) -> bool:
-    """Return whether `name` is the tool `wanted`, also behind the prefix of a server."""
+    """Return whether `name` is the tool `wanted`, with or without the prefix of a server."""
     return name == wanted or name.endswith(f"__{wanted}")
 
 
@@ -39,10 +39,10 @@ class Attempt:
 
     Args:
         kind: the tool, or the program in a shell.
-        signature: what identifies the failure, however many errors it counts.
-        output: the line of it that a person would quote.
+        signature: what identifies the failure, whatever number of errors it states.
+        output: the key line of the failure.
         times: how often it failed.
-        fine: turns that went well since.
+        fine: turns without a failure since.
     """
 
     kind: str
@@ -53,14 +53,14 @@ class Attempt:
 
 
 class Attempts(BaseProjection):
-    """What failed in one run and is not repaired.
+    """The attempts of one run that failed and are not repaired.
 
-    An attempt is a turn with a failure: what failed together with what was changed since the
-    failure before. A failure that comes back with nothing changed, or after a change that was
-    tried already, is the same attempt again; ten calls that fail in one turn are one. A failure
-    is repaired when the same thing succeeds, or fails in another way after a change; a failure
-    that tells of fewer errors than the one before is progress as well. A consultation and a new
-    request of the user end it all.
+    An attempt is a turn with a failure: what failed, with what was changed since the failure
+    before. A failure that comes back after no change, or after a change that was tried before, is
+    the same attempt; ten calls that fail in one turn are one. A failure is repaired when the same
+    operation succeeds, or fails in another way after a change; a failure with fewer errors than
+    the one before is progress as well. A consultation and a new request of the user end all
+    attempts.
 
     Args:
         tool: the tool of consultation.
@@ -77,30 +77,30 @@ class Attempts(BaseProjection):
         self.turn = -1
         self.consulted_at: int | None = None
         self._done: list[CallRecord] = []  # since the last failure; which of it changed something
-        self._changes = ""  # is looked at when the next one comes
+        self._changes = ""  # is computed at the next one
         self._attempts: dict[str, Attempt] = {}
         self._left: dict[str, int] = {}
 
     @property
     def count(self) -> int:
-        """How many different attempts have failed (at most 64 are told apart)."""
+        """How many different attempts have failed; at most 64 are counted."""
         return len(self._attempts)
 
     @property
     def failures(self) -> int:
-        """How many turns have failed, the same attempts again included."""
+        """How many turns have failed, repeated attempts included."""
         return sum(attempt.times for attempt in self._attempts.values())
 
     @property
     def output(self) -> str:
-        """The line that a person would quote of the last failure, raw and bounded."""
+        """The key line of the last failure, raw and bounded."""
         return next(reversed(self._attempts.values())).output if self._attempts else ""
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Take a whole batch."""
         self.turn, calls = turn.number, turn.calls
         for call in calls:
-            tool = call.tool  # whatever came of a consultation, and whoever asked for it
+            tool = call.tool  # of a consultation by any caller, with any outcome
             if tool == self._tool or tool.endswith(self._behind_prefix):
                 self.consulted_at = self.turn
                 self._forget()
@@ -121,7 +121,7 @@ class Attempts(BaseProjection):
         self.quiet = not self._attempts
 
     def user_spoke(self, message: MessageRecord) -> None:
-        """Start anew: a new request is a new piece of work."""
+        """Reset everything: a new request is a new piece of work."""
         if not message.notification:
             self._forget()
 
@@ -164,7 +164,7 @@ class Attempts(BaseProjection):
             self._attempts[key] = Attempt(kind, signature, call.output)
 
     def _changed(self) -> str:
-        """Return what was changed since the last failure, and begin anew."""
+        """Return what was changed since the last failure, and reset it."""
         done = "".join(
             call.fingerprint for call in self._done if not call.failed and not call.reads
         )
@@ -173,7 +173,7 @@ class Attempts(BaseProjection):
         return changes
 
     def _compare(self, kind: str, output: str) -> None:
-        """Begin anew where less is left to repair than the last time."""
+        """Drop the attempts of `kind` if fewer errors are left than the last time."""
         match = _LEFT.search(output)
         if match is None:
             return
@@ -219,5 +219,5 @@ def _has_failed(calls: Sequence[CallRecord]) -> bool:
 
 
 def _kind(call: CallRecord) -> str:
-    """Return what a success must be of to count as progress: the tool, or the program in it."""
+    """Return the operation that must succeed to count as progress: the tool, or its program."""
     return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"

@@ -1,4 +1,4 @@
-"""The provider: suggests another pair of eyes when the agent's own attempts keep failing."""
+"""The provider: suggests to consult another agent when attempts keep failing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PAUSE = 5
 """Turns of silence after a consultation."""
 
 REPEATS = 2
-"""The same attempts again count half: so many times the threshold of failures is enough too."""
+"""Repeated attempts count half: so many times the threshold of failures is enough too."""
 
 NUDGES = 2
-"""After so many nudges about a loop that goes on it is time for a consultation."""
+"""So many nudges about a loop that goes on lead to a consultation."""
 
 LONGEST_TEXT = 500
 LONGEST_NAME = 64
@@ -52,10 +52,10 @@ _COUNT = whole_number(1)
 class ConsultationPromptProvider:
     """Suggests to consult another agent when local attempts fail.
 
-    It speaks when `failure_threshold` materially different attempts have failed, or twice as
-    many of which some are the same, or when a loop goes on after two nudges of whoever speaks in
-    the category `loop_category`. It never names a tool that the agent is known not to have, and
-    is silent when the agent has just consulted.
+    It speaks when `failure_threshold` different attempts have failed, or twice as many of which
+    some are the same, or when a loop goes on after two nudges in the category `loop_category`. It
+    never names a tool that the agent is known not to have, and is silent if the agent has just
+    consulted someone.
 
     Args:
         failure_threshold: failed attempts before suggesting; each further round needs as many
@@ -97,7 +97,7 @@ class ConsultationPromptProvider:
         context.trajectory.attach(NAME, Attempts(self.consultation_tool))
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
-        """Say whether enough has failed."""
+        """Decide whether enough has failed."""
         attempts = context.trajectory.projection(NAME)
         if not isinstance(attempts, Attempts):
             return NOT_RELEVANT
@@ -107,7 +107,7 @@ class ConsultationPromptProvider:
         return ClassificationResult(True, 0.9, seen, NAME)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
-        """Suggest the consultation, and say what speaks for it."""
+        """Suggest the consultation, with the reason for it."""
         attempts = context.trajectory.projection(NAME)
         assert isinstance(attempts, Attempts)
         message = SEED if self.wording == "seed" else self.message
@@ -121,7 +121,7 @@ class ConsultationPromptProvider:
         return GuidanceInjection(NAME, shorten(text, LONGEST_TEXT), category=self.category)
 
     def _ask(self, context: GuidanceContext) -> str:
-        """Return whom to ask: the tool where the agent is known to have it."""
+        """Return whom to ask: the tool, if the agent is known to have it."""
         if context.tools is None:
             return "ask someone else for a fresh view, such as a reviewer or the user."
         return f"call {self.consultation_tool} for a fresh view."
@@ -148,7 +148,7 @@ class ConsultationPromptProvider:
         )
 
     def _seen(self, context: GuidanceContext, attempts: Attempts) -> str:
-        """Return in words what speaks for a consultation; empty if nothing does."""
+        """Return the reason for a consultation in words; empty if there is none."""
         if not attempts.count and not context.episodes:
             return ""
         needed = self.failure_threshold * (context.nudges_of(NAME) + 1)

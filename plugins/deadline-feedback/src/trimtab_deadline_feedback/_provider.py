@@ -1,4 +1,4 @@
-"""The provider: speaks when a run enters a narrower band of one of its limits."""
+"""The provider: reports when a run enters a narrower band of one of its limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WARNING_SHARE = 0.05
 
 Severity = Literal["info", "caution", "warning"]
 Bands = Mapping[str, tuple[float, float]]
-"""By limit: the band that was reported, and the total it was a band of."""
+"""By limit: the band that was reported, and the total of that limit."""
 
 
 def _text(default: str) -> str:
@@ -75,8 +75,8 @@ class DeadlineFeedback:
     """Reports how much time is left, and how much of a budget.
 
     It speaks once on entering a band: 50, 25, 10 and 5 % left, the warning threshold, nothing
-    left. Bands that are skipped are not made up for. All time is monotonic, so neither a
-    stepped clock nor a suspended machine moves it.
+    left. A band that is skipped is not reported later. All time is monotonic, so neither a
+    stepped clock nor a suspended machine changes it.
 
     Args:
         warning_threshold_seconds: with so many seconds left or less it warns.

@@ -1,4 +1,4 @@
-"""Failures of one run, known again by their signature and counted in turns."""
+"""Failures of one run, recognised by their signature and counted in turns."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Failure:
         times: turns in which it came.
         last: number of the last such turn.
         tools: which tools reported it, the first 8.
-        operations: what was tried; a success of the same ends it.
-        output: what it said last, raw and bounded.
-        call: the last failing call as a text names it.
-        spans: when the last of them began and ended.
-        waiting: each time the agent was waiting.
-        whole: fingerprint of all that was printed last by what was cut off; else empty.
+        operations: what was tried; a success of one of them ends it.
+        output: the last output, raw and bounded.
+        call: the last failing call, described as a text names it.
+        spans: when the last of its calls began and ended.
+        waiting: whether the agent was waiting each time.
+        whole: fingerprint of the last output if the call was cut off; else empty.
     """
 
     name: str
@@ -64,18 +64,18 @@ class Failure:
     whole: str = ""
 
     def excused(self) -> bool:
-        """Tell whether it came of waiting for better times, and not for too long."""
+        """Tell whether every failing call was a wait, and the wait is not too long yet."""
         return (self.waiting or paused(self.spans)) and not waited_too_long(self.spans)
 
-    def begin_anew(self) -> None:
-        """Forget how often it came."""
+    def reset(self) -> None:
+        """Reset the count."""
         self.times, self.waiting = 0, True
         self.spans.clear()
 
     def happened(self, call: CallRecord, turn: int) -> None:
-        """Count `call`, once a turn."""
+        """Count `call`, at most once per turn."""
         if self.times and turn - self.last > _FORGOTTEN_AFTER:
-            self.begin_anew()
+            self.reset()
         if self.times == 0 or self.last != turn:
             self.times += 1
             self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
@@ -90,12 +90,12 @@ class Failure:
 
 
 def operation_of(call: CallRecord) -> str:
-    """Return what a call is about: its tool, and in a shell its program."""
+    """Return what a call does: its tool, and in a shell its program."""
     return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
 
 
 def _keys(call: CallRecord) -> tuple[str, ...]:
-    """Return what a failure counts as: one that says nothing is known by its call alone."""
+    """Return the keys under which a failure is counted: an empty message by its call alone."""
     alone = f"call {call.fingerprint}"
     return (f"any {call.signature}", alone) if call.signature else (alone,)
 
@@ -112,15 +112,15 @@ def _succeeded(call: CallRecord) -> bool:
 
 
 class FailureProjection(BaseProjection):
-    """What fails again and again.
+    """Counts the failures of one run that come back.
 
-    Two counts are kept: of a failure whatever was called, ended by a success of the same
-    operation, and of a failure of one exact call, ended by a success of that call. A success of
-    anything else ends neither.
+    There are two counts: of a failure in any call, which a success of the same operation ends,
+    and of a failure of one exact call, which a success of that call ends. Other successes end
+    neither.
 
     Attributes:
         failure: of the last closed turn, the failure that came back most often; else None.
-        in_a_row: turns running in which everything failed, each time in another way.
+        in_a_row: turns in a row in which everything failed, each time in another way.
     """
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ class FailureProjection(BaseProjection):
         self.quiet = self.failure is None
 
     def _goes_well(self, turn: TurnRecord) -> bool:
-        """Take a turn of one call in which nothing failed, as nearly every turn is."""
+        """Count a turn of one successful call, the usual one; False for any other turn."""
         asked = turn.asked
         if len(asked) != 1 or asked[0].failed or asked[0].outcome is _INTERRUPTED:
             return False
@@ -167,9 +167,9 @@ class FailureProjection(BaseProjection):
             self.in_a_row = 0
             return
         shape = _NUMBER.sub("0", failing[0].signature)
-        # What differs in a number alone may be progress: "3 failed", then "2 failed". So may be
-        # another failure of the very same call: something has changed since. And where one that
-        # asks is refused for another reason each time, each answer is a finding of its own.
+        # A difference in a number alone may be progress: "3 failed", then "2 failed". So may
+        # another failure of the same call: something has changed since. And if a call that only
+        # reads fails for another reason each time, each answer says something new.
         differs = shape != self._shape and failing[0].fingerprint != self._tried
         acts = failing[0].profile.writes or failing[0].command is not None
         if differs and (acts or _alike(shape, self._shape)):
@@ -194,7 +194,7 @@ class FailureProjection(BaseProjection):
         if failure is None or failure.name != name:
             failure = Failure(name)
         if self._got_further(failure, call):
-            failure.begin_anew()
+            failure.reset()
         failure.happened(call, self._turn)
         self._failures[key] = failure
         if len(self._failures) > _KEPT:
@@ -202,13 +202,13 @@ class FailureProjection(BaseProjection):
         return failure
 
     def _got_further(self, failure: Failure, call: CallRecord) -> bool:
-        """Tell whether what was cut off printed something else after a change than before it."""
+        """Tell whether a call that was cut off printed something new after a change."""
         if not failure.whole or self._changed <= failure.last:
             return False
         return call.output_fingerprint != failure.whole
 
     def user_spoke(self, message: MessageRecord) -> None:
-        """Begin anew: the user's word is a boundary."""
+        """Reset all counts: a message of the user begins a new task."""
         if not message.notification:
             self.failure, self.quiet = None, True
             self.in_a_row = 0
@@ -227,7 +227,7 @@ class FailureProjection(BaseProjection):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take them back."""
+        """Take back what `state` returned."""
         self._turn = state["turn"]
         self.in_a_row = state["in_a_row"]
         self._shape = state["shape"]

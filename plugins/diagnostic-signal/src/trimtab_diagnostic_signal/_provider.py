@@ -1,4 +1,4 @@
-"""DiagnosticSignalProvider: points at a failure that keeps coming back."""
+"""DiagnosticSignalProvider: points out a failure that keeps coming back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DiagnosticSignalProvider:
 
     Args:
         error_threshold: turns with the same failure before it speaks; calls of one batch that
-            fail alike are one. One more where the failures of consecutive turns differ.
+            fail alike are one. One more if the failures of consecutive turns differ.
         log_tool_name: the tool to suggest; None, or a tool that the agent is not known to have,
             names none.
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
@@ -95,9 +95,7 @@ class DiagnosticSignalProvider:
         return None
 
     def _turns_since_nudge(self, context: GuidanceContext) -> int:
-        """Return how many turns ago anyone was nudged: what comes of obeying is no new "
-        "trouble.
-        """
+        """Return the turns since the last nudge: a failure soon after may follow from it."""
         open_ones = (context.episodes.get(name, ()) for name in (self.category, _LOOPS))
         nudged = [episode.nudged_at for group in open_ones for episode in group]
         return context.turn_count - max(nudged) if nudged else _LONG
@@ -112,7 +110,7 @@ class DiagnosticSignalProvider:
         return ClassificationResult(True, confidence, reason, failure.name)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
-        """Say how many and, quoted, what; and where to look."""
+        """Say how often what failed, quoted, and where to look."""
         failure = self._failure(context)
         assert failure is not None
         return GuidanceInjection(

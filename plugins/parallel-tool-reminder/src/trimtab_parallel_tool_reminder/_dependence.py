@@ -38,7 +38,7 @@ _SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
 
 @attrs.define(eq=False, slots=False)
 class Link:
-    """One call of a streak, with what its dependence is told from.
+    """One call of a streak, with what shows whether it depends on others.
 
     Args:
         call: its record.
@@ -86,8 +86,9 @@ class Link:
 
 
 def could_be_one_of_several(call: CallRecord) -> bool:
-    """Tell whether a call went well, changes nothing and doesn't wait, or whether its tool is
-    declared independent.
+    """Tell whether a call could be asked for together with others.
+
+    It succeeded, changes nothing and doesn't wait, or its tool is declared independent.
     """
     profile = call.profile
     if call.failed or call.waits or profile.opaque:
@@ -122,8 +123,10 @@ def _leaves(value: Any, left: list[int]) -> Iterator[str]:
 
 def depends(link: Link, earlier: Sequence[Link]) -> bool:
     """Tell whether `link` needed an answer of `earlier` calls, repeats or rewords one, or is its
-    next page. An argument that stands in an earlier answer, and in no earlier argument, comes out
-    of it; a search that comes after one which found nothing comes of that.
+    next page.
+
+    An argument that is part of an earlier answer, and of no earlier argument, is taken from that
+    answer. A search that follows one without results depends on it.
     """
     for other in earlier:
         if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
@@ -140,7 +143,7 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
 
 
 def _looks_again(link: Link, other: Link) -> bool:
-    """Tell whether two calls look into one file, or ask one program for the same in other ways."""
+    """Tell whether two calls read one file, or ask one program for the same in other ways."""
     if link.files & other.files:
         return True
     mine, its = link.call.command, other.call.command
@@ -167,8 +170,8 @@ def _query(link: Link) -> str:
 
 
 def _stands(text: str, value: str) -> bool:
-    """Tell whether `value` stands in `text` as a word of its own."""
-    # One character alone is in every text; as a value it stands behind its name.
+    """Tell whether `value` occurs in `text` as a word of its own."""
+    # Every text holds a single character; as a value it follows its name.
     start = text.find(value)
     while start >= 0:
         before, after = text[start - 1 : start], text[start + len(value) : start + len(value) + 1]

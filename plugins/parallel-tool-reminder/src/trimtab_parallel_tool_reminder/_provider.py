@@ -1,4 +1,4 @@
-"""The provider: rare, and silent once the agent asks for calls together."""
+"""The provider: reminds an agent that it can ask for several calls at once."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ SEED = (
 
 @attrs.frozen
 class ParallelToolReminder:
-    """Encourages to ask for independent calls together.
+    """Reminds the agent to ask for independent calls together.
 
     It counts turns of one call that only reads (or whose tool is declared independent), none of
-    which uses an answer of another. Where the host runs one call a turn it stays silent, and
-    likewise once the agent has asked for several calls in one response.
+    which uses an answer of another. It is silent if the host runs one call per turn, and once the
+    agent has asked for several calls in one response.
 
     Args:
         sequential_threshold: so many turns in a row make it speak.
@@ -76,7 +76,7 @@ class ParallelToolReminder:
         context.trajectory.attach(NAME, streak)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
-        """Say whether the streak is long enough."""
+        """Decide whether the streak is long enough."""
         streak = context.trajectory.projection(NAME)
         if not isinstance(streak, Streak) or streak.length < self.sequential_threshold:
             return NOT_RELEVANT

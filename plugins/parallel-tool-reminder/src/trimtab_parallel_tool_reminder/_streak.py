@@ -22,8 +22,9 @@ COMPARED = 8
 
 
 class Streak(BaseProjection):
-    """The streak at the end of one run. What it costs to look into arguments and answers is spent
-    when `independent` is asked, not while calls come in.
+    """The streak at the end of one run.
+
+    Arguments and answers are compared when `independent` is called, not while calls come in.
 
     Attributes:
         length: turns of one call in a row that may turn out to be a streak.
@@ -49,7 +50,7 @@ class Streak(BaseProjection):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Names of the tools called in it (of its last eight calls), each once."""
+        """Names of the tools of its last eight calls, each once."""
         return tuple(dict.fromkeys(link.call.tool for link in self._links))
 
     def independent(self) -> int:
@@ -66,7 +67,7 @@ class Streak(BaseProjection):
         return self.length
 
     def _begin_at(self, index: int) -> int:
-        """Begin the streak anew with the link at `index`, and look at those behind it."""
+        """Let the streak begin with the link at `index`, and check those after it."""
         self._links = self._links[index:]
         self.length = self._checked = len(self._links)
         return self.independent() if self._links else 0
@@ -77,7 +78,7 @@ class Streak(BaseProjection):
             self._last = Link(call, event.params, event.result)
 
     def turn_closed(self, turn: TurnRecord) -> None:
-        """Lengthen the streak, or begin or end it."""
+        """Lengthen, begin or end the streak."""
         calls = len(turn.asked)
         if self.batched or calls == 0:
             return
@@ -89,7 +90,7 @@ class Streak(BaseProjection):
         self._note_quiet()
 
     def user_spoke(self, message: MessageRecord) -> None:
-        """End the streak: what comes now could not have been asked for before."""
+        """End the streak: the calls that follow could not have been asked for before."""
         if not message.notification:
             self.alone = orders_in(message.text).alone or self.alone
         self._take(None)

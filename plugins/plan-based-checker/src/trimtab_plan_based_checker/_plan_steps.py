@@ -1,4 +1,4 @@
-"""Steps of a plan, whatever the plan is made of."""
+"""Steps of a plan, read from records, mappings or lists."""
 
 from __future__ import annotations
 

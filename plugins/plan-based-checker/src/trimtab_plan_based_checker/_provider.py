@@ -60,14 +60,14 @@ def _plan_type(value: type[Any] | str | None) -> type[Any]:
 class PlanBasedChecker:
     """Sends the agent back while its plan has open steps.
 
-    The plan is the latest record of `plan_type` in the session. Where there is none it is the
-    one that the agent keeps with its host's tools: TodoWrite, TaskCreate and TaskUpdate,
-    update_plan, write_todos. Without any plan the agent may stop; likewise where it waits: for
-    its user, whom it asks or who asked it to stop there, or for work that it started.
+    The plan is the latest record of `plan_type` in the session. If there is none, it is the plan
+    that the agent keeps with its host's tools: TodoWrite, TaskCreate and TaskUpdate, update_plan,
+    write_todos. Without any plan the agent may stop. It may also stop while it waits for its
+    user, whom it asks or who asked it to stop there, or for work that it started.
 
     Args:
         plan_type: attrs class, dataclass or dict type of the plans in the session, or
-            ``"module:Class"``; `trimtab.Plan` where None. Steps are objects or mappings.
+            ``"module:Class"``; `trimtab.Plan` if None. Steps are objects or mappings.
         from_tools: whether plans kept with the host's tools count.
         message: what the agent reads, with ``{steps}``, ``{open}`` and ``{total}``.
         wording: ``"seed"`` for the specification's sentence, word for word.
@@ -150,7 +150,7 @@ def _newest(plans: Slice[Any], run_id: str) -> Any:
 
 
 def _seen(context: TaskCompletionContext) -> SeenPlan:
-    """Return the plan seen in the run; told from the record where nobody has watched it."""
+    """Return the plan seen in the run; read from the record if no projection was attached."""
     watched = context.trajectory.projection(NAME)
     if isinstance(watched, SeenPlan):
         return watched
@@ -164,7 +164,7 @@ def _seen(context: TaskCompletionContext) -> SeenPlan:
 
 
 def _waits(context: TaskCompletionContext) -> Waits:
-    """Return what the agent waits for; nothing if nobody has watched the run."""
+    """Return what the agent waits for; nothing if no projection was attached."""
     watched = context.trajectory.projection(WAITS)
     return watched if isinstance(watched, Waits) else Waits()
 

@@ -1,4 +1,4 @@
-"""Ends of a turn that are right though the plan is open: the agent waits for somebody."""
+"""Reasons to stop with an open plan: the agent waits for its user or for running work."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _ENDS = frozenset({"kill", "stop", "cancel", "close"})
 
 
 def asks_user(text: str) -> bool:
-    """Tell whether a closing text puts a question or a request to its reader."""
+    """Tell whether a closing text asks its reader something."""
     last = text.strip()[-_EDGE:]
     closing = last.rpartition("\n\n")[2][-_LAST:]
     if _CLOSING_QUESTION.search(closing):
@@ -92,16 +92,16 @@ def asks_user(text: str) -> bool:
 
 
 def says_stop(text: str) -> bool:
-    """Tell whether a user's message asks the agent to stop somewhere on the way."""
+    """Tell whether a user's message asks the agent to stop before the end."""
     return _STOP_THERE.search(text[: 4 * _EDGE]) is not None
 
 
 class Waits(BaseProjection):
-    """For whom or for what the agent of one run may be waiting.
+    """What the agent of one run may be waiting for.
 
     Attributes:
         text: the last text of the agent, bounded.
-        told_to_stop: whether the user's last message asks it to stop on the way.
+        told_to_stop: whether the user's last message asks it to stop before the end.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Waits(BaseProjection):
 
     @property
     def reason(self) -> str:
-        """Why the turn may end with open steps; empty if nothing speaks for it."""
+        """Why the turn may end with open steps; empty if there is no reason."""
         if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
             return "work that it started is still running"
         if self.told_to_stop:
@@ -136,7 +136,7 @@ class Waits(BaseProjection):
             del self._tasks[task]
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
-        """Note work that goes on behind the call, and work that has ended."""
+        """Note work that goes on after the call, and work that has ended."""
         self.text = ""
         words = set(name_words(call.tool))
         if self._tasks and not call.failed:

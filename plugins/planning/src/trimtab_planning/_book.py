@@ -52,6 +52,9 @@ class PlanBook(PlanHistory):
     def for_tool(cls, context: ToolContext) -> PlanBook:
         """Return the plans of the run whose tool is being called.
 
+        Args:
+            context: what the tool's handler got.
+
         Raises:
             ValueError: the host does not say which run that is.
         """
@@ -67,7 +70,7 @@ class PlanBook(PlanHistory):
         exit_criteria: Iterable[str] = (),
         origin: str = "api",
     ) -> Plan:
-        """Make a plan; where one is active, a new version of that, or nothing if it is the same.
+        """Make a plan. If one is active, make a new version of it, unless it is the same.
 
         Args:
             steps: in their order; those without an id get one.
@@ -105,7 +108,12 @@ class PlanBook(PlanHistory):
     ) -> Plan:
         """Make a new version of the active plan; what is None stays.
 
-        Steps that keep id and title keep their progress. The same again makes no new version.
+        Steps that keep id and title keep their progress. The same plan makes no new version.
+
+        Args:
+            steps, objective, exit_criteria: as for `author`.
+            reason: why the plan changes.
+            origin: who makes the change, see `PlanAuthored`.
 
         Raises:
             ValueError: no plan is active, or the steps are no plan.
@@ -126,6 +134,11 @@ class PlanBook(PlanHistory):
         """Make a new version that asks for what `version` asked for.
 
         Steps that both have keep the progress made since.
+
+        Args:
+            version: an earlier version, e.g. ``"plan.v1"``.
+            reason: why.
+            origin: who makes the change, see `PlanAuthored`.
 
         Raises:
             ValueError: there is no plan or no such version.
@@ -150,6 +163,11 @@ class PlanBook(PlanHistory):
 
         A plan without exit criteria is completed with its last step.
 
+        Args:
+            step_id: the step.
+            status, outcome: the new ones; None changes nothing.
+            origin: who makes the change, see `PlanAuthored`.
+
         Raises:
             ValueError: no plan is active, there is no such step, or it depends on open steps.
         """
@@ -173,6 +191,10 @@ class PlanBook(PlanHistory):
     def complete(self, reason: str = "", *, origin: str = "api") -> Plan:
         """Mark the active plan as completed.
 
+        Args:
+            reason: why.
+            origin: who makes the change, see `PlanAuthored`.
+
         Raises:
             ValueError: no plan is active, or steps are open.
         """
@@ -184,7 +206,11 @@ class PlanBook(PlanHistory):
             return self._completed(old, reason, origin)
 
     def abandon(self, reason: str, *, origin: str = "api") -> Plan:
-        """Give the active plan up; its open steps are cancelled.
+        """Abandon the active plan; its open steps are cancelled.
+
+        Args:
+            reason: why; not empty.
+            origin: who makes the change, see `PlanAuthored`.
 
         Raises:
             ValueError: no plan is active, or the reason is empty.

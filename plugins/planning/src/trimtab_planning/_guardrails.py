@@ -1,4 +1,4 @@
-"""Limits that a prompt or a stage keeps to, told to the agent and checked."""
+"""Limits of a prompt or a stage, shown to the agent and checked."""
 
 from __future__ import annotations
 

@@ -38,7 +38,12 @@ class Writable(Readable, Protocol):
 
 
 def current_plan(session: Readable, run_id: str) -> Plan | None:
-    """Return the newest plan of a run, or of the whole session; None if there is none."""
+    """Return the newest plan of a run, or of the whole session; None if there is none.
+
+    Args:
+        session: where plans are kept.
+        run_id: the run.
+    """
     plans = session[Plan]
     latest = plans.latest()
     if latest is None or latest.run_id in ("", run_id):
@@ -100,8 +105,8 @@ class PlanHistory:
     def diff(self, before: str, after: str) -> PlanDiff:
         """Return how two versions of the current plan differ.
 
-        Raises:
-            ValueError: there is no such version.
+        Args:
+            before, after: the versions.
         """
         return diff(self.version(before), self.version(after))
 
@@ -121,7 +126,7 @@ class PlanHistory:
         return authored[-1] if authored else None
 
     def mirrored_steps(self) -> tuple[PlanStep, ...]:
-        """Return the steps that the host's tool last told, an abandoned plan's included."""
+        """Return the steps that the host's tool wrote last, an abandoned plan's included."""
         told = [event for event in self._own(PlanAuthored) if is_plan_tool(event.origin)]
         if not told:
             return ()

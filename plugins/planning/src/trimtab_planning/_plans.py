@@ -196,7 +196,11 @@ def _shown(value: object) -> str:
 
 
 def diff(before: Plan, after: Plan) -> PlanDiff:
-    """Return how two versions of a plan differ; steps are matched by id, else by title."""
+    """Return how two versions of a plan differ; steps are matched by id, else by title.
+
+    Args:
+        before, after: the versions.
+    """
     old, new = _by_key(before.steps), _by_key(after.steps)
     return PlanDiff(
         added=tuple(step for key, step in new.items() if key not in old),

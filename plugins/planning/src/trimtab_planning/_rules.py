@@ -21,7 +21,7 @@ class Breach(StrEnum):
 
 
 @attrs.frozen
-class Finding:
+class Deviation:
     """A call that leaves the plan.
 
     Args:
@@ -36,7 +36,7 @@ class Finding:
 
     @property
     def episode(self) -> str:
-        """Names the one trouble that is meant."""
+        """Name of the episode."""
         return self.breach if self.step is None else f"{self.breach}:{self.step.step_id}"
 
 
@@ -45,7 +45,7 @@ def declares(step: PlanStep, tool: str) -> bool:
     return not step.tools or step.uses(tool)
 
 
-def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Finding | None:
+def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Deviation | None:
     """Return how a call of `tool` leaves `plan`, None if it keeps to it.
 
     Tools that keep plans or ask the user are always right, and so is every tool once the plan is
@@ -59,12 +59,12 @@ def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Finding
     if is_neutral(tool) or any(in_namespace(tool, name) for name in free):
         return None
     if plan is None or plan.status == "abandoned":
-        return Finding(Breach.NO_PLAN)
+        return Deviation(Breach.NO_PLAN)
     step = plan.step_for(tool)
     if step is None or any(declares(item, tool) for item in workable(plan)):
         return None
     wanted = next((item for item in plan.open_steps if item.uses(tool)), None)
-    return Finding(Breach.OFF_STEP, step, wanted)
+    return Deviation(Breach.OFF_STEP, step, wanted)
 
 
 class BreachMemo:
@@ -76,9 +76,9 @@ class BreachMemo:
 
     def __init__(self, free: Iterable[str] = ()) -> None:
         self._free = tuple(free)
-        self._known: tuple[Plan | None, dict[str, Finding | None]] = (None, {})
+        self._known: tuple[Plan | None, dict[str, Deviation | None]] = (None, {})
 
-    def breach(self, plan: Plan | None, tool: str) -> Finding | None:
+    def breach(self, plan: Plan | None, tool: str) -> Deviation | None:
         """Return what `breach` returns."""
         of, found = self._known
         if of is not plan or len(found) > MOST_REMEMBERED:

@@ -1,4 +1,4 @@
-"""The plan that stands for a run of stages: a step for each, kept up to date."""
+"""The plan of a run of stages, with a step for each, kept up to date."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StagePlan:
         self._set(stage.name, "in_progress", "")
 
     def ended(self, event: StageCompleted, output: str) -> None:
-        """Write down what a stage came to."""
+        """Record the result of a stage."""
         if self.book.active is None:
             return
         if event.success:
@@ -64,7 +64,7 @@ class StagePlan:
             self._set(event.stage, "pending", event.error)
 
     def terminated(self, reason: Termination, detail: str) -> None:
-        """Complete the plan, or give it up."""
+        """Complete or abandon the plan."""
         if self.book.active is None:
             return
         if reason is not Termination.SUCCESS:

@@ -70,7 +70,7 @@ class PlanningParams:
 
 @attrs.frozen
 class Strategy:
-    """One way to plan: what the agent is told, what tools it has, and who checks it.
+    """One way to plan: instructions for the agent, its tools, and the provider that checks it.
 
     Args:
         name: of the strategy.
@@ -96,7 +96,11 @@ class Strategy:
     detail: str = ""
 
     def section(self, key: str = KEY) -> MarkdownSection[PlanningParams]:
-        """Return the section; bind its `params`."""
+        """Return the section; bind its `params`.
+
+        Args:
+            key: of the section.
+        """
         return MarkdownSection[PlanningParams](
             key=key, title=self.title, template=self.template, tools=self.tools
         )

@@ -9,7 +9,7 @@ from typing import Any
 from trimtab import Plan, PlanStep, quote, shorten
 from trimtab_planning._names import PLAN_REFLECT, PLAN_REVISE, PLAN_UPDATE_STEP, planning_tool
 from trimtab_planning._render import tool_names
-from trimtab_planning._rules import Finding
+from trimtab_planning._rules import Deviation
 
 LONGEST = 500
 Tools = frozenset[str] | None
@@ -25,25 +25,25 @@ def call_words(tool: str, params: Any) -> str:
     return quote(f"{tool} {text}".strip(), 100)
 
 
-def breach_text(finding: Finding, call: str, tools: Tools, *, pending: bool) -> str:
+def breach_text(deviation: Deviation, call: str, tools: Tools, *, pending: bool) -> str:
     """Return what to say about a call that leaves the plan; no tool is named that is not there.
 
     Args:
-        finding: how it leaves the plan.
+        deviation: how it leaves the plan.
         call: the call in words.
         tools: the agent's tools, None if unknown.
         pending: whether the call is still to run.
     """
     did = "call" if pending else "called"
-    if finding.step is None:
+    if deviation.step is None:
         return shorten(f"You {did} {call} without a plan. {_make_plan(tools)}", LONGEST)
-    step = step_words(finding.step)
-    text = f"You {did} {call}, which is none of the tools of {step}: {_allowed(finding.step)}."
-    return shorten(f"{text} {_next(finding, tools)}", LONGEST)
+    step = step_words(deviation.step)
+    text = f"You {did} {call}, which is none of the tools of {step}: {_allowed(deviation.step)}."
+    return shorten(f"{text} {_next(deviation, tools)}", LONGEST)
 
 
 def reflect_text(step: PlanStep) -> str:
-    """Return what to say after a step was done and nobody compared its outcome."""
+    """Return what to say if a step is done and its outcome was not checked."""
     expected = step.expected or step.objective
     against = f" with what it expects, {quote(expected, 120)}" if expected else ""
     return shorten(
@@ -54,7 +54,7 @@ def reflect_text(step: PlanStep) -> str:
 
 
 def final_text(plan: Plan) -> str:
-    """Return what to say when the agent ends and has not checked the exit criteria."""
+    """Return what to say if the agent ends without having checked the exit criteria."""
     criteria = "; ".join(quote(item, 90) for item in plan.exit_criteria[:3])
     more = "; ..." if len(plan.exit_criteria) > 3 else ""
     return shorten(
@@ -79,11 +79,11 @@ def _allowed(step: PlanStep) -> str:
     return quote(tool_names(step.tools, 5), 120)[1:-1]
 
 
-def _next(finding: Finding, tools: Tools) -> str:
+def _next(deviation: Deviation, tools: Tools) -> str:
     known = tools or frozenset()
     ways = ["Use those"]
-    if finding.wanted is not None:
-        wanted = step_words(finding.wanted)
+    if deviation.wanted is not None:
+        wanted = step_words(deviation.wanted)
         begin = f"with {PLAN_UPDATE_STEP}" if _has(known, PLAN_UPDATE_STEP) else "first"
         ways.append(f"finish this step and begin {wanted} {begin}")
     change = f"with {PLAN_REVISE}" if _has(known, PLAN_REVISE) else "first"

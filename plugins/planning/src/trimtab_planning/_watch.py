@@ -1,4 +1,4 @@
-"""Watching a run: plans of the host's tools are taken over, calls are tied to their steps."""
+"""Watching a run: plans of the host's tools are recorded, calls are tied to their steps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Seen:
         return self._kinds.get(kind) or Slice()
 
     def add(self, record: object) -> None:
-        """Take one record; a plan that its event has told already is not taken twice."""
+        """Take one record; a plan that its event has brought is not taken twice."""
         known = self._kinds.get(type(record))
         if known is not None and not (isinstance(record, Plan) and record is known.latest()):
             self._kinds[type(record)] = Slice((*known.all(), record))
@@ -55,7 +55,7 @@ class Seen:
 
 
 class Recording:
-    """Says what is to be added to a run when one of its events has happened.
+    """Derives the records that follow for the plan from events of a run.
 
     Args:
         session: where the run is recorded; only read.
@@ -113,7 +113,7 @@ class Recording:
                 self._book.mirror(steps, origin=event.tool)
 
     def _spoke(self) -> None:
-        """Give up a plan of the host's tools; the agent goes on with it by touching it again."""
+        """Abandon a plan of the host's tools; the agent resumes it by changing it again."""
         book = self._book
         if self._mirrors and book.active is not None and book.mirrors:
             book.abandon(SPOKEN, origin="user")

@@ -1,4 +1,4 @@
-"""The provider: speaks when an agent ends with a tool call that it only wrote."""
+"""The provider: reminds an agent that ends with a tool call written as text."""
 
 from __future__ import annotations
 
