@@ -15,7 +15,7 @@ import attrs
 from trimtab import SYSTEM_CLOCK, Clock, Host, Prompt, Run, Session
 from trimtab_proxy._follower import Follower
 from trimtab_proxy._gate import Verdict
-from trimtab_proxy._host import host_for
+from trimtab_proxy._host import descriptions, host_for
 from trimtab_proxy._identity import History, Link, Relation, history, link as link_of
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
 from trimtab_proxy._programs import Headers, Name, name_of, program_of
@@ -184,9 +184,8 @@ class Guide:
             found = self.threads.find(now, name, hash(tools))
             if found.relation is Relation.REWIND and now.told <= found.link.shared:
                 return Decision(Relation.REWIND)  # until the model has answered it, a mere question
-            thread = self._thread_for(
-                found, name, prompt, host_for(program, tools, gate=self.gate), hash(tools)
-            )
+            host = host_for(program, tools, gate=self.gate, described=descriptions(body))
+            thread = self._thread_for(found, name, prompt, host, hash(tools))
             self.threads.use(thread)
             told = thread.told
         decision = self._follow(wire, found, thread, now, told)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from trimtab import DecisionPoint, Delivery, Host
+from trimtab_proxy._items import Json, objects, string
 from trimtab_proxy._programs import Program
 
 PROXY = Host(
@@ -30,13 +31,32 @@ def delivery(*, gate: bool) -> Mapping[DecisionPoint, Delivery]:
     return _GATED if gate else PROXY.delivery
 
 
-def host_for(program: Program, tools: Iterable[str], *, gate: bool = False) -> Host:
+def descriptions(body: Json) -> Mapping[str, str]:
+    """Return what the tools of a request say of themselves, in any of the formats."""
+    found = {}
+    for tool in objects(body.get("tools")):
+        inner = [tool, tool.get("function"), tool.get("custom")]
+        for declared in objects([*inner, *objects(tool.get("functionDeclarations"))]):
+            name, text = string(declared.get("name")), string(declared.get("description"))
+            if name and text:
+                found[name] = text
+    return found
+
+
+def host_for(
+    program: Program,
+    tools: Iterable[str],
+    *,
+    gate: bool = False,
+    described: Mapping[str, str] | None = None,
+) -> Host:
     """Return the proxy as the host of an agent.
 
     Args:
         program: the agent's.
         tools: names of the agent's tools.
         gate: whether calls can be refused.
+        described: what the tools say of themselves, by name.
     """
     names = frozenset(tool for tool in tools if tool)
     return attrs.evolve(
@@ -45,4 +65,5 @@ def host_for(program: Program, tools: Iterable[str], *, gate: bool = False) -> H
         tools=names or None,
         parallel_calls=program.parallel_calls,
         tool_profiles=program.tool_profiles,
+        tool_descriptions=described or {},
     )
