@@ -211,7 +211,7 @@ def test_sigterm_finishes_the_message_in_work(mailbox):
         rest = worker.stderr.read()
 
     assert worker.returncode == 0
-    assert "SIGTERM: finishing the message in work" in rest
+    assert "SIGTERM: finishing the message in progress" in rest
     assert "stopped by SIGTERM: 1 received, 1 done" in rest
     assert (mailbox.stats().acked, mailbox.stats().waiting) == (1, 1)
 

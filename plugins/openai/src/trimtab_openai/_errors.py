@@ -19,7 +19,8 @@ class ModelFailed(PromptEvaluationError):
 class LoopStopped(PromptEvaluationError):
     """The loop ended before the agent did.
 
-    Attributes:
+    Args:
+        text: why.
         messages: the conversation so far, to read or to go on with.
     """
 

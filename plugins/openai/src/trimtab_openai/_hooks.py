@@ -73,7 +73,11 @@ class LoopHooks:
         return self.driver.render(*params)
 
     def user_said(self, text: str) -> None:
-        """Record a request of the user, once; the gate's counts start again at zero."""
+        """Record a request of the user, once; the gate's counts are reset.
+
+        Args:
+            text: what the user says.
+        """
         self.driver.user_said(text)
 
     def before_request(self, messages: str | Sequence[Any]) -> list[Any]:

@@ -72,7 +72,9 @@ class PostgresMailbox(BaseMailbox[Body]):
     def from_url(cls, url: str, body: Any = None) -> PostgresMailbox[Any]:
         """Open ``postgresql://user@host/database?queue=agents``.
 
-        Other parameters go to ``psycopg.connect``.
+        Args:
+            url: other parameters in it go to ``psycopg.connect``.
+            body: type of the bodies; None for anything that JSON holds.
         """
         return cls(*split_queue(url), body)
 

@@ -129,7 +129,12 @@ class Guide:
         return decision
 
     def answered(self, decision: Decision, answer: Answer) -> None:
-        """Take the model's answer to a request."""
+        """Take the model's answer to a request.
+
+        Args:
+            decision: about the request.
+            answer: what the model said and asked for.
+        """
         thread = decision.thread
         if thread is None:
             return

@@ -86,7 +86,9 @@ class RedisMailbox(BaseMailbox[Body]):
     def from_url(cls, url: str, body: Any = None) -> RedisMailbox[Any]:
         """Open ``redis://host:6379/0?queue=agents`` (``rediss:`` for TLS).
 
-        Other parameters go to ``redis.Redis.from_url``.
+        Args:
+            url: other parameters in it go to ``redis.Redis.from_url``.
+            body: type of the bodies; None for anything that JSON holds.
         """
         bare, queue = split_queue(url)
         client = redis.Redis.from_url(

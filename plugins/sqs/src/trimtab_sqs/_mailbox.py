@@ -100,8 +100,12 @@ class SqsMailbox(BaseMailbox[Body]):
     def from_url(cls, url: str, body: Any = None) -> SqsMailbox[Any]:
         """Open ``sqs://QUEUE?region=eu-west-1``.
 
-        Parameters: ``region``, ``endpoint`` (of another service that speaks SQS), ``dead`` (name
-        of the queue of dead letters). Credentials come from the environment, as boto3 finds them.
+        Credentials come from the environment, as boto3 finds them.
+
+        Args:
+            url: with the parameters ``region``, ``endpoint`` (of another service that speaks SQS)
+                and ``dead`` (name of the queue of dead letters).
+            body: type of the bodies; None for anything that JSON holds.
 
         Raises:
             MailboxError: the queue does not exist, or AWS can't be reached.

@@ -61,7 +61,12 @@ class _Times:
 
 
 def calibrate(config: LoopConfig, facts: MailboxFacts, *, stacklevel: int = 3) -> None:
-    """Check that the times of `config` keep leases alive on an engine with `facts`.
+    """Check that the times of a loop keep leases alive on its engine.
+
+    Args:
+        config: the times.
+        facts: what the engine can do.
+        stacklevel: as for `warnings.warn`.
 
     Raises:
         CalibrationError: given numbers contradict each other.

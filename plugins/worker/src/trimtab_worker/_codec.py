@@ -51,6 +51,10 @@ class Codec:
     def encode(self, body: object, *, reply_to: str | None = None) -> bytes:
         """Return the bytes of a message.
 
+        Args:
+            body: what it says.
+            reply_to: address for the answer; None for no answer.
+
         Raises:
             MailboxError: `body` is of another type, or JSON can't express it.
         """
@@ -70,6 +74,9 @@ class Codec:
 
     def decode(self, data: bytes) -> Envelope:
         """Return what a message holds.
+
+        Args:
+            data: its bytes.
 
         Raises:
             UndecodableMessage: the bytes are damaged, of an unknown type or version, or don't fit.

@@ -66,6 +66,9 @@ class Keeper:
     def add(self, kept: Kept) -> None:
         """Begin to extend a lease.
 
+        Args:
+            kept: the lease, with what extends it.
+
         Raises:
             RuntimeError: the thread can't be started.
         """
@@ -75,9 +78,13 @@ class Keeper:
             self._changed.notify_all()
 
     def remove(self, kept: Kept, timeout: float) -> bool:
-        """Stop extending a lease, and wait for a request in flight; False if it outlasts that.
+        """Stop extending a lease, and wait for a request in flight.
 
-        Returns at once where the keeper's own thread asks.
+        Returns at once when the keeper's own thread calls it.
+
+        Args:
+            kept: what was added.
+            timeout: seconds to wait at most; False is returned if the request takes longer.
         """
         with self._changed:
             kept.lease.release()

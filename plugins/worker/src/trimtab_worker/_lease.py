@@ -30,6 +30,13 @@ class Lease:
 
     The keeper calls `check`, `request` and `settle` in turn, all with the monotonic time; nothing
     here does I/O. Users read `state`, `lost`, `remaining` and `cap_remaining`.
+
+    Args:
+        config: when to extend, and by how much.
+        terms: what the engine granted.
+        heartbeat: of the work.
+        now: returns monotonic seconds.
+        jitter: returns a random number from 0.0 to 1.0, so that workers don't extend together.
     """
 
     def __init__(
@@ -97,7 +104,11 @@ class Lease:
     # What the keeper does.
 
     def check(self, now: float) -> list[LeaseEvent]:
-        """Return what the time alone brings: the end of the lease, a limit that is near."""
+        """Return the events that time alone brings: the end of the lease, a limit that is near.
+
+        Args:
+            now: the monotonic time.
+        """
         events: list[LeaseEvent] = []
         if self.state is LeaseState.RELEASED:
             return events
@@ -154,7 +165,14 @@ class Lease:
         return min(max(targets), self._cap, NEVER if longest is None else now + longest)
 
     def settle(self, sent: float, now: float, asked: float, outcome: Extension) -> list[LeaseEvent]:
-        """Take in how the request that was sent at `sent` ended; return what is to be told."""
+        """Take in the outcome of a request; return the events that follow.
+
+        Args:
+            sent: monotonic seconds at which the request was sent.
+            now: the monotonic time.
+            asked: seconds that were asked for.
+            outcome: what the engine answered.
+        """
         if self.state is LeaseState.RELEASED:
             return []
         if isinstance(outcome, Granted):
@@ -228,7 +246,11 @@ class Lease:
         return {"message_id": self.terms.message_id, "deliveries": self.terms.deliveries}
 
     def next_look(self, now: float) -> float:
-        """Return when `check` and `request` should be called next."""
+        """Return when `check` and `request` should be called next.
+
+        Args:
+            now: the monotonic time.
+        """
         moments = []
         if self.state is not LeaseState.LOST:
             moments.append(self.deadline)

@@ -58,39 +58,68 @@ class BaseMailbox(ABC, Generic[Body]):
 
     @abstractmethod
     def put(self, data: bytes, delay: float) -> str:
-        """Store a message, ready after `delay` seconds; return its id."""
+        """Store a message; return its id.
+
+        Args:
+            data: its bytes.
+            delay: seconds until it is ready.
+        """
 
     @abstractmethod
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
-        """Lease up to `count` messages that are ready; don't wait."""
+        """Lease messages that are ready; don't wait.
+
+        Args:
+            count: how many at most.
+            visibility: seconds that each lease lasts.
+        """
 
     @abstractmethod
     def delete(self, receipt: Any) -> bool:
-        """Remove a leased message; False if the lease is no longer this one."""
+        """Remove a leased message; False if it is leased anew or gone.
+
+        Args:
+            receipt: of the delivery.
+        """
 
     @abstractmethod
     def release(self, receipt: Any, delay: float) -> bool:
-        """End a lease; False if it is no longer this one."""
+        """End a lease; False if the message is leased anew or gone.
+
+        Args:
+            receipt: of the delivery.
+            delay: seconds until the message is ready again.
+        """
 
     @abstractmethod
     def prolong(self, receipt: Any, seconds: float) -> Extension:
-        """Set a lease to end `seconds` from now, never earlier than before where possible."""
+        """Set a lease to end `seconds` from now, never earlier than before where possible.
+
+        Args:
+            receipt: of the delivery.
+            seconds: the new length.
+        """
 
     @abstractmethod
     def discard(self, receipt: Any, reason: str) -> bool:
-        """Move a leased message to the dead letters."""
+        """Move a leased message to the dead letters; False if it is leased anew or gone.
+
+        Args:
+            receipt: of the delivery.
+            reason: why.
+        """
 
     @abstractmethod
     def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """Return dead letters, oldest first."""
+        """As `Mailbox.dead_letters`."""
 
     @abstractmethod
     def requeue(self, ids: Iterable[str] | None = None) -> int:
-        """Send dead letters again (None: all); return how many."""
+        """As `Mailbox.requeue`."""
 
     @abstractmethod
     def drop(self, ids: Iterable[str] | None = None) -> int:
-        """Delete dead letters (None: all); return how many."""
+        """As `Mailbox.drop`."""
 
     @abstractmethod
     def stats(self) -> MailboxStats:
@@ -102,7 +131,7 @@ class BaseMailbox(ABC, Generic[Body]):
     # What a mailbox does.
 
     def send(self, body: Body, *, delay: float = 0.0, reply_to: str | None = None) -> str:
-        """Put a message into the mailbox, ready after `delay` seconds; return its id.
+        """As `Mailbox.send`.
 
         Raises:
             MailboxError: the body is of another type, or too large.
@@ -120,7 +149,7 @@ class BaseMailbox(ABC, Generic[Body]):
     def receive(
         self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
     ) -> Sequence[Message[Body]]:
-        """Lease messages that are ready, or wait for the first for `wait` seconds at most."""
+        """As `Mailbox.receive`."""
         check_seconds("wait", wait)
         if not visibility > 0:
             raise MailboxError(f"visibility must be seconds above 0, not {visibility}")
@@ -133,7 +162,11 @@ class BaseMailbox(ABC, Generic[Body]):
                 return messages
 
     def poll(self, count: int, visibility: float, wait: float) -> tuple[float, Sequence[Delivery]]:
-        """Call `take` until it has something, for `wait` seconds at most.
+        """Call `take` until it has something.
+
+        Args:
+            count, visibility: as for `take`.
+            wait: seconds to wait at most.
 
         Returns:
             monotonic seconds just before the call that leased the messages, and these.
@@ -190,15 +223,15 @@ class BaseMailbox(ABC, Generic[Body]):
         return self.release(message.receipt, delay)
 
     def extend(self, message: Message[Any], seconds: float) -> Extension:
-        """Let the lease last `seconds` from now."""
+        """As `Mailbox.extend`."""
         return self.prolong(message.receipt, seconds)
 
     def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
-        """Extend several leases one by one; engines with a batch call do better."""
+        """As `Mailbox.extend_many`, one by one; engines with a batch call do better."""
         return [self.extend(message, seconds) for message, seconds in asked]
 
     def bury(self, message: Message[Any], reason: str) -> bool:
-        """Move a message to the dead letters; False: refused, the lease is lost."""
+        """As `Mailbox.bury`."""
         return self.discard(message.receipt, reason[:LONGEST_REASON])
 
     def __enter__(self) -> Self:

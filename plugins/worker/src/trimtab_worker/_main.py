@@ -10,7 +10,8 @@ import attrs
 
 from trimtab import Deadline
 from trimtab_worker._config import LoopConfig, MainLoopConfig
-from trimtab_worker._loop import Loop, Replies
+from trimtab_worker._handling import Replies
+from trimtab_worker._loop import Loop
 from trimtab_worker._work import Work
 
 if TYPE_CHECKING:

@@ -66,6 +66,10 @@ class InMemoryMailbox(BaseMailbox[Body]):
     def from_url(cls, url: str, body: Any = None) -> InMemoryMailbox[Any]:
         """Return a new, empty mailbox: ``memory:``.
 
+        Args:
+            url: only ``memory:``.
+            body: type of the bodies; None for anything that JSON holds.
+
         Raises:
             MailboxError: the URL says more, as if there could be several.
         """

@@ -36,15 +36,26 @@ class Mailbox(Protocol[Body]):
     clock: Clock
 
     def send(self, body: Body, *, delay: float = 0.0, reply_to: str | None = None) -> str:
-        """Put a message into the mailbox, ready after `delay` seconds; return its id."""
+        """Put a message into the mailbox; return its id.
+
+        Args:
+            body: what it says.
+            delay: seconds until it is ready.
+            reply_to: address for the answer; None for no answer.
+        """
         ...
 
     def receive(
         self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
     ) -> Sequence[Message[Body]]:
-        """Lease messages that are ready, or wait for the first for `wait` seconds at most.
+        """Lease messages that are ready, or wait for the first.
 
         Bodies that can't be decoded go to the dead letters with their bytes.
+
+        Args:
+            max_messages: how many at most.
+            wait: seconds to wait if none is ready.
+            visibility: seconds that each lease lasts.
         """
         ...
 
@@ -57,27 +68,53 @@ class Mailbox(Protocol[Body]):
         ...
 
     def extend(self, message: Message[Any], seconds: float) -> Extension:
-        """Let the lease last `seconds` from now. Raises nothing: see `Extension`."""
+        """Let a lease last `seconds` from now. Raises nothing: see `Extension`.
+
+        Args:
+            message: the leased message.
+            seconds: the new length.
+        """
         ...
 
     def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
-        """Extend several leases, at most `facts.batch` in one call; one outcome each."""
+        """Extend several leases, at most `facts.batch` in one call; one outcome each.
+
+        Args:
+            asked: the messages, each with the seconds that its lease shall last from now.
+        """
         ...
 
     def bury(self, message: Message[Any], reason: str) -> bool:
-        """Move a message to the dead letters."""
+        """Move a message to the dead letters; False if the engine refuses, since the lease is lost.
+
+        Args:
+            message: the leased message.
+            reason: why, for whoever looks at it.
+        """
         ...
 
     def dead_letters(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """Return dead letters, oldest first."""
+        """Return dead letters, oldest first.
+
+        Args:
+            limit: how many at most.
+        """
         ...
 
     def requeue(self, ids: Iterable[str] | None = None) -> int:
-        """Send dead letters again (None: all), with fresh delivery counts; return how many."""
+        """Send dead letters again, with fresh delivery counts; return how many.
+
+        Args:
+            ids: which; None for all.
+        """
         ...
 
     def drop(self, ids: Iterable[str] | None = None) -> int:
-        """Delete dead letters (None: all); return how many."""
+        """Delete dead letters; return how many.
+
+        Args:
+            ids: which; None for all.
+        """
         ...
 
     def stats(self) -> MailboxStats:

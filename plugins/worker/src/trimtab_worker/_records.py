@@ -48,7 +48,11 @@ class Granted:
 
 @attrs.frozen
 class Lost:
-    """The lease is gone for good: redelivered, acknowledged, or the queue refuses us."""
+    """The lease can't be regained: redelivered, acknowledged, or refused by the queue.
+
+    Args:
+        reason: which of these.
+    """
 
     reason: str
 

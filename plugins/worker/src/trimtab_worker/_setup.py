@@ -14,7 +14,8 @@ import attrs
 from trimtab import describe_error
 from trimtab_worker._config import MainLoopConfig
 from trimtab_worker._errors import WorkerError
-from trimtab_worker._loop import Loop, Replies
+from trimtab_worker._handling import Replies
+from trimtab_worker._loop import Loop
 from trimtab_worker._main import MainLoop, Prepare
 from trimtab_worker._urls import open_mailbox
 

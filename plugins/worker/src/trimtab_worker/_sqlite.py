@@ -119,7 +119,12 @@ class SqliteMailbox(BaseMailbox[Body]):
 
     @classmethod
     def from_url(cls, url: str, body: Any = None) -> SqliteMailbox[Any]:
-        """Open ``sqlite:///relative.db`` or ``sqlite:////absolute.db``."""
+        """Open ``sqlite:///relative.db`` or ``sqlite:////absolute.db``.
+
+        Args:
+            url: as above.
+            body: type of the bodies; None for anything that JSON holds.
+        """
         return cls(path_of(url), body)
 
     def put(self, data: bytes, delay: float) -> str:

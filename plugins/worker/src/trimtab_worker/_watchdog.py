@@ -84,14 +84,22 @@ class Watchdog:
         self._ending_at: float | None = None
 
     def watch(self, name: str) -> Watched:
-        """Begin to watch one worker."""
+        """Begin to watch one worker.
+
+        Args:
+            name: of the worker, for events.
+        """
         watched = Watched(name)
         with self._lock:
             self._watched.append(watched)
         return watched
 
     def forget(self, watched: Watched) -> None:
-        """Stop watching a worker that ended."""
+        """Stop watching a worker that ended.
+
+        Args:
+            watched: what `watch` returned.
+        """
         with self._lock:
             self._watched.remove(watched)
 

@@ -39,8 +39,12 @@ class LoopSummary:
 class Work:
     """The work on one message: its heartbeat, its lease, and where lease events go.
 
+    Args:
+        message: the message.
+        clock: where the time is read.
+
     Attributes:
-        message, heartbeat, lease, extender: of the work.
+        heartbeat, lease, extender: of the work.
         dropped: the loop gave the message back and no longer wants the result.
     """
 
@@ -55,7 +59,12 @@ class Work:
         self._session: tuple[Session, str] | None = None
 
     def bind(self, session: Session, prompt: Prompt[Any]) -> None:
-        """Record lease events in `session` from now on, the earlier ones first."""
+        """Record lease events from now on, the earlier ones first.
+
+        Args:
+            session: where.
+            prompt: the prompt that they belong to.
+        """
         with self._lock:
             self._session = session, prompt.name
             waiting, self._waiting = self._waiting, []

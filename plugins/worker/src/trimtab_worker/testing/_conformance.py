@@ -96,12 +96,21 @@ class MailboxConformance:
         return open_one()
 
     def take(self, mailbox: Mailbox[Any], visibility: float = 30, wait: float = 5) -> Message[Any]:
-        """Receive the one message that must be there."""
+        """Receive the one message that must be there.
+
+        Args:
+            mailbox: where.
+            visibility, wait: as for `Mailbox.receive`.
+        """
         (message,) = mailbox.receive(visibility=visibility, wait=wait)
         return message
 
     def lapse(self, mailbox: Mailbox[Any]) -> Message[Any]:
-        """Receive a message, and let its lease expire."""
+        """Receive a message, and let its lease expire.
+
+        Args:
+            mailbox: where.
+        """
         message = self.take(mailbox, visibility=self.second)
         time.sleep(self.second * 1.5)
         return message
