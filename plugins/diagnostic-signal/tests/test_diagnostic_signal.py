@@ -116,6 +116,17 @@ def test_different_failures_in_a_row_are_told_later():
     assert first(steps) == 3
 
 
+def test_one_failure_of_two_calls_is_not_counted_as_two_different_ones():
+    told = "cd: can't cd to /src/app/build"
+    steps = [
+        call("bash", {"command": "app test.app"}, "bash: app: command not found"),
+        call("bash", {"command": "cd /src/app && make"}, told),
+        call("bash", {"command": "make clean && make"}, told),
+        call("bash", {"command": "./app test.app"}, "bash: ./app: No such file or directory"),
+    ]
+    assert first(steps) is None
+
+
 @pytest.mark.parametrize(
     "steps",
     [
@@ -158,6 +169,12 @@ def test_it_says_what_failed_how_often_and_what_to_do():
         " try again in the same way: find the cause first. Read the whole message and what it"
         " names."
     )
+
+
+def test_an_error_that_was_said_once_is_quoted_as_the_last():
+    steps = [call("get", {"id": f"P{i}"}, f"Error: no plan P{i}") for i in (6, 7, 8)]
+    text = play(steps).delivered[0].injection.content
+    assert 'get failed in 3 turns in the same way, the last with "Error: no plan P8".' in text
 
 
 def test_the_specifications_words_are_an_option():

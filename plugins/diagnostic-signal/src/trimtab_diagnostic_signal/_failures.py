@@ -46,6 +46,7 @@ class Failure:
         tools: which tools reported it, the first 8.
         operations: what was tried; a success of one of them ends it.
         output: the last output, raw and bounded.
+        varies: whether the outputs differed.
         call: the last failing call, described as a text names it.
         spans: when the last of its calls began and ended.
         waiting: whether the agent was waiting each time.
@@ -58,6 +59,7 @@ class Failure:
     tools: list[str] = attrs.field(factory=list)
     operations: list[str] = attrs.field(factory=list)
     output: str = ""
+    varies: bool = False
     call: str = ""
     spans: list[Span] = attrs.field(factory=list)
     waiting: bool = True
@@ -69,7 +71,7 @@ class Failure:
 
     def reset(self) -> None:
         """Reset the count."""
-        self.times, self.waiting = 0, True
+        self.times, self.waiting, self.varies = 0, True, False
         self.spans.clear()
 
     def happened(self, call: CallRecord, turn: int) -> None:
@@ -81,6 +83,7 @@ class Failure:
             self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
         self.waiting = self.waiting and is_wait(call)
         self.last = turn
+        self.varies = self.varies or (self.times > 1 and self.output != call.output)
         self.output = call.output
         self.call = describe_call(call)
         self.whole = call.output_fingerprint if _CUT_OFF.search(call.output) else ""
@@ -130,6 +133,7 @@ class FailureProjection(BaseProjection):
         self._turn = 0
         self._shape = ""
         self._tried = ""
+        self._told = ""
         self._changed = 0
         self._failures: dict[str, Failure] = {}
 
@@ -171,12 +175,14 @@ class FailureProjection(BaseProjection):
         # another failure of the same call: something has changed since. And if a call that only
         # reads fails for another reason each time, each answer says something new.
         differs = shape != self._shape and failing[0].fingerprint != self._tried
+        differs = differs and failing[0].output != self._told
         acts = failing[0].profile.writes or failing[0].command is not None
         if differs and (acts or _alike(shape, self._shape)):
             self.in_a_row += 1
         elif differs or self.in_a_row == 0:
             self.in_a_row = 1
         self._shape, self._tried = shape, failing[0].fingerprint
+        self._told = failing[0].output
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         for call in fine:
@@ -221,6 +227,7 @@ class FailureProjection(BaseProjection):
             "in_a_row": self.in_a_row,
             "shape": self._shape,
             "tried": self._tried,
+            "told": self._told,
             "changed": self._changed,
             "failure": attrs.asdict(self.failure) if self.failure else None,
             "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
@@ -232,6 +239,7 @@ class FailureProjection(BaseProjection):
         self.in_a_row = state["in_a_row"]
         self._shape = state["shape"]
         self._tried = state["tried"]
+        self._told = state["told"]
         self._changed = state["changed"]
         self.failure = Failure(**state["failure"]) if state["failure"] else None
         self.quiet = self.failure is None

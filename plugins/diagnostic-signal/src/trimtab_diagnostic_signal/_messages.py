@@ -40,6 +40,8 @@ def _seen(failure: Failure, longest: int) -> str:
         last = f"; the last said {said}" if said else ""
         return f"{failure.times} turns in a row failed, each in another way{last}."
     tools = ", ".join(tool_name(tool) for tool in failure.tools[:3])
+    if failure.varies and said:
+        return f"{tools} failed in {failure.times} turns in the same way, the last with {said}."
     same = f": {said}" if said else ""
     return f"{tools} failed in {failure.times} turns with the same error{same}."
 
