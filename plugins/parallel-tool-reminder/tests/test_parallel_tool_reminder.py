@@ -91,6 +91,7 @@ def test_tools_may_differ():
         [("edit", {"path": f"{n}.py"}, "ok") for n in range(4)],
         [("unknown", {"x": n}, "ok") for n in range(4)],
         [("think", {"thought": f"{n} is odd"}, "ok") for n in ("one", "three", "five")],
+        [read("a", "text"), ("search_tools", {"query": "tasks"}, "TaskCreate"), read("b", "more")],
         [("Bash", {"command": f"make {n}"}, "ok") for n in ("one", "two", "three")],
         [("Bash", {"command": f"sleep 5; cat {n}"}, "ok") for n in ("one", "two", "three")],
     ],

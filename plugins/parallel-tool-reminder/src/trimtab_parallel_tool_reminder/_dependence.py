@@ -30,7 +30,8 @@ _PAGING = LazyPattern(
     r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range"
     r"|max_\w+|count|size|depth)\w*=(?:\[[^\]]*\]|[^,}]*)"
 )
-_ALONE = frozenset({"think", "thought"})
+# A thought, and a search for tools: what it loads is there from the next turn on.
+_ALONE = frozenset({"think", "thought", "tool", "tools"})
 _FILE = LazyPattern(r"(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
 _SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
