@@ -12,6 +12,7 @@ import attrs
 import pytest
 
 from trimtab import (
+    Adapter,
     FeedbackProvider,
     GuidanceProvider,
     Projection,
@@ -22,6 +23,7 @@ from trimtab import (
 
 CORE = ("", ".hosting", ".inspection", ".testing", ".trajectory")
 CONTRACTS = (
+    Adapter,
     FeedbackProvider,
     GuidanceProvider,
     Projection,
@@ -98,3 +100,7 @@ def test_an_argument_that_is_left_out_is_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("module", CORE)
 def test_core_describes_every_argument(module: str) -> None:
     assert left_out(f"trimtab{module}") == {}
+
+
+def test_a_plugin_describes_every_argument(plugin: str) -> None:
+    assert left_out(f"trimtab_{plugin.replace('-', '_')}") == {}

@@ -28,7 +28,11 @@ UNNAMED_TOOL = "unknown"
 
 @attrs.frozen(kw_only=True)
 class CallResult:
-    """How a call ended, as the format tells it; fields as in `ToolInvoked`."""
+    """How a call ended, as the recording states it.
+
+    Args:
+        result, outcome, evidence, at, started, duration, poll: as for `ToolInvoked`.
+    """
 
     result: Any = None
     outcome: Outcome = Outcome.OK
@@ -107,12 +111,23 @@ class Assembler:
         self._ready.append(RecordedItem(item, self._last))
 
     def user(self, text: str, at: datetime | None = None, *, notification: bool = False) -> None:
-        """Add a message of the user's, or the harness's (`notification`)."""
+        """Add a message of the user.
+
+        Args:
+            text: what it says.
+            at: when, aware UTC; None if unknown.
+            notification: made by the harness.
+        """
         self._listened = True
         self.add(UserMessage(text=text, at=at, notification=notification))
 
     def compacted(self, summary: str = "", at: datetime | None = None) -> None:
-        """Add a compaction."""
+        """Add a compaction.
+
+        Args:
+            summary: what took the place of the history.
+            at: when, aware UTC; None if unknown.
+        """
         self.add(CompactionHappened(summary=summary, at=at))
 
     def respond(
@@ -127,13 +142,15 @@ class Assembler:
         stop: StopRequest | None = None,
         presumed: bool = False,
     ) -> None:
-        """Open a turn, or go on with the open one where `key` is its key.
-
-        A turn of any other `caller` than the model holds calls only. A response with text and
-        without calls is followed by `stop`.
+        """Open a turn, or go on with the open one if `key` is its key.
 
         Args:
-            presumed: the format does not say that the agent stopped there; if the model responds
+            key: identifies the response in the recording; None makes each a turn of its own.
+            text, reasoning, usage: as for `ModelResponded`.
+            at: when, aware UTC; None if unknown.
+            caller: who makes the calls; a turn of others than the model holds calls only.
+            stop: the agent's request to stop after a response with text and without calls.
+            presumed: the recording does not say that the agent stopped there; if the model responds
                 again, the text was a comment and `stop` is dropped.
         """
         turn = self._turn
@@ -146,7 +163,12 @@ class Assembler:
         turn.presumed = presumed
 
     def call(self, tool: str, params: Any, call_id: str = "") -> str:
-        """Add a call to the open turn, or to one of its own, and return its id."""
+        """Add a call to the open turn, or to one of its own, and return its id.
+
+        Args:
+            tool, params: the call.
+            call_id: the id in the recording; a new one if empty.
+        """
         turn = self._turn or self._open_turn(None, None, CallOrigin.MODEL)
         if not call_id or call_id in self._waiting:
             call_id = f"{call_id}#{self._calls}"
@@ -172,7 +194,11 @@ class Assembler:
             self._turn.key = key
 
     def waits(self, call_id: str) -> bool:
-        """Whether a call of that id waits for its answer."""
+        """Whether a call has no answer yet.
+
+        Args:
+            call_id: as `call` returned it.
+        """
         return call_id in self._waiting
 
     @property
@@ -194,7 +220,12 @@ class Assembler:
         return next(waiting, "")
 
     def answer(self, call_id: str, answer: CallResult) -> None:
-        """Give a call its answer; where no call of that id waits, the answer is passed through."""
+        """Give a call its answer; an answer to no open call is passed through.
+
+        Args:
+            call_id: as `call` returned it.
+            answer: how the call ended.
+        """
         call = self._waiting.pop(call_id, None)
         if call is None:
             data = {"call_id": call_id, "result": shallow(answer.result)}

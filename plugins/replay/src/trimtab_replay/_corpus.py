@@ -126,11 +126,12 @@ def _is_message(value: Any) -> bool:
 
 @attrs.define
 class Corpus:
-    """Reads files one after the other and keeps the account.
+    """Reads files one after the other and counts what it reads.
 
     Args:
-        readers: what may be in the files; the surest wins, among equals the first.
-        forced: reads every file, unasked.
+        readers: what may be in the files; the surest one reads a file, the first among equals.
+        forced: reads every file; None chooses among `readers`.
+        files, other_files, without_calls, skipped: as in `ReadStats`.
     """
 
     readers: Sequence[TranscriptReader]
@@ -146,7 +147,11 @@ class Corpus:
             yield from self.read(found)
 
     def read(self, found: Found) -> Iterator[Recording]:
-        """Yield the recordings of one file. What an earlier one left unread is read first."""
+        """Yield the recordings of one file, after what is left of an earlier one.
+
+        Args:
+            found: the file.
+        """
         if not stat.S_ISREG(_mode(found.file)) or not os.access(found.file, os.R_OK):
             self._refuse(found)
             return

@@ -68,7 +68,11 @@ class Job:
         return self.only is None or not self.only.isdisjoint(names_of(recording))
 
     def corpus(self, warn: Callable[[str], None]) -> Corpus:
-        """Return a corpus with the installed readers."""
+        """Return a corpus with the installed readers.
+
+        Args:
+            warn: receives a message about each reader that can't be loaded.
+        """
         readers = installed_readers(warn)
         return Corpus(readers, chosen(readers, self.reader) if self.reader else None)
 
@@ -77,8 +81,15 @@ class Job:
 class ReadStats:
     """What was read, what was not, and which providers failed.
 
-    Attributes:
+    Args:
+        files: files that were read.
+        other_files: files that are no transcripts.
+        without_calls: files whose runs hold no tool call.
+        left_out: runs that are older than asked for, or have no time.
+        runs: runs that were replayed.
+        calls: their tool calls.
         failures: in how many runs, by provider and message.
+        skipped: parts of files that were not read.
     """
 
     files: int = 0
@@ -91,7 +102,11 @@ class ReadStats:
     skipped: list[Skipped] = attrs.field(factory=list)
 
     def add(self, part: ReadStats) -> None:
-        """Add the account of one file."""
+        """Add the numbers of one file.
+
+        Args:
+            part: its numbers.
+        """
         self.files += part.files
         self.other_files += part.other_files
         self.without_calls += part.without_calls
@@ -99,7 +114,11 @@ class ReadStats:
         self.skipped += part.skipped
 
     def count(self, replayed: Replayed) -> None:
-        """Count a run that is handed on."""
+        """Count one run.
+
+        Args:
+            replayed: the run after its replay.
+        """
         self.runs += 1
         self.calls += replayed.calls
         failed = {
@@ -131,7 +150,9 @@ def replay_all(
     """Yield every recording under `arguments`, replayed; the same for any number of jobs.
 
     Args:
-        account: is kept up to date.
+        arguments: files and folders.
+        job: readers, prompts and options.
+        stats: what was read is counted here.
         jobs: processes; None chooses by the size of the files.
         limit: how many recordings to read at most.
         after_file: receives the number of files done and the number of all.

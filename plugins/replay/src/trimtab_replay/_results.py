@@ -13,7 +13,7 @@ from trimtab import CallOrigin, Outcome
 
 @attrs.frozen(kw_only=True)
 class Decision:
-    """Words that would have reached the agent; the fields of one decision in the JSON.
+    """A text that would have reached the agent; the fields of one decision in the JSON.
 
     Args:
         provider: entry name.
@@ -21,6 +21,9 @@ class Decision:
         point: the decision point, for guidance.
         turn: index of the turn it was decided in, −1 before the first.
         call: index of the last recorded call, −1 before the first (cases: of the item).
+        key, category, confidence, level: of guidance; None for other kinds.
+        severity: of feedback; None for other kinds.
+        reason: the provider's reason; None if it gives none.
         text: what the agent would have read.
         tokens: what that text costs, tags included; an estimate, four characters to a token.
     """
@@ -50,6 +53,7 @@ class Note:
     Args:
         event: ``"suppressed"``, ``"skipped"``, ``"unverified"``, ``"fault"`` or
             ``"quarantined"``.
+        provider, kind, point, turn, call: as in `Decision`.
         message: which rule held the text back, why the check was skipped, what failed.
     """
 
@@ -78,10 +82,14 @@ class CallView:
     """One recorded call, bounded for showing.
 
     Args:
-        call: index as in `Decision`.
+        turn, call: indexes as in `Decision`.
+        tool: its name.
         params, result: as text, cut.
-        polling: whether the call was a wait, as its tool's profile or the host tells it.
-        failed: whether it failed, as the outcome or its tool's profile tells it.
+        outcome: how it ended.
+        caller: who asked for it.
+        agent: the subagent; None for the main agent.
+        polling: whether the call was a wait, by its tool's profile or the host.
+        failed: whether it failed, by the outcome or its tool's profile.
     """
 
     turn: int
@@ -101,9 +109,15 @@ class Replayed:
     """One recorded run after its replay.
 
     Args:
-        started: when the recording began, where it tells.
-        steps: its calls; only where they were asked for.
-        meta: facts of the recording's own; of a case its verdict.
+        id: of the run.
+        path: of the file.
+        reader: name of the reader that read it.
+        calls, turns: how many there were.
+        decisions: what would have reached the agent.
+        notes: what did not, and why.
+        started: when the recording began; None if unknown.
+        steps: its calls; empty unless they were asked for.
+        meta: further facts of the recording; of a case its verdict.
     """
 
     id: str

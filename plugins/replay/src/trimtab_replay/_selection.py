@@ -134,7 +134,11 @@ class Selection:
         )
 
     def for_case(self, meta: Mapping[str, Any]) -> Selection:
-        """Return the selection with what a case says of the provider it is about."""
+        """Return the selection with the settings of a case for the provider that it is about.
+
+        Args:
+            meta: the facts of the case.
+        """
         config, concerns = meta.get("config"), meta.get("concerns")
         if not isinstance(config, Mapping) or not isinstance(concerns, str):
             return self
@@ -165,7 +169,11 @@ class Prompts:
         return self._built[name]
 
     def for_case(self, meta: Mapping[str, Any]) -> Prompts:
-        """Return prompts of their own where a case changes the selection, else these."""
+        """Return other prompts if a case changes the selection, else these.
+
+        Args:
+            meta: the facts of the case.
+        """
         changed = self.selection.for_case(meta)
         return self if changed is self.selection else Prompts(changed)
 

@@ -177,7 +177,12 @@ class Transcript:
                 self.skip(f"a document without {what}", line)
 
     def skip(self, what: str, line: int | None = None) -> None:
-        """Report a part that is not read; after the first 20 of a file only their number."""
+        """Report a part that is not read; after the first 20 of a file only their number.
+
+        Args:
+            what: the part, in words.
+            line: its number in the file, from 1; None if unknown.
+        """
         self._skipped += 1
         if self._skipped <= MAX_NAMED:
             self.report(Skipped(self.path, line, what))

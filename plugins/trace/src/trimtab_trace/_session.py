@@ -137,5 +137,10 @@ def session_of(
 
 
 def session_at(events: Iterable[TraceEvent], seq: int) -> Session:
-    """Return the session as it was once event `seq` had happened."""
+    """Return the session as it was after one event of a trace.
+
+    Args:
+        events: of the trace, in order.
+        seq: number of that event.
+    """
     return session_of(events, until=seq)

@@ -149,6 +149,9 @@ def _unusable(path: Path, error: Exception) -> TraceError:
 def traces_in(path: Path | str) -> list[str]:
     """Return the names of the traces in a database, in the order of their first events.
 
+    Args:
+        path: of the database file.
+
     Raises:
         TraceError: it can't be read.
     """

@@ -116,7 +116,11 @@ class EventTypes:
         self._by_kind[one.kind] = one
 
     def of(self, kind: type[Any]) -> EventType:
-        """Return the type of a record's class; the class's own name unless registered."""
+        """Return the type of a record's class; the class's own name unless registered.
+
+        Args:
+            kind: the class.
+        """
         found = self._by_kind.get(kind)
         if found is None:
             name = kind.__name__

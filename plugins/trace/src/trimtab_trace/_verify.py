@@ -67,6 +67,10 @@ class Report:
 def verify(trace: Trace, types: EventTypes = EVENT_TYPES) -> Report:
     """Read a trace from end to end and report what is damaged.
 
+    Args:
+        trace: the trace.
+        types: the known types of events.
+
     Raises:
         TraceError: the file can't be read, or is not a trace.
     """

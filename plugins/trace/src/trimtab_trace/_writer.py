@@ -105,6 +105,10 @@ class TraceWriter:
         Args:
             event_type: the name of its type.
             payload: its fields; values that JSON lacks are marked or become text.
+            run_id: the run that it belongs to; empty for none.
+            actor: who caused it, e.g. the name of a subagent.
+            references: ids of the events that it refers to.
+            timestamp: when it happened, aware UTC; now if None.
             event_id: give it to retry a write that failed: the event is written at most once.
             durable: sync to the disk before returning.
 
@@ -127,7 +131,14 @@ class TraceWriter:
             return self._store(event, durable=durable)
 
     def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
-        """Append an event as it is; one of the last 1,024 with the same `event_id` is returned."""
+        """Append an event as it is; return it.
+
+        If one of the last 1,024 events has the same `event_id`, that one is returned.
+
+        Args:
+            event: the event.
+            durable: sync to the disk before returning.
+        """
         with self._lock:
             known = self._written.get(event.event_id)
             if known is None:

@@ -17,7 +17,10 @@ VERSION = "ATIF-v1.8"
 def atif(events: Iterable[TraceEvent]) -> dict[str, Any]:
     """Return a trace as one ATIF document; the runs of subagents are embedded.
 
-    Text that trimtab gave the agent stands as steps of the system, with ``extra.trimtab``.
+    Text that trimtab gave the agent becomes steps of the system, with ``extra.trimtab``.
+
+    Args:
+        events: of the trace, in order.
 
     Raises:
         TraceError: the trace holds no step of any run.

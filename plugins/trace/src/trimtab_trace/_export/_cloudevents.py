@@ -16,6 +16,9 @@ def cloudevents(events: Iterable[TraceEvent]) -> Iterator[dict[str, Any]]:
     """Yield each event as a CloudEvents 1.0 object in structured JSON form.
 
     ``sequence`` (the Sequence extension) holds the order; its values sort as text.
+
+    Args:
+        events: of a trace, in order.
     """
     for event in events:
         yield {

@@ -99,7 +99,11 @@ class Spans:
     # Runs.
 
     def configured(self, event: TraceEvent) -> None:
-        """Keep the name of the host for the run's span."""
+        """Keep the name of the host for the span of the run.
+
+        Args:
+            event: of the trace.
+        """
         self._hosts[event.run_id] = str(event.payload.get("host", {}).get("name", ""))
 
     def _run(self, event: TraceEvent) -> _OpenRun:
@@ -135,11 +139,19 @@ class Spans:
         return span
 
     def opened(self, event: TraceEvent) -> None:
-        """A run starts, or goes on."""
+        """Open the span of a run, or go on with it.
+
+        Args:
+            event: of the trace.
+        """
         self._run(event)
 
     def ended(self, event: TraceEvent) -> None:
-        """A run ends, and with it all that is open inside."""
+        """End the span of a run, and all that is open inside.
+
+        Args:
+            event: of the trace.
+        """
         run = self._run(event)
         del self._runs[event.run_id]
         for span in reversed(run.inside.values()):
@@ -152,7 +164,11 @@ class Spans:
     # Inside a run.
 
     def started(self, event: TraceEvent) -> None:
-        """A tool call starts."""
+        """Open the span of a tool call.
+
+        Args:
+            event: of the trace.
+        """
         payload, run = event.payload, self._run(event)
         attributes = {
             "gen_ai.operation.name": "execute_tool",
@@ -169,7 +185,11 @@ class Spans:
         )
 
     def returned(self, event: TraceEvent) -> None:
-        """A tool call ends."""
+        """End the span of a tool call.
+
+        Args:
+            event: of the trace.
+        """
         payload, run = event.payload, self._run(event)
         span = run.inside.pop(f"call:{payload.get('call_id')}", None)
         if span is None:
@@ -185,7 +205,11 @@ class Spans:
         span.end(_nanoseconds(event.timestamp))
 
     def responded(self, event: TraceEvent) -> None:
-        """A response of the model."""
+        """Add a response of the model.
+
+        Args:
+            event: of the trace.
+        """
         usage = event.payload.get("usage") or {}
         attributes: dict[str, Any] = {"gen_ai.operation.name": "chat"}
         for name in ("input_tokens", "output_tokens"):
@@ -196,7 +220,11 @@ class Spans:
         self._event(event, "gen_ai.client.inference.operation.details", attributes)
 
     def guided(self, event: TraceEvent) -> None:
-        """Guidance was delivered."""
+        """Add a delivery of guidance.
+
+        Args:
+            event: of the trace.
+        """
         payload = event.payload
         attributes = {
             "trimtab.provider": payload.get("provider_name"),
@@ -209,7 +237,11 @@ class Spans:
         self._event(event, "trimtab.guidance", attributes)
 
     def fed_back(self, event: TraceEvent) -> None:
-        """Feedback was delivered."""
+        """Add a delivery of feedback.
+
+        Args:
+            event: of the trace.
+        """
         attributes = {
             "trimtab.provider": event.payload.get("provider_name"),
             "trimtab.severity": event.payload.get("severity"),
@@ -219,7 +251,11 @@ class Spans:
         self._event(event, "trimtab.feedback", attributes)
 
     def checked(self, event: TraceEvent) -> None:
-        """The completion gate was asked."""
+        """Add a completion check.
+
+        Args:
+            event: of the trace.
+        """
         payload = event.payload
         names = [source.get("name", "") for source in payload.get("sources", ())]
         attributes = {
@@ -233,7 +269,11 @@ class Spans:
         self._event(event, "gen_ai.evaluation.result", attributes)
 
     def planned(self, event: TraceEvent) -> None:
-        """A plan was made or changed."""
+        """Add a span for a plan that was made, or an event for a change.
+
+        Args:
+            event: of the trace.
+        """
         run = self._run(event)
         attributes = {
             "gen_ai.operation.name": "plan",
@@ -246,7 +286,11 @@ class Spans:
         span.end(_nanoseconds(event.timestamp))
 
     def stage_started(self, event: TraceEvent) -> None:
-        """A stage starts."""
+        """Open the span of a stage.
+
+        Args:
+            event: of the trace.
+        """
         run, name = self._run(event), _stage(event)
         attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": name}
         run.inside[f"stage:{name}"] = self._start(
@@ -254,7 +298,11 @@ class Spans:
         )
 
     def stage_completed(self, event: TraceEvent) -> None:
-        """A stage ends."""
+        """End the span of a stage.
+
+        Args:
+            event: of the trace.
+        """
         span = self._run(event).inside.pop(f"stage:{_stage(event)}", None)
         if span is not None:
             span.end(_nanoseconds(event.timestamp))
