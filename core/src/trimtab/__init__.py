@@ -50,7 +50,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         ),
         "_prompt.sections": "MarkdownSection",
         "_prompt.template": "Prompt PromptTemplate",
-        "_run.guidance": "GuidanceBatch",
+        "_run.batch": "GuidanceBatch",
         "_run.run": "Run",
         "_run.session": "Session",
         "_session.slices": "Append append_all keep_last Replace replace_latest Slice upsert_by",

@@ -122,7 +122,7 @@ from trimtab._prompt.template import (
     Prompt as Prompt,
     PromptTemplate as PromptTemplate,
 )
-from trimtab._run.guidance import (
+from trimtab._run.batch import (
     GuidanceBatch as GuidanceBatch,
 )
 from trimtab._run.run import (

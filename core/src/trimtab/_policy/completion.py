@@ -1,4 +1,4 @@
-"""Verdicts of completion checkers, and how often the gate may block."""
+"""Verdicts of completion checkers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._events.providers import MAX_FEEDBACK, CompletionChecked, CompletionStatus
+from trimtab._events.providers import MAX_FEEDBACK, CompletionStatus
 from trimtab._types.options import text
 from trimtab._types.text import shorten
 
@@ -71,41 +71,3 @@ class TaskCompletionResult:
     def complete(self) -> bool:
         """Whether all required work is done."""
         return self.status is CompletionStatus.OK
-
-
-MAX_BLOCKS_WITHOUT_PROGRESS = 3
-MAX_BLOCKS = 8
-
-
-@attrs.define(eq=False, repr=False)
-class GateState:
-    """Blocks of one run: in all, and since the plan last moved."""
-
-    attempts: int = 0
-    blocks: int = 0
-    stuck: int = 0
-    progress: str | None = None
-
-    def exhausted(self, progress: str | None) -> str | None:
-        """Return why one more block is not allowed, None if it is."""
-        if self.blocks >= MAX_BLOCKS:
-            return f"sent back {self.blocks} times in this request"
-        stuck = self.stuck if progress == self.progress else 0
-        if stuck >= MAX_BLOCKS_WITHOUT_PROGRESS:
-            return f"sent back {stuck} times without progress"
-        return None
-
-    def checked(self, event: CompletionChecked) -> None:
-        """Count one check."""
-        self.attempts += 1
-        if event.status is not CompletionStatus.INCOMPLETE or event.final:
-            return
-        self.stuck = self.stuck + 1 if event.progress == self.progress else 1
-        self.progress = event.progress
-        self.blocks += 1
-
-    def user_spoke(self) -> None:
-        """Reset the counts: a new request of the user is a new piece of work."""
-        self.blocks = 0
-        self.stuck = 0
-        self.progress = None

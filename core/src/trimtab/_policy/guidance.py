@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
 from trimtab._events.provenance import Delivery
+from trimtab._types.hashing import blake2b
 
 if TYPE_CHECKING:
     from trimtab._events.guidance import (

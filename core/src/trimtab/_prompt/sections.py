@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from string import Template
-from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
 
 import attrs
@@ -14,6 +12,8 @@ from trimtab._types.errors import PromptError
 from trimtab._types.options import as_tuple
 
 if TYPE_CHECKING:
+    from string import Template
+
     from trimtab._contract.tools import Tool
 
 
@@ -131,6 +131,9 @@ class MarkdownSection(Generic[Params]):
         return render_section(self.title, template.substitute(values))
 
     def _template(self) -> Template:
+        from string import Template
+        from textwrap import dedent
+
         return Template(dedent(self.template).strip())
 
     def _fields(self) -> frozenset[str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import attrs
 
-from trimtab._contract.tools import RenderedPrompt
 from trimtab._policy.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
@@ -30,7 +29,7 @@ from trimtab._types.options import as_tuple, one_of, whole_number
 from trimtab._types.resources import NO_RESOURCES, Resources
 
 if TYPE_CHECKING:
-    from trimtab._contract.tools import Tool
+    from trimtab._contract.tools import RenderedPrompt, Tool
     from trimtab._plugins.config_records import Configuration
     from trimtab._table.entries import PromptTable
     from trimtab.trajectory import ToolProfile

@@ -11,40 +11,17 @@ from trimtab._contract.context import GuidanceContext, guidance_context
 from trimtab._events.guidance import (
     ClassificationResult,
     GuidanceDelivered,
-    GuidanceInjection,
     GuidanceSuppressed,
     Proposal,
-    format_guidance,
 )
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._policy.guidance import Candidate, in_shadow, select
+from trimtab._run.batch import NOTHING, GuidanceBatch
 from trimtab._table.entries import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
     from trimtab._events.run import ToolCall
     from trimtab._run.invoker import OpenRun
-
-
-@attrs.frozen
-class GuidanceBatch:
-    """What is delivered at one decision; falsy if nothing is.
-
-    Args:
-        injections: in the order in which the agent reads them.
-    """
-
-    injections: tuple[GuidanceInjection, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The blocks that the agent reads; empty where there are none."""
-        return format_guidance(self.injections)
-
-    def __bool__(self) -> bool:
-        return bool(self.injections)
-
-
-NOTHING = GuidanceBatch()
 
 
 @attrs.frozen

@@ -12,7 +12,6 @@ import attrs
 
 from trimtab._contract.view import BoundRun, RunView
 from trimtab._events.provenance import Provenance, ProviderKind
-from trimtab._events.providers import ProviderFaulted, ProviderQuarantined, ProviderSlow
 from trimtab._types.errors import SessionError
 from trimtab._types.text import describe_error
 
@@ -221,6 +220,8 @@ class ProviderInvoker:
 
     def _succeeded(self, source: Provenance, hook: str, seconds: float) -> None:
         if seconds > SLOW_SECONDS:
+            from trimtab._events.providers import ProviderSlow
+
             self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
         if self._run.state.faults:
             self._run.state.faults.pop(source.key, None)
@@ -239,6 +240,8 @@ class ProviderInvoker:
             hook: what was called.
             error: what it raised.
         """
+        from trimtab._events.providers import ProviderFaulted, ProviderQuarantined
+
         state = self._run.state
         self._run.dispatch(
             ProviderFaulted,

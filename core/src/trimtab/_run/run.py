@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +12,7 @@ import attrs
 from trimtab._contract.context import GuidanceContext, RunContext
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import RunClosed, ToolCall
-from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
+from trimtab._run.batch import NOTHING, GuidanceBatch
 from trimtab._run.invoker import OpenRun
 from trimtab._session.arguments import as_member
 from trimtab._types.errors import SessionError
@@ -113,7 +114,7 @@ class Run(OpenRun):
         entries = self._begin(point)
         if not entries:
             return NOTHING
-        return guide(
+        return self._ask(
             self, entries, point, calls, timeout=timeout, delivery=delivery, replayed=replayed
         )
 
@@ -123,7 +124,14 @@ class Run(OpenRun):
         if self.recordings is not None:
             self._note_asked(point, pending=context.pending_tool_calls)
         entries = self._begin(point)
-        return guide(self, entries, point, context=context) if entries else NOTHING
+        return self._ask(self, entries, point, context=context) if entries else NOTHING
+
+    @cached_property
+    def _ask(self) -> Callable[..., GuidanceBatch]:
+        """How providers are asked: loaded by the first run that has any."""
+        from trimtab._run.guidance import guide
+
+        return guide
 
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
         """Let the recorders hear that guidance is asked for, if it makes a difference."""

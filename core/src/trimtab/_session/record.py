@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import attrs
 
-from trimtab._events.providers import ObserverFaulted
 from trimtab._events.run import (
     CompactionHappened,
     Event,
@@ -190,6 +189,8 @@ class Record:
                 self._observer_failed(callback, error, event)
 
     def _observer_failed(self, callback: object, error: BaseException, event: object) -> None:
+        from trimtab._events.providers import ObserverFaulted
+
         if not isinstance(event, ObserverFaulted):
             name = getattr(callback, "__qualname__", repr(callback))
             self.dispatch(ObserverFaulted(observer=name, error=describe_error(error)))

@@ -6,13 +6,13 @@ import marshal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from hashlib import blake2b
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from trimtab._events.run import ResultDigest, ToolInvoked, tool_invoked
 from trimtab._session.slices import Slice
+from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text, shorten
 
 T = TypeVar("T")

@@ -9,14 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
-from trimtab._events.providers import (
-    CompletionChecked,
-    Feedback,
-    FeedbackSuppressed,
-    ProviderFaulted,
-    ProviderQuarantined,
-)
 from trimtab._events.run import (
     CompactionHappened,
     Event,
@@ -27,14 +19,22 @@ from trimtab._events.run import (
     ToolStarted,
     UserMessage,
 )
-from trimtab._policy.completion import GateState
 from trimtab._policy.feedback import FeedbackState, Mark
+from trimtab._policy.gate import GateState
 from trimtab._policy.guidance import GuidanceState
 from trimtab._types.limits import Usage
 from trimtab.trajectory import ToolProfiles
 from trimtab.trajectory._writer import TrajectoryWriter
 
 if TYPE_CHECKING:
+    from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
+    from trimtab._events.providers import (
+        CompletionChecked,
+        Feedback,
+        FeedbackSuppressed,
+        ProviderFaulted,
+        ProviderQuarantined,
+    )
     from trimtab._policy.guidance import EpisodeBook
     from trimtab._session.lock import SessionLock
     from trimtab.trajectory import ToolProfile
@@ -145,7 +145,7 @@ class RunState:
         """Fold one event in."""
         if event.elapsed is not None and event.elapsed > self.active_seconds:
             self.active_seconds = event.elapsed
-        handler = _HANDLERS.get(type(event))
+        handler = _HANDLERS.get(type(event)) or _handler_of(type(event))
         if handler is not None:
             handler(self, event)
 
@@ -298,12 +298,23 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], None]] = {
     ToolInvoked: RunState._invoked,
     UserMessage: RunState._said,
     CompactionHappened: RunState._compacted,
-    GuidanceDelivered: RunState._guided,
-    GuidanceSuppressed: RunState._withheld,
-    Feedback: RunState._fed_back,
-    FeedbackSuppressed: RunState._counted_feedback,
-    CompletionChecked: RunState._checked,
-    ProviderFaulted: RunState._faulted,
-    ProviderQuarantined: RunState._quarantine,
     RunClosed: RunState._ended,
 }
+# By name, since making these classes is a quarter of what importing core takes: the first event
+# puts its class above.
+_HANDLERS_BY_NAME: dict[tuple[str, str], Callable[[RunState, Any], None]] = {
+    ("trimtab._events.guidance", "GuidanceDelivered"): RunState._guided,
+    ("trimtab._events.guidance", "GuidanceSuppressed"): RunState._withheld,
+    ("trimtab._events.providers", "Feedback"): RunState._fed_back,
+    ("trimtab._events.providers", "FeedbackSuppressed"): RunState._counted_feedback,
+    ("trimtab._events.providers", "CompletionChecked"): RunState._checked,
+    ("trimtab._events.providers", "ProviderFaulted"): RunState._faulted,
+    ("trimtab._events.providers", "ProviderQuarantined"): RunState._quarantine,
+}
+
+
+def _handler_of(kind: type[Event]) -> Callable[[RunState, Any], None] | None:
+    handler = _HANDLERS_BY_NAME.get((kind.__module__, kind.__qualname__))
+    if handler is not None:
+        _HANDLERS[kind] = handler
+    return handler

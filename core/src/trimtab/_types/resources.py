@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path, PurePath
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 import attrs
 
 from trimtab._types.errors import ResourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Resource = TypeVar("Resource")
 # Not `type[Resource]`: type checkers take no protocol there.
@@ -100,6 +102,8 @@ def _unencodable(path: str) -> bool:
 
 
 def _real(root: str | os.PathLike[str]) -> Path:
+    from pathlib import Path  # not before somebody has files
+
     return Path(os.path.realpath(root))
 
 
@@ -142,6 +146,8 @@ class RootedFilesystem:
 
     def glob(self, pattern: str) -> Sequence[str]:
         """Return the paths that match `pattern`, sorted; links that lead out are left out."""
+        from pathlib import PurePath
+
         parts = PurePath(pattern)
         if parts.is_absolute() or ".." in parts.parts or not parts.parts:
             raise ResourceError(f"pattern {pattern!r} must be relative and stay below {self.root}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from hashlib import blake2b
 from json.encoder import encode_basestring
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
+
+from trimtab._types.hashing import blake2b
 
 if TYPE_CHECKING:
     from trimtab.trajectory._profiles import ToolProfile
