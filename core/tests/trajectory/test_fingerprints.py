@@ -160,6 +160,7 @@ EQUAL = [
     ("finished in 1m 5s", "finished in 2m 59s"),
     ("after 12 seconds", "after 3 seconds"),
     ("object at 0x7f3a2b10", "object at 0x55d1c0de"),
+    ("<Project at 124585969825728 (3)>", "<Project at 130688060315584 (3)>"),
     (
         "request 4f6c1a2e-0b1d-4c3e-8f5a-6b7c8d9e0f10",
         "request 00000000-1111-2222-3333-444444444444",
@@ -183,6 +184,7 @@ DIFFERENT = [
     ("rows 0-49", "rows 50-99"),
     ("page 1 of 9", "page 2 of 9"),
     ("12 hits", "13 hits"),
+    ("stopped at 120000", "stopped at 130000"),
     ("line 1\nline 2", "line 1\nline 2\nline 3"),
     ("a.py:10: x", "a.py:11: x"),
     ("version 1.2.3", "version 1.2.4"),

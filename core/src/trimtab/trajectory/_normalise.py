@@ -33,7 +33,7 @@ _TIMES = LazyPattern(
 )
 _IDS = LazyPattern(
     r"[0-9a-fA-F](?<![\w.][0-9a-fA-F])(?:"
-    r"(?<=0)[xX][0-9a-fA-F]+"
+    r"(?<=0)[xX][0-9a-fA-F]+|(?<= at \d)\d{9,18}(?!\w)"
     r"|[0-9a-fA-F]{7}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
     r"|(?:(?<=\d)(?=\d*[a-fA-F])|(?<=[a-fA-F])(?=[a-fA-F]*\d))[0-9a-fA-F]{7,38}(?![0-9A-Za-z]))"
 )
