@@ -6,17 +6,17 @@ a tool's profile declares; never by words such as "error" in an answer.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab._events.run import DENIED, INTERRUPTED, OK, Outcome, ToolInvoked
 from trimtab._types.text import LazyPattern
 from trimtab.trajectory._answers import confirms, refuses
 from trimtab.trajectory._canonical import digest
+from trimtab.trajectory._envelope import without_ticks
 from trimtab.trajectory._failure_lines import best_line, identifying, lines_of
-from trimtab.trajectory._normalise import bounded, normalise_text, text_of
+from trimtab.trajectory._normalise import bounded, normalise_text
 from trimtab.trajectory._profiles import ToolProfile
 from trimtab.trajectory._shell import expects_status
 
@@ -36,7 +36,6 @@ _CODE_FIELDS = ("status", "statusCode", "status_code", "code", "errcode", "error
 _HTTP_ERROR = 400
 _STATUS_LINES = 4
 _EDGE = 200
-_LONGEST_JSON = 20_000
 _PLACES = LazyPattern(
     r"(?i:\b(?:line|lines|column|col|char|character|position|offset|cell|row|index)s?\b"
     r"[ :=#]{1,2}(?:line |cell )?\d+)|(?<=[\w)\]]):\d+(?::\d+)?(?!\d)|\(\d+, ?\d+\)"
@@ -134,56 +133,57 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
 
 def _only_complains(result: Mapping[str, Any]) -> bool:
     """Tell whether an answer has nothing but a named code and a message that confirms nothing."""
-    others = (v for k, v in result.items() if k not in _CODE_FIELDS and k not in _MESSAGE_FIELDS)
+    others = (
+        value
+        for key, value in without_ticks(result).items()
+        if key not in _CODE_FIELDS and key not in _MESSAGE_FIELDS
+    )
     message = _message(result)
     return not any(others) and refuses(message) and not confirms(message)
 
 
-def _parsed(result: str) -> Any:
-    """Return an answer that is a JSON object as text, parsed; any other as it is."""
-    if len(result) > _LONGEST_JSON:
-        return result
-    try:
-        return json.loads(result)
-    except ValueError:
-        return result
-
-
-def failed(event: ToolInvoked, profile: ToolProfile, command: str | None) -> bool:
+def failed(
+    event: ToolInvoked,
+    said: str,
+    holders: Sequence[Mapping[str, Any]],
+    profile: ToolProfile,
+    command: str | None,
+) -> bool:
     """Tell whether the call failed, as far as flags, statuses and declarations tell.
 
     Args:
         event: the ended call.
+        said: its answer without what is around it.
+        holders: the objects that hold it.
         profile: what is known about its tool.
         command: its command line, where the tool is a shell.
     """
     outcome = event.outcome
     if outcome is not OK and (outcome is DENIED or outcome is INTERRUPTED):
         return False
-    result = event.result
-    if type(result) is str and result[:1] == "{":
-        result = _parsed(result)
-    is_text = type(result) is str
-    status = exit_status(result) if command is not None or not is_text else None
+    status = _status(event.result, holders) if command is not None or holders else None
     if status is not None and _is_expected(status, command, profile):
         return False
     if status or outcome is not OK:
-        return outcome is not Outcome.ERROR or not (_refused(event) or _finds_none(event, command))
-    if is_text and profile.error_pattern is None:
-        return bool(profile.writes) and _NOT_DONE.match(event.result[:_EDGE]) is not None
-    return structured_failure(result) or _declared(result, profile)
+        return outcome is not Outcome.ERROR or not (_refused(said) or _finds_none(said, command))
+    if not holders and profile.error_pattern is None:
+        return bool(profile.writes) and _NOT_DONE.match(said[:_EDGE]) is not None
+    return any(map(structured_failure, holders)) or _declared(said, profile)
 
 
-def _refused(event: ToolInvoked) -> bool:
+def _status(result: Any, holders: Sequence[Mapping[str, Any]]) -> int | None:
+    found = (exit_status(one) for one in (result, *holders))
+    return next((status for status in found if status is not None), None)
+
+
+def _refused(said: str) -> bool:
     """Tell whether an error is the user's refusal; nothing went wrong then."""
-    said = event.result if isinstance(event.result, str) else event.error
-    return _REFUSED.search((said or "")[:_EDGE]) is not None
+    return _REFUSED.search(said[:_EDGE]) is not None
 
 
-def _finds_none(event: ToolInvoked, command: str | None) -> bool:
+def _finds_none(said: str, command: str | None) -> bool:
     """Tell whether an error without a word is a search that found nothing."""
-    said = text_of(event.result).strip() or (event.error or "").strip()
-    return not said and command is not None and expects_status(command, 1)
+    return not said.strip() and command is not None and expects_status(command, 1)
 
 
 def _is_expected(status: int, command: str | None, profile: ToolProfile) -> bool:
@@ -192,25 +192,23 @@ def _is_expected(status: int, command: str | None, profile: ToolProfile) -> bool
     )
 
 
-def _declared(result: Any, profile: ToolProfile) -> bool:
+def _declared(said: str, profile: ToolProfile) -> bool:
     if profile.error_pattern is None:
         return False
-    return profile.error_pattern.search(bounded(text_of(result))) is not None
+    return profile.error_pattern.search(bounded(said)) is not None
 
 
-def failure_text(event: ToolInvoked) -> str:
-    """Return what a failed call said."""
-    result = event.result
-    if isinstance(result, str) and result[:1] == "{":
-        result = _parsed(result)
-    if isinstance(result, Mapping):
-        said = _error_of(result)
-        if said:
-            return said
-        for name in ("stderr", "message", "detail", "msg", "output", "text"):
-            if isinstance(result.get(name), str) and result[name].strip():
-                return str(result[name])
-    return text_of(result) or event.error or ""
+def failure_text(said: str, holders: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a failed call said: a field of its own that complains, else the whole."""
+    for holder in reversed(holders):
+        complaint = _error_of(holder)
+        if complaint:
+            return complaint
+    for name in ("stderr", "message", "detail", "msg", "output", "text"):
+        for holder in holders[-1:]:
+            if isinstance(holder.get(name), str) and holder[name].strip():
+                return str(holder[name])
+    return said
 
 
 def error_signature(text: str, params: Any = None) -> str:

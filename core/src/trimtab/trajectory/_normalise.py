@@ -12,9 +12,6 @@ EDGE = 1_500
 """Characters kept of each end of a text that is longer than both."""
 
 _OUTPUTS = ("output", "stdout", "content", "text", "result", "message")
-_ENVELOPE = frozenset({"jsonrpc", "id", "meta", "_meta", "metadata", "isError", "is_error"})
-_PAYLOADS = frozenset({"result", "data", "payload", "response", "content"})
-_DEEPEST = 5
 _STATES = ("status", "state", "phase")
 _FINE = frozenset({"ok", "success", "succeeded"})
 _LONGEST_STATE = 24
@@ -126,30 +123,8 @@ def text_of(result: Any) -> str:
         return result
     if result is None:
         return ""
-    blocks = "\n".join(_blocks(result))
+    blocks = "\n".join(blocks_of(result))
     return blocks or canonical(result)
-
-
-def unwrapped(result: Any) -> Any:
-    """Return the one payload of an answer that is an envelope around it and says nothing else."""
-    for _ in range(_DEEPEST):
-        if type(result) is not dict or len(result) > len(_ENVELOPE):
-            break
-        inner = [key for key in result if key not in _ENVELOPE]
-        if len(inner) != 1 or inner[0] not in _PAYLOADS or _complains(result):
-            break
-        payload = result[inner[0]]
-        if isinstance(payload, list):
-            texts = list(_blocks(payload))
-            return "\n".join(texts) if len(texts) == len(payload) > 0 else result
-        if not isinstance(payload, dict) and (len(result) == 1 or not isinstance(payload, str)):
-            break
-        result = payload
-    return result
-
-
-def _complains(result: dict[Any, Any]) -> bool:
-    return any(result.get(name) is True for name in ("isError", "is_error"))
 
 
 def shown_of(result: Any, text: str) -> str:
@@ -172,7 +147,7 @@ def _state_of(result: dict[Any, Any]) -> str:
     return ""
 
 
-def _blocks(result: Any) -> Iterator[str]:
+def blocks_of(result: Any) -> Iterator[str]:
     """Yield the texts of a list of content blocks, as several protocols answer."""
     if not isinstance(result, list):
         return

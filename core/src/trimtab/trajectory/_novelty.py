@@ -33,20 +33,20 @@ _CAMEL = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _FEW = 96
 _NEAR = 3
 
-_CLOCKS = frozenset(
+CLOCKS = frozenset(
     {
         "age", "ago", "clock", "date", "duration", "elapsed", "expires", "latency", "millis",
         "milliseconds", "ms", "now", "runtime", "seconds", "secs", "since", "timestamp", "took",
         "ts", "ttl", "uptime", "waited",
     }
 )  # fmt: skip
-_COSTS = frozenset(
+COSTS = frozenset(
     {
         "balance", "billed", "budget", "cost", "credit", "credits", "price", "quota", "rate",
         "ratelimit", "spent", "tokens", "usage",
     }
 )  # fmt: skip
-_NAMES = frozenset(
+NAMES = frozenset(
     {
         "etag", "id", "nonce", "pid", "port",
     }
@@ -116,20 +116,20 @@ def _is_value(word: str) -> bool:
 
 def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
     """Note the values in `word`, and return what stays of it."""
-    if is_random(word) or before.lower() in _NAMES or not any(c.isdigit() for c in word):
-        slots.append(Slot(word, _words(before), behind))
+    if is_random(word) or before.lower() in NAMES or not any(c.isdigit() for c in word):
+        slots.append(Slot(word, label_words(before), behind))
         return "#"
     label = before
     for match in _NUMBER.finditer(word):
         front = word[: match.start()]
-        slots.append(
-            Slot(match[0], (*_words(label), *_words(front)), word[match.end() :][:2] or behind)
-        )
+        words = (*label_words(label), *label_words(front))
+        slots.append(Slot(match[0], words, word[match.end() :][:2] or behind))
     return str(_NUMBER.sub("#", word))
 
 
 @lru_cache(maxsize=1024)
-def _words(text: str) -> tuple[str, ...]:
+def label_words(text: str) -> tuple[str, ...]:
+    """Return the last three words of a label, lower case: ``requestId`` → request, id."""
     return tuple(word.lower() for word in _CAMEL.findall(text)[-_NEAR:])
 
 
@@ -171,14 +171,14 @@ def says_same(earlier: Shape, later: Shape, seconds: float | None, *, reads: boo
 
 def _idle(a: Slot, b: Slot, seconds: float | None, *, reads: bool) -> bool:
     label = set(b.label)
-    named = bool(label & _NAMES) and not reads
+    named = bool(label & NAMES) and not reads
     if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
         return named or _another_name(a, b, reads=reads)
-    if label & (_COSTS | _SCORES) or named:
+    if label & (COSTS | _SCORES) or named:
         return True
     if b.behind[:1] in ("/", "%") or b.behind == " o" or label & _PROGRESS:
         return False
-    if label & _CLOCKS:
+    if label & CLOCKS:
         return True
     step = float(b.value) - float(a.value)
     return (step == 1 and bool(label)) or _keeps_time(step, seconds)

@@ -9,15 +9,16 @@ import attrs
 from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
 from trimtab._types.text import LazyPattern, as_text, quote, shorten
 from trimtab.trajectory._canonical import canonical_params, digest
+from trimtab.trajectory._envelope import arguments_of, opened
 from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
+from trimtab.trajectory._frame import without_frame
 from trimtab.trajectory._normalise import (
     EDGE,
     bounded,
     normalise_lines,
     shown_of,
     text_of,
-    unwrapped,
 )
 from trimtab.trajectory._novelty import (
     Pieces,
@@ -288,20 +289,19 @@ def restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     """Return what detectors need to know about `event`."""
-    params, result = event.params, event.result
-    if type(result) is dict and (payload := unwrapped(result)) is not result:
-        event, result = attrs.evolve(event, result=payload), payload
+    params = arguments_of(event.params)
+    command = profile.command(params) if profile.command_params else None
+    result, holders = opened(event.result, event.tool, command)
     text = result if type(result) is str else text_of(result)
     if profile.result_noise is not None:
         text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
-    if not text and event.error:
-        text = event.error
-    command = profile.command(params) if profile.command_params else None
+    error = "" if text or not event.error else without_frame(event.error, event.tool, command)
+    text = text or error
     ended, duration = event.elapsed, event.duration
     size = len(text)
     record = CallRecord(
         event.tool,
-        failed(event, profile, command),
+        failed(event, text, holders, profile, command),
         event.outcome,
         event.caller,
         event.turn,
@@ -316,7 +316,7 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         digest(text) if size > 2 * EDGE else None,
     )
     if record.failed:
-        lines = lines_of(failure_text(event))
+        lines = lines_of(failure_text(text, holders))
         record.signature = signature_of(lines, params)
         record._output = best_line(lines).strip()[:_OUTPUT_KEPT]
     elif size > 2 * EDGE or type(result) is not str:
