@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.trajectory._frame import without_frame
-from trimtab.trajectory._novelty import CLOCKS, COSTS, NAMES, label_words
 from trimtab.trajectory._normalise import blocks_of, plain_text
+from trimtab.trajectory._novelty import CLOCKS, COSTS, NAMES, label_words
 
 _META = frozenset(
     {"_meta", "exitCode", "exit_code", "exit_status", "isError", "is_error", "jsonrpc", "meta",
