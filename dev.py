@@ -32,8 +32,7 @@ RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
 CLIENTS = ("claude-agent-sdk", "litellm", "openai")
 NO_TESTS = 5
-ENGINES = ("postgres", "redis", "sqs")
-HOSTS = ("claude-agent-sdk", "claude-code", "litellm", "openai", "proxy")
+PROVIDERS = {"trimtab.guidance", "trimtab.feedback", "trimtab.completion"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +74,8 @@ def parser() -> argparse.ArgumentParser:
 def demo(_: argparse.Namespace) -> int:
     """Replay a recorded run of Claude Code through every provider in the checkout."""
     make_venv()
-    shown = [folder for folder in distributions() if folder.name not in (*HOSTS, *ENGINES)]
+    offering = (f for f in distributions() if PROVIDERS & {*declared(f).get("entry-points", ())})
+    shown = [CORE, ROOT / "plugins" / "replay", *offering]
     dependencies(shown, python=venv_python())
     add(*editable(shown), python=venv_python())
     command = ["trimtab", "replay", str(RECORDED_RUN), "--all"]
