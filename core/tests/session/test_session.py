@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any
 
 import attrs
@@ -208,6 +209,21 @@ def test_old_calls_are_packed_in_batches_and_read_back_in_order() -> None:
     assert [type(call.result) for call in calls] == [ResultDigest] * 260 + [str] * 40
     assert [call.result.length for call in calls[:260]] == list(range(260))
     assert session[ToolInvoked].tail(290) == calls[-290:]
+
+
+class Kept(str):
+    __slots__ = ("__weakref__",)
+
+
+def test_old_results_are_let_go() -> None:
+    session, watched = Session(keep=2), []
+    for number in range(200):
+        result = Kept("x" * number)
+        watched.append(weakref.ref(result))
+        session.dispatch(ToolInvoked(tool="t", call_id=str(number), result=result))
+    del result
+
+    assert [number for number, kept in enumerate(watched) if kept()][:1] >= [195]
 
 
 class Code(str):

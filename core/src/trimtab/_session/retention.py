@@ -77,7 +77,7 @@ class ToolLog(Slice[ToolInvoked]):
         self._numbers: dict[tuple[Any, ...], int] = {}
         # How many batches there are, and what came after them: replaced together, so that who
         # reads without the lock misses nothing.
-        self._state: tuple[int, list[ToolInvoked]] = (0, self._items)
+        self._state: tuple[int, list[ToolInvoked]] = (0, [])
         for item in items:
             self._append(item)
 
