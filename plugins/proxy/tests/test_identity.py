@@ -1,11 +1,14 @@
 """Each request finds its conversation, whatever its program does to the history."""
 
+import gc
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from trimtab import GuidanceDelivered, GuidanceProviderConfig, GuidanceSuppressed
+from trimtab_proxy._collecting import collect_often
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import Relation, shared_prefix
 from trimtab_proxy._items import Answer
@@ -277,6 +280,31 @@ def test_conversations_beyond_the_limit_are_forgotten(make_prompt, speaker, agen
     assert len(guide.threads) == 3
     assert len(guide.threads._by_id) <= 3
     assert len(guide.threads._by_name) == 3
+
+
+@pytest.fixture
+def collecting():
+    """The garbage collector as the command sets it."""
+    before = gc.get_threshold()
+    collect_often()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("form", ["anthropic"], indirect=True)
+@pytest.mark.usefixtures("collecting")
+def test_memory_of_forgotten_conversations_is_freed(make_prompt, speaker, agent_of, story):
+    guide, sessions, most = Guide(make_prompt(speaker()), most=2), [], 0
+    for number in range(400):
+        calls = range(10 * number, 10 * number + 10)
+        steps = (story.step(each) for each in calls)
+        agent_of(guide, f"s{number}").ask(story.said("Fix it."), *steps)
+        sessions += [weakref.ref(thread.talk.session) for thread in guide.threads][-1:]
+        most = max(most, sum(session() is not None for session in sessions))
+
+    assert len(guide.threads) == 2
+    assert most < 40
 
 
 def test_the_last_answer_is_told_when_the_proxy_ends(guide, agent_of, story):

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 from trimtab import TrimtabError
@@ -102,6 +103,7 @@ def _run_program(server: Any, command: Sequence[str], options: argparse.Namespac
         raise ProxyUsage("with a program, name the upstream: --upstream anthropic=URL")
     start = launch(command, os.environ, server.base_url)
     server.start()
+    Thread(target=_settle, args=(server,), name="trimtab-settle", daemon=True).start()
     try:
         status = run_program(start)
     finally:
@@ -122,10 +124,20 @@ def _serve(server: Any, options: argparse.Namespace) -> int:
     with server:
         sys.stdout.write(f"{server.base_url}\n")
         sys.stdout.flush()
+        _settle(server)
         stopped.wait()
     if not options.quiet:
         sys.stderr.write(f"trimtab: {summary(server.guide.counts)}\n")
     return 0
+
+
+def _settle(server: Any) -> None:
+    """Once all is imported, see that memory of ended conversations is freed."""
+    from trimtab_proxy._collecting import collect_often
+
+    with suppress(TrimtabError):  # one that did not start has nothing to free
+        server.wait_until_ready()
+        collect_often()
 
 
 def _port(text: str) -> int:
