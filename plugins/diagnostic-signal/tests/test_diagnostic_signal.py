@@ -142,6 +142,10 @@ def test_one_failure_of_two_calls_is_not_counted_as_two_different_ones():
         [call("rm", {"p": "x"}, "denied", outcome=Outcome.DENIED)] * 5,
         [call("read", {"p": i}, "cancelled", outcome=Outcome.INTERRUPTED) for i in range(5)],
         [call("build", {}, f"undeclared {name}") for name in ("a", "b")] * 1,
+        [
+            call("bash", {"command": f"echo -n 'select {name}' | lint - 2>&1"}, f"no rule {said}")
+            for name, said in (("a;;", "for ;"), (";", "at all"), (";;", "of two"), ("1;2", "2;"))
+        ],
     ],
 )
 def test_what_is_no_repeated_failure_is_left_alone(steps):

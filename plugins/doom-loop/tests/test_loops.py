@@ -35,6 +35,18 @@ def test_longer_rounds_are_told_when_the_third_begins(length):
     assert first(actions * 4) == 2 * length
 
 
+def test_asking_a_program_about_other_input_is_no_change_between_two_tests():
+    def lint(text, answer, outcome):
+        return Call("bash", {"command": f"echo '{text}' | lint - 2>&1"}, answer, outcome)
+
+    edits = [Call("edit", {"path": "a.py", "text": f"version {n}"}, "applied") for n in range(5)]
+    test = lint("select;;", "error: unparsable section ';'", "error")
+    other = lint("select;", "All finished", "ok")
+    assert first([step for edit in edits for step in (edit, test)]) == 9
+    steps = [test, other, test, *(s for edit in edits[:3] for s in (edit, test))]
+    assert first(steps) is None
+
+
 def test_an_edit_that_is_undone_and_done_again_is_told():
     there = Call("edit", {"path": "a", "old": "x", "new": "y"}, "applied")
     back = Call("edit", {"path": "a", "old": "y", "new": "x"}, "applied")

@@ -64,6 +64,7 @@ from trimtab.trajectory._shell import (
     operation,
     reads_only,
     starts_background,
+    without_input,
 )
 from trimtab.trajectory._trajectory import (
     Trajectory,
@@ -137,5 +138,6 @@ __all__ = [
     "untried_tools",
     "waited_too_long",
     "wants_one_at_a_time",
+    "without_input",
     "without_times",
 ]

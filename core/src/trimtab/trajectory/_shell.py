@@ -53,6 +53,11 @@ _NEGATIVE = frozenset(
     {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
 )
 _LONGEST = 2_000
+_FED = LazyPattern(
+    r"\b(?:echo|printf)\b(?:\s+-\w+)*\s+(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|[\w./:;-]+)\s*\|(?!\|)"
+    r"|<<<\s*(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\S+)",
+    re.DOTALL,
+)
 
 
 def _bare(command: str) -> str:
@@ -93,6 +98,17 @@ def operation(command: str) -> str:
 
 
 @lru_cache(maxsize=512)
+def without_input(command: str) -> str:
+    """Return a command that gives a program a text to read, without that text; empty where it
+    gives none. Two commands of one form ask one program about two texts.
+    """
+    command = command[:_LONGEST]
+    if "|" not in command and "<<<" not in command:
+        return ""
+    form = str(_FED.sub("~", command))
+    return form if form != command else ""
+
+
 def reads_only(command: str) -> bool:
     """Tell whether `command` can't change anything: every program in it is known to read."""
     bare = _bare(command)

@@ -17,6 +17,7 @@ from trimtab.trajectory import (
     digest,
     is_wait,
     operation,
+    without_input,
 )
 
 MOST_ATTEMPTS = 64
@@ -59,8 +60,9 @@ class Attempts(BaseProjection):
     before. A failure that comes back after no change, or after a change that was tried before, is
     the same attempt; ten calls that fail in one turn are one. A failure is repaired when the same
     operation succeeds, or fails in another way after a change; a failure with fewer errors than
-    the one before is progress as well. A consultation and a new request of the user end all
-    attempts.
+    the one before is progress as well. If one program refuses one input after the other, each
+    answer says something new: only the first is an attempt. A consultation and a new request of
+    the user end all attempts.
 
     Args:
         tool: the tool of consultation.
@@ -80,6 +82,7 @@ class Attempts(BaseProjection):
         self._changes = ""  # is computed at the next one
         self._attempts: dict[str, Attempt] = {}
         self._left: dict[str, int] = {}
+        self._form = self._told = ""
 
     @property
     def count(self) -> int:
@@ -109,7 +112,7 @@ class Attempts(BaseProjection):
                 self._done += calls
             return
         asked = [call for call in calls if call.caller is CallOrigin.MODEL]
-        failures = [call for call in asked if self._counts(call)]
+        failures = [call for call in asked if self._counts(call) and not self._asks(call)]
         wrong = {_kind(call) for call in failures}
         for call in asked:
             if not call.failed:
@@ -127,6 +130,13 @@ class Attempts(BaseProjection):
 
     def _counts(self, call: CallRecord) -> bool:
         return call.failed and not is_wait(call) and not is_tool(call.tool, self._tool)
+
+    def _asks(self, call: CallRecord) -> bool:
+        """Tell whether a failure is the answer of the program that failed last to other input."""
+        form, told = self._form, self._told
+        self._form = without_input(call.command) if call.command else ""
+        self._told = call.output
+        return form != "" and form == self._form and told != call.output
 
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
         if self._attempts and (kind := _kind(call)) not in wrong:
@@ -196,6 +206,8 @@ class Attempts(BaseProjection):
             "changes": self._changed_so_far(),
             "attempts": {key: attrs.asdict(attempt) for key, attempt in self._attempts.items()},
             "left": self._left,
+            "form": self._form,
+            "told": self._told,
         }
 
     def _changed_so_far(self) -> str:
@@ -210,6 +222,7 @@ class Attempts(BaseProjection):
         self._attempts = {key: Attempt(**kept) for key, kept in state["attempts"].items()}
         self.quiet = not self._attempts
         self._left = dict(state["left"])
+        self._form, self._told = state["form"], state["told"]
 
 
 def _has_failed(calls: Sequence[CallRecord]) -> bool:

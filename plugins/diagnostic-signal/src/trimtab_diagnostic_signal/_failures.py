@@ -23,6 +23,7 @@ from trimtab.trajectory import (
     paused,
     span_of,
     waited_too_long,
+    without_input,
 )
 
 _INTERRUPTED = Outcome.INTERRUPTED
@@ -134,6 +135,7 @@ class FailureProjection(BaseProjection):
         self._shape = ""
         self._tried = ""
         self._told = ""
+        self._form = ""
         self._changed = 0
         self._failures: dict[str, Failure] = {}
 
@@ -170,19 +172,23 @@ class FailureProjection(BaseProjection):
         if fine or any(is_wait(call) for call in failing):
             self.in_a_row = 0
             return
-        shape = _NUMBER.sub("0", failing[0].signature)
+        last = failing[0]
+        shape = _NUMBER.sub("0", last.signature)
+        form = without_input(last.command) if last.command else ""
         # A difference in a number alone may be progress: "3 failed", then "2 failed". So may
         # another failure of the same call: something has changed since. And if a call that only
-        # reads fails for another reason each time, each answer says something new.
-        differs = shape != self._shape and failing[0].fingerprint != self._tried
-        differs = differs and failing[0].output != self._told
-        acts = failing[0].profile.writes or failing[0].command is not None
-        if differs and (acts or _alike(shape, self._shape)):
+        # reads fails for another reason each time, or one program refuses one input after the
+        # other, each answer says something new.
+        differs = shape != self._shape and last.fingerprint != self._tried
+        differs = differs and last.output != self._told
+        acts = last.profile.writes or last.command is not None
+        asks = form != "" and form == self._form
+        if differs and not asks and (acts or _alike(shape, self._shape)):
             self.in_a_row += 1
         elif differs or self.in_a_row == 0:
             self.in_a_row = 1
-        self._shape, self._tried = shape, failing[0].fingerprint
-        self._told = failing[0].output
+        self._shape, self._tried = shape, last.fingerprint
+        self._told, self._form = last.output, form
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         for call in fine:
@@ -228,6 +234,7 @@ class FailureProjection(BaseProjection):
             "shape": self._shape,
             "tried": self._tried,
             "told": self._told,
+            "form": self._form,
             "changed": self._changed,
             "failure": attrs.asdict(self.failure) if self.failure else None,
             "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
@@ -240,6 +247,7 @@ class FailureProjection(BaseProjection):
         self._shape = state["shape"]
         self._tried = state["tried"]
         self._told = state["told"]
+        self._form = state["form"]
         self._changed = state["changed"]
         self.failure = Failure(**state["failure"]) if state["failure"] else None
         self.quiet = self.failure is None

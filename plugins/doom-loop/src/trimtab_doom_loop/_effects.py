@@ -13,6 +13,7 @@ from trimtab.trajectory import (
     mentions_failure,
     reports_nothing,
     says_unchanged,
+    without_input,
 )
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
@@ -67,12 +68,22 @@ def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     seen = actions.occurrences(call)[-needed:]
     if len(seen) < needed or not mentions_failure(call):
         return None
-    changed = [action.number for action in actions.since(seen[0][0]) if action.changes]
+    form = without_input(call.command or "")
+    changed = [
+        action.number
+        for action in actions.since(seen[0][0])
+        if action.changes and not (form and _has_form(action, form))
+    ]
     after_each = all(
         any(earlier < number < later for number in changed)
         for (earlier, _), (later, _) in pairwise(seen)
     )
     return _loop(LoopKind.UNMOVED, call, len(seen)) if after_each else None
+
+
+def _has_form(action: Action, form: str) -> bool:
+    """Tell whether an action asks the program of `form` about another input."""
+    return all(without_input(call.command or "") == form for call in action.calls)
 
 
 def _elsewhere(actions: Actions, call: CallRecord, times: int) -> Loop | None:
