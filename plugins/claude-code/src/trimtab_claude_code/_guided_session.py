@@ -29,8 +29,7 @@ from trimtab import (
     keep_last,
 )
 from trimtab_claude_code._limits import Redaction, bounded
-from trimtab_claude_code._state.clock import ReplayClock
-from trimtab_claude_code._state.journal import Journal, Origin, Recorded, Superseded
+from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded
 from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, HookOutput, PromptOf
 
 KEPT_CALLS = 64

@@ -15,7 +15,7 @@ from pathlib import Path
 from socket import SHUT_WR
 
 from trimtab_claude_code import _client, _transport
-from trimtab_claude_code._state.lock import Busy, locked
+from trimtab_claude_code._state.files import Busy, locked
 from trimtab_claude_code._state.problems import Problems
 
 START_TIMEOUT = 5.0

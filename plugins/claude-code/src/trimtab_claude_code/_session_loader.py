@@ -10,7 +10,6 @@ import attrs
 
 from trimtab import TrimtabError, find_configuration, load_configuration
 from trimtab.inspection import state_home
-from trimtab_claude_code._environment import Variables, session_environment
 from trimtab_claude_code._guided_session import GuidedSession
 from trimtab_claude_code._host_config import HostConfig, read_host_config
 from trimtab_claude_code._prompts import Prompts
@@ -18,6 +17,11 @@ from trimtab_claude_code._state.folders import StateError, journal_path, remove_
 from trimtab_claude_code._state.index import IndexEntry, SessionIndex
 from trimtab_claude_code._state.journal import Journal, Origin
 from trimtab_claude_code._state.problems import Problems
+
+Variables = Mapping[str, str]
+
+_READ_BY_CORE = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS")
+_PATHS = frozenset({"TRIMTAB_CONFIG", "TRIMTAB_HOME"})
 
 MAX_TIMEOUT = 1_000_000.0
 _FIXED = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS", "TRIMTAB_TIMEOUT")
@@ -132,3 +136,16 @@ def describe(error: BaseException) -> str:
     if isinstance(error, TrimtabError):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+def session_environment(variables: Variables, project: Path) -> Variables:
+    """Return the variables that core reads, as the session's process has them.
+
+    Args:
+        variables: of the session's process; what is missing is unset.
+        project: the folder to which its paths are relative.
+    """
+    found = {name: variables[name] for name in _READ_BY_CORE if variables.get(name)}
+    return {
+        name: str(project / value) if name in _PATHS else value for name, value in found.items()
+    }

@@ -18,10 +18,9 @@ from trimtab import (
 )
 from trimtab_claude_code._guided_session import EVENTS_BEFORE_SNAPSHOT, GuidedSession
 from trimtab_claude_code._limits import LONGEST_TEXT, Redaction, bounded
-from trimtab_claude_code._state.clock import ReplayClock
+from trimtab_claude_code._state.files import Busy, locked
 from trimtab_claude_code._state.folders import journal_path
-from trimtab_claude_code._state.journal import Journal, Moment, Origin
-from trimtab_claude_code._state.lock import Busy, locked
+from trimtab_claude_code._state.journal import Journal, Moment, Origin, ReplayClock
 
 
 class Counter:

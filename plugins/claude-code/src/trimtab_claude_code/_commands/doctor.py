@@ -15,9 +15,9 @@ from trimtab_claude_code._host_config import HOST, read_host_config
 from trimtab_claude_code._program import ProgramError, find_program, version_of
 from trimtab_claude_code._prompts import Prompts
 from trimtab_claude_code._server_control import ask_server
+from trimtab_claude_code._settings.document import SettingsError
 from trimtab_claude_code._settings.edit import read_settings
 from trimtab_claude_code._settings.entries import hook_table, our_hooks
-from trimtab_claude_code._settings.errors import SettingsError
 from trimtab_claude_code._state.folders import user_folder
 from trimtab_claude_code._trial import Place, run_trial
 

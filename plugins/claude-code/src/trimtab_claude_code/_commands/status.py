@@ -14,9 +14,8 @@ from trimtab.inspection import say, say_json, state_home
 from trimtab_claude_code._guided_session import restore
 from trimtab_claude_code._server_control import ask_server
 from trimtab_claude_code._session_report import runs_of
-from trimtab_claude_code._state.clock import ReplayClock
 from trimtab_claude_code._state.folders import sessions_folder, user_folder
-from trimtab_claude_code._state.journal import Journal, Recorded
+from trimtab_claude_code._state.journal import Journal, Recorded, ReplayClock
 from trimtab_claude_code._state.problems import Problem, Problems
 
 _RECENT = timedelta(days=1)

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from trimtab_claude_code._settings.document import SettingsError
 from trimtab_claude_code._settings.edit import read_settings
 from trimtab_claude_code._settings.entries import our_hooks
-from trimtab_claude_code._settings.errors import SettingsError
 from trimtab_claude_code._trial import Place
 
 

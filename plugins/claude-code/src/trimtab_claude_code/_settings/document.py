@@ -14,10 +14,14 @@ from typing import Any, NoReturn
 
 import attrs
 
-from trimtab_claude_code._settings.errors import SettingsError
+from trimtab import TrimtabError
 
 _INDENT = re.compile(r"^\{\r?\n([ \t]+)\"")
 _BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+
+
+class SettingsError(TrimtabError):
+    """A settings file can't be edited safely; it was left untouched."""
 
 
 @attrs.frozen

@@ -9,9 +9,8 @@ from typing import Any
 
 import attrs
 
-from trimtab_claude_code._settings.document import Document, read_document
+from trimtab_claude_code._settings.document import Document, SettingsError, read_document
 from trimtab_claude_code._settings.entries import with_hooks, without_hooks
-from trimtab_claude_code._settings.errors import SettingsError
 from trimtab_claude_code._settings.receipt import Receipt, Receipts, digest
 
 

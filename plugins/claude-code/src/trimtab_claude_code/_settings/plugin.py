@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab import __version__
-from trimtab_claude_code._settings.document import read_document
-from trimtab_claude_code._settings.errors import SettingsError
+from trimtab_claude_code._settings.document import SettingsError, read_document
 
 NAME = "trimtab"
 _MANIFEST = ".claude-plugin/plugin.json"

@@ -1,9 +1,17 @@
-"""Files that only the user can read; standard library only."""
+"""Private files, their names and their locks; standard library only."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_PAUSE = 0.005
 
 
 def private(path: str, flags: int) -> int:
@@ -38,3 +46,63 @@ def make_private(folder: Path) -> Path:
     if os.name != "nt" and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
     return folder
+
+
+def file_name(session_id: str, suffix: str) -> str:
+    """Return the name of a session's file, whatever its id holds."""
+    if _SAFE.fullmatch(session_id):
+        return f"{session_id}{suffix}"
+    from hashlib import blake2b  # the launcher needs none of it
+
+    raw = session_id.encode("utf-8", "surrogatepass")
+    return f"id-{blake2b(raw, digest_size=16).hexdigest()}{suffix}"
+
+
+class Busy(Exception):  # the launcher runs without trimtab
+    """Another process held the lock for too long."""
+
+
+@contextmanager
+def locked(path: Path, timeout: float) -> Iterator[None]:
+    """Hold the lock file `path`.
+
+    Args:
+        path: the file; made where it is missing.
+        timeout: seconds to wait.
+
+    Raises:
+        Busy: another process held it all that time.
+        OSError: the file can't be opened.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        for _ in range(max(1, int(timeout / _PAUSE))):
+            if _acquire(handle):
+                break
+            time.sleep(_PAUSE)
+        else:
+            raise Busy(f"{path.name} was not free within {timeout:g} s")
+        yield
+    finally:
+        os.close(handle)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _acquire(handle: int) -> bool:
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _acquire(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

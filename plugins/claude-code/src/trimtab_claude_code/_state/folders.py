@@ -12,8 +12,7 @@ import attrs
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.inspection import state_home
-from trimtab_claude_code._state.files import make_private
-from trimtab_claude_code._state.names import file_name
+from trimtab_claude_code._state.files import file_name, make_private
 
 _SUFFIXES = (".jsonl", ".jsonl.new")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import attrs
 
 from trimtab import SYSTEM_CLOCK
-from trimtab_claude_code._state.files import make_private, replace
-from trimtab_claude_code._state.names import file_name
+from trimtab_claude_code._state.files import file_name, make_private, replace
 
 
 @attrs.frozen

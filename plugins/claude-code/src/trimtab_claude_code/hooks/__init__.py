@@ -20,8 +20,7 @@ What goes wrong inside is a `HookFailed` in the session, faults of providers are
 
 from trimtab_claude_code._host import CLAUDE_CODE, UnsupportedPoint, check_prompt
 from trimtab_claude_code.hooks._agent import STRUCTURED_OUTPUT, run_id_of
-from trimtab_claude_code.hooks._events import EVENTS, HookFailed
-from trimtab_claude_code.hooks._output import HookOutput
+from trimtab_claude_code.hooks._payload import EVENTS, HookFailed, HookOutput
 from trimtab_claude_code.hooks._translation import (
     PROVIDER_TIMEOUT,
     ClaudeCodeHooks,

@@ -1,4 +1,7 @@
-"""The payload of a hook event; anything in it may be missing or of the wrong type."""
+"""What Claude Code sends to hooks, and what a hook may answer.
+
+Anything in a payload may be missing or of the wrong type.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,44 @@ from typing import Any
 
 import attrs
 
+from trimtab import Event, escape, shorten
+
+EVENTS = (
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "SessionStart",
+    "SessionEnd",
+)
+"""All events that `ClaudeCodeHooks.answer` knows; any other is answered with ``{}``."""
+
+MAX_CHARACTERS = 9_500
+"""Beyond 10,000 the program replaces a text by a file's path and a preview."""
+
+HookOutput = dict[str, Any]
 _NOTHING: Mapping[str, Any] = {}
 _ENDED = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class HookFailed(Event):
+    """A hook event could not be handled; the agent went on as if there were no hook.
+
+    Args:
+        event: the host's name of the event, empty if the payload had none.
+        error: what went wrong.
+    """
+
+    event: str = ""
+    error: str = ""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -104,3 +143,32 @@ class Payload:
         )
         alarms = (cron.raw.get("recurring") is not True for cron in self.items("session_crons"))
         return tasks or any(alarms)
+
+
+def context(event: str, *texts: str | None) -> HookOutput:
+    """Return the output that adds `texts` to the conversation; ``{}`` where there are none.
+
+    At Stop and SubagentStop the agent goes on with it.
+    """
+    said = "\n\n".join(text for text in texts if text)
+    return _specific(event, additionalContext=_bounded(said)) if said else {}
+
+
+def refusal(reason: str) -> HookOutput:
+    """Return the output of PreToolUse that refuses the call."""
+    return _specific(
+        "PreToolUse", permissionDecision="deny", permissionDecisionReason=_bounded(reason)
+    )
+
+
+def unfinished(feedback: str | None) -> str:
+    """Return the block that sends the agent back to its work."""
+    return f"<completion>{escape(feedback or 'The work is not complete.')}</completion>"
+
+
+def _specific(event: str, **fields: str) -> HookOutput:
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
+def _bounded(text: str) -> str:
+    return shorten(text, MAX_CHARACTERS)

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 from trimtab import Host, Prompt, Run, Session, Usage, shorten
 from trimtab_claude_code._host import CLAUDE_CODE
 from trimtab_claude_code.hooks._agent import Agent, run_id_of
-from trimtab_claude_code.hooks._events import HookFailed
 from trimtab_claude_code.hooks._handlers import HANDLERS
-from trimtab_claude_code.hooks._output import HookOutput
-from trimtab_claude_code.hooks._payload import Payload
+from trimtab_claude_code.hooks._payload import HookFailed, HookOutput, Payload
 
 if TYPE_CHECKING:
     from trimtab import Budget, Deadline, TaskCompletionChecker
