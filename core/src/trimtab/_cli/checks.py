@@ -23,14 +23,14 @@ _ENVIRONMENT = "the environment"
 
 
 def from_metadata(registry: Registry) -> Iterator[Problem]:
-    """Yield what metadata and source files tell, importing nothing."""
+    """Yield the problems that metadata and source files show, importing nothing."""
     for entry in registry.entries:
         wrong = mismatch(entry)
         if wrong:
             yield _about(entry, wrong, "install versions that fit each other")
-        fault = static_fault(entry)
-        if fault:
-            yield _about(entry, fault, "reinstall the package, or ask its authors")
+        problem = static_problem(entry)
+        if problem:
+            yield _about(entry, problem, "reinstall the package, or ask its authors")
         if not entry.requires:
             what = f"{entry.full_name} declares no requirement on trimtab"
             yield _about(
@@ -85,7 +85,7 @@ def to_load(names: Sequence[str], registry: Registry) -> tuple[PluginInfo, ...]:
     return tuple(dict.fromkeys(entry for name in names for entry in named(name, registry)))
 
 
-def load_fault(entry: PluginInfo, timeout: float) -> Problem | None:
+def load_problem(entry: PluginInfo, timeout: float) -> Problem | None:
     """Load an entry in a process of its own and say what is wrong with it.
 
     Args:
@@ -96,7 +96,7 @@ def load_fault(entry: PluginInfo, timeout: float) -> Problem | None:
     return _about(entry, what, fix) if what else None
 
 
-def static_fault(entry: PluginInfo) -> str | None:
+def static_problem(entry: PluginInfo) -> str | None:
     """Say that an entry's module is missing or no Python; None if neither shows."""
     spec = _find_module(entry.module)
     if spec is None:

@@ -35,7 +35,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
     With names, only the packages that offer them are looked at, and the configuration.
     """
-    from trimtab._cli.checks import from_metadata, from_setup, load_fault, to_load
+    from trimtab._cli.checks import from_metadata, from_setup, load_problem, to_load
 
     registry = discover()
     loaded = registry.entries if options.all else to_load(options.names, registry)
@@ -44,9 +44,9 @@ def run_doctor(options: argparse.Namespace) -> int:
         asked = {entry.distribution for entry in loaded}
         problems = [problem for problem in problems if problem.distribution in asked]
     problems += from_setup(options.config, registry)
-    verdicts = {entry: load_fault(entry, options.timeout) for entry in loaded}
+    verdicts = {entry: load_problem(entry, options.timeout) for entry in loaded}
     problems += filter(None, verdicts.values())
-    valid = [entry for entry, fault in verdicts.items() if fault is None]
+    valid = [entry for entry, problem in verdicts.items() if problem is None]
     if options.json:
         names = [entry.full_name for entry in valid]
         say_json({"problems": [problem_json(problem) for problem in problems], "valid": names})

@@ -1,4 +1,4 @@
-"""``trimtab explain PROMPT``: who speaks on a prompt, in what order, and who does not and why."""
+"""``trimtab explain PROMPT``: the providers of a prompt, in order, and why some are not used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 @attrs.frozen
 class ProviderStatus:
-    """What would become of one provider when the prompt is built.
+    """How one provider would be used if the prompt were built.
 
     Args:
         config: the prompt's settings for it.
@@ -54,7 +54,7 @@ def run_explain(options: argparse.Namespace) -> int:
     configuration = load_configuration(path) if path else active_configuration()
     settings = _settings(options.prompt, configuration)
     env = read_environment()
-    found = {kind: _findings(kind, settings, configuration, env) for kind in ProviderKind}
+    found = {kind: _statuses(kind, settings, configuration, env) for kind in ProviderKind}
     unmet = _unmet(configuration, env)
     if options.json:
         say_json(_as_json(options.prompt, configuration, found, unmet))
@@ -88,7 +88,7 @@ def _unmet(configuration: Configuration, env: Environment) -> str:
     return ""
 
 
-def _findings(
+def _statuses(
     kind: ProviderKind,
     settings: PromptSettings,
     configuration: Configuration,

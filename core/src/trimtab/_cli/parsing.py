@@ -166,7 +166,7 @@ def _registrar(entry: PluginInfo) -> Registrar:
 
 
 def is_about_host(name: str) -> bool:
-    """Tell whether a command's name is one of these commands with a host's name behind it."""
+    """Tell whether a name is that of a command about one host, such as ``install-acme``."""
     return name.startswith(tuple(f"{command}-" for command in HOST_COMMANDS))
 
 

@@ -67,7 +67,11 @@ def _verdict(entry: PluginInfo, status: int, out: str, err: str) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Be the other process: write what is wrong, or null, as JSON on the standard output."""
+    """Load the entry, in the other process; write the problem, or null, as JSON to standard output.
+
+    Args:
+        arguments: those of the process.
+    """
     group, full_name = sys.argv[1:] if arguments is None else arguments
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the package prints must not mix with the answer

@@ -70,7 +70,7 @@ def _has_table(path: Path, _: tuple[int, ...]) -> bool:
     try:
         content = path.read_bytes()
     except OSError:
-        return False  # a file that may not be read is not ours
+        return False  # a file that can't be read is ignored
     return b"trimtab" in content and shared_table(read_toml(path)) is not None
 
 

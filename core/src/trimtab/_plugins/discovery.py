@@ -1,7 +1,7 @@
-"""Find what is installed, by reading metadata and importing nothing of anyone's.
+"""Find what is installed from metadata, without importing any package.
 
-`importlib.metadata.entry_points()` raises for everybody where one file of one stranger is
-damaged, so each distribution's text is read here on its own.
+`importlib.metadata.entry_points()` raises if the file of a single distribution is damaged, so
+the text of each distribution is read here on its own.
 """
 
 from __future__ import annotations
@@ -109,18 +109,18 @@ def _read(distribution: Readable) -> _Copy:
 
 
 def _folder(distribution: Readable) -> PurePath:
-    """Return the metadata folder, which has no public name; `.` where a finder has none."""
+    """Return the metadata folder, which has no public name; `.` if a finder has none."""
     return getattr(distribution, "_path", _NOWHERE)
 
 
 def _name_of(distribution: Readable) -> str:
-    """Return the name that the folder ``name-version.dist-info`` tells."""
+    """Return the name in a folder's name, ``name-version.dist-info``."""
     stem = _folder(distribution).name.rpartition(".")[0]
     return normalise_name(stem.partition("-")[0])
 
 
 def _settle(name: str, copies: Iterable[_Copy]) -> Iterator[PluginInfo | Problem]:
-    """Yield what the first whole copy offers, and what is wrong with all copies."""
+    """Yield the entries of the first copy that can be read, and the problems of all copies."""
     owner: tuple[_Copy, Headers] | None = None
     for copy in _distinct(copies):
         headers = copy.error or _headers(copy.distribution)

@@ -79,7 +79,7 @@ def check_call(method: Callable[..., Any], name: str, who: str, *, by_keyword: b
 
 
 def check_synchronous(method: Callable[..., Any], name: str, who: str) -> None:
-    """Refuse what is called and does not return its answer.
+    """Refuse a method that does not return its answer when it is called.
 
     Raises:
         ProviderInvalid: it is ``async def``, or it yields.
@@ -159,7 +159,7 @@ def _marked_names(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _function(static: object) -> Any:
-    """Return the marked function behind an attribute; None if it is none."""
+    """Return the marked function of an attribute; None if it has none."""
     function = static.__func__ if isinstance(static, classmethod | staticmethod) else static
     return function if inspect.isroutine(function) and hasattr(function, _MARK) else None
 

@@ -16,12 +16,15 @@ from trimtab._types.text import describe_error, sanitize
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
-# A module that failed is not run again: half of what it did may already be done.
+# A module that failed is not run again: it may have done a part of its work.
 _failed: dict[tuple[str, str, str], Exception | SystemExit] = {}
 
 
 def load(entry: PluginInfo) -> Any:
-    """Import what an entry points to; once per process, also where it fails.
+    """Import what an entry points to, once per process; a failure is raised again each time.
+
+    Args:
+        entry: the entry.
 
     Raises:
         ProviderLoadError: the module raises or exits on import, or lacks the attribute.
@@ -111,7 +114,7 @@ def needed_options(factory: Any) -> tuple[str, ...]:
 
 
 def _parameters(factory: Any) -> tuple[inspect.Parameter, ...] | None:
-    """Return what a factory takes; None if it hides that: calling it will show."""
+    """Return the parameters of a factory; None if it hides them."""
     try:
         return tuple(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):

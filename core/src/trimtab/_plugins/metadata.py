@@ -1,4 +1,4 @@
-"""Lenient readers for what lies in a distribution's metadata folder; they import nothing."""
+"""Lenient readers of a distribution's metadata folder; they import nothing."""
 
 from __future__ import annotations
 

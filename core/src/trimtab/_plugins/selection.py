@@ -121,7 +121,11 @@ def _damage(registry: Registry) -> str:
 
 
 def check_allowed(entry: PluginInfo, allow: Sequence[str] | None) -> None:
-    """Hold an entry against the allow-list: patterns of distributions, None allows all.
+    """Check an entry against the allow-list.
+
+    Args:
+        entry: the entry.
+        allow: patterns of distributions; None allows all.
 
     Raises:
         ProviderNotAllowed: no pattern fits its distribution.
@@ -156,10 +160,10 @@ def mismatch(entry: PluginInfo) -> str | None:
 
 
 def check_compatible(entry: PluginInfo) -> None:
-    """Hold what the entry's package declares about trimtab against what is installed.
+    """Compare the installed trimtab with what the entry's package declares.
 
     Raises:
-        IncompatibleProvider: they differ, or the declaration can't be read.
+        IncompatibleProvider: they don't fit, or the declaration can't be read.
     """
     wrong = mismatch(entry)
     if wrong:

@@ -88,7 +88,7 @@ _BY_KEYWORD = frozenset({ProviderKind.GUIDANCE, ProviderKind.FEEDBACK})
 
 
 def source_of(kind: ProviderKind, instance: Any) -> Provenance:
-    """Say who an object is that was given by the caller: its ``name``, else its class's."""
+    """Return the provenance of an object that the caller gave: its ``name``, else its class's."""
     try:
         name = getattr(instance, "name", None)
     except (Exception, SystemExit):  # noqa: BLE001  # the validation that follows reports a broken name
@@ -99,16 +99,16 @@ def source_of(kind: ProviderKind, instance: Any) -> Provenance:
 
 
 def validate(source: Provenance, config: ProviderConfig, instance: Any) -> LoadedProvider:
-    """Make of an object what the prompt's runtime calls.
+    """Check an object and return what the prompt's runtime calls.
 
     Args:
-        source: who it is.
+        source: where the provider comes from.
         config: the prompt's settings for it.
         instance: the object; a protocol's members are read once each, nothing else of it runs.
 
     Raises:
         ProviderInvalid: it is no provider of its kind; the message says what to write.
-        ProviderOptionsError: a feedback provider without any trigger.
+        ProviderOptionsError: a feedback provider has no trigger.
     """
     who = _title(source)
     if inspect.isclass(instance):
