@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import weakref
 from typing import Any
@@ -384,6 +385,18 @@ def test_reducers_go_on_after_a_restore(record: Any) -> None:
 def test_a_damaged_snapshot_says_so(text: str) -> None:
     with pytest.raises(SnapshotError, match="snapshot"):
         Session.restore(text)
+
+
+@pytest.mark.parametrize("rows", [[[7, []]], [[0, ["a"]]], [[0]], 3, [[0, [1] * 10]]])
+def test_damaged_old_calls_say_so(rows: Any) -> None:
+    session = Session(keep=1)
+    for number in range(4):
+        session.dispatch(ToolInvoked(tool="t", params={"n": number}))
+    saved = json.loads(session.snapshot())
+    saved["slices"]["ToolInvoked"]["old"]["rows"] = rows
+
+    with pytest.raises(SnapshotError, match="damaged"):
+        Session.restore(json.dumps(saved))
 
 
 @attrs.frozen(kw_only=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from trimtab import Outcome, Prompt, PromptTemplate, Session
 from trimtab_replay._effect.measures import Aftermath, Arm, Comparison, Measure, compare
 from trimtab_replay._effect.records import Moment, RecordedCall, RecordedRun, Records
 from trimtab_replay._effect.verdicts import Difference, Share, Verdict, effects
@@ -115,6 +116,21 @@ def test_a_journal_s_snapshot_is_read(tmp_path):
     (found,) = runs_of(path)
 
     assert (len(found.calls), len(found.moments), found.is_closed) == (6, 1, True)
+
+
+def test_old_calls_of_a_snapshot_are_read(tmp_path):
+    session = Session(keep=1)
+    run = session.open_run(Prompt(PromptTemplate("a", "b"), config=None))
+    for number in range(4):
+        run.tool_started("read", {"path": f"{number}.py"}, str(number))
+        run.tool_finished(str(number), "text", outcome=Outcome.ERROR if number == 0 else Outcome.OK)
+    path = tmp_path / "session.json"
+    path.write_text(session.snapshot())
+
+    (found,) = runs_of(path)
+
+    assert ["0.py" in call.action for call in found.calls] == [True, False, False, False]
+    assert [call.is_ok for call in found.calls] == [False, True, True, True]
 
 
 def test_a_trace_is_read(tmp_path):

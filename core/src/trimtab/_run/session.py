@@ -211,7 +211,8 @@ class Session(Record):
         for kind, reducer in (reducers or {}).items():
             session.register(kind, reducer)
         for kind, (items, dropped) in saved.slices.items():
-            session._fill(kind, items, dropped)
+            old = saved.old if kind is ToolInvoked else None
+            session._fill(kind, items, dropped, old)
         session._states = {
             state["run_id"]: RunState.from_state(
                 state, lock=session.lock, history=session.events_of

@@ -32,12 +32,16 @@ from trimtab._events.run import (
     UserMessage,
 )
 from trimtab._run.values import decode, encode, escaped, unescaped
+from trimtab._session.retention import FACTS, HEAD, OldCalls, ToolLog
 from trimtab._session.slices import Slice
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
 from trimtab._types.text import as_text
 
-VERSION = 2
+VERSION = 3
+_READ = (2, VERSION)
+"""Version 2 held old calls like all others."""
+
 _EVENT = "$event"
 _PLAIN = (str, int, float, bool, type(None))
 RECORDS: tuple[type[Any], ...] = (
@@ -69,12 +73,14 @@ class Saved:
     Attributes:
         keep: the session's `keep`.
         slices: the records by type, and how many were dropped before them.
+        old: the calls before those in `slices`, None if there are none.
         states: the runs' states.
         current: the run that is current, by prompt name.
     """
 
     keep: int | None
     slices: Mapping[type[Any], tuple[list[Any], int]]
+    old: OldCalls | None
     states: list[dict[str, Any]]
     current: Mapping[str, str]
 
@@ -103,7 +109,11 @@ def dump(
         "runs": [_pack(state) for state in states],
         "current": dict(current),
     }
-    return json.dumps(body, default=as_text)
+    return json.dumps(body, default=_as_json)
+
+
+def _as_json(value: Any) -> str:
+    return value.hex() if value.__class__ is bytes else as_text(value)
 
 
 def _dumped(slices: Mapping[type[Any], Slice[Any]]) -> dict[str, Any]:
@@ -112,9 +122,20 @@ def _dumped(slices: Mapping[type[Any], Slice[Any]]) -> dict[str, Any]:
         name = kind.__name__
         if name in dumped:
             raise SnapshotError(f"two types of records are called {name!r}; rename one")
-        if len(records) or records.dropped:
+        if isinstance(records, ToolLog) and len(records):
+            dumped[name] = _dumped_calls(records)
+        elif len(records) or records.dropped:
             items = [_fields_of(item) for item in records.all()]
             dumped[name] = {"items": items, "dropped": records.dropped}
+    return dumped
+
+
+def _dumped_calls(log: ToolLog) -> dict[str, Any]:
+    """Return the calls of a session; old ones as they are packed, for there may be 100,000."""
+    old, recent = log.parted()
+    dumped: dict[str, Any] = {"items": [_fields_of(call) for call in recent], "dropped": 0}
+    if old.rows:
+        dumped["old"] = {"head": HEAD, "facts": FACTS, "heads": old.heads, "rows": old.rows}
     return dumped
 
 
@@ -168,7 +189,7 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"the snapshot is damaged: {error}") from None
     version = body.get("version") if isinstance(body, dict) else None
-    if version != VERSION:
+    if version not in _READ:
         raise SnapshotError(f"the snapshot has version {version!r}; this release reads {VERSION}")
     known = {kind.__name__: kind for kind in (*RECORDS, *types)}
     try:
@@ -178,6 +199,7 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
                 _known(known, name): _read(known[name], body["slices"][name])
                 for name in body["slices"]
             },
+            _old_calls(body["slices"].get(ToolInvoked.__name__, {}).get("old")),
             [_unpack(state, known) for state in body["runs"]],
             body["current"],
         )
@@ -190,6 +212,31 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
 def _read(kind: Any, raw: Mapping[str, Any]) -> tuple[list[Any], int]:
     make = _maker(kind)
     return [make(item) for item in raw["items"]], int(raw["dropped"])
+
+
+def _old_calls(raw: Mapping[str, Any] | None) -> OldCalls | None:
+    if raw is None:
+        return None
+    hints = get_type_hints(ToolInvoked)
+    makers = [_maker(hints[name]) for name in HEAD]
+    heads = [
+        tuple([make(value) for make, value in zip(makers, head, strict=True)])
+        for head in raw["heads"]
+    ]
+    rows = [(number, _facts(facts)) for number, facts in raw["rows"]]
+    if len(set(heads)) < len(heads) or any(not 0 <= number < len(heads) for number, _ in rows):
+        raise ValueError("an old call has no head of its own")
+    return OldCalls(heads, rows)
+
+
+def _facts(facts: list[Any]) -> tuple[Any, ...]:
+    if len(facts) != len(FACTS):
+        raise ValueError("an old call has other facts than these: " + ", ".join(FACTS))
+    *plain, result, params, large = facts
+    result, large = (
+        None if one is None else (one[0], bytes.fromhex(one[1])) for one in (result, large)
+    )
+    return (*plain, result, params, large)
 
 
 def _known(known: dict[str, type[Any]], name: str) -> type[Any]:

@@ -18,7 +18,7 @@ from trimtab._events.run import (
     UserMessage,
 )
 from trimtab._session.lock import SessionLock
-from trimtab._session.retention import RecentSlice, ToolLog
+from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
 from trimtab._session.slices import Reducer, Sink, Slice
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
@@ -233,12 +233,14 @@ class Record:
     def _slice_of(self, kind: type[Any]) -> Slice[Any]:
         return self[kind]
 
-    def _fill(self, kind: type[Any], items: Iterable[Any], dropped: int) -> None:
+    def _fill(
+        self, kind: type[Any], items: Iterable[Any], dropped: int, old: OldCalls | None = None
+    ) -> None:
         """Put the records of a snapshot into their slice."""
         if kind in self._reducers or self._keep is None:
-            self._slices[kind] = Slice(items)
+            self._slices[kind] = Slice(items if old is None else chain(old.calls(), items))
         elif kind is ToolInvoked:
-            self._slices[kind] = ToolLog(self._keep, items)
+            self._slices[kind] = ToolLog(self._keep, items, old)
         else:
             self._slices[kind] = self._new_slice(kind, items, dropped)
 

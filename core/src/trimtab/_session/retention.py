@@ -6,9 +6,9 @@ import marshal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab._events.run import ResultDigest, ToolInvoked, tool_invoked
 from trimtab._session.slices import Slice
@@ -21,9 +21,12 @@ _LARGE = 1 << 62
 _SCALARS = frozenset({type(None), bool, float, int})
 _PLAIN = _SCALARS | {str, tuple, dict, list}
 _BATCH = 32
-_HEAD = attrgetter(
-    *("prompt_name", "run_id", "agent_id", "tool", "outcome", "evidence", "caller", "poll")
+HEAD = ("prompt_name", "run_id", "agent_id", "tool", "outcome", "evidence", "caller", "poll")
+FACTS = (
+    *("call_id", "turn", "elapsed", "duration", "at", "started", "error", "result", "params"),
+    "params_digest",
 )
+_HEAD = attrgetter(*HEAD)
 _KEPT_TEXT = 200
 
 
@@ -56,6 +59,23 @@ class RecentSlice(Slice[T], Generic[T]):
         self._items.append(item)
 
 
+class OldCalls(NamedTuple):
+    """Reduced calls, oldest first, as a `ToolLog` packs them and a snapshot keeps them.
+
+    Attributes:
+        heads: what many calls have in common, in the order of `HEAD`.
+        rows: of each call the place of its head, and the rest in the order of `FACTS`; times in
+            seconds, digests as length and bytes.
+    """
+
+    heads: list[tuple[Any, ...]]
+    rows: list[tuple[int, tuple[Any, ...]]]
+
+    def calls(self) -> Iterator[ToolInvoked]:
+        """Yield the calls."""
+        return (_made(self.heads[number], facts) for number, facts in self.rows)
+
+
 class ToolLog(Slice[ToolInvoked]):
     """The ended calls of a session: the last `keep` whole, older ones reduced.
 
@@ -65,9 +85,15 @@ class ToolLog(Slice[ToolInvoked]):
     Args:
         keep: how many calls are kept whole; None keeps all.
         items: calls to begin with, oldest first.
+        old: calls before those.
     """
 
-    def __init__(self, keep: int | None, items: Iterable[ToolInvoked] = ()) -> None:
+    def __init__(
+        self,
+        keep: int | None,
+        items: Iterable[ToolInvoked] = (),
+        old: OldCalls | None = None,
+    ) -> None:
         super().__init__()
         self._keep = keep
         self._batch = _BATCH if keep is None else min(keep, _BATCH)
@@ -78,8 +104,26 @@ class ToolLog(Slice[ToolInvoked]):
         # How many batches there are, and what came after them: replaced together, so that who
         # reads without the lock misses nothing.
         self._state: tuple[int, list[ToolInvoked]] = (0, [])
-        for item in items:
+        for item in items if old is None else self._after(old, items):
             self._append(item)
+
+    def _after(self, old: OldCalls, items: Iterable[ToolInvoked]) -> Iterable[ToolInvoked]:
+        """Take whole batches of old calls as they are, and return what is left."""
+        size, rows = self._batch, old.rows
+        if self._keep is None or len(rows) % size:
+            return chain(old.calls(), items)
+        self._heads = list(old.heads)
+        self._numbers = {head: number for number, head in enumerate(old.heads)}
+        self._old = [_dumps(rows[at : at + size]) for at in range(0, len(rows), size)]
+        self._state = (len(self._old), [])
+        return items
+
+    def parted(self) -> tuple[OldCalls, tuple[ToolInvoked, ...]]:
+        """Return the old calls as they are packed, and those after them."""
+        batches, items = self._state
+        packed = self._old[:batches]
+        rows = list(chain.from_iterable(map(marshal.loads, packed)))
+        return OldCalls(self._heads, rows), tuple(islice(self.newest(), len(items)))[::-1]
 
     def __len__(self) -> int:
         batches, items = self._state

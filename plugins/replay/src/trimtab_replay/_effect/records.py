@@ -156,10 +156,31 @@ def _events(source: Transcript) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _snapshot_events(slices: dict[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the events of a snapshot, in which fields with their default are left out."""
     for kind in _NEEDED & slices.keys():
-        items = as_dict(slices[kind]).get("items", slices[kind])
+        kept = as_dict(slices[kind])
+        items = kept.get("items", slices[kind])
+        yield from ((kind, event) for event in _old_calls(as_dict(kept.get("old"))))
         yield from ((kind, event) for event in dicts(items))
-        if kind in _CALLS and as_int(as_dict(slices[kind]).get("dropped")):
+        if kind in _CALLS and as_int(kept.get("dropped")):
             yield from ((DROPPED, {"run_id": run_id}) for run_id in _run_ids(dicts(items)))
+
+
+def _old_calls(old: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield calls that are kept as rows: what many have in common, and the rest."""
+    head, facts, heads, rows = (_list(old.get(key)) for key in ("head", "facts", "heads", "rows"))
+    for row in rows:
+        number, values = _list(row) if len(_list(row)) == 2 else (-1, ())
+        if not isinstance(number, int) or not 0 <= number < len(heads):
+            continue
+        common = zip(head, _list(heads[number]), strict=False)
+        event = {**dict(common), **dict(zip(facts, _list(values), strict=False))}
+        for name, digest in (("result", "result"), ("params", "params_digest")):
+            if event.get(digest) is not None:
+                event[name] = {"$digest": event[digest]}
+        yield event
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _run_ids(events: list[dict[str, Any]]) -> set[str]:
