@@ -150,16 +150,16 @@ def test_an_ignored_loop_is_nudged_with_growing_firmness_and_pauses(kit: Any) ->
     assert len(kit.session[GuidanceSuppressed].all()) == 4
 
 
-def test_a_second_trouble_starts_at_level_one(kit: Any) -> None:
-    trouble = ["one"]
+def test_a_second_problem_starts_at_level_one(kit: Any) -> None:
+    problem = ["one"]
     speaker = kit.Speaker(
-        verdict=lambda context: about(trouble[0]),
-        text=lambda c: f"{trouble[0]} {c.level_of(trouble[0])}",
+        verdict=lambda context: about(problem[0]),
+        text=lambda c: f"{problem[0]} {c.level_of(problem[0])}",
     )
     run = kit.run(guidance_providers=[speaker])
     said = []
     for step in range(40):
-        trouble[0] = "one" if step < 20 else "two"
+        problem[0] = "one" if step < 20 else "two"
         kit.call(run)
         said += [i.content for i in run.guide(SELECT).injections]
 

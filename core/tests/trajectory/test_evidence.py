@@ -286,7 +286,7 @@ def test_a_change_that_says_that_it_was_not_made_has_failed():
     assert not records(("read_file", {"path": "a"}, refused))[0].failed
 
 
-def test_one_trouble_has_one_name():
+def test_one_problem_has_one_name():
     answers = [f"Error: row {n} not found" for n in (3, 4)]
     calls = records(
         *[("get", {"row": n}, a, Outcome.ERROR) for n, a in zip((3, 4), answers, strict=True)]

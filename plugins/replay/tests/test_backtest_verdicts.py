@@ -127,7 +127,7 @@ def test_a_rate_lies_within_its_interval(a, more_a, b, more_b):
     assert 0 <= rate.low <= rate.value <= rate.high <= 1
 
 
-def test_two_that_share_a_trouble_are_also_scored_together():
+def test_two_that_share_a_problem_are_also_scored_together():
     judged = [*rows(HIT, FALSE), *rows(MISSED, about="diagnostic-signal"), *rows(QUIET, about="x")]
     found = {one.about: one.runs for one in score_all(judged)}
 

@@ -1,4 +1,4 @@
-"""Stores under trouble: killed writers, full disks, second writers, large events."""
+"""Stores when something fails: killed writers, full disks, second writers, large events."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _verb(words: Sequence[str], told: Sequence[str]) -> str:
 
 
 @attrs.frozen
-class _Trouble:
+class _Problem:
     """What an agent is stuck with, in the words of its calls and of their answers.
 
     Attributes:
@@ -143,9 +143,9 @@ class _Trouble:
         return bool(self.verbs & CREATING)
 
 
-def _trouble(
+def _problem_of(
     calls: Sequence[CallRecord], tried: Collection[str], known: Mapping[str, _Words]
-) -> _Trouble:
+) -> _Problem:
     ours = [call for call in calls if call.tool in known]
     hard = [call for call in ours if call.failed or call.tool in tried] or ours[-2:]
     tools = {call.tool for call in hard} | (known.keys() & set(tried))
@@ -155,7 +155,7 @@ def _trouble(
     fields = {word for text in params for key in _KEYS.findall(text) for word in name_words(key)}
     given = _stems(word for text in params for word in name_words(_KEYS.sub("", text)))
     verbs = frozenset(known[name].verb for name in tools)
-    return _Trouble(
+    return _Problem(
         names=frozenset(_NAMES.findall(said)),
         told=_stems(name_words(said)) - given - _GENERIC,
         verbs=verbs,
@@ -166,60 +166,60 @@ def _trouble(
     )
 
 
-def _score(name: str, words: _Words, trouble: _Trouble) -> int:
+def _score(name: str, words: _Words, problem: _Problem) -> int:
     """Return how much a tool promises; only the order of scores matters."""
     finds = words.verb in FINDING
-    score = 20 if name in trouble.names else 0
+    score = 20 if name in problem.names else 0
     score += 10 if words.reads else 0
     score -= 15 if ENDING & {*name_words(name)} else 0
-    score -= 8 if name in trouble.recent else 0
-    score += 1 if finds == trouble.missing else 0
-    score += _spoken_of(words, trouble, finds=finds)
-    score += _likeness(words, trouble, finds=finds)
+    score -= 8 if name in problem.recent else 0
+    score += 1 if finds == problem.missing else 0
+    score += _spoken_of(words, problem, finds=finds)
+    score += _likeness(words, problem, finds=finds)
     if words.nouns & _EXPLAINING or _stem(words.verb) in _EXPLAINING:
         return score + 6
-    seen = words.nouns & trouble.objects and not words.nouns & trouble.things
+    seen = words.nouns & problem.objects and not words.nouns & problem.things
     return score + (2 if words.nouns & _STATES and not seen else 0)
 
 
-def _spoken_of(words: _Words, trouble: _Trouble, *, finds: bool) -> int:
+def _spoken_of(words: _Words, problem: _Problem, *, finds: bool) -> int:
     """Score what the answers and the arguments speak of."""
-    verbs = _stems(trouble.verbs)
-    news = trouble.told - trouble.objects - verbs
+    verbs = _stems(problem.verbs)
+    news = problem.told - problem.objects - verbs
     found = len(words.nouns & news)
     score = 2 if words.told & verbs else 0
     if found:  # what is not found is not described either: find it
-        score += min(4 + 2 * found, 10) if finds or not trouble.missing else 2
-        score += 5 if finds and trouble.missing else 0
+        score += min(4 + 2 * found, 10) if finds or not problem.missing else 2
+        score += 5 if finds and problem.missing else 0
     elif words.told & news:
         score += 2
-    if words.nouns & trouble.things:
+    if words.nouns & problem.things:
         return score + 3
-    return score + (1 if words.told & (trouble.things | trouble.objects) else 0)
+    return score + (1 if words.told & (problem.things | problem.objects) else 0)
 
 
-def _likeness(words: _Words, trouble: _Trouble, *, finds: bool) -> int:
+def _likeness(words: _Words, problem: _Problem, *, finds: bool) -> int:
     """Score what a tool shares with those that were tried."""
-    score = -3 if words.verb in trouble.verbs else 0
-    shared = words.nouns & trouble.objects
+    score = -3 if words.verb in problem.verbs else 0
+    shared = words.nouns & problem.objects
     if not shared:
         return score
-    score += 4 if trouble.acting and shared & trouble.told else 0
-    score -= 1 if words.nouns - trouble.objects - trouble.told - _EXPLAINING else 0
-    return score + _sight(words, trouble, named=bool(shared & trouble.things), finds=finds)
+    score += 4 if problem.acting and shared & problem.told else 0
+    score -= 1 if words.nouns - problem.objects - problem.told - _EXPLAINING else 0
+    return score + _sight(words, problem, named=bool(shared & problem.things), finds=finds)
 
 
-def _sight(words: _Words, trouble: _Trouble, *, named: bool, finds: bool) -> int:
-    """Score a look at the very things that the trouble is about."""
-    if finds and trouble.missing:
+def _sight(words: _Words, problem: _Problem, *, named: bool, finds: bool) -> int:
+    """Score a look at the very things that the problem is about."""
+    if finds and problem.missing:
         return 5
     if named:
         return 0
-    if trouble.reading or words.verb in trouble.verbs or not words.reads:
+    if problem.reading or words.verb in problem.verbs or not words.reads:
         return -3
-    if not trouble.acting:
+    if not problem.acting:
         return 0
-    if trouble.creating:  # what is yet to be made can't be looked at, only what is like it
+    if problem.creating:  # what is yet to be made can't be looked at, only what is like it
         return 4 if finds else 1
     return 2 if finds else 5
 
@@ -253,9 +253,9 @@ def untried_tools(
     known = {
         name: _words(name, told.get(name, "")[:_LONGEST_DESCRIPTION], common) for name in names
     }
-    trouble = _trouble(calls[-_RECENT_CALLS:], used, known)
+    problem = _problem_of(calls[-_RECENT_CALLS:], used, known)
     left = (name for name in names - used if not profiles.of(name).polling)
-    scores = {name: _score(name, known[name], trouble) for name in left}
+    scores = {name: _score(name, known[name], problem) for name in left}
     if tools is None:
         scores = {name: score for name, score in scores.items() if score > 0}
     return tuple(sorted(scores, key=lambda name: (-scores[name], name))[:_MOST_TOOLS])

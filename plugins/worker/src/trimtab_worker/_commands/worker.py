@@ -112,7 +112,7 @@ class Progress:
     """Prints what a loop does, a line for each message that ended.
 
     Args:
-        quiet: print troubles only.
+        quiet: print problems only.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
