@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import patch
 
 import attrs
 
-from trimtab import GuidanceProviderConfig, Outcome, Prompt, Session, enable
+from trimtab import GuidanceContext, GuidanceProviderConfig, Outcome, Prompt, Session, enable
+from trimtab._run.invoker import ProviderInvoker
+from trimtab_doom_loop import DoomLoopDetector
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_openai import HOST, LoopHooks, Settings
 from words.moments import Moment, Step, exchange
 from words.world import Tool
@@ -114,5 +118,19 @@ def request_at(moment: Moment, **settings: Any) -> list[Any]:
 def false_alarm(moment: Moment) -> str:
     """Return the text that would be given if the last call were taken for a loop."""
     again = attrs.evolve(moment, steps=(*moment.steps[2:-1], *[moment.steps[-1]] * 3))
-    sent = request_at(again, options={"doom-loop": {}})
+    conversation = opened(again, options={"doom-loop": {}})
+    for step in again.steps:
+        conversation.request()
+        conversation.happened(step)
+    asked = patch.object(ProviderInvoker, "not_quiet", lambda _, entries: list(entries))
+    with asked, patch.object(DoomLoopDetector, "_loop", _mistaken):
+        sent = conversation.request()
+    if len(sent) == len(conversation.messages):
+        raise ValueError(f"{moment.id}: nothing is said")
     return str(sent[-1]["content"])
+
+
+def _mistaken(_: DoomLoopDetector, context: GuidanceContext) -> Loop:
+    """Take the last call for a loop, whatever came of it."""
+    (last,) = context.trajectory.recent(1)
+    return loop_of(LoopKind.REPEAT, last, times=3, members=frozenset())
