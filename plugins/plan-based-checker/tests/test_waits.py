@@ -101,3 +101,24 @@ def test_work_in_the_background_is_waited_for_until_it_reports():
 def test_a_shell_in_the_background_counts_where_the_agent_says_that_it_waits():
     assert status_of("The build runs; I wait for it.", calls=[SHELL]) == CompletionStatus.UNVERIFIED
     assert status_of("The feature is finished.", calls=[SHELL]) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("question", {"question": "Delete the old bucket?"}, "(waiting for the user)"),
+        ("ask_user", {"text": "A or B?"}, ""),
+        ("post", {"channel": "ops"}, "sent, awaiting approval"),
+    ],
+)
+def test_a_question_put_by_a_tool_is_open_until_something_else_is_done(call):
+    read = ("read", {"path": "a"}, "text")
+    assert status_of("", calls=[call]) == CompletionStatus.UNVERIFIED
+    assert status_of("It is done.", calls=[call, read]) == CompletionStatus.INCOMPLETE
+
+
+def test_what_was_delegated_and_came_back_with_its_answer_is_not_under_way():
+    begun = ("delegate", {"to": "writer"}, "delegated, task id: t4")
+    back = ("delegate", {"to": "writer"}, "writer: three names, the shortest one is best")
+    assert status_of("The writer is at it.", calls=[begun]) == CompletionStatus.UNVERIFIED
+    assert status_of("I am closing the task.", calls=[back]) == CompletionStatus.INCOMPLETE

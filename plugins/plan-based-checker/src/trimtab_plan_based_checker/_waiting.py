@@ -11,6 +11,7 @@ from trimtab.trajectory import (
     CallRecord,
     MessageRecord,
     TextRecord,
+    confirms,
     has_ended,
     name_words,
 )
@@ -77,6 +78,11 @@ _LAUNCHED = LazyPattern(
 _TASK_ID = LazyPattern(
     r"(?i)\b(?:agent|task|shell|bash|job|thread|session|process)?[_ -]?id\W{1,4}([\w-]{2,64})"
 )
+_ASKED = LazyPattern(
+    r"(?i)\b(?:await|pend|wait)\w* (?:for |on )?(?:(?:an?|the|your) )?(?:answer|approval|human"
+    r"|input|operator|reply|response|user)\b"
+)
+_ASKING = frozenset({"approval", "ask", "clarification", "confirmation", "permission", "question"})
 _SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
 _ENDS = frozenset({"kill", "stop", "cancel", "close"})
 
@@ -107,6 +113,7 @@ class Waits(BaseProjection):
     def __init__(self) -> None:
         self.text = ""
         self.told_to_stop = False
+        self._asked = False
         self._tasks: dict[str, bool] = {}
 
     @property
@@ -116,7 +123,7 @@ class Waits(BaseProjection):
             return "work that it started is still running"
         if self.told_to_stop:
             return "the user asked it to stop on the way"
-        return "it asks the user" if asks_user(self.text) else ""
+        return "it asks the user" if self._asked or asks_user(self.text) else ""
 
     def responded(self, text: TextRecord) -> None:
         """Keep what the agent said last."""
@@ -125,6 +132,7 @@ class Waits(BaseProjection):
     def user_spoke(self, message: MessageRecord) -> None:
         """Take an order to stop; a notification ends the work that it is about."""
         self.text = ""
+        self._asked = self._asked and message.notification
         if message.notification:
             self._notified(message.text)
             return
@@ -139,13 +147,14 @@ class Waits(BaseProjection):
         """Note work that goes on after the call, and work that has ended."""
         self.text = ""
         words = set(name_words(call.tool))
+        self._asked = not call.failed and _is_open_question(call, words)
         if self._tasks and not call.failed:
             self._ended(call, words)
         params = event.params if isinstance(event.params, dict) else {}
         behind = (
             params.get("run_in_background") is True or _LAUNCHED.search(call.output) is not None
         )
-        if call.failed or not (behind or words & _SPAWNS):
+        if call.failed or not (behind or (words & _SPAWNS and _only_begun(call))):
             return
         if len(self._tasks) < _LONGEST_TASKS:
             found = _TASK_ID.search(call.output)
@@ -158,10 +167,29 @@ class Waits(BaseProjection):
 
     def state(self) -> dict[str, Any]:
         """Return everything."""
-        return {"text": self.text, "told_to_stop": self.told_to_stop, "tasks": dict(self._tasks)}
+        return {
+            "text": self.text,
+            "told_to_stop": self.told_to_stop,
+            "asked": self._asked,
+            "tasks": dict(self._tasks),
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `state` returned."""
         self.text = state["text"]
         self.told_to_stop = state["told_to_stop"]
+        self._asked = state["asked"]
         self._tasks = dict(state["tasks"])
+
+
+def _is_open_question(call: CallRecord, words: set[str]) -> bool:
+    """Tell whether a call has put a question to the user that is not answered in its result."""
+    if _ASKED.search(call.output) is not None:
+        return True
+    return bool(words & _ASKING) and not call.output.strip()
+
+
+def _only_begun(call: CallRecord) -> bool:
+    """Tell whether what came of handing work over is no more than a receipt of it."""
+    said = call.output
+    return confirms(said) or bool(_BEHIND.search(said) or _TASK_ID.search(said))
