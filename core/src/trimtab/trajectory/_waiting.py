@@ -62,7 +62,8 @@ def excuse_of(call: CallRecord) -> Excuse | None:
 def _excuse(call: CallRecord) -> Excuse | None:
     command, said = call.command, call.output
     if command is not None and (waits(command) or (call.failed and awaits(command))):
-        return None if blames_call(said) else Excuse.SLEEP
+        starts = call.failed and starts_background(command)
+        return None if starts or blames_call(said) else Excuse.SLEEP
     if call.waits or command == "":
         return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
     if call.failed:

@@ -181,9 +181,8 @@ class FailureProjection(BaseProjection):
         # other, each answer says something new.
         differs = shape != self._shape and last.fingerprint != self._tried
         differs = differs and last.output != self._told
-        acts = last.profile.writes or last.command is not None
         asks = form != "" and form == self._form
-        if differs and not asks and (acts or _alike(shape, self._shape)):
+        if differs and not asks and (last.profile.writes or _alike(shape, self._shape)):
             self.in_a_row += 1
         elif differs or self.in_a_row == 0:
             self.in_a_row = 1
