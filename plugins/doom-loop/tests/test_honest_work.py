@@ -216,3 +216,15 @@ def test_different_responses_of_thought_are_thinking():
 )
 def test_lists_tables_and_code_are_no_chanting(text):
     assert silent([Text(text), Text(reasoning=text)])
+
+
+def test_a_rejected_change_is_made_again_after_the_pause_that_it_asks_for():
+    update = Call("update_item", {"id": 4}, "429: retry after 10s", outcome=Outcome.ERROR)
+    pause = Call("bash", {"command": "sleep 10"}, "")
+    assert silent([update, pause, update, pause, update, pause, update])
+
+
+@pytest.mark.parametrize("what", ["npm install {}", "git add {}", "docker rm {}", "mkdir -p {}"])
+def test_one_program_with_ever_other_things_is_work(what):
+    names = ["", "left", "right", "upper", "lower", "front", "back", "inner", "outer"]
+    assert silent([Call("bash", {"command": what.format(name)}, "") for name in names])

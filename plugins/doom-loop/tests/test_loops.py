@@ -260,3 +260,39 @@ def test_a_batch_of_changes_that_get_through_ends_the_count_of_rejections():
     rejected = Call("edit", {"path": "a.py", "old": "x = 1"}, "no match for old", outcome="error")
     batch = [Call("edit", {"path": "a.py", "old": f"x = {n}"}, f"edited {n}") for n in (1, 2, 3)]
     assert first([rejected, batch, rejected]) is None
+
+
+def test_one_command_in_ever_other_dress_that_says_nothing_is_told():
+    dresses = ("{}", "{} -q", "{} 2>&1", 'cmd /c "{}"', "{} > out.log; type out.log", "{} | more")
+    actions = [Call("bash", {"command": dress.format("mvn compile")}, "") for dress in dresses * 2]
+    assert first(actions) == 7
+
+
+def test_one_question_with_the_same_hits_in_another_order_is_told():
+    hits = [f"https://site{i}.example/page about the thing number {i}" for i in range(4)]
+    actions = [
+        Call("web_search", {"query": "the thing"}, "\n".join(hits[i % 4 :] + hits[: i % 4]))
+        for i in range(6)
+    ]
+    assert first(actions) == 3
+
+
+def test_pages_of_one_file_that_were_read_before_are_told_wherever_they_begin():
+    def page(offset):
+        lines = "\n".join(f"{n}: rule {n} of the file" for n in range(offset, offset + 40))
+        return Call("read", {"path": "RULES.md", "offset": offset, "limit": 40}, lines)
+
+    offsets = [0, 40, 80, 120, 160, 200, 110, 90, 70, 30, 10, 130]
+    assert first([page(offset) for offset in offsets]) == 11
+
+
+def test_waiting_is_in_vain_where_it_always_fails_with_one_complaint():
+    check = Call(
+        "bash", {"command": "sleep 30; gh pr checks 3"}, "no checks", outcome=Outcome.ERROR
+    )
+    assert first([check] * 14) == 9
+
+
+def test_a_rejected_change_that_is_made_again_at_once_is_told_whatever_it_asks_for():
+    update = Call("update_item", {"id": 4}, "429: retry after 10s", outcome=Outcome.ERROR)
+    assert first([update] * 3) == 2

@@ -134,6 +134,9 @@ def _same_content(actions: Actions, call: CallRecord, times: int) -> Loop | None
     if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
         return _said_again(actions, alike, fewest, closely=True)
     again = [action for action in alike if action.calls[0].pieces == call.pieces]
+    asked = [action for action in again if action.calls[0].fingerprint == call.fingerprint]
+    if call.reads and len(asked) >= fewest:  # one question, one answer, whatever its order
+        return _said_again(actions, asked, fewest, closely=False)
     closely = mentions_failure(call) and not reports_nothing(call.output)
     needed = fewest if closely else times + _MORE_FOR_CONTENT
     return _said_again(actions, again, needed, closely=closely)

@@ -13,6 +13,7 @@ from trimtab.trajectory import (
     asks_for_input,
     confirms,
     has_ended,
+    in_progress,
     is_wait,
     leaves_running,
     name_words,
@@ -66,7 +67,7 @@ def _rounds(actions: Actions, length: int, rounds: int) -> Loop | None:
         or _is_live(actions, length)
         or (length == 1 and _moves_by_itself(actions, tail[0]))
     )
-    if waited and not waited_too_long(_waits(tail) or again):
+    if waited and not waited_too_long(_waits(tail) or again) and not _waits_in_vain(tail):
         return None
     calls = [c for action in tail[-length:] for c in action.calls]
     members = {c.fingerprint for c in calls}
@@ -85,6 +86,14 @@ def _rounds(actions: Actions, length: int, rounds: int) -> Loop | None:
 
 def _waits(tail: Sequence[Action]) -> list[Span]:
     return [span_of(action.calls[-1]) for action in tail if action.waits]
+
+
+def _waits_in_vain(tail: Sequence[Action]) -> bool:
+    """Tell whether half as many waits as are excused all failed, and none said that it is early."""
+    waits = [action.calls[-1] for action in tail if action.waits]
+    return 2 * len(waits) >= CEILING_CALLS and all(
+        call.failed and not in_progress(call.output) for call in waits
+    )
 
 
 def _waits_for_news(actions: Sequence[Action], rounds: int) -> bool:
@@ -219,11 +228,23 @@ def find_rejected(actions: Actions, times: int, similarity: float) -> Loop | Non
     times whatever was done in between, a near-equal one once more and with nothing new in between.
     """
     for call in actions.kept[-1].calls:
-        if call.failed and call.profile.writes:
+        if call.failed and call.profile.writes and not _obeys(actions, call, times):
             count = _count_rejections(actions, call, times, similarity)
             if count >= times:
                 return _rejected(call, count)
     return None
+
+
+def _obeys(actions: Actions, call: CallRecord, times: int) -> bool:
+    """Tell whether the agent waits before it makes a call again that was told to come later."""
+    if not is_wait(call):
+        return False
+    tries = [a for a in actions.kept if any(c.fingerprint == call.fingerprint for c in a.calls)]
+    waited = [action.number for action in actions.kept if action.waits and action not in tries]
+    return len(tries) > 1 and all(
+        any(earlier.number < number < later.number for number in waited)
+        for earlier, later in pairwise(tries[-times:])
+    )
 
 
 def _count_rejections(actions: Actions, call: CallRecord, times: int, similarity: float) -> int:

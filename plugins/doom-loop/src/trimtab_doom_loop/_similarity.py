@@ -24,6 +24,8 @@ _COMMON = frozenset(
 )  # fmt: skip
 _NAME_OR_NUMBER = LazyPattern(r"\b\w*\d\w*")
 _TEXT = LazyPattern(r'"([^"]+)"')
+_CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
+_BARE = 3
 _SHORTEST_SUBJECT = 4
 _STEM = 4
 _ENOUGH_WORDS = 4
@@ -85,6 +87,17 @@ def alike(calls: Sequence[CallRecord], similarity: float) -> bool:
         ratio(a.params_text, b.params_text, score_cutoff=100 * similarity) > 0
         for a, b in pairwise(calls)
     )
+
+
+def one_deed(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether commands do one thing in ever other dress: flags, pipes and shells around it
+    change, and three of the commands are it and nothing else.
+    """
+    deeds = [frozenset(_CONTENT.findall(call.command)) for call in calls if call.command]
+    if len(deeds) < len(calls):
+        return False
+    bare = min(deeds, key=len)
+    return len(bare) > 1 and all(bare <= deed for deed in deeds) and deeds.count(bare) >= _BARE
 
 
 def same_subject(calls: Sequence[CallRecord]) -> bool:

@@ -22,6 +22,7 @@ from trimtab_doom_loop._similarity import (
     alike,
     alike_but_for_numbers,
     numbered_names,
+    one_deed,
     reworded,
     same_subject,
     stable_answer_key,
@@ -40,7 +41,6 @@ _OFTEN = 4
 _NUMBER = LazyPattern(r"\d{1,6}")
 _NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
 _SHOWS = LazyPattern(r"\w://\w")
-_EVERY = 4
 _SMALLEST = 60
 _WORD = LazyPattern(r"[^\W_]{3,}")
 _STEM = 4
@@ -108,7 +108,8 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
 def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
-    return _MORE_FOR_CONTENT if reworded(calls, closely=True) else None
+    again = reworded(calls, closely=True) or one_deed(calls)
+    return _MORE_FOR_CONTENT if again else None
 
 
 def _complains(call: CallRecord) -> bool:
@@ -171,12 +172,12 @@ def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | Non
         action: the last of them, a single call.
         times: repeats of a call that are a loop.
     """
-    if action.number % _EVERY:
-        return None
-    needed, call = 3 * times - 1, action.calls[0]
-    if actions.tool_count(call.tool) < needed or actions.kept[-2].calls[0].tool != call.tool:
+    needed, call = 2 * times, action.calls[0]
+    if actions.tool_count(call.tool) < 2 * needed or actions.kept[-2].calls[0].tool != call.tool:
         return None
     if call.failed or call.profile.writes or action.waits or not call.reads:
+        return None
+    if not alike_but_for_numbers((actions.kept[-2].calls[0], call)):
         return None
     return _paged_again(actions, call, needed)
 
