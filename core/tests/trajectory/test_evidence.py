@@ -99,6 +99,22 @@ def test_another_name_is_news_to_a_reader_alone():
     assert pair("shop-neat-cloud is up", "shop-calm-reef is up", tool="launch")
 
 
+@pytest.mark.parametrize("name", ["price", "balance"])
+def test_what_a_tool_was_asked_for_is_news_though_it_could_be_a_cost(name):
+    assert not pair({"of": "X", name: 100}, {"of": "X", name: 103})
+
+
+@pytest.mark.parametrize("name", ["price", "balance"])
+def test_a_value_of_the_world_stays_in_an_answer(name):
+    earlier, later = records(*(("get", {"id": 7}, {"of": "X", name: n}) for n in (100, 103)))
+    assert not later.same_output(earlier)
+
+
+def test_an_object_in_json_is_quoted_as_it_was_written():
+    written = '{"plan": "P2", "took_ms": 31, "price_per_month": 65.0}'
+    assert records(("get", {}, written))[0].output == written
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

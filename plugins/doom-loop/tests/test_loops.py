@@ -35,6 +35,14 @@ def test_longer_rounds_are_told_when_the_third_begins(length):
     assert first(actions * 4) == 2 * length
 
 
+def test_counts_of_one_thing_in_other_ways_are_told():
+    ways = ["wc -l", "grep -c .", "grep -c '.*'", "grep -c '^'", "awk 'END{print NR}'", "nl | tail"]
+    steps = [
+        Call("bash", {"command": f"find a -name b -exec cat {{}} + | {way}"}, "2") for way in ways
+    ]
+    assert first([*steps, *steps]) in range(5, 9)
+
+
 def test_asking_a_program_about_other_input_is_no_change_between_two_tests():
     def lint(text, answer, outcome):
         return Call("bash", {"command": f"echo '{text}' | lint - 2>&1"}, answer, outcome)

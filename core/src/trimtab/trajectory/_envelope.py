@@ -20,9 +20,13 @@ _PAYLOADS = frozenset(
      "result", "stderr", "stdout", "text"}
 )  # fmt: skip
 _FACTS = CLOCKS | COSTS | NAMES | {"call", "seq"}
-# Of an answer with more to say: an id of its own, say of what was made, may be the news in it.
-_TICKS = (CLOCKS | COSTS | {"correlation", "etag", "nonce", "request", "seq", "span", "time",
-                            "trace"})  # fmt: skip
+# Of an answer with more to say: an id of its own, say of what was made, may be the news in it, and
+# so may a date or an age.
+_TICKS = (
+    (CLOCKS - {"age", "date"})
+    | COSTS
+    | {"correlation", "etag", "nonce", "request", "seq", "span", "time", "trace"}
+)
 _STATES = ("state", "status")
 _FINE = frozenset({"ok", "success"})
 _EMPTY: tuple[Any, ...] = (None, "", [], {})

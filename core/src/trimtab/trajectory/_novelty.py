@@ -42,7 +42,7 @@ CLOCKS = frozenset(
 )  # fmt: skip
 COSTS = frozenset(
     {
-        "balance", "billed", "budget", "cost", "credit", "credits", "price", "quota", "rate",
+        "billed", "budget", "cost", "credit", "credits", "quota", "rate",
         "ratelimit", "spent", "tokens", "usage",
     }
 )  # fmt: skip

@@ -320,7 +320,10 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         record.signature = signature_of(lines, params)
         record._output = best_line(lines).strip()[:_OUTPUT_KEPT]
     elif size > 2 * EDGE or type(result) is not str:
-        record._output = bounded(shown_of(result, text), _OUTPUT_KEPT // 2)
+        shown = shown_of(result, text)
+        if shown is text and type(event.result) is str:
+            shown = event.result  # an object in JSON, as it was written
+        record._output = bounded(shown, _OUTPUT_KEPT // 2)
     return record
 
 

@@ -14,6 +14,7 @@ class LoopKind(StrEnum):
 
     REPEAT = "repeat"
     CYCLE = "cycle"
+    LIKE_CYCLE = "like_cycle"
     INTERLEAVED = "interleaved"
     REJECTED = "rejected"
     WAITING = "waiting"

@@ -29,6 +29,8 @@ _SEEN: Mapping[LoopKind, str] = {
     LoopKind.REPEAT: "You made the call {call} {times} times in a row{answer}.",
     LoopKind.CYCLE: "You repeated the same {length} turns {times} times with the same answers, "
     "{call} among them.",
+    LoopKind.LIKE_CYCLE: "You repeated much the same {length} turns {times} times with the same "
+    "answers, {call} among them.",
     LoopKind.INTERLEAVED: "You made the call {call} {times} times{answer}; what you did in "
     "between made no difference.",
     LoopKind.REJECTED: "{tool} rejected almost the same call {times} times{answer}.",

@@ -58,7 +58,9 @@ def _changes_again(action: Action, length: int) -> int:
     return int(length == 1 and all(c.profile.writes and not c.failed for c in action.calls))
 
 
-def _rounds(actions: Actions, length: int, rounds: int) -> Loop | None:
+def _rounds(
+    actions: Actions, length: int, rounds: int, several: LoopKind = LoopKind.CYCLE
+) -> Loop | None:
     tail = list(actions.kept)[-length * rounds :]
     again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
     waited = (
@@ -71,7 +73,7 @@ def _rounds(actions: Actions, length: int, rounds: int) -> Loop | None:
         return None
     calls = [c for action in tail[-length:] for c in action.calls]
     members = {c.fingerprint for c in calls}
-    kind = LoopKind.CYCLE if length > 1 else LoopKind.REPEAT
+    kind = several if length > 1 else LoopKind.REPEAT
     failing = [] if waited or length == 1 else [c for c in calls if c.failed]
     return loop_of(
         LoopKind.WAITING if waited else kind,
@@ -201,7 +203,7 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
     last = kept[-1].brought
     for length in range(2, min(longest, len(kept) // times) + 1):
         if kept[-1 - length].brought == last and _is_like(kept, length, times, similarity):
-            return _rounds(actions, length, times)
+            return _rounds(actions, length, times, LoopKind.LIKE_CYCLE)
     return None
 
 

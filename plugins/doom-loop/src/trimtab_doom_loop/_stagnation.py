@@ -127,6 +127,8 @@ def _says_little(call: CallRecord) -> bool:
         return True
     if refuses(call.output) or _complains(call):
         return False
+    if call.command is not None and _NUMBER.fullmatch(call.output.strip()):
+        return False  # a count is what was asked for
     return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.output
 
 
