@@ -24,6 +24,9 @@ _SINCE: dict[str, tuple[int, int, int]] = {
 }
 """Where a name is unknown, the program rejects the whole file; versions in which it was seen."""
 
+_WITHOUT_SHELL = (2, 1, 211)
+"""A version in which hooks with ``args``, which are started without a shell, were seen to work."""
+
 _VERSION = re.compile(r"(?<![\d.])(\d{1,5})\.(\d{1,5})\.(\d{1,6})")
 _TIMEOUT = 30.0
 
@@ -66,6 +69,11 @@ class Version:
     def events(self) -> tuple[str, ...]:
         """The hook events of ours that it knows."""
         return tuple(event for event in EVENTS if self.parts >= _SINCE.get(event, (0, 0, 0)))
+
+    @property
+    def without_shell(self) -> bool:
+        """Whether it can start the program of a hook without a shell."""
+        return self.parts >= _WITHOUT_SHELL
 
     def require(self) -> None:
         """Make sure that it is supported.

@@ -22,6 +22,7 @@ from trimtab_claude_code._canary import (
     spoken,
 )
 from trimtab_claude_code._host_config import HOST
+from trimtab_claude_code._program import Version
 from trimtab_claude_code._settings.entries import hook_table, is_ours, with_hooks
 from trimtab_claude_code._settings.plugin import plugin_files
 from trimtab_claude_code._state.files import make_private
@@ -89,7 +90,7 @@ class Trial:
         return not self.error and self.before and self.after
 
 
-def run_trial(program: Path, settings: Mapping[str, Any], place: Place, *events: str) -> Trial:
+def run_trial(program: Path, settings: Mapping[str, Any], place: Place, version: Version) -> Trial:
     """Run the program once in a folder of its own; nothing goes to the network.
 
     Args:
@@ -97,7 +98,7 @@ def run_trial(program: Path, settings: Mapping[str, Any], place: Place, *events:
         settings: what the file under trial says; hooks of others are not run, and settings that
             would lead to another model are left out.
         place: where the file lies.
-        events: those for which trimtab's hooks are put in.
+        version: of the program; says which hooks are put in.
     """
     word = f"canary-{secrets.token_hex(8)}"
     with tempfile.TemporaryDirectory(prefix="trimtab-trial-") as name:
@@ -107,7 +108,7 @@ def run_trial(program: Path, settings: Mapping[str, Any], place: Place, *events:
         install_canary(folder / "site")
         (work / "trimtab.toml").write_text(_TOML.format(name=NAME, word=word), encoding="utf-8")
         (work / CANARY_FILE).write_text("tweet\n", encoding="utf-8")
-        table = hook_table(state, events)
+        table = hook_table(state, version.events, without_shell=version.without_shell)
         options = _lay_out(folder, with_hooks(harmless(settings), table), place)
         with model.serving():
             error = _run(program, folder, model.url, options)
@@ -140,6 +141,7 @@ def _idle(value: Any) -> Any:
     idle = {key: _idle(item) for key, item in value.items()}
     if isinstance(idle.get("command"), str):
         idle["command"] = "exit 0"
+        idle.pop("args", None)  # with them, no shell reads the command
     if isinstance(idle.get("url"), str):
         idle["url"] = "http://127.0.0.1:9/"
     return idle

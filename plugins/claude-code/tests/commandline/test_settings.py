@@ -342,6 +342,11 @@ def test_an_unknown_name_writes_nothing(user, trimtab):
         {"type": "http", "url": "http://127.0.0.1:20001/trimtab/hook", "headers": {}},
         {"type": "command", "command": "/usr/bin/python -P -m trimtab_claude_code.client /x"},
         {"type": "command", "command": "/old/python -I -S /x/trimtab_claude_code/_client.py /y 8"},
+        {
+            "type": "command",
+            "command": "/old/python",
+            "args": ["/x/trimtab_claude_code/_client.py"],
+        },
     ],
 )
 def test_hooks_of_an_earlier_installation_are_replaced(user, trimtab, old):

@@ -6,7 +6,9 @@ environment ``older-claude`` sets it.
 
 import json
 import os
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,25 @@ def test_a_version_gets_the_events_that_it_knows():
     assert set(EVENTS) - set(Version((2, 1, 85)).events) == {"PostToolBatch"}
 
 
+@pytest.mark.parametrize(("version", "shell"), [("2.1.119", True), ("2.1.332", False)])
+def test_a_program_that_needs_no_shell_starts_the_client_itself(user, trimtab, version, shell):
+    trimtab("install", "claude-code", "--assume-version", version)
+
+    table = json.loads(user.settings.read_text())["hooks"]
+    hooks = [hook for groups in table.values() for group in groups for hook in group["hooks"]]
+    words = [shlex.split(h["command"]) if shell else [h["command"], *h["args"]] for h in hooks]
+    assert {tuple(each[:3]) for each in words} == {(sys.executable, "-I", "-S")}
+    assert all(len(each) == 6 for each in words)
+
+
+def test_doctor_finds_hooks_that_an_older_program_would_start_wrongly(user, trimtab, tmp_path):
+    trimtab("install", "claude-code", "--assume-version", "2.1.332")
+
+    printed = trimtab("doctor", "claude-code", "--program", str(fake(tmp_path, "2.1.119")))[1]
+
+    assert f"the hooks in {user.settings} need a later version than 2.1.119" in printed
+
+
 @pytest.mark.parametrize("version", ["2.1.118", "2.0.53", "1.9.999"])
 @pytest.mark.parametrize("how", ["--program", "--assume-version"])
 def test_install_refuses_what_is_too_old_and_touches_nothing(user, trimtab, tmp_path, version, how):
@@ -95,9 +116,10 @@ def test_a_file_that_is_not_in_force_gets_its_content_back(user, trimtab, tmp_pa
 def test_a_trial_runs_nothing_of_the_user(tmp_path):
     mark = tmp_path / "mark"
     theirs = {"type": "command", "command": f"touch {mark}"}
+    direct = {"type": "command", "command": "touch", "args": [f"touched {mark}"]}
     settings = {
         "hooks": {
-            "Stop": [{"hooks": [theirs, {"type": "http", "url": "https://example.org"}]}],
+            "Stop": [{"hooks": [theirs, direct, {"type": "http", "url": "https://example.org"}]}],
             "PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "touch x"}]}],
         },
         "availableModels": ["touch"],
@@ -125,7 +147,7 @@ def test_the_program_here_reads_the_hooks_wherever_they_are(place):
     version = version_of(program)
 
     assert version.supported
-    assert run_trial(program, DENY, place, *version.events).passed
+    assert run_trial(program, DENY, place, version).passed
 
 
 @pytest.mark.e2e

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -12,7 +14,7 @@ from trimtab import Configuration, TrimtabError, find_configuration, load_config
 from trimtab.inspection import say, say_json
 from trimtab_claude_code._commands.targets import add_target, read_by_program, settings_file
 from trimtab_claude_code._host_config import HOST, read_host_config
-from trimtab_claude_code._program import ProgramError, find_program, version_of
+from trimtab_claude_code._program import ProgramError, Version, find_program, version_of
 from trimtab_claude_code._prompts import Prompts
 from trimtab_claude_code._server_control import ask_server
 from trimtab_claude_code._settings.document import SettingsError
@@ -57,7 +59,7 @@ def run_doctor(options: argparse.Namespace) -> int:
         *_about_settings(options),
         _about_server(),
         *_about_configuration(),
-        *_about_program(options.program),
+        *_about_program(options),
     ]
     if options.json:
         say_json({"checks": [attrs.asdict(check) for check in checks]})
@@ -70,16 +72,18 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 def _about_settings(options: argparse.Namespace) -> Iterator[Check]:
     named = options.user or options.project or options.settings
-    files = (settings_file(options),) if named else read_by_program()
     try:
-        settings = {file: read_settings(file).data for file in files}
+        settings = _settings(options)
     except SettingsError as error:
         yield Check(str(error), ok=False, fix="correct the file")
         return
     found = [file for file, data in settings.items() if our_hooks(data)]
-    current = our_hooks({"hooks": hook_table(user_folder(make=False))})
+    folder = user_folder(make=False)
+    current = [
+        our_hooks({"hooks": hook_table(folder, without_shell=without)}) for without in (True, False)
+    ]
     for file in found:
-        same = our_hooks(settings[file]) == current
+        same = our_hooks(settings[file]) in current
         yield Check(f"hooks are in {file}") if same else _outdated(file)
     for file, data in settings.items():
         if data.get("disableAllHooks"):
@@ -92,6 +96,17 @@ def _about_settings(options: argparse.Namespace) -> Iterator[Check]:
     if len(found) > 1:
         fix = "uninstall from all but one: each event is handled twice"
         yield Check("two settings files have the hooks", ok=False, fix=fix)
+
+
+def _settings(options: argparse.Namespace) -> dict[Path, dict[str, Any]]:
+    """Return the settings that the options name, else those that the program reads.
+
+    Raises:
+        SettingsError: a file can't be read.
+    """
+    named = options.user or options.project or options.settings
+    files = (settings_file(options),) if named else read_by_program()
+    return {file: read_settings(file).data for file in files}
 
 
 def _outdated(file: Path) -> Check:
@@ -124,8 +139,8 @@ def _about_configuration() -> Iterator[Check]:
         yield Check(f"{name}: {warning}", ok=False)
 
 
-def _about_program(named: Path | None) -> Iterator[Check]:
-    program = named or find_program()
+def _about_program(options: argparse.Namespace) -> Iterator[Check]:
+    program = options.program or find_program()
     if program is None:
         fix = "name it with --program, or put it on the PATH"
         yield Check("the program claude was not found", ok=False, fix=fix)
@@ -137,7 +152,8 @@ def _about_program(named: Path | None) -> Iterator[Check]:
         yield Check(str(error), ok=False)
         return
     yield Check(f"the program is Claude Code {version}")
-    trial = run_trial(program, {}, Place.FILE, *version.events)
+    yield from _about_form(options, version)
+    trial = run_trial(program, {}, Place.FILE, version)
     if trial.error:
         message = f"the program did not come to its end: {trial.error}"
         yield Check(message, ok=False, fix="run it by hand and see")
@@ -146,3 +162,14 @@ def _about_program(named: Path | None) -> Iterator[Check]:
         yield Check("test run: guidance after a call is in the next request", ok=trial.after)
         yield Check("test run: it stays in the conversation, as declared", ok=trial.stays)
     yield from (Check(problem, ok=False) for problem in trial.problems)
+
+
+def _about_form(options: argparse.Namespace, version: Version) -> Iterator[Check]:
+    """Find hooks that an older program than they were written for would start wrongly."""
+    if version.without_shell:
+        return
+    with suppress(SettingsError):  # said before
+        for file, data in _settings(options).items():
+            if any("args" in hook for _, _, hook in our_hooks(data)):
+                message = f"the hooks in {file} need a later version than {version}"
+                yield Check(message, ok=False, fix="install them again")

@@ -63,7 +63,8 @@ def run_install(options: argparse.Namespace) -> int:
         write_configuration(options.enable, dry=options.dry_run)
     configuration = _configuration()
     host = read_host_config(configuration)
-    table = hook_table(user_folder(make=not options.dry_run), version.events)
+    folder = user_folder(make=not options.dry_run)
+    table = hook_table(folder, version.events, without_shell=version.without_shell)
     if options.plugin_dir:
         _install_plugin(options.plugin_dir, table, dry=options.dry_run)
         wrong = _untried(program, options, {}, version)
@@ -128,7 +129,7 @@ def _untried(
     """Try the hooks in the program; return what is wrong, empty if nothing is."""
     if program is None or options.dry_run or settings.get("disableAllHooks"):
         return ""
-    trial = run_trial(program, settings, place_of(options), *version.events)
+    trial = run_trial(program, settings, place_of(options), version)
     if trial.passed:
         say(f"Claude Code {version} reads the hooks: a word arrived at its model.")
         return ""

@@ -30,18 +30,28 @@ _BEFORE_CALL = "PreToolUse"
 _OTHER_CALLS = f"^(?!{STRUCTURED_OUTPUT}$)"
 
 
-def hook_table(folder: Path, events: Iterable[str] = EVENTS) -> HookTable:
+def hook_table(
+    folder: Path, events: Iterable[str] = EVENTS, *, without_shell: bool = False
+) -> HookTable:
     """Return the hooks by event.
 
     Args:
         folder: the user's own folder, in which the server listens.
         events: those that the program knows.
+        without_shell: whether the program starts the client itself; else a shell does.
     """
-    return {event: _groups(event, folder) for event in events}
+    return {event: _groups(event, _client_words(folder), without_shell) for event in events}
 
 
-def _groups(event: str, folder: Path) -> list[dict[str, Any]]:
-    checking, other = _hook(folder, _CHECK_TIMEOUT), _hook(folder, _TIMEOUT)
+def _client_words(folder: Path) -> list[str]:
+    return [sys.executable, "-I", "-S", str(Path(_client.__file__).resolve()), str(folder)]
+
+
+def _groups(event: str, client: list[str], without_shell: bool) -> list[dict[str, Any]]:
+    checking, other = (
+        _hook([*client, str(timeout - _MARGIN)], timeout, without_shell)
+        for timeout in (_CHECK_TIMEOUT, _TIMEOUT)
+    )
     if event != _BEFORE_CALL:
         return [{"hooks": [checking if event in _CHECKING else other]}]
     return [
@@ -50,9 +60,10 @@ def _groups(event: str, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _hook(folder: Path, timeout: int) -> Hook:
-    client = [sys.executable, "-I", "-S", str(Path(_client.__file__).resolve())]
-    words = [*client, str(folder), str(timeout - _MARGIN)]
+def _hook(words: list[str], timeout: int, without_shell: bool) -> Hook:
+    if without_shell:
+        command, *arguments = words
+        return {"type": "command", "command": command, "args": arguments, "timeout": timeout}
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
     return {"type": "command", "command": command, "timeout": timeout}
 
@@ -61,10 +72,17 @@ def is_ours(hook: object) -> bool:
     """Tell whether a hook is one that trimtab has put there."""
     if not isinstance(hook, Mapping):
         return False
-    command, url = hook.get("command"), hook.get("url")
+    url = hook.get("url")
     if hook.get("type") == "command":
-        return isinstance(command, str) and bool(_OUR_CLIENT.search(command))
+        return any(_OUR_CLIENT.search(word) for word in _words(hook))
     return isinstance(url, str) and bool(_OLD_URL.fullmatch(url))
+
+
+def _words(hook: Mapping[str, Any]) -> list[str]:
+    """Return the texts of a hook that say what is run."""
+    arguments = hook.get("args")
+    listed = arguments if isinstance(arguments, list) else []
+    return [word for word in (hook.get("command"), *listed) if isinstance(word, str)]
 
 
 def our_hooks(data: Mapping[str, Any]) -> list[tuple[str, Any, Hook]]:
