@@ -152,6 +152,16 @@ def test_a_request_without_tools_is_no_part_of_the_conversation(guide, agent_of,
     assert decision.words == ""
 
 
+def test_tools_that_are_listed_elsewhere_make_no_side_request(guide, agent_of, story):
+    agent = agent_of(guide, "s1")
+    elsewhere = {"tools": None, "tool_choice": "auto"}
+
+    first = agent.ask(story.said("Fix it."), **elsewhere)
+    second = agent.ask(story.said("Fix it."), story.step(0), **elsewhere)
+
+    assert [first.relation, second.relation] == [Relation.NEW, Relation.NEXT]
+
+
 def test_after_compaction_the_run_goes_on(guide, agent_of, story):
     agent = agent_of(guide, "s1")
     agent.ask(story.said("Fix it."), story.step(0))

@@ -132,11 +132,17 @@ def tools_of(passed):
     return json.loads(passed.came).get("tools")
 
 
-class GeminiServer:
-    """A scripted Gemini API: calls the shell three times, then ends."""
+CODE = "const ran = await tools.exec_command({cmd: 'cat missing'}); text(ran.output);"
+
+
+class ScriptServer:
+    """Answers requests by a function of their bodies; a base for scripted APIs."""
+
+    path = ""
 
     def __enter__(self):
         requests = self.requests = []
+        script = self.answer
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -144,13 +150,7 @@ class GeminiServer:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 requests.append(body)
-                part = _part(body)
-                candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
-                answer = json.dumps({"candidates": [candidate], "usageMetadata": {}}).encode()
-                streamed = "stream" in self.path
-                if streamed:
-                    answer = b"data: " + answer + b"\r\n\r\n"
-                kind = "text/event-stream" if streamed else "application/json"
+                kind, answer = script(self.path, body)
                 self.send_response(200)
                 self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(answer)))
@@ -162,12 +162,63 @@ class GeminiServer:
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
-        self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}{self.path}"
         return self
 
     def __exit__(self, *_):
         self._http.shutdown()
         self._http.server_close()
+
+
+class CodeServer(ScriptServer):
+    """A scripted Responses API for models that call tools by code: three times, then it ends."""
+
+    path = "/v1"
+
+    def answer(self, _, body):
+        number = body.count(b'"custom_tool_call_output"')
+        if number >= 3:
+            part = {"type": "output_text", "text": "All done.", "annotations": []}
+            item = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+        else:
+            item = {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": f"call_{number}"}
+            item = {**item, "name": "exec", "input": CODE, "status": "completed"}
+        usage = {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14}
+        response = {"id": f"resp_{number}", "object": "response", "output": [], "usage": usage}
+        events = [
+            {"type": "response.created", "response": {**response, "status": "in_progress"}},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": {**response, "status": "completed"}},
+        ]
+        stream = (f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        return "text/event-stream", "".join(stream).encode()
+
+
+def test_codex_with_a_model_that_calls_tools_by_code_is_guided_in_one_request(ground, prompt):
+    program = npm_program("@openai/codex", "codex")
+    flags = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+    with CodeServer() as server:
+        environment = openai_environment(ground, server)
+        with ground.proxy(prompt, environment) as proxy:
+            done = ground.run([program, *flags, "Fix it."], environment, proxy)
+            calls = ground.calls()
+
+    assert (done.returncode, done.stdout.strip()) == (0, "All done."), done.stderr
+    assert ground.guided() == [0, 0, 1, 0]
+    assert ground.relations() == {"new": 1, "next": 3}
+    assert calls == [3]
+    ground.check()
+
+
+class GeminiServer(ScriptServer):
+    """A scripted Gemini API: calls the shell three times, then ends."""
+
+    def answer(self, path, body):
+        candidate = {"content": {"role": "model", "parts": [_part(body)]}, "finishReason": "STOP"}
+        answer = json.dumps({"candidates": [candidate], "usageMetadata": {}}).encode()
+        if "stream" in path:
+            return "text/event-stream", b"data: " + answer + b"\r\n\r\n"
+        return "application/json", answer
 
 
 def _part(body):

@@ -320,9 +320,14 @@ def _is_side(wire: Wire, body: Mapping[str, Any], now: History) -> bool:
     """Tell whether a request asks something besides the conversation: a title, a summary."""
     if now.ends_with_result:
         return False
-    if wire.is_side(body) or not wire.tools(body):
+    if wire.is_side(body) or not _offers_tools(wire, body):
         return True
     return bool(now.items) and _asks_for_summary(now.items[-1])
+
+
+def _offers_tools(wire: Wire, body: Mapping[str, Any]) -> bool:
+    """Tell whether the model may call tools; newer versions of Codex list them as a message."""
+    return bool(wire.tools(body)) or body.get("tool_choice") not in (None, "none")
 
 
 def _asks_for_summary(item: Item) -> bool:
