@@ -154,6 +154,15 @@ def test_no_more_than_four_and_none_where_tools_are_unknown():
     assert untried_tools(None, ("a",), ToolProfiles()) == ()
 
 
+def test_tools_that_someone_else_called_are_not_proposed():
+    run = Session().open_run(Prompt("a", "b", []))
+    for number, caller in enumerate(("user", "model")):
+        run.tool_started(f"check_{caller}", {}, str(number), caller=caller)
+        run.tool_finished(str(number), "status: fine")
+    calls = run.trajectory.recent(8)
+    assert untried_tools(None, ("get",), ToolProfiles(), calls=calls) == ("check_model",)
+
+
 def test_polls_are_not_proposed():
     assert untried_tools(("wait", "read"), (), ToolProfiles()) == ("read",)
 

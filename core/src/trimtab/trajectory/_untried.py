@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import attrs
 
+from trimtab._events.run import CallOrigin
 from trimtab._types.text import LazyPattern
 from trimtab.trajectory._profiles import (
     NOUNS,
@@ -239,13 +240,14 @@ def untried_tools(
     tried come late, and those that end the run last.
 
     Args:
-        tools: all that the agent has; None if unknown, then those of `calls` that succeeded
-            once, as far as they read or are named in the answer.
+        tools: all that the agent has; None if unknown, then those of its own `calls` that
+            succeeded once, as far as they read or are named in the answer.
         tried: those that the problem is about.
         profiles: what is known about tools.
         calls: what was called lately, oldest first; the last eight choose the order.
         descriptions: what tools say of themselves, by name, as far as known.
     """
+    calls = [call for call in calls if call.caller is CallOrigin.MODEL]
     names = {call.tool for call in calls if not call.failed} if tools is None else set(tools)
     used = set(tried)
     common = _common(names)
