@@ -156,11 +156,13 @@ def test_no_more_than_four_and_none_where_tools_are_unknown():
 
 def test_tools_that_someone_else_called_are_not_proposed():
     run = Session().open_run(Prompt("a", "b", []))
-    for number, caller in enumerate(("user", "model")):
-        run.tool_started(f"check_{caller}", {}, str(number), caller=caller)
-        run.tool_finished(str(number), "status: fine")
-    calls = run.trajectory.recent(8)
-    assert untried_tools(None, ("get",), ToolProfiles(), calls=calls) == ("check_model",)
+    calls = [("get_mail", "user"), ("get_issue", "model"), *[("update_issue", "model")] * 8]
+    for number, (tool, caller) in enumerate(calls):
+        run.tool_started(tool, {}, str(number), caller=caller)
+        outcome = Outcome.ERROR if tool == "update_issue" else Outcome.OK
+        run.tool_finished(str(number), "no such issue", outcome=outcome)
+    seen = run.trajectory.recent(64)
+    assert untried_tools(None, ("update_issue",), ToolProfiles(), calls=seen) == ("get_issue",)
 
 
 def test_polls_are_not_proposed():
