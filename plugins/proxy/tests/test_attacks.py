@@ -1,6 +1,7 @@
 """What a web page, another user of the machine or a hostile client may try."""
 
 import contextlib
+import json
 import socket
 
 import pytest
@@ -205,6 +206,46 @@ def test_no_second_request_is_smuggled_in(ground, lines):
 
     assert all("/base/v1/messages" in each.line for each in service.received)
     assert all(b"admin" not in each.body for each in service.received)
+
+
+def test_a_request_without_a_key_gets_none(tmp_path, monkeypatch):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login user password secret-of-ours\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "secret-of-ours")
+    with fake.Upstream() as service:
+        with ProxyServer(Guide(None), {"anthropic": Service(service.url)}) as proxy:
+            assert send(proxy, path_of(proxy), body=b"{}") == 200
+
+    names = {name.lower() for name, _ in service.received[0].headers}
+    assert names == {"host", "accept-encoding", "content-length"}
+
+
+def test_a_proxy_of_the_network_is_not_asked_for_a_service_on_this_machine(monkeypatch):
+    for name in ("HTTP_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with fake.Upstream() as service:
+        with ProxyServer(Guide(None), {"anthropic": Service(service.url)}) as proxy:
+            assert send(proxy, path_of(proxy), body=b"{}") == 200
+
+
+def test_nothing_of_a_request_is_written_to_disk(tmp_path, monkeypatch, make_prompt, speaker):
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "TRIMTAB_HOME", "XDG_STATE_HOME", "TMPDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    step = [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "B"}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]},
+    ]
+    asked = {"messages": [{"role": "user", "content": "Fix it."}, *step], "tools": [{"name": "B"}]}
+    with fake.Upstream() as service:
+        upstreams = {"anthropic": Service(service.url)}
+        with ProxyServer(Guide(make_prompt(speaker(calls=(1,)))), upstreams) as proxy:
+            send(proxy, path_of(proxy), "x-api-key: secret", body=json.dumps(asked).encode())
+
+    assert b"Heed this" in service.received[0].body
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_taken_port_is_said(ground):
