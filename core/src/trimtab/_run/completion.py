@@ -15,7 +15,7 @@ from trimtab._policy.settings import CompletionCheckerConfig
 from trimtab._table.entries import CheckEntry, expect
 
 if TYPE_CHECKING:
-    from trimtab._run.invoker import OpenRun
+    from trimtab._run.open_run import OpenRun
 
 
 _RANK = {

@@ -12,7 +12,7 @@ from trimtab._policy.feedback import Mark
 from trimtab._table.entries import FeedbackEntry
 
 if TYPE_CHECKING:
-    from trimtab._run.invoker import OpenRun
+    from trimtab._run.open_run import OpenRun
 
 
 def feedback(

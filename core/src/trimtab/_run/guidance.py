@@ -21,7 +21,7 @@ from trimtab._table.entries import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
     from trimtab._events.run import ToolCall
-    from trimtab._run.invoker import OpenRun
+    from trimtab._run.open_run import OpenRun
 
 
 @attrs.frozen

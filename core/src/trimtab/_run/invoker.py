@@ -1,38 +1,29 @@
-"""An open run as the engines need it. Calls of providers are isolated: a failure is one event."""
+"""Isolation of provider calls: a failure becomes one event, and nothing else happens."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
-from trimtab._contract.view import BoundRun, RunView
 from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._types.errors import SessionError
 from trimtab._types.text import describe_error
 
 if TYPE_CHECKING:
     from trimtab._contract.context import GuidanceContext
-    from trimtab._contract.tools import RenderedPrompt, Tool
-    from trimtab._contract.view import Host
-    from trimtab._prompt.template import Prompt
     from trimtab._run.workers import Done
-    from trimtab._session.record import Record
     from trimtab._session.recorder import Recorder
-    from trimtab._session.state import RunState
     from trimtab._table.entries import GuidanceEntry, ProviderResult
-    from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
 SLOW_SECONDS = 0.05
 FAILURES_BEFORE_QUARANTINE = 3
 MAX_ERROR_TEXT = 500
-_LOOKS_EVERY = 32
-"""Responses and calls after which the run looks for projections that are far behind."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -263,74 +254,3 @@ def _let_pass(error: BaseException) -> None:
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and isinstance(error, asyncio.CancelledError):
         raise error
-
-
-class OpenRun(BoundRun):
-    """A run with its prompt, host and invoker; the base of `Run`.
-
-    Attributes:
-        prompt: the prompt that was opened.
-        invoker: calls the prompt's providers.
-        view: the run as providers see it.
-    """
-
-    prompt: Prompt[Any]
-
-    def __init__(
-        self,
-        session: Record,
-        prompt: Prompt[Any],
-        state: RunState,
-        *,
-        host: Host,
-        deadline: Deadline | None = None,
-        budget: Budget | None = None,
-    ) -> None:
-        super().__init__(session, state, deadline=deadline, budget=budget)
-        self.prompt = prompt  # pyright: ignore[reportIncompatibleVariableOverride] - only read
-        self.host = host
-        self.tools = _tool_names(prompt, host)
-        self.rendered: RenderedPrompt[Any] | None = None
-        self.invoker = ProviderInvoker(self)
-        self.view = RunView(self)
-        self._timeout: float | None = None
-        self._since_looked = 0
-
-    @property
-    def tool_descriptions(self) -> Mapping[str, str]:
-        """What the agent's tools say of themselves, those of the prompt before the host's."""
-        ours = {tool.name: tool.description for tool in _declared(self.prompt)}
-        return {**self.host.tool_descriptions, **ours}
-
-    def save_projections(self) -> None:
-        """Bring the providers' projections up to date and keep their states for a snapshot."""
-        for name in self.state.trajectory_writer.attached:
-            self._call_projection(name, self.state.trajectory_writer.save)
-
-    def _recorded(self) -> None:
-        self._since_looked += 1
-        if self._since_looked < _LOOKS_EVERY or self.invoker.busy:
-            return
-        self._since_looked = 0
-        for name in self.state.trajectory_writer.behind:
-            self._call_projection(name, self.trajectory.projection)
-
-    def _call_projection(self, name: str, call: Callable[[str], object]) -> None:
-        known = (source for source in self.prompt.table.sources if source.name == name)
-        source = next(known, Provenance(name, ProviderKind.GUIDANCE))
-        self.invoker.call(source, "projection", call, name, self._timeout)
-
-
-def _tool_names(prompt: Prompt[Any], host: Host) -> frozenset[str] | None:
-    """Return all tools of the agent; None if the host does not know its own."""
-    if host.tools is None:
-        return None
-    return host.tools | {tool.name for tool in _declared(prompt)}
-
-
-def _declared(prompt: Prompt[Any]) -> Iterator[Tool[Any, Any]]:
-    """Return the tools of a prompt, those of sections that are not rendered too."""
-    template = prompt.template
-    yield from template.tools
-    for section in template.sections:
-        yield from section.tools

@@ -20,7 +20,7 @@ from trimtab._table.entries import WrongReturn
 
 if TYPE_CHECKING:
     from trimtab._events.provenance import Provenance
-    from trimtab._run.invoker import OpenRun
+    from trimtab._run.open_run import OpenRun
     from trimtab._run.workers import Worker
     from trimtab._table.entries import RunHook
 

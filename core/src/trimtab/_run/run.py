@@ -1,20 +1,19 @@
-"""A run: one prompt, opened on a session by one agent. The face that hosts see."""
+"""A run: one prompt, opened on a session by one agent. Hosts report to it and ask it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext, RunContext
+from trimtab._contract.context import GuidanceContext
 from trimtab._events.provenance import DecisionPoint, Delivery
-from trimtab._events.run import RunClosed, ToolCall
+from trimtab._events.run import ToolCall
 from trimtab._run.batch import NOTHING, GuidanceBatch
-from trimtab._run.invoker import OpenRun
-from trimtab._session.arguments import as_member
+from trimtab._run.open_run import OpenRun
+from trimtab._session.arguments import as_member, as_timeout
 from trimtab._types.errors import SessionError
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from trimtab._contract.view import Host
     from trimtab._events.providers import CompletionChecked, Feedback
     from trimtab._prompt.template import Prompt
-    from trimtab._run.recording import Recordings
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
     from trimtab._table.entries import GuidanceEntry
@@ -57,9 +55,9 @@ class Run(OpenRun):
         budget: Budget | None = None,
         timeout: float | None = None,
     ) -> None:
-        super().__init__(session, prompt, state, host=host, deadline=deadline, budget=budget)
-        self._timeout = _checked(timeout)
-        self.recordings: Recordings | None = None
+        super().__init__(
+            session, prompt, state, host=host, deadline=deadline, budget=budget, timeout=timeout
+        )
         state.feedback.watched = frozenset(
             entry.trigger.reset_by for entry in prompt.table.feedback if entry.trigger.reset_by
         )
@@ -105,7 +103,7 @@ class Run(OpenRun):
         if point.__class__ is not DecisionPoint:
             point = _decision_point(point)
         if timeout is not None:
-            _checked(timeout)
+            as_timeout(timeout)
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
         calls = tuple(pending)
@@ -148,24 +146,6 @@ class Run(OpenRun):
             self._close_turn()
         return self.prompt.table.guides.get(point, ())
 
-    def start_recording(self, recorders: Iterable[Any], keep: int | None) -> None:
-        """Open the recorders of this run; `Session.open_run` does it.
-
-        Args:
-            recorders: who they are, and their ``open``.
-            keep: tool results that the session keeps whole; None for all.
-        """
-        from trimtab._run.recording import Recordings
-
-        self.recordings = Recordings(self, self._timeout)
-        self.recordings.start(recorders, keep)
-
-    def stop_recording(self) -> None:
-        """Close the recorders of this run; they hear no more."""
-        if self.recordings is not None:
-            self.recordings.stop()
-            self.recordings = None
-
     async def aguide(
         self,
         point: DecisionPoint,
@@ -200,7 +180,7 @@ class Run(OpenRun):
             timeout: as for `guide`.
             replayed: as for `feedback`.
         """
-        _checked(timeout)
+        as_timeout(timeout)
         if self.state.closed or not self.prompt.table.feedback:
             return ()
         from trimtab._run.feedback import feedback
@@ -293,37 +273,6 @@ class Run(OpenRun):
         """As `render`, off the event loop."""
         return await _off_loop(self.render, *params, timeout=timeout)
 
-    def opened(self, *, resumed: bool) -> None:
-        """Call the providers' ``run_opened``; `Session.open_run` does it.
-
-        Args:
-            resumed: whether the run was known already.
-        """
-        for skipped in self.prompt.table.skipped:
-            self.session.dispatch(self.stamp(skipped))
-        if self.prompt.table.feedback and not resumed:
-            from trimtab._run.feedback import note_existing_files
-
-            note_existing_files(self, self._timeout)
-        self._call_run_hooks(self.prompt.table.opened, "run_opened")
-
-    def close(self, reason: str = "") -> None:
-        """End the run; its record stays in the session. Closing twice is no error.
-
-        Args:
-            reason: why it ended, for the record.
-        """
-        if self.state.closed:
-            return
-        self.dispatch(RunClosed, reason=reason)
-        self._call_run_hooks(self.prompt.table.closed, "run_closed")
-        self.stop_recording()
-
-    def _call_run_hooks(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
-        context = RunContext(self.view)
-        for source, hook in hooks:
-            self.invoker.call(source, name, hook, context, self._timeout)
-
     def _close_turn(self) -> None:
         if self.state.open_turn is not None:
             with self.session.lock.guard:
@@ -336,16 +285,6 @@ def _decision_point(value: object) -> DecisionPoint:
     except ValueError:
         known = ", ".join(f"DecisionPoint.{point.name}" for point in DecisionPoint)
         raise SessionError(f"point must be one of {known}, not {value!r:.100}") from None
-
-
-def _checked(timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    value: object = timeout
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not isfinite(timeout) or timeout <= 0:
-        raise SessionError(f"timeout must be seconds above 0, or None, not {timeout!r:.100}")
-    return timeout
 
 
 async def _off_loop(call: Callable[..., T], *arguments: Any, **options: Any) -> T:

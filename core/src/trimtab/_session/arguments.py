@@ -81,6 +81,21 @@ def as_seconds(name: str, value: object) -> float | None:
     return value
 
 
+def as_timeout(value: object) -> float | None:
+    """Return a time limit in seconds, or None.
+
+    Raises:
+        SessionError: it is no finite number above 0.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SessionError(f"timeout must be seconds above 0, or None, not {_shown(value)}")
+    if not math.isfinite(value) or value <= 0:
+        raise SessionError(f"timeout must be seconds above 0, or None, not {value}")
+    return value
+
+
 def as_time(value: object) -> datetime:
     """Return an aware point in time.
 
