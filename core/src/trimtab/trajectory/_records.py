@@ -119,7 +119,7 @@ class CallRecord:
 
     @property
     def output(self) -> str:
-        """At most 200 characters of the output, raw: escape them before quoting.
+        """At most 200 characters of the output, raw, so escape them before quoting.
 
         They are the key line of a failure, else head and tail.
         """
