@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import attrs
 
-from trimtab._contract.view import BoundPrompt, RunView, SessionView
+from trimtab._contract.view import RunView, SessionView
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import ModelResponded, ToolCall, ToolInvoked
 from trimtab._types.positional import positional
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from trimtab._contract.tools import RenderedPrompt
+    from trimtab._contract.tools import BoundPrompt, RenderedPrompt
     from trimtab._contract.view import Host
     from trimtab._events.guidance import ClassificationResult
     from trimtab._events.providers import Feedback

@@ -14,7 +14,6 @@ from trimtab._types.resources import Filesystem
 from trimtab._types.text import as_text
 
 if TYPE_CHECKING:
-    from trimtab._contract.view import BoundPrompt
     from trimtab._session.record import Record
     from trimtab._types.heartbeat import Heartbeat
     from trimtab._types.limits import Deadline
@@ -81,6 +80,20 @@ class ToolResult(Generic[Value]):
         if self.value is None:
             return "ok" if self.success else "failed"
         return self.value if isinstance(self.value, str) else _as_json(self.value)
+
+
+class BoundPrompt(Protocol):
+    """What contexts and tools need of a prompt."""
+
+    @property
+    def name(self) -> str:
+        """The prompt's name, ``ns/key`` unless given."""
+        ...
+
+    @property
+    def resources(self) -> Resources:
+        """Resources bound to the prompt."""
+        ...
 
 
 @attrs.frozen(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -11,7 +11,7 @@ from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._session.recorder import Recorder
 
 if TYPE_CHECKING:
-    from trimtab._contract.tools import RenderedPrompt
+    from trimtab._contract.tools import BoundPrompt, RenderedPrompt
     from trimtab._events.providers import Feedback
     from trimtab._events.run import ModelResponded, ToolInvoked
     from trimtab._policy.guidance import Episode
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from trimtab._session.slices import Slice
     from trimtab._session.state import RunState
     from trimtab._types.limits import Budget, Clock, Deadline, Usage
-    from trimtab._types.resources import Resources
     from trimtab.trajectory import ToolProfile, Trajectory
 
 T = TypeVar("T")
@@ -55,20 +54,6 @@ class Host:
 
 
 LOCAL_HOST = Host()
-
-
-class BoundPrompt(Protocol):
-    """What contexts and tools need of a prompt."""
-
-    @property
-    def name(self) -> str:
-        """The prompt's name, ``ns/key`` unless given."""
-        ...
-
-    @property
-    def resources(self) -> Resources:
-        """Resources bound to the prompt."""
-        ...
 
 
 class BoundRun(Recorder):

@@ -1,14 +1,12 @@
-"""An open run: its beginning and its end, its recorders, its projections."""
+"""An open run as the engines need it: prompt, host, invoker, projections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trimtab._contract.context import RunContext
 from trimtab._contract.view import BoundRun, RunView
 from trimtab._events.provenance import Provenance, ProviderKind
-from trimtab._events.run import RunClosed
 from trimtab._run.invoker import ProviderInvoker
 from trimtab._session.arguments import as_timeout
 
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt, Tool
     from trimtab._contract.view import Host
     from trimtab._prompt.template import Prompt
-    from trimtab._run.recording import Recordings
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
     from trimtab._types.limits import Budget, Deadline
@@ -26,12 +23,11 @@ _LOOKS_EVERY = 32
 
 
 class OpenRun(BoundRun):
-    """A run with its prompt, host, invoker and recorders; the base of `Run`.
+    """A run with its prompt, host and invoker; the base of `RunLifecycle`.
 
     Attributes:
         prompt: the prompt that was opened.
         invoker: calls the prompt's providers.
-        recordings: the recorders, while the run is open; None if it has none.
         view: the run as providers see it.
     """
 
@@ -55,7 +51,6 @@ class OpenRun(BoundRun):
         self.rendered: RenderedPrompt[Any] | None = None
         self.invoker = ProviderInvoker(self)
         self.view = RunView(self)
-        self.recordings: Recordings | None = None
         self._timeout = as_timeout(timeout)
         self._since_looked = 0
 
@@ -64,55 +59,6 @@ class OpenRun(BoundRun):
         """What the agent's tools say of themselves, those of the prompt before the host's."""
         ours = {tool.name: tool.description for tool in _declared(self.prompt)}
         return {**self.host.tool_descriptions, **ours}
-
-    def start_recording(self, recorders: Iterable[Any], keep: int | None) -> None:
-        """Open the recorders of this run; `Session.open_run` does it.
-
-        Args:
-            recorders: who they are, and their ``open``.
-            keep: tool results that the session keeps whole; None for all.
-        """
-        from trimtab._run.recording import Recordings
-
-        self.recordings = Recordings(self, self._timeout)
-        self.recordings.start(recorders, keep)
-
-    def stop_recording(self) -> None:
-        """Close the recorders of this run; they hear no more."""
-        if self.recordings is not None:
-            self.recordings.stop()
-            self.recordings = None
-
-    def opened(self, *, resumed: bool) -> None:
-        """Call the providers' ``run_opened``; `Session.open_run` does it.
-
-        Args:
-            resumed: whether the run was known already.
-        """
-        for skipped in self.prompt.table.skipped:
-            self.session.dispatch(self.stamp(skipped))
-        if self.prompt.table.feedback and not resumed:
-            from trimtab._run.feedback import note_existing_files
-
-            note_existing_files(self, self._timeout)
-        self._call_run_hooks(self.prompt.table.opened, "run_opened")
-
-    def close(self, reason: str = "") -> None:
-        """End the run; its record stays in the session. Closing twice is no error.
-
-        Args:
-            reason: why it ended, for the record.
-        """
-        if self.state.closed:
-            return
-        self.dispatch(RunClosed, reason=reason)
-        self._call_run_hooks(self.prompt.table.closed, "run_closed")
-        self.stop_recording()
-
-    def _call_run_hooks(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
-        context = RunContext(self.view)
-        for source, hook in hooks:
-            self.invoker.call(source, name, hook, context, self._timeout)
 
     def save_projections(self) -> None:
         """Bring the providers' projections up to date and keep their states for a snapshot."""

@@ -12,7 +12,7 @@ from trimtab._contract.context import GuidanceContext
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import ToolCall
 from trimtab._run.batch import NOTHING, GuidanceBatch
-from trimtab._run.open_run import OpenRun
+from trimtab._run.lifecycle import RunLifecycle
 from trimtab._session.arguments import as_member, as_timeout
 from trimtab._types.errors import SessionError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Run(OpenRun):
+class Run(RunLifecycle):
     """One prompt on one session; made by `Session.open_run`.
 
     Hosts report what happens (`model_responded`, `tool_started`, `tool_finished`, …) and ask

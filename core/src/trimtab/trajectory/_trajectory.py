@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from trimtab.trajectory._profiles import ToolProfiles
-    from trimtab.trajectory._projection import Projection
+    from trimtab.trajectory._projection import Feed, Projection, TurnRecord
     from trimtab.trajectory._records import CallRecord
-    from trimtab.trajectory._writer import TrajectoryWriter
+
+
+class Source(Protocol):
+    """Keeps what a trajectory is read from: a `TrajectoryWriter`."""
+
+    profiles: ToolProfiles
+    calls: int
+    turns: int
+    feeds: dict[str, Feed]
+
+    def latest(self, *, since_user: bool = False) -> list[TurnRecord]: ...
+    def tool_frequency(self) -> dict[str, int]: ...
+    def recent(self, n: int) -> tuple[CallRecord, ...]: ...
+    def attach(self, name: str, projection: Projection) -> Projection: ...
 
 
 class Trajectory:
@@ -22,34 +35,34 @@ class Trajectory:
     the model.
 
     Args:
-        writer: takes the run's events in.
+        source: takes the run's events in.
     """
 
-    __slots__ = ("_writer",)
+    __slots__ = ("_source",)
 
-    def __init__(self, writer: TrajectoryWriter) -> None:
-        self._writer = writer
+    def __init__(self, source: Source) -> None:
+        self._source = source
 
     @property
     def profiles(self) -> ToolProfiles:
         """What is known about the tools."""
-        return self._writer.profiles
+        return self._source.profiles
 
     @property
     def calls(self) -> int:
         """Ended tool calls, without the harness's own."""
-        return self._writer.calls
+        return self._source.calls
 
     @property
     def turns(self) -> int:
         """Closed turns with calls of the model or the user."""
-        return self._writer.turns
+        return self._source.turns
 
     @property
     def consecutive_errors(self) -> int:
         """Closed turns in a row, since the user last spoke, in which every call failed."""
         count = 0
-        for turn in self._writer.latest(since_user=True):
+        for turn in self._source.latest(since_user=True):
             if not all(call.failed for call in turn.asked):
                 break
             count += 1
@@ -61,7 +74,7 @@ class Trajectory:
 
         1 if they are new. Two turns are the same if their calls and answers are, as sets.
         """
-        turns = self._writer.latest(since_user=True)
+        turns = self._source.latest(since_user=True)
         for count, (later, earlier) in enumerate(pairwise(turns), 1):
             if not later.repeats(earlier):
                 return count
@@ -70,7 +83,7 @@ class Trajectory:
     @property
     def tool_frequency(self) -> Mapping[str, int]:
         """Calls by tool, over the whole run; names beyond the 256th together under ``…``."""
-        return self._writer.tool_frequency()
+        return self._source.tool_frequency()
 
     def recent(self, n: int) -> tuple[CallRecord, ...]:
         """Return the last calls, oldest first, those of the open turn included.
@@ -78,7 +91,7 @@ class Trajectory:
         Args:
             n: how many; at most 64 are kept.
         """
-        return self._writer.recent(n)
+        return self._source.recent(n)
 
     def attach(self, name: str, projection: Projection) -> Projection:
         """Feed a projection from now on, and return what is fed under `name`.
@@ -92,7 +105,7 @@ class Trajectory:
             name: the provider's name.
             projection: what is fed.
         """
-        return self._writer.attach(name, projection)
+        return self._source.attach(name, projection)
 
     def projection(self, name: str) -> Projection | None:
         """Return what is fed under `name`, up to date, or None.
@@ -100,7 +113,7 @@ class Trajectory:
         What the projection raises passes through: in a provider's call, it counts as the
         provider's failure.
         """
-        feed = self._writer.feeds.get(name)
+        feed = self._source.feeds.get(name)
         if feed is None:
             return None
         if feed.pending:
