@@ -9,8 +9,8 @@ import pytest
 
 from trimtab import ToolInvoked
 from trimtab_replay._corpus import Corpus, Found
-from trimtab_replay._recording import RecordedItem, Skipped, TranscriptReader
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._recording import RecordedItem, TranscriptReader
+from trimtab_replay._transcript import Skipped, Transcript
 
 from .telling import DATA, all_readers, told
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         ReplayError as ReplayError,
         RunBoundary as RunBoundary,
         RunEnd as RunEnd,
-        Skipped as Skipped,
         StopRequest as StopRequest,
         TranscriptReader as TranscriptReader,
         Unknown as Unknown,
@@ -45,7 +44,11 @@ if TYPE_CHECKING:
         enabled as enabled,
         everything as everything,
     )
-    from trimtab_replay._transcript import Row as Row, Transcript as Transcript
+    from trimtab_replay._transcript import (
+        Row as Row,
+        Skipped as Skipped,
+        Transcript as Transcript,
+    )
 
 _HOMES = {
     "Assembler": "_assembler",
@@ -68,7 +71,7 @@ _HOMES = {
     "RunEnd": "_recording",
     "Selection": "_selection",
     "SelectionError": "_selection",
-    "Skipped": "_recording",
+    "Skipped": "_transcript",
     "StopRequest": "_recording",
     "Transcript": "_transcript",
     "TranscriptReader": "_recording",

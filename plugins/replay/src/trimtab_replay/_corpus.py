@@ -16,10 +16,9 @@ from trimtab_replay._recording import (
     RecordedItem,
     Recording,
     ReplayError,
-    Skipped,
     TranscriptReader,
 )
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._transcript import Skipped, Transcript
 
 READER_FAILURES = (Exception, SystemExit)
 """What a reader may raise: it is a plugin, so its faults stay its own."""

@@ -22,10 +22,11 @@ from trimtab import ConfigurationError, ProviderError, describe_error
 from trimtab_replay._corpus import Argument, Corpus, Found, chosen, find
 from trimtab_replay._driver import RECORDED_CHECKER, replay
 from trimtab_replay._installed import installed_readers
-from trimtab_replay._recording import Recording, ReplayError, Skipped
+from trimtab_replay._recording import Recording, ReplayError
 from trimtab_replay._results import Replayed
 from trimtab_replay._selection import Prompts, Selection, keeps_nothing
 from trimtab_replay._tracing import trace_of
+from trimtab_replay._transcript import Skipped
 
 _AHEAD = 8
 _COLLECT_EVERY = 50_000

@@ -147,21 +147,6 @@ class Recording:
     meta: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-@attrs.frozen
-class Skipped:
-    """A part of the input that was not read, or not as it stands.
-
-    Args:
-        path: the file, as walked from the argument.
-        line: 1-based line; None if the format has none.
-        message: what is wrong, in one line.
-    """
-
-    path: str
-    line: int | None
-    message: str
-
-
 @runtime_checkable
 class TranscriptReader(Protocol):
     """What an entry point of group ``trimtab.transcripts`` must name (an object or a class)."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from trimtab import plural, sanitize
 from trimtab_replay._pool import ReadStats
-from trimtab_replay._recording import Skipped
+from trimtab_replay._transcript import Skipped
 
 MAX_FAILURES = 20
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab_replay._lenient_json import parse, repair
-from trimtab_replay._recording import Skipped
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -38,6 +37,21 @@ _TELLTALE = re.compile(
     rb'"(?:role|messages|trajectory|tool_calls|parts|steps|history|turn_history|samples'
     rb'|simulations|traj|action|type)"'
 )
+
+
+@attrs.frozen
+class Skipped:
+    """A part of the input that was not read, or not as it stands.
+
+    Args:
+        path: the file, as walked from the argument.
+        line: 1-based line; None if the format has none.
+        message: what is wrong, in one line.
+    """
+
+    path: str
+    line: int | None
+    message: str
 
 
 class TooLarge(OSError):

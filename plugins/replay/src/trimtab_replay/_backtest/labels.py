@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from trimtab_replay._backtest.verdicts import Label
-from trimtab_replay._recording import ReplayError, Skipped
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._recording import ReplayError
+from trimtab_replay._transcript import Skipped, Transcript
 
 BORDERLINE = "borderline"
 

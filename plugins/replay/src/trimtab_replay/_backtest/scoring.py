@@ -13,9 +13,10 @@ from trimtab_replay._backtest.labels import holds_labels, read_labels
 from trimtab_replay._backtest.scores import TOGETHER
 from trimtab_replay._backtest.verdicts import Judged, Label, judge_case, judge_label
 from trimtab_replay._pool import Job, ReadStats, names_of, replay_all
-from trimtab_replay._recording import ReplayError, Skipped
+from trimtab_replay._recording import ReplayError
 from trimtab_replay._results import Replayed
 from trimtab_replay._selection import Selection, SelectionError, provider_names
+from trimtab_replay._transcript import Skipped
 
 CASES, LABELS = "cases", "labels"
 

@@ -12,8 +12,7 @@ import attrs
 
 from trimtab_replay._corpus import Argument, Found, find
 from trimtab_replay._lenient_json import parse
-from trimtab_replay._recording import Skipped
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._transcript import Skipped, Transcript
 from trimtab_replay._values import as_dict, as_int, as_text, dicts, named
 
 IN_SHADOW = "in shadow"
