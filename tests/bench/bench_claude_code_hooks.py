@@ -175,20 +175,33 @@ def events(number: int, work: Path) -> Iterator[bytes]:
 
 
 def measure_turns(program: Path, work: Path, settings: Path) -> None:
-    """Run without hooks, with hooks that do nothing and with trimtab's in turn."""
-    idle = settings.with_name("idle.json")
-    data = json.loads(settings.read_text())
-    for hook in (h for groups in data["hooks"].values() for g in groups for h in g["hooks"]):
-        hook["command"] = "exit 0"
-        hook.pop("args", None)
-    idle.write_text(json.dumps(data))
-    ways = ((), ("--settings", str(idle)), ("--settings", str(settings)))
+    """Run without hooks, with hooks that do little and with trimtab's in turn."""
+    ways = [(), *_little(settings), ("--settings", str(settings))]
     rounds = [[turn(program, work, *way) for way in ways] for _ in range(RUNS)]
-    without, nothing, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
+    without, nothing, bare, ours = (
+        statistics.median(column) for column in zip(*rounds, strict=True)
+    )
     beside = (
-        f"hooks that run `exit 0`: +{nothing - without:.0f} ms; without {without:.0f} ms a turn"
+        f"hooks that run `exit 0`: +{nothing - without:.0f} ms; that start an empty Python: "
+        f"+{bare - without:.0f} ms; without {without:.0f} ms a turn"
     )
     row("a turn of the program with one call", f"+{ours - without:.0f} ms", "", beside)
+
+
+def _little(settings: Path) -> Iterator[tuple[str, str]]:
+    """Write settings whose hooks do nothing, in a shell and in Python; yield the options."""
+    text = settings.read_text()
+    commands = {
+        "idle": {"command": "exit 0"},
+        "bare": {"command": sys.executable, "args": ["-I", "-S", "-c", "pass"]},
+    }
+    for name, command in commands.items():
+        data, file = json.loads(text), settings.with_name(f"{name}.json")
+        for hook in (h for groups in data["hooks"].values() for g in groups for h in g["hooks"]):
+            hook.pop("args", None)
+            hook.update(command)
+        file.write_text(json.dumps(data))
+        yield "--settings", str(file)
 
 
 def turn(program: Path, work: Path, *words: str) -> float:

@@ -87,7 +87,7 @@ class Document:
         text = self._last().decode()
         at, inserted = place.insertion(text, addition)
         offset = self.last_end - len(self.last_text) + size_of(text, 0, at)
-        return self.body[:offset] + inserted.encode("ascii") + self.body[offset:]
+        return self._with(offset, inserted)
 
     def with_more(self, messages: Sequence[Json]) -> bytes:
         """Return the body with more messages behind the last, all else as it was.
@@ -97,7 +97,11 @@ class Document:
         """
         self._last()
         added = "".join("," + json.dumps(message, separators=(",", ":")) for message in messages)
-        return self.body[: self.last_end] + added.encode("ascii") + self.body[self.last_end :]
+        return self._with(self.last_end, added)
+
+    def _with(self, offset: int, inserted: str) -> bytes:
+        whole = memoryview(self.body)  # a large body is copied once
+        return b"".join((whole[:offset], inserted.encode("ascii"), whole[offset:]))
 
     def _last(self) -> bytes:
         if not self.last_text:

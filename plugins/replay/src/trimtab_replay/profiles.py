@@ -55,6 +55,7 @@ CODEX = (
         ignored_params=("yield_time_ms", "max_output_tokens"),
         result_noise=_CODEX_HEADER,
     ),
+    ToolProfile(names="exec", error_pattern=r"\AScript failed\n"),
     ToolProfile(names="apply_patch", writes=True),
     ToolProfile(names="update_plan", progress=_PLAN),
     ToolProfile(names=("view_image", "read_file", "list_dir", "grep_files"), read_only=True),
