@@ -20,12 +20,11 @@ from trimtab_replay._recording import (
     RecordedItem,
     RunBoundary,
     RunEnd,
-    Skipped,
     StopRequest,
     TranscriptReader,
     Unknown,
 )
-from trimtab_replay._transcript import Transcript
+from trimtab_replay._transcript import Skipped, Transcript
 
 DATA = Path(__file__).parent / "data" / "readers"
 
