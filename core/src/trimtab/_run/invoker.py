@@ -218,7 +218,7 @@ class ProviderInvoker:
             self._run.state.faults.pop(source.key, None)
 
     def _on_worker(self, jobs: Sequence[Callable[[], T]], timeout: float) -> list[Done[T]]:
-        """Do `jobs` on another thread: no one waits behind another's provider."""
+        """Do `jobs` on another thread, so that no one waits for another's provider."""
         from trimtab._run.workers import do
 
         return do(jobs, timeout, self._monotonic, self._guard.enter)

@@ -1,4 +1,4 @@
-"""The beginning and the end of a run: its providers hear of them, its recorders open and close."""
+"""The beginning and the end of a run: hooks of its providers, and its recorders."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunLifecycle(OpenRun):
         self.recordings.start(recorders, keep)
 
     def stop_recording(self) -> None:
-        """Close the recorders of this run; they hear no more."""
+        """Close the recorders of this run; they get no more events."""
         if self.recordings is not None:
             self.recordings.stop()
             self.recordings = None

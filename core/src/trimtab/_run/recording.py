@@ -29,7 +29,7 @@ class RecorderFeed(Sink):
     """Hands the events of one run to one recorder, in the order in which they were recorded.
 
     A recorder that fails or is overdue is a failure like any provider's: an event, and after
-    three in a row it hears no more. Being slow is one event per run. What `record` returns is
+    three in a row it gets no more events. Being slow is one event per run. What `record` returns is
     added to the run, in order.
 
     Args:
@@ -179,7 +179,7 @@ class Recordings:
                 self._run.session._attach(feed)
 
     def asked(self, question: str, **fields: Any) -> None:
-        """Let the recorders hear a question, and how much of the deadline is left.
+        """Tell the recorders of a question, and how much of the deadline is left.
 
         Args:
             question: name of its class.
@@ -188,19 +188,19 @@ class Recordings:
         limit = self._run.deadline
         if limit is not None:
             fields["deadline"] = (limit.total, limit.elapsed().total_seconds())
-        self._hear(getattr(questions, question)(**fields))
+        self._tell(getattr(questions, question)(**fields))
 
     def rendered(self, text: str) -> None:
-        """Let the recorders hear what the model reads."""
-        self._hear(questions.PromptRendered(text=text))
+        """Tell the recorders what the model reads."""
+        self._tell(questions.PromptRendered(text=text))
 
-    def _hear(self, event: Event) -> None:
+    def _tell(self, event: Event) -> None:
         session = self._run.session
         with session.lock:
             session._feed(self._run.stamp(event))
 
     def stop(self) -> None:
-        """Close the recorders; they hear no more. Stopping twice is no error."""
+        """Close the recorders; they get no more events. Stopping twice is no error."""
         while self._open:
             feed, recording = self._open.pop(0)
             self._run.session._detach(feed)

@@ -132,7 +132,7 @@ class Run(RunLifecycle):
         return guide
 
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
-        """Let the recorders hear that guidance is asked for, if it makes a difference."""
+        """Tell the recorders that guidance is asked for, if it makes a difference."""
         matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
         if self.recordings is not None and matters and not self.state.closed:
             self.recordings.asked("GuidanceAsked", decision_point=point, **asked)

@@ -1,4 +1,4 @@
-"""Calls with a timeout: an overdue provider is left behind, the next one gets a fresh thread.
+"""Calls with a timeout: no one waits for an overdue provider, the next one gets a new thread.
 
 A whole batch of calls is handed to a thread at once: on the path of every tool call, a future
 for each provider would cost more than the provider.
@@ -28,7 +28,7 @@ class Overdue(TimeoutError):
 
 @attrs.define(eq=False, repr=False)
 class Done(Generic[T]):
-    """What became of one job: a value, or the error that it raised; and how long it took."""
+    """The outcome of one job: a value, or the error that it raised; and how long it took."""
 
     value: T | None
     error: BaseException | None = None
@@ -148,7 +148,7 @@ class _Batch(Generic[T]):
         self._finished.release()
 
     def wait(self, timeout: float) -> list[Done[T]]:
-        """Return what the jobs came to; without the first that is overdue and those behind it."""
+        """Return the outcomes of the jobs; without the first that is overdue and those after it."""
         ticks, seen = 0, 0
         while not self._finished.acquire(timeout=timeout / TICKS):
             with self._mutex:

@@ -1,4 +1,4 @@
-"""The one lock of a session; what observers are to hear waits until it is released."""
+"""The lock of a session; observers are called after it is released."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class SessionLock:
     holder's block.
 
     Attributes:
-        guard: what to hold while recording: the bare lock for as long as nobody listens, which
+        guard: what to hold while recording: the bare lock while there is no observer, since it
             costs a quarter.
     """
 
     def __init__(self, tell: Callable[[object], None]) -> None:
         self._tell = tell
-        self._heard = False
+        self._observed = False
         self._renew()
         _LOCKS.add(self)
 
@@ -32,17 +32,17 @@ class SessionLock:
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self._depth = 0
         self._untold: list[object] = []
-        self.guard: AbstractContextManager[Any] = self if self._heard else self._lock
+        self.guard: AbstractContextManager[Any] = self if self._observed else self._lock
 
     @property
     def held(self) -> bool:
         """Whether this thread holds the lock."""
         return bool(self._lock._is_owned())  # type: ignore[attr-defined]
 
-    def heard(self, by: object) -> None:
+    def observed_by(self, by: object) -> None:
         """Note who listens, empty for nobody; call it while holding the lock."""
-        self._heard = bool(by)
-        self.guard = self if self._heard else self._lock
+        self._observed = bool(by)
+        self.guard = self if self._observed else self._lock
 
     def after_fork(self) -> None:
         """Free the lock in a forked process, where no thread is left that could release it."""

@@ -120,7 +120,7 @@ class Record:
 
     def _heed(self) -> None:
         self._listeners.clear()
-        self.lock.heard((*self._observers, *self._sinks))
+        self.lock.observed_by((*self._observers, *self._sinks))
 
     def _listeners_of(self, kind: type[Any]) -> tuple[Callable[[Any], object], ...]:
         found = self._listeners.get(kind)
@@ -167,13 +167,13 @@ class Record:
                 self.lock.later(sink)
 
     def _attach(self, sink: Sink) -> None:
-        """Let `sink` hear what is recorded from now on."""
+        """Pass what is recorded from now on to `sink`."""
         with self.lock:
             self._sinks = (*self._sinks, sink)
             self._heed()
 
     def _detach(self, sink: Sink) -> None:
-        """Let `sink` hear no more."""
+        """Pass nothing more to `sink`."""
         with self.lock:
             self._sinks = tuple(known for known in self._sinks if known is not sink)
             self._heed()
