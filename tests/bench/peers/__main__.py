@@ -1,6 +1,6 @@
 """The public cases through other projects' detectors, in one table beside ours.
 
-``python tests/bench/peers``: installs the peers into an environment of their own (``--keep
+``python tests/bench/peers [FILE]``: installs the peers into an environment of their own (``--keep
 FOLDER`` keeps it for the next time), runs them, and scores them and trimtab by the same rules: the
 cases about a loop or a repeated failure, at everyone's defaults.
 """
@@ -40,11 +40,11 @@ def environment(folder: Path) -> Path:
     return python
 
 
-def peers(python: Path) -> dict[str, dict[str, list[int]]]:
+def peers(python: Path, cases: Path) -> dict[str, dict[str, list[int]]]:
     """What each peer does on each case, in a process of its own."""
     quiet = {"OPENHANDS_SUPPRESS_BANNER": "1", "LOG_LEVEL": "CRITICAL"}
     offline = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    command = [str(python), str(HERE / "adapters.py"), str(CASES)]
+    command = [str(python), str(HERE / "adapters.py"), str(cases)]
     done = subprocess.run(
         command, stdout=subprocess.PIPE, check=True, env={**os.environ, **quiet, **offline}
     )
@@ -82,15 +82,16 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keep", type=Path, help="folder of the environment, kept")
-    keep = parser.parse_args().keep
+    parser.add_argument("file", type=Path, nargs="?", default=CASES, help="cases with verdicts")
+    asked = parser.parse_args()
     job = Job(selection=everything(), reader="cases")
     cases = [
         case
-        for case in replay_all([str(CASES)], job, ReadStats())
+        for case in replay_all([str(asked.file)], job, ReadStats())
         if case.meta.get("concerns") in ABOUT
     ]
     with tempfile.TemporaryDirectory() as made:
-        told = peers(environment(keep or Path(made) / "peers"))
+        told = peers(environment(asked.keep or Path(made) / "peers"), asked.file)
     names = [verdict.value for verdict in Verdict if verdict is not Verdict.EARLY]
     print(
         f"{len(cases)} cases\n{'':<22}"
