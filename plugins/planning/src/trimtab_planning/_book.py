@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable
+from typing import Any
 
 import attrs
 
-from trimtab import Event, Plan, PlanStep, Run, ToolContext
+from trimtab import Plan, PlanStep, Run, ToolContext
 from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
-from trimtab_planning._history import ABANDONED, COMPLETED, PlanHistory, Writable
+from trimtab_planning._history import ABANDONED, COMPLETED, PlanRecord
 from trimtab_planning._plans import (
     MAX_TEXT,
     abandoned,
     carry_progress,
     change_step,
+    expected_of,
     next_version,
     same_work,
     with_ids,
 )
 
-E = TypeVar("E", bound=Event)
-
 
 @attrs.frozen
-class PlanBook(PlanHistory):
+class PlanBook(PlanRecord):
     """Reads and changes the plans of one run; everything is kept in the session.
 
     Every change is an event, `PlanAuthored` or `PlanUpdated`, and a `Plan` record, which
@@ -38,10 +36,6 @@ class PlanBook(PlanHistory):
         agent_id: of that run.
         sink: takes the records of a change instead of the session.
     """
-
-    prompt_name: str = ""
-    agent_id: str | None = None
-    sink: Callable[[object], None] | None = attrs.field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, run: Run) -> PlanBook:
@@ -251,23 +245,12 @@ class PlanBook(PlanHistory):
                 plan_id=plan.plan_id if plan else "",
                 version=plan.version if plan else "",
                 step_id=step_id,
-                expected=(expected or _expected(plan, step_id))[:MAX_TEXT],
+                expected=(expected or expected_of(plan, step_id))[:MAX_TEXT],
                 met=met,
                 proposal=proposal[:MAX_TEXT],
             )
             if met and not step_id and self.active is not None and not self.active.open_steps:
                 self.complete("the exit criteria are met")
-        return event
-
-    def note(self, kind: type[E], **fields: Any) -> E:
-        """Record one event of the run.
-
-        Args:
-            kind: its class.
-            fields: all but those of `Event`.
-        """
-        event = kind(**fields, **self._stamp())
-        self._dispatch(event)
         return event
 
     def _completed(self, old: Plan, reason: str, origin: str) -> Plan:
@@ -317,38 +300,8 @@ class PlanBook(PlanHistory):
         self._dispatch(plan)
         return plan
 
-    def _dispatch(self, record: object) -> None:
-        if self.sink is not None:
-            self.sink(record)
-        else:
-            cast("Writable", self.session).dispatch(record)
-
-    def _locked(self) -> AbstractContextManager[None]:
-        """Return the lock that keeps what is read and what is written together."""
-        return nullcontext() if self.sink is not None else cast("Writable", self.session).lock
-
-    def _stamp(self) -> dict[str, Any]:
-        return {
-            "run_id": self.run_id,
-            "prompt_name": self.prompt_name,
-            "agent_id": self.agent_id,
-        }
-
 
 def _some(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
     if not steps:
         raise ValueError("a plan needs at least one step")
     return steps
-
-
-def _expected(plan: Plan | None, step_id: str) -> str:
-    if plan is None:
-        if step_id:
-            raise ValueError(f"there is no plan with a step {step_id!r:.80}")
-        return ""
-    if not step_id:
-        return "\n".join(plan.exit_criteria)
-    step = plan.step(step_id)
-    if step is None:
-        raise ValueError(f"the plan has no step {step_id!r:.80}")
-    return step.expected or step.objective or step.title

@@ -225,3 +225,21 @@ def _changes(pairs: Iterable[tuple[str, PlanStep, PlanStep]]) -> Iterator[StepDi
             before, after = getattr(old, name), getattr(new, name)
             if before != after:
                 yield StepDiff(key, name, before, after)
+
+
+def expected_of(plan: Plan | None, step_id: str) -> str:
+    """Return what a plan expects of a step, or of the whole if `step_id` is empty.
+
+    Raises:
+        ValueError: there is no such step.
+    """
+    if plan is None:
+        if step_id:
+            raise ValueError(f"there is no plan with a step {step_id!r:.80}")
+        return ""
+    if not step_id:
+        return "\n".join(plan.exit_criteria)
+    step = plan.step(step_id)
+    if step is None:
+        raise ValueError(f"the plan has no step {step_id!r:.80}")
+    return step.expected or step.objective or step.title
