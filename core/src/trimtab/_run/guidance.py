@@ -73,7 +73,8 @@ def guide(
         entries = tuple(e for e in entries if e.source.key not in state.quarantined)
     # An episode is followed by providers that have nothing to say of their own; a failure counts
     # until the provider has been asked and answers; with a timeout nothing runs on this thread.
-    if timeout is None and not (state.faults or state.guidance.episodes):
+    some_quiet = state.trajectory_writer.quiet_feeds and timeout is None
+    if some_quiet and not (state.faults or state.guidance.episodes):
         entries = run.invoker.not_quiet(entries)
         if not entries:
             return NOTHING
