@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.trajectory._frame import without_frame
+from trimtab.trajectory._frame import has_no_frame, without_frame
 from trimtab.trajectory._normalise import blocks_of, plain_text
 from trimtab.trajectory._novelty import CLOCKS, COSTS, NAMES, label_words
 
@@ -47,6 +47,10 @@ def opened(
             an object in JSON.
         tool, command: as for `without_frame`.
     """
+    if type(result) is str and "\x1b" not in result and "\r" not in result:
+        plain = result.strip()
+        if plain[:1] != "{" and has_no_frame(result):  # nearly all answers
+            return plain, ()
     holders: list[Mapping[str, Any]] = []
     said = result
     for _ in range(_DEEPEST):
