@@ -114,6 +114,8 @@ def test_different_failures_in_a_row_are_told_later():
     errors = ["file is locked", "disk is full", "name is taken", "quota is used up"]
     steps = [call("save", {"n": i}, error) for i, error in enumerate(errors)]
     assert first(steps) == 3
+    text = play([steps[0], *steps]).delivered[0].injection.content
+    assert 'The last turns all failed, in 4 different ways; the last said "quota is' in text
 
 
 def test_one_failure_of_two_calls_is_not_counted_as_two_different_ones():

@@ -38,7 +38,7 @@ def _seen(failure: Failure, longest: int) -> str:
     said = quote(failure.output, longest) if failure.output else ""
     if failure.name == VARIOUS:
         last = f"; the last said {said}" if said else ""
-        return f"{failure.times} turns in a row failed, each in another way{last}."
+        return f"The last turns all failed, in {failure.times} different ways{last}."
     tools = ", ".join(tool_name(tool) for tool in failure.tools[:3])
     if failure.varies and said:
         return f"{tools} failed in {failure.times} turns in the same way, the last with {said}."
