@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import attrs
 import pytest
 
@@ -14,6 +16,7 @@ from trimtab import (
     ToolInvoked,
     ToolStarted,
 )
+from trimtab._session.state import _HANDLERS_BY_NAME
 
 EVENTS = (
     RunClosed(reason="done", run_id="r"),
@@ -57,3 +60,8 @@ def test_a_stranger_may_have_attrs_compare_a_kind_of_its_own() -> None:
     assert Lit(lamps=1) == Lit(lamps=1)
     assert Lit(lamps=1) != Lit(lamps=2)
     assert "Lit(" in repr(Lit(lamps=1))
+
+
+def test_the_state_of_a_run_knows_the_events_of_providers_by_their_names() -> None:
+    for module, name in _HANDLERS_BY_NAME:
+        assert issubclass(getattr(import_module(module), name), Event)
