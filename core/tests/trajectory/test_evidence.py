@@ -11,6 +11,7 @@ from trimtab import ManualClock, Outcome, Prompt, Session
 from trimtab.trajectory import (
     Excuse,
     asks_for_input,
+    asks_user,
     brings_nothing,
     confirms,
     describe_call,
@@ -330,6 +331,37 @@ def test_orders_to_take_one_step_at_a_time():
     assert orders_in("one request at a time, it is rate limited").alone
     assert wants_one_at_a_time("You should only make one tool call at a time.")
     assert not wants_one_at_a_time("Read the files of the package.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Shall I go on with the migration?",
+        "Which one do you prefer, **A or B?**",
+        "Could you confirm the target branch?\n\nI have prepared everything else.",
+        "Done so far. Let me know how to go on.",
+        "I need the password. Please provide it.",
+        "Bitte prüfe den Entwurf und gib mir Bescheid.",
+        "请确认后我再继续。",
+    ],
+)
+def test_questions_and_requests_ask_the_user(text):
+    assert asks_user(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "?\n\nOK",
+        "Why was it slow? It read the file twice.\nNow it reads it once.",
+        'I updated the FAQ ("How do I reset?") and the index.',
+        "The server is running on port 3000.",
+        "Shall I go on?" + " I went on." * 100,
+    ],
+)
+def test_reports_ask_nothing(text):
+    assert not asks_user(text)
 
 
 def test_calls_are_named_in_one_bounded_line():

@@ -34,6 +34,7 @@ from trimtab.trajectory._novelty import (
 from trimtab.trajectory._orders import (
     NO_ORDERS,
     Orders,
+    asks_user,
     orders_in,
     wants_one_at_a_time,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "Trajectory",
     "TurnRecord",
     "asks_for_input",
+    "asks_user",
     "brings_nothing",
     "call_from",
     "canonical",

@@ -1,4 +1,4 @@
-"""What the user ordered that looks like a fault: doing a thing many times, or one at a time."""
+"""What the user asks of the agent, and whether the agent asks something of its user."""
 
 from __future__ import annotations
 
@@ -35,9 +35,39 @@ _ALONE = LazyPattern(
     r"|(?:only|just) (?:\w+ ){0,2}one (?:tool|function) call)\b",
     re.IGNORECASE,
 )
+_QUESTION = LazyPattern(r"[?\uff1f]")
+_CLOSING_QUESTION = LazyPattern(r"[?\uff1f][\W_]*$")
+_ADDRESSED = LazyPattern(
+    r"\b(?:you|your|(?:shall|should|may|can|could) (?:I|we)|would|prefer)\b"
+    r"|[您你吗]|\b(?:soll|möchtest|willst|kannst|welche|quieres|debo|puedo|veux|dois|puis)\w*",
+    re.IGNORECASE,
+)
+_REQUEST = LazyPattern(
+    r"\b(?:please|kindly) (?:\w+ )?(?:add|approve|check|choose|confirm|decide|enter|give|grant"
+    r"|install|let|log|look|pick|provide|read|reply|respond|review|run|select|send|set|share|sign"
+    r"|supply|tell|test|try|verify)\b"
+    r"|\blet me know\b|\btell me (?:if|how|what|when|whether|which)\b|\bI(?:'ll| will"
+    r"| need to)? ?(?:am |'m )?"
+    r"(?:wait(?:ing)?|await(?:ing)?|pause|paused|pausing|stop(?:ping)?|hold(?:ing)?) (?:here"
+    r"|for|on|until|now)\b"
+    r"|\b(?:a?waiting|waits?) (?:for|on) (?:your|you|the user|approval|review|feedback"
+    r"|confirmation)\b"
+    r"|\bI need (?:you|your|a|the|an) \b|\bneeds? (?:your|a human|the user)\b|\brequires? your\b"
+    r"|\b(?:once|when|after|until|as soon as) you(?:'ve| have|r)?\b|\bup to you\b|\byour (?:call"
+    r"|approval|confirmation|decision|go-ahead|input|permission|choice|review)\b"
+    r"|\bready for (?:your )?(?:review|approval)\b|\bblocked (?:on|by|until)\b"
+    r"|\bcan(?:no|')t (?:go on|proceed|continue) (?:without|until)\b"
+    r"|请您?|麻烦|等待(?:您|你)|需要(?:您|你)|ください|お願い|待って"
+    r"|\bbitte\b|\bsag(?:en Sie)? mir\b|\bgib (?:mir )?bescheid\b|\bwarte auf\b"
+    r"|\bbrauche (?:dein|von dir|Ihre)"
+    r"|\bpor favor\b|\bavísame\b|\bveuillez\b|\bs'il (?:te|vous) pla[iî]t\b|\bdites?-moi\b",
+    re.IGNORECASE,
+)
 _LONGEST = 20_000
 _LONGEST_ORDER = 600
 _MANY = 20
+_EDGE = 600
+_LAST = 240
 
 
 @attrs.frozen
@@ -73,6 +103,23 @@ def orders_in(message: str) -> Orders:
 def wants_one_at_a_time(text: str) -> bool:
     """Tell whether a text, such as a system prompt or a policy, asks for one call at a time."""
     return _ALONE.search(text[:_LONGEST]) is not None
+
+
+def asks_user(text: str) -> bool:
+    """Tell whether an agent's closing text asks something of its user.
+
+    A question that ends the last paragraph, a question to "you", or a request such as "please
+    confirm" counts; a question that the text itself answers does not.
+
+    Args:
+        text: the text; its last 600 characters are looked at.
+    """
+    last = text.strip()[-_EDGE:]
+    closing = last.rpartition("\n\n")[2][-_LAST:]
+    if _CLOSING_QUESTION.search(closing):
+        return True
+    asked = any(_ADDRESSED.search(part[-_LAST:]) for part in _QUESTION.split(last)[:-1])
+    return asked or _REQUEST.search(last) is not None
 
 
 def _number(word: str) -> int:

@@ -11,42 +11,14 @@ from trimtab.trajectory import (
     CallRecord,
     MessageRecord,
     TextRecord,
+    asks_user,
     confirms,
     has_ended,
     name_words,
 )
 
 _EDGE = 600
-_LAST = 240
 _LONGEST_TASKS = 64
-_QUESTION = LazyPattern(r"[?\uff1f]")
-_CLOSING_QUESTION = LazyPattern(r"[?\uff1f][\W_]*$")
-_ADDRESSED = LazyPattern(
-    r"\b(?:you|your|(?:shall|should|may|can|could) (?:I|we)|would|prefer)\b"
-    r"|[您你吗]|\b(?:soll|möchtest|willst|kannst|welche|quieres|debo|puedo|veux|dois|puis)\w*",
-    re.IGNORECASE,
-)
-_REQUEST = LazyPattern(
-    r"\b(?:please|kindly) (?:\w+ )?(?:add|approve|check|choose|confirm|decide|enter|give|grant"
-    r"|install|let|log|look|pick|provide|read|reply|respond|review|run|select|send|set|share|sign"
-    r"|supply|tell|test|try|verify)\b"
-    r"|\blet me know\b|\btell me (?:if|how|what|when|whether|which)\b|\bI(?:'ll| will"
-    r"| need to)? ?(?:am |'m )?"
-    r"(?:wait(?:ing)?|await(?:ing)?|pause|paused|pausing|stop(?:ping)?|hold(?:ing)?) (?:here"
-    r"|for|on|until|now)\b"
-    r"|\b(?:a?waiting|waits?) (?:for|on) (?:your|you|the user|approval|review|feedback"
-    r"|confirmation)\b"
-    r"|\bI need (?:you|your|a|the|an) \b|\bneeds? (?:your|a human|the user)\b|\brequires? your\b"
-    r"|\b(?:once|when|after|until|as soon as) you(?:'ve| have|r)?\b|\bup to you\b|\byour (?:call"
-    r"|approval|confirmation|decision|go-ahead|input|permission|choice|review)\b"
-    r"|\bready for (?:your )?(?:review|approval)\b|\bblocked (?:on|by|until)\b"
-    r"|\bcan(?:no|')t (?:go on|proceed|continue) (?:without|until)\b"
-    r"|请您?|麻烦|等待(?:您|你)|需要(?:您|你)|ください|お願い|待って"
-    r"|\bbitte\b|\bsag(?:en Sie)? mir\b|\bgib (?:mir )?bescheid\b|\bwarte auf\b"
-    r"|\bbrauche (?:dein|von dir|Ihre)"
-    r"|\bpor favor\b|\bavísame\b|\bveuillez\b|\bs'il (?:te|vous) pla[iî]t\b|\bdites?-moi\b",
-    re.IGNORECASE,
-)
 _STOP_THERE = LazyPattern(
     r"\b(?:stop|pause|wait|halt|end) (?:\w+ ){0,3}(?:after|before|here|there|once|when|until"
     r"|for my|for me)\b"
@@ -85,16 +57,6 @@ _ASKED = LazyPattern(
 _ASKING = frozenset({"approval", "ask", "clarification", "confirmation", "permission", "question"})
 _SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
 _ENDS = frozenset({"kill", "stop", "cancel", "close"})
-
-
-def asks_user(text: str) -> bool:
-    """Tell whether a closing text asks its reader something."""
-    last = text.strip()[-_EDGE:]
-    closing = last.rpartition("\n\n")[2][-_LAST:]
-    if _CLOSING_QUESTION.search(closing):
-        return True
-    asked = any(_ADDRESSED.search(part[-_LAST:]) for part in _QUESTION.split(last)[:-1])
-    return asked or _REQUEST.search(last) is not None
 
 
 def says_stop(text: str) -> bool:

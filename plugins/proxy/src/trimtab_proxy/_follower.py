@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Clock, DecisionPoint, Evidence, Outcome, ToolCall, render_block
+from trimtab.trajectory import asks_user
 from trimtab_proxy._bounds import bounded
 from trimtab_proxy._items import NOTIFICATIONS, Answer, Item, Kind, Wire
 
@@ -111,7 +112,7 @@ class Follower:
         checked = self.run.check_completion(
             output=answer.text,
             stop_reason=answer.stop_reason,
-            awaiting_user=answer.text.rstrip().endswith("?"),
+            awaiting_user=asks_user(answer.text),
         )
         if checked.may_stop:
             return ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trimtab import DecisionPoint, Outcome, ToolCall
+from trimtab.trajectory import asks_user
 from trimtab_claude_code.hooks._agent import STRUCTURED_OUTPUT, Agent
 from trimtab_claude_code.hooks._payload import (
     HookOutput,
@@ -22,24 +23,6 @@ Handler = Callable[[Agent, Payload], HookOutput]
 
 _QUESTION = "AskUserQuestion"
 _HARNESS = ("<task-notification>", "<local-command-", "<command-name>", "[Request interrupted")
-_LOOKED_AT = 600
-_MARKS = "*_`\"')]} \t\r\n"
-_REQUESTS = (
-    "let me know",
-    "please confirm",
-    "please tell me",
-    "please provide",
-    "waiting for your",
-    "wait for your",
-    "need your",
-    "once you confirm",
-    "once you've",
-    "when you're ready",
-    "tell me how you",
-    "tell me which",
-    "up to you",
-    "your call",
-)
 
 
 def _user_prompt_submit(agent: Agent, event: Payload) -> HookOutput:
@@ -130,7 +113,7 @@ def _asks(agent: Agent, event: Payload) -> bool:
     """Whether the user's answer is awaited."""
     last = agent.run.state.last_call
     unanswered = last is not None and last.tool == _QUESTION and last.outcome is not Outcome.OK
-    return unanswered or _asks_user(event.text("last_assistant_message"))
+    return unanswered or asks_user(event.text("last_assistant_message"))
 
 
 def _stop_failure(agent: Agent, event: Payload) -> HookOutput:
@@ -170,9 +153,3 @@ HANDLERS: Mapping[str, Handler] = {
     "PostCompact": _post_compact,
     "SessionStart": _session_start,
 }
-
-
-def _asks_user(text: str) -> bool:
-    """Return whether the last paragraph asks something, or asks for something."""
-    last = text[-_LOOKED_AT:].rstrip(_MARKS).rpartition("\n\n")[2].lower()
-    return last.endswith("?") or any(request in last for request in _REQUESTS)
