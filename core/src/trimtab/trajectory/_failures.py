@@ -13,7 +13,7 @@ from typing import Any
 from trimtab._events.run import DENIED, INTERRUPTED, OK, Outcome, ToolInvoked
 from trimtab._types.text import LazyPattern
 from trimtab.trajectory._answers import confirms, refuses
-from trimtab.trajectory._canonical import digest
+from trimtab.trajectory._canonical import IGNORED_PARAMS, digest
 from trimtab.trajectory._envelope import without_ticks
 from trimtab.trajectory._failure_lines import best_line, identifying, lines_of
 from trimtab.trajectory._normalise import bounded, normalise_text
@@ -288,7 +288,8 @@ def _scalars(params: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(params, int | float) and not isinstance(params, bool):
         yield str(params)
     elif isinstance(params, Mapping) and depth < 4:
-        yield from _all_scalars(params.values(), depth)
+        told = (value for key, value in params.items() if key not in IGNORED_PARAMS)
+        yield from _all_scalars(told, depth)
     elif isinstance(params, list | tuple) and depth < 4:
         yield from _all_scalars(params[:_ECHOES], depth)
 

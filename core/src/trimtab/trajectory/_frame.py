@@ -11,7 +11,7 @@ import re
 from trimtab._types.text import LazyPattern
 
 _LONGEST_LINE = 240
-_MOST_LINES = 8
+_MOST_LINES = 12
 _LONGEST_NOTICE = 1_200
 _LONGEST_ECHO = 40
 _MOST_WORDS = 4
@@ -97,8 +97,8 @@ def without_frame(text: str, tool: str = "", command: str | None = None) -> str:
     """
     for _ in range(_MOST_LINES):
         inner = _above(text) if _may_end(text) else text
-        if _may_begin(inner):
-            inner = _below(_within(inner), tool, command)
+        if inner == text and _may_begin(text):
+            inner = _below(_within(text), tool, command)
         if inner == text:
             break
         text = inner
