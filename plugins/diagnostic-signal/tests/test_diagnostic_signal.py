@@ -275,3 +275,11 @@ def test_commands_that_fail_for_reasons_of_their_own_are_a_search():
         "df -h": "disk quota hit",
     }
     assert first(call("bash", {"command": c}, error) for c, error in errors.items()) is None
+
+
+def test_a_thought_between_failures_of_one_kind_ends_no_row():
+    names = ("read", "fetch", "list", "search")
+    failing = [call(name, {}, f"input of {name} is invalid: path is required") for name in names]
+    thoughts = [call("think", {"text": f"{n}"}, result="noted") for n in range(4)]
+    items = [item for pair in zip(failing, thoughts, strict=True) for item in pair]
+    assert first(items) == first(failing) * 2

@@ -304,3 +304,21 @@ def test_waiting_is_in_vain_where_it_always_fails_with_one_complaint():
 def test_a_rejected_change_that_is_made_again_at_once_is_told_whatever_it_asks_for():
     update = Call("update_item", {"id": 4}, "429: retry after 10s", outcome=Outcome.ERROR)
     assert first([update] * 3) == 2
+
+
+@pytest.mark.parametrize("tool", ["think", "TodoWrite", "update_plan"])
+def test_thoughts_and_plans_in_between_hide_no_loop(tool):
+    def aside(number):
+        return Call(tool, {"text": f"part {number}"}, "noted")
+
+    assert first([READ, aside(1), READ, aside(2), READ]) == 4
+    assert first([[READ, aside(number)] for number in range(4)]) == 2
+
+
+def test_a_loop_behind_thoughts_outlives_a_restart():
+    def aside(number):
+        return Call("think", {"text": f"part {number}"}, "noted")
+
+    player = play([READ, aside(1), READ, aside(2)])
+    player.restart()
+    assert player.play([READ]).first == 4

@@ -41,6 +41,7 @@ from trimtab.trajectory._orders import (
 from trimtab.trajectory._profiles import (
     ToolProfile,
     ToolProfiles,
+    is_aside,
     name_words,
     tool_name,
 )
@@ -117,6 +118,7 @@ __all__ = [
     "fingerprint",
     "has_ended",
     "in_progress",
+    "is_aside",
     "is_wait",
     "key_line",
     "leaves_running",

@@ -127,6 +127,7 @@ _PLANS = frozenset(
         "plan", "plans", "todo", "todos",
     }
 )  # fmt: skip
+_THOUGHTS = frozenset({"think", "thinking", "thought", "thoughts"})
 SHELLS = frozenset(
     {
         "bash", "cmd", "command", "exec", "execute", "ipython", "powershell", "pwsh", "python",
@@ -160,6 +161,16 @@ def name_words(name: str) -> list[str]:
 @lru_cache(maxsize=_KEPT)
 def _words_of(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(name))
+
+
+@lru_cache(maxsize=_KEPT)
+def is_aside(tool: str) -> bool:
+    """Tell whether a tool only takes down a thought or a plan, by its name.
+
+    Args:
+        tool: its name.
+    """
+    return not (_PLANS | _THOUGHTS).isdisjoint(_words_of(tool))
 
 
 def guess(name: str) -> ToolProfile:

@@ -18,6 +18,7 @@ from trimtab.trajectory import (
     TurnRecord,
     describe_call,
     failure_episode,
+    is_aside,
     is_wait,
     operation,
     paused,
@@ -112,7 +113,8 @@ def _alike(failure: str, other: str) -> bool:
 
 
 def _succeeded(call: CallRecord) -> bool:
-    return not call.failed and call.outcome is not _INTERRUPTED
+    done = not call.failed and call.outcome is not _INTERRUPTED
+    return done and not is_aside(call.tool)
 
 
 class FailureProjection(BaseProjection):
@@ -165,7 +167,8 @@ class FailureProjection(BaseProjection):
         if len(asked) != 1 or asked[0].failed or asked[0].outcome is _INTERRUPTED:
             return False
         self._turn += 1
-        self.in_a_row = 0
+        if self.in_a_row and not is_aside(asked[0].tool):
+            self.in_a_row = 0
         return True
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:

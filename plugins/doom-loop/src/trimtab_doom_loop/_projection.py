@@ -20,6 +20,7 @@ from trimtab.trajectory import (
     brings_nothing,
     call_from,
     digest,
+    is_aside,
     normalise_text,
     orders_in,
     turn_from,
@@ -49,6 +50,7 @@ _MORE_FOR_TEXT = 2
 _MORE_REJECTIONS = 2
 _KEEP = 64
 _LATELY = 8
+_ASIDES_APART = 16
 
 
 class Limits(NamedTuple):
@@ -87,11 +89,39 @@ class LoopProjection(BaseProjection):
         self._orders = NO_ORDERS
         self._texts: deque[Said] = deque(maxlen=_TEXTS_KEPT)
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
+        self._bare: LoopProjection | None = None
+        self._aside_at = 0
 
     # Calls -------------------------------------------------------------------------------------
 
     def turn_closed(self, turn: TurnRecord) -> None:
-        """Judge the action of a turn."""
+        """Judge the action of a turn, also as if nothing were thought or planned in between."""
+        self._judge(turn)
+        if any(is_aside(call.tool) for call in turn.asked):
+            self._aside_at = turn.number
+        elif self._bare is None:
+            return
+        if turn.number - self._aside_at > _ASIDES_APART:
+            self._bare = None
+            return
+        self._judge_without_asides(turn)
+
+    def _judge_without_asides(self, turn: TurnRecord) -> None:
+        bare, turns, left = self._bare, [turn], None
+        if bare is None:
+            bare = self._bare = LoopProjection(self._limits, self._profiles)
+            bare._orders = self._orders
+            kept = islice(reversed(self._actions.kept), _ASIDES_APART)
+            turns = [action.turn for action in kept][::-1]
+        for one in turns:
+            left = _without_asides(one)
+            if left is not None:
+                bare._judge(left)
+        if self.loop is None and left is not None and bare.loop is not None:
+            self.loop = self._latest = self._named(bare.loop)
+            self.quiet = False
+
+    def _judge(self, turn: TurnRecord) -> None:
         if len(turn.calls) != len(turn.asked):
             self._interfered()
         actions, rejections = self._actions, self._rejections
@@ -214,6 +244,7 @@ class LoopProjection(BaseProjection):
     def _interfered(self) -> None:
         self._actions.clear()
         self._streak = self._stale = 0
+        self._bare = None
         self.loop = self.chant = self._latest = None
         self.quiet = True
 
@@ -235,6 +266,8 @@ class LoopProjection(BaseProjection):
             "loop": _loop_state(self.loop),
             "latest": _loop_state(self._latest),
             "chant": _loop_state(self.chant),
+            "bare": self._bare.state() if self._bare else None,
+            "aside_at": self._aside_at,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -254,6 +287,18 @@ class LoopProjection(BaseProjection):
         self._latest = _loop_from(state["latest"])
         self.chant = _loop_from(state["chant"])
         self.quiet = self.loop is None and self.chant is None
+        self._aside_at = state.get("aside_at", 0)
+        if state.get("bare") is not None:
+            self._bare = LoopProjection(self._limits, self._profiles)
+            self._bare.load_state(state["bare"])
+
+
+def _without_asides(turn: TurnRecord) -> TurnRecord | None:
+    """Return a turn without what was thought and planned in it; None if nothing is left."""
+    calls = [call for call in turn.calls if not is_aside(call.tool)]
+    if len(calls) == len(turn.calls):
+        return turn
+    return TurnRecord(tuple(calls), turn.number) if calls else None
 
 
 def _may_be_old(call: CallRecord, last: CallRecord) -> bool:

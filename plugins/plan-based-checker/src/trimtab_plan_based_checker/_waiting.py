@@ -140,7 +140,7 @@ class Waits(BaseProjection):
         """Take back what `state` returned."""
         self.text = state["text"]
         self.told_to_stop = state["told_to_stop"]
-        self._asked = state["asked"]
+        self._asked = state.get("asked", False)
         self._tasks = dict(state["tasks"])
 
 
