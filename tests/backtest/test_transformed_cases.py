@@ -1,0 +1,32 @@
+"""A verdict does not depend on how a harness shows answers, nor on names, nor on asides."""
+
+from __future__ import annotations
+
+import pytest
+from transformations import TRANSFORMATIONS
+from transformed_cases import KNOWN, NOT_HELD, cases, changed, wrong
+
+PART = 24
+
+
+def test_a_part_of_all_changed_cases_keeps_its_verdicts():
+    given = list(changed(TRANSFORMATIONS.keys() - NOT_HELD, PART))
+
+    assert len(given) > 600
+    assert {run["id"] for run in wrong(given)} <= KNOWN
+
+
+def test_known_exceptions_are_changed_cases():
+    known = {case["id"] for case in cases()}
+
+    assert {name.rpartition("~")[0] for name in KNOWN} <= known
+    assert {name.rpartition("~")[2] for name in KNOWN} <= TRANSFORMATIONS.keys() - NOT_HELD
+
+
+@pytest.mark.parametrize("name", sorted(TRANSFORMATIONS))
+def test_each_transformation_changes_cases_and_leaves_what_is_expected(name):
+    before = {case["id"]: case["expected"] for case in cases()}
+    given = list(changed([name], 12))
+
+    assert given
+    assert all(before[case["id"].removesuffix(f"~{name}")] == case["expected"] for case in given)

@@ -1,0 +1,112 @@
+"""Plays cases that were changed in ways that leave their verdicts as they are.
+
+Run it as `python tests/bench/transformed_cases.py [NAME ...]`: it changes every case about loops
+and failures in each of the ways, plays it, and prints how many come out otherwise. The tests play
+a part of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from transformations import TRANSFORMATIONS, Case, transformed
+
+from trimtab._cli import main as trimtab
+
+DATA = Path(__file__).parents[1] / "data"
+FILES = sorted(
+    path for path in DATA.glob("*.jsonl") if path.stem not in ("chains", "claude-code-loop")
+)
+ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider")
+NOT_HELD = frozenset({"error-in-text-only", "long-banner"})
+"""Transformations that hide what the verdict rests on: a word in an answer is no failure by
+itself, and of an answer behind 4,000 equal characters the first and last 1,500 are kept."""
+KNOWN = frozenset(
+    {
+        "diag-success-shaped-error~time-on-each-line",
+        "r3-clock-watching~other-times",
+        "r3-env-var-six-ways~status-line-of-a-session",
+        "r4-denials-are-findings~failed-heading",
+        "r4-message-without-target~time-on-each-line",
+        "shape-arrow-keys~status-line-of-a-session",
+        "shape-batch-reordered-volatile~ticking-fields",
+        "shape-cycle-5~status-line-of-a-session",
+        "shape-denied-again~failed-heading",
+        "shape-deploy-wait~tools-with-versions",
+        "shape-exit-codes-only~status-line-of-a-session",
+        "shape-heredoc-edits~time-on-each-line",
+        "shape-interleaved-grep~status-line-of-a-session",
+        "shape-list-growing-depth~time-on-each-line",
+        "shape-ls-vary-flags-content~time-on-each-line",
+        "shape-sed-edits~time-on-each-line",
+        "shape-two-tools-same-missing-env~failed-heading",
+        "v4-diag-exit-code-in-output~nested~ticking-fields",
+        "variant-ok-user-denied~error-as-exit-code",
+    }
+)
+"""Changed cases that come out otherwise: a time on each line of an answer, and single ones."""
+RIGHT = ("hit", "quiet")
+
+
+def cases() -> list[Case]:
+    """Return all cases about loops and failures."""
+    lines = (line for path in FILES for line in path.read_text(encoding="utf-8").splitlines())
+    return [case for case in map(json.loads, lines) if case["concerns"] in ABOUT]
+
+
+def changed(names: Iterable[str], part: int = 1) -> Iterator[Case]:
+    """Yield the cases, each changed in the ways `names`.
+
+    Args:
+        names: of transformations.
+        part: of so many only one, always the same.
+    """
+    known = cases()
+    for name in names:
+        for case in known:
+            if crc32(f"{case['id']}~{name}".encode()) % part == 0:
+                other = transformed(case, name)
+                if other is not None:
+                    yield other
+
+
+def wrong(given: list[Case]) -> list[dict[str, Any]]:
+    """Play cases and return those that did not come out as they should.
+
+    Raises:
+        RuntimeError: a case was not played.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "changed.jsonl")
+        path.write_text("".join(json.dumps(case) + "\n" for case in given), encoding="utf-8")
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            trimtab(["backtest", str(path), "--jobs", "1", "--json"])
+    runs = json.loads(out.getvalue())["runs"]
+    if len(runs) != len(given):
+        raise RuntimeError(f"{len(given) - len(runs)} of {len(given)} cases were not played")
+    return [run for run in runs if run["verdict"] not in RIGHT]
+
+
+def main(names: list[str]) -> None:
+    """Print a line for each transformation, and the ids of the cases that are wrong."""
+    for name in names or TRANSFORMATIONS:
+        given = list(changed([name]))
+        found = wrong(given)
+        kinds = Counter(run["verdict"] for run in found)
+        print(f"{name:28} {len(given):4} cases, wrong {len(found):3}  {dict(kinds) or ''}")
+        for run in found:
+            print(f"    {run['id']}{'' if run['id'] in KNOWN else ' (not known)'}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
