@@ -220,7 +220,7 @@ def _above(text: str) -> str:
         return _before_notice(kept, found[2], text) if found[1] else text
     is_shell = line[-1] in _ENDS_BELOW or "runcated" in line
     if (is_shell and _SHELL.match(line)) or _counts(line, kept[:begin]):
-        return kept[: begin - 1].rstrip()
+        return kept[: begin - 1]
     return text
 
 
