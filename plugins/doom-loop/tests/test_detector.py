@@ -145,8 +145,8 @@ def test_turns_without_a_call_count_as_turns():
 
 def test_the_call_of_a_round_that_fails_is_named():
     find = Call("find", {"seat": 1}, "Error: no such row", "error")
-    think = Call("think", {"thought": "It must be there"}, "")
-    text = play([find, think] * 3).delivered[0].injection.content
+    count = Call("count", {"of": "rows"}, "4")
+    text = play([find, count] * 3).delivered[0].injection.content
     assert "find(seat=1) among them. Do not call find like this again now." in text
 
 
