@@ -68,11 +68,9 @@ class GuidanceEntry:
     category: str
     ask: Callable[[GuidanceContext], ProviderResult]
     provide: Callable[[GuidanceContext], GuidanceInjection] | None = None
-    name: str = attrs.field(init=False)
-
-    @name.default
-    def _name(self) -> str:
-        return self.source.name
+    name: str = attrs.field(
+        init=False, default=attrs.Factory(lambda entry: entry.source.name, takes_self=True)
+    )
 
 
 @attrs.frozen(eq=False, repr=False)
