@@ -6,7 +6,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_testing.lab": "Lab",
-        "_testing.player": "build_trajectory Player recorded_session",
+        "_testing.player": "build_trajectory Player ProviderFailed recorded_session",
         "_testing.providers": "Checker Commentator Speaker",
         "_testing.script": "Call Compaction Item Message Text Wait",
         "_types.limits": "ManualClock",

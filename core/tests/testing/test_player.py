@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
+from typing import Any
+
 import pytest
 
 from trimtab import (
@@ -15,6 +18,7 @@ from trimtab import (
     UnknownProvider,
     UserMessage,
     enable,
+    hookimpl,
 )
 from trimtab.testing import (
     Call,
@@ -24,6 +28,7 @@ from trimtab.testing import (
     Lab,
     Message,
     Player,
+    ProviderFailed,
     Speaker,
     Text,
     Wait,
@@ -102,3 +107,85 @@ def test_the_lab_knows_only_what_it_is_given() -> None:
         lab.prompt(guidance=["doom-loop"])
     with pytest.raises(ProviderOptionsError, match="no option 'txt'"):
         lab.prompt(guidance=[enable("my-speaker", txt="Stop.")])
+
+
+class Misspelt(Speaker):
+    """Raises where it is asked to."""
+
+    def classify(self, *, context: Any) -> Any:
+        raise KeyError("no such key")
+
+
+class Returning(Speaker):
+    def classify(self, *, context: Any) -> Any:
+        return "relevant"
+
+
+def misspelt_summary(context: Any) -> Any:
+    raise KeyError("no such key")
+
+
+def test_a_guide_that_raises_fails_the_test_with_its_own_traceback() -> None:
+    with pytest.raises(
+        ProviderFailed, match=r"guidance provider 'speaker' failed after item 1, in .*KeyError"
+    ) as failed:
+        Player(guidance=[Misspelt()]).play([Message("go"), FAILING])
+    cause = failed.value.__cause__
+    assert isinstance(cause, KeyError)
+    assert cause.__traceback__ is not None
+    frames = [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
+    assert frames[-1] == "classify"
+
+
+def test_a_guide_that_returns_the_wrong_thing_fails_the_test() -> None:
+    with pytest.raises(ProviderFailed, match="classify"):
+        Player(guidance=[Returning()]).play([FAILING])
+
+
+def test_a_checker_that_raises_fails_the_test_when_asked() -> None:
+    player = Player(completion=[Checker(answer=misspelt_summary)]).play([FAILING])
+    with pytest.raises(ProviderFailed, match="when the agent asked to stop") as failed:
+        player.may_stop()
+    assert isinstance(failed.value.__cause__, KeyError)
+
+
+def test_a_commentator_that_raises_fails_the_test() -> None:
+    class Broken(Commentator):
+        def provide(self, *, context: Any) -> Any:
+            raise KeyError("no such key")
+
+    every = FeedbackProviderConfig(Broken(), FeedbackTrigger(every_n_calls=1))
+    with pytest.raises(ProviderFailed, match="feedback provider"):
+        Player(feedback=[every]).play([FAILING])
+
+
+def test_a_failure_when_the_run_opens_is_raised_too() -> None:
+    class Opening:
+        name = "opening"
+
+        @hookimpl
+        def run_opened(self, context: Any) -> None:
+            raise KeyError("no such key")
+
+        @hookimpl
+        def guide_pre_response(self, context: Any) -> None:
+            return None
+
+    with pytest.raises(ProviderFailed, match="when the run was opened"):
+        Player(guidance=[Opening()])
+
+
+def test_failures_are_kept_for_tests_that_are_about_them() -> None:
+    player = Player(guidance=[Misspelt()], faults="record").play([FAILING] * 2)
+    assert player.spoke == []
+    assert [(fault.source.name, fault.call_index) for fault in player.faults] == [
+        ("speaker", 0),
+        ("speaker", 1),
+    ]
+    player.restart()
+    assert len(player.play([FAILING]).faults) == 3
+
+
+def test_a_player_knows_two_ways_to_take_failures() -> None:
+    with pytest.raises(ValueError, match="'raise' or 'record', not 'ignore'"):
+        Player(faults="ignore")  # type: ignore[arg-type]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from trimtab._contract.view import LOCAL_HOST, Host
 from trimtab._events.guidance import GuidanceDelivered
 from trimtab._events.provenance import DecisionPoint
-from trimtab._events.providers import CompletionChecked, Feedback
+from trimtab._events.providers import CompletionChecked, Feedback, ProviderFaulted
 from trimtab._events.run import CallOrigin, Outcome, ToolCall
 from trimtab._prompt.template import Prompt, PromptTemplate
 from trimtab._run.run import Run
@@ -17,6 +18,10 @@ from trimtab._testing.script import Call, Compaction, Item, Message, Text, Wait
 from trimtab._types.limits import Budget, Deadline, ManualClock
 from trimtab._types.text import as_text
 from trimtab.trajectory import ToolProfile, Trajectory
+
+
+class ProviderFailed(AssertionError):
+    """A provider failed while a `Player` played; the cause is the provider's own error."""
 
 
 class Player:
@@ -35,6 +40,12 @@ class Player:
         deadline: the run's time limit in seconds, on the player's clock.
         budget: the run's limits in tokens, cost and active time.
         points: further decision points to ask at: PRE_TOOL_EXECUTION, POST_TOOL_RESULT.
+        faults: what to do when a provider raises, is overdue or returns what its hook does not
+            take: "raise" `ProviderFailed` at the end of the item, or "record" it, as a run does.
+
+    Raises:
+        ProviderFailed: a provider failed when the run was opened.
+        ValueError: `faults` is neither "raise" nor "record".
 
     Attributes:
         clock, session, run: the objects that the player drives.
@@ -53,10 +64,15 @@ class Player:
         deadline: float | None = None,
         budget: Budget | None = None,
         points: Iterable[DecisionPoint | str] = (),
+        faults: Literal["raise", "record"] = "raise",
     ) -> None:
+        if faults not in ("raise", "record"):
+            raise ValueError(f"faults must be 'raise' or 'record', not {faults!r}")
         self.clock = ManualClock()
         self.session = Session(clock=self.clock)
         self.spoke: list[int] = []
+        self._faults: list[tuple[ProviderFaulted, BaseException | None]] = []
+        self._raised = 0 if faults == "raise" else None
         self._items = 0
         self._prompt = prompt
         self._providers = (tuple(guidance), tuple(feedback), tuple(completion))
@@ -69,7 +85,29 @@ class Player:
 
     def _open(self, run_id: str | None = None) -> Run:
         prompt = self._made() if self._prompt is None else self._prompt
-        return self.session.open_run(prompt, run_id=run_id, **self._opening)
+        self.session.observe(ProviderFaulted, self._faulted)
+        run = self.session.open_run(prompt, run_id=run_id, **self._opening)
+        self._raise_new("when the run was opened")
+        return run
+
+    def _faulted(self, event: ProviderFaulted) -> None:
+        self._faults.append((event, sys.exception()))  # observers are called while it is handled
+
+    def _raise_new(self, when: str) -> None:
+        """Raise the first failure that was not raised before, if failures are raised.
+
+        Args:
+            when: where in the script, for the message.
+        """
+        if self._raised is None or self._raised == len(self._faults):
+            return
+        event, error = self._faults[self._raised]
+        self._raised = len(self._faults)
+        source = event.source
+        raise ProviderFailed(
+            f"the {source.kind.value} provider {source.name!r} failed {when}, in {event.hook}: "
+            f'{event.error}; to test what a run does then, pass faults="record" to the player'
+        ) from error
 
     def _made(self) -> Prompt[Any]:
         guidance, feedback, completion = ([_new(item) for item in kind] for kind in self._providers)
@@ -84,13 +122,18 @@ class Player:
         return Prompt(template, config=None)
 
     def play(self, items: Iterable[Item]) -> Self:
-        """Let the items happen, one after the other."""
+        """Let the items happen, one after the other.
+
+        Raises:
+            ProviderFailed: a provider failed, unless failures are recorded.
+        """
         for item in items:
             before = len(self.session[GuidanceDelivered])
             self._take(item)
             if len(self.session[GuidanceDelivered]) > before:
                 self.spoke.append(self._items)
             self._items += 1
+            self._raise_new(f"after item {self._items - 1}")
         return self
 
     def restart(self) -> None:
@@ -104,8 +147,13 @@ class Player:
 
         Args:
             stop: the arguments of `Run.check_completion`.
+
+        Raises:
+            ProviderFailed: a checker failed, unless failures are recorded.
         """
-        return self.run.check_completion(**stop)
+        checked = self.run.check_completion(**stop)
+        self._raise_new("when the agent asked to stop")
+        return checked
 
     @property
     def first(self) -> int | None:
@@ -126,6 +174,11 @@ class Player:
     def feedback(self) -> tuple[Feedback, ...]:
         """All feedback, in order."""
         return tuple(self.session[Feedback].all())
+
+    @property
+    def faults(self) -> tuple[ProviderFaulted, ...]:
+        """All failures of providers, in order."""
+        return tuple(event for event, _ in self._faults)
 
     @property
     def trajectory(self) -> Trajectory:
