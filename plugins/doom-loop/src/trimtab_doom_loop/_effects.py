@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice, pairwise
+from collections.abc import Callable, Sequence
+from itertools import islice, pairwise, takewhile
 from posixpath import basename
 
 from trimtab import LazyPattern
@@ -65,7 +65,7 @@ def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     needed = times + _MORE_FOR_CHANGES
     if actions.count(call) < needed:
         return None
-    seen = actions.occurrences(call)[-needed:]
+    seen = actions.occurrences(call)
     if len(seen) < needed or not mentions_failure(call):
         return None
     form = without_input(call.command or "")
@@ -74,11 +74,11 @@ def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:
         for action in actions.since(seen[0][0])
         if action.changes and not (form and _has_form(action, form))
     ]
-    after_each = all(
+    after = [
         any(earlier < number < later for number in changed)
         for (earlier, _), (later, _) in pairwise(seen)
-    )
-    return _loop(LoopKind.UNMOVED, call, len(seen)) if after_each else None
+    ]
+    return _loop(LoopKind.UNMOVED, call, 1 + sum(after)) if all(after[1 - needed :]) else None
 
 
 def _has_form(action: Action, form: str) -> bool:
@@ -95,7 +95,16 @@ def _elsewhere(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     calls = [action.calls[0] for action in tail]
     if any(c.tool != call.tool or c.failed for c in calls):
         return None
-    return _loop(LoopKind.ELSEWHERE, call, needed) if all(map(_strays, calls)) else None
+    if not all(map(_strays, calls)):
+        return None
+    astray = takewhile(lambda action: _is_astray(action, call), reversed(actions.kept))
+    return _loop(LoopKind.ELSEWHERE, call, sum(1 for _ in astray))
+
+
+def _is_astray(action: Action, call: CallRecord) -> bool:
+    one = action.calls[0]
+    is_like = len(action.calls) == 1 and one.tool == call.tool and not one.failed
+    return is_like and _strays(one)
 
 
 def _strays(call: CallRecord) -> bool:
@@ -119,7 +128,18 @@ def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
         or not reworded(calls, closely=False)
     ):
         return None
-    return _loop(LoopKind.REWORDED, call, needed)
+    return _loop(LoopKind.REWORDED, call, _reworded_times(actions, call))
+
+
+def _reworded_times(actions: Actions, call: CallRecord) -> int:
+    head, times = call.output.partition("\n")[0], 1
+    for later, earlier in pairwise(action.calls[0] for action in reversed(actions.kept)):
+        if earlier.tool != call.tool or earlier.output.partition("\n")[0] != head:
+            break
+        if not reworded((earlier, later), closely=False):
+            break
+        times += 1
+    return times
 
 
 def _same_content(actions: Actions, call: CallRecord, times: int) -> Loop | None:
@@ -132,14 +152,22 @@ def _same_content(actions: Actions, call: CallRecord, times: int) -> Loop | None
         return None
     alike = [action for action in near if _mostly_says(action.calls[0], call)]
     if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
-        return _said_again(actions, alike, fewest, closely=True)
+        return _said_again(actions, alike, fewest, closely=True, like=_mostly_says)
     again = [action for action in alike if action.calls[0].pieces == call.pieces]
     asked = [action for action in again if action.calls[0].fingerprint == call.fingerprint]
     if call.reads and len(asked) >= fewest:  # one question, one answer, whatever its order
-        return _said_again(actions, asked, fewest, closely=False)
+        return _said_again(actions, asked, fewest, closely=False, like=_asked_alike)
     closely = mentions_failure(call) and not reports_nothing(call.output)
     needed = fewest if closely else times + _MORE_FOR_CONTENT
-    return _said_again(actions, again, needed, closely=closely)
+    return _said_again(actions, again, needed, closely=closely, like=_says_same)
+
+
+def _says_same(one: CallRecord, other: CallRecord) -> bool:
+    return one.pieces == other.pieces
+
+
+def _asked_alike(one: CallRecord, other: CallRecord) -> bool:
+    return one.fingerprint == other.fingerprint and _says_same(one, other)
 
 
 def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
@@ -149,14 +177,21 @@ def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
 
 
 def _said_again(
-    actions: Actions, again: Sequence[Action], needed: int, *, closely: bool
+    actions: Actions,
+    again: Sequence[Action],
+    needed: int,
+    *,
+    closely: bool,
+    like: Callable[[CallRecord, CallRecord], bool],
 ) -> Loop | None:
     if len(again) < needed:
         return None
     between = [s for s in actions.since(again[needed - 1].number) if s not in again]
     if any(action.waits or (_works(action) if closely else action.changes) for action in between):
         return None
-    return _loop(LoopKind.SAME_CONTENT, again[0].calls[0], len(again))
+    call = again[0].calls[0]
+    times = sum(like(action.calls[0], call) for action in actions.alike_in_tool(call))
+    return _loop(LoopKind.SAME_CONTENT, call, times)
 
 
 def _name_one_thing(again: Sequence[Action]) -> bool:
@@ -235,6 +270,7 @@ class Rejections:
         self.last: CallRecord | None = None
         self.count = 0
         self.rounds = 0
+        self.total = 0
         self._needed = needed
         self._similarity = similarity
 
@@ -259,11 +295,12 @@ class Rejections:
         last = self.last
         again = last is not None and answer_key(last) == answer_key(call)
         if last is None or not again or not alike((last, call), self._similarity):
-            self.count = self.rounds = 0
+            self.count = self.rounds = self.total = 0
         self.rounds += self.count == 0
         self.count += 1
+        self.total += 1
         self.last = call
 
     def _loop(self, call: CallRecord) -> Loop:
         members = frozenset({call.fingerprint, stable_answer_key(call)})
-        return loop_of(LoopKind.REJECTED, call, times=max(self.count, self.rounds), members=members)
+        return loop_of(LoopKind.REJECTED, call, times=self.total, members=members)

@@ -44,7 +44,6 @@ from trimtab_doom_loop._repeats import (
 from trimtab_doom_loop._stagnation import find_known, find_paged_again, find_same_answer
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
-_TEXTS_KEPT = 12
 _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
 _MORE_REJECTIONS = 2
@@ -87,7 +86,8 @@ class LoopProjection(BaseProjection):
         self._stale = 0
         self._turns = 0
         self._orders = NO_ORDERS
-        self._texts: deque[Said] = deque(maxlen=_TEXTS_KEPT)
+        self._said: Said | None = None
+        self._said_times = 0
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
         self._bare: LoopProjection | None = None
         self._aside_at = 0
@@ -136,6 +136,8 @@ class LoopProjection(BaseProjection):
         if rejections.last is not None or any(call.failed for call in action.calls):
             rejected = rejections.take(action.calls)
         found = self._find(action) or rejected
+        if found is not None and rejected is not None and found.kind is LoopKind.REJECTED:
+            found = attrs.evolve(found, times=max(found.times, rejected.times))
         if found is None:
             self.loop = None
             self.quiet = self.chant is None
@@ -218,12 +220,10 @@ class LoopProjection(BaseProjection):
         said = Said(words)
         if said.is_short:
             return None
-        self._texts.append(said)
-        times = 0
-        for earlier in reversed(self._texts):
-            if not earlier.is_like(said):
-                break
-            times += 1
+        before = self._said
+        self._said = said
+        self._said_times = self._said_times + 1 if before and before.is_like(said) else 1
+        times = self._said_times
         needed = self._limits.times + (_MORE_FOR_TEXT if text.has_calls else 0)
         return _text_loop(LoopKind.TEXT, said.name, times, words) if times >= needed else None
 
@@ -237,7 +237,7 @@ class LoopProjection(BaseProjection):
                 return
             self._notices.append(notice)
         else:
-            self._texts.clear()
+            self._said = None
             self._orders = orders_in(message.text)
         self._interfered()
 
@@ -252,7 +252,8 @@ class LoopProjection(BaseProjection):
 
     def state(self) -> dict[str, Any]:
         """Return the kept turns, and what can't be derived from them."""
-        last = self._rejections.last
+        rejections = self._rejections
+        last = rejections.last
         return {
             "turns": [turn_state(action.turn) for action in self._actions.kept],
             "streak": self._streak,
@@ -260,8 +261,9 @@ class LoopProjection(BaseProjection):
             "orders": attrs.astuple(self._orders),
             "turn": self._turns,
             "rejected": last.state() if last else None,
-            "rejections": [self._rejections.count, self._rejections.rounds],
-            "texts": [said.name for said in self._texts],
+            "rejections": [rejections.count, rejections.rounds, rejections.total],
+            "said": self._said.name if self._said else None,
+            "said_times": self._said_times,
             "notices": list(self._notices),
             "loop": _loop_state(self.loop),
             "latest": _loop_state(self._latest),
@@ -279,9 +281,12 @@ class LoopProjection(BaseProjection):
         self._stale = state["stale"]
         self._orders = Orders(*state["orders"])
         self._turns = state["turn"]
-        self._rejections.count, self._rejections.rounds = state["rejections"]
-        self._rejections.last = call_from(state["rejected"], self._profiles)
-        self._texts.extend(Said("", name) for name in state["texts"])
+        rejections = self._rejections
+        rejections.count, rejections.rounds, *total = state["rejections"]
+        rejections.total = total[0] if total else max(rejections.count, rejections.rounds)
+        rejections.last = call_from(state["rejected"], self._profiles)
+        self._said = Said("", state["said"]) if state.get("said") else None
+        self._said_times = state.get("said_times", 0)
         self._notices.extend(state["notices"])
         self.loop = _loop_from(state["loop"])
         self._latest = _loop_from(state["latest"])

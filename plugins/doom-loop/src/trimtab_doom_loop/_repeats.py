@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from trimtab.trajectory import (
     CEILING_CALLS,
@@ -147,7 +147,8 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
     for call in actions.kept[-1].calls:
         if actions.count(call) < times:
             continue
-        seen = actions.occurrences(call)[-times:]
+        found = actions.occurrences(call)
+        seen = found[-times:]
         if len(seen) < times or actions.kept[-1].number - seen[0][0] >= within:
             continue
         if _stays_away([number for number, _ in seen], within // 2):
@@ -161,8 +162,9 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
         if first is not None and _moves_by_itself(actions, first):
             continue
         if not paused([span_of(record) for _, record in seen]):
-            in_a_row = actions.kept[-1].number - seen[0][0] < len(seen)
-            return _interleaved(call, len(seen), in_a_row=in_a_row)
+            if actions.kept[-1].number - seen[0][0] < len(seen):
+                return _interleaved(call, _in_a_row(found), LoopKind.REPEAT)
+            return _interleaved(call, len(found), LoopKind.INTERLEAVED)
     return None
 
 
@@ -181,8 +183,13 @@ def _stays_away(numbers: Sequence[int], longest: int) -> bool:
     return any(later - earlier > longest for earlier, later in pairwise(numbers))
 
 
-def _interleaved(call: CallRecord, times: int, *, in_a_row: bool) -> Loop:
-    kind = LoopKind.REPEAT if in_a_row else LoopKind.INTERLEAVED
+def _in_a_row(found: Sequence[tuple[int, CallRecord]]) -> int:
+    """Return how many of the last occurrences have nothing between them."""
+    last = found[-1][0]
+    return sum(last - number == place for place, (number, _) in enumerate(reversed(found)))
+
+
+def _interleaved(call: CallRecord, times: int, kind: LoopKind) -> Loop:
     members = frozenset({call.fingerprint, stable_answer_key(call)})
     return loop_of(kind, call, times=times, members=members, confidence=0.85)
 
@@ -203,8 +210,21 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
     last = kept[-1].brought
     for length in range(2, min(longest, len(kept) // times) + 1):
         if kept[-1 - length].brought == last and _is_like(kept, length, times, similarity):
-            return _rounds(actions, length, times, LoopKind.LIKE_CYCLE)
+            rounds = _like_rounds(kept, length, similarity)
+            return _rounds(actions, length, rounds, LoopKind.LIKE_CYCLE)
     return None
+
+
+def _like_rounds(kept: Sequence[Action], length: int, similarity: float) -> int:
+    """Return how many of the last rounds are near-equal, with the same answers."""
+    tail, count = list(kept), 0
+    for later, earlier in zip(tail[::-1], tail[-1 - length :: -1], strict=False):
+        if later.brought != earlier.brought:
+            break
+        if later.kind != earlier.kind and not _brings_nothing(earlier, later, similarity):
+            break
+        count += 1
+    return 1 + count // length
 
 
 def _is_like(kept: Sequence[Action], length: int, times: int, similarity: float) -> bool:
@@ -250,12 +270,16 @@ def _obeys(actions: Actions, call: CallRecord, times: int) -> bool:
 
 
 def _count_rejections(actions: Actions, call: CallRecord, times: int, similarity: float) -> int:
-    latest_first = list(actions.since(actions.kept[-1].number - 3 * times + 1))
-    count = sum(_rejected_again(action, call) for action in latest_first)
-    if count >= times:
-        return count
-    tried = _rejected_alike(latest_first, call)[: times + 1]
-    return len(tried) if len(tried) > times and alike(tried, similarity) else 0
+    lately = list(actions.since(actions.kept[-1].number - 3 * times + 1))
+    again = sum(_rejected_again(action, call) for action in lately) >= times
+    if not again:
+        tried = _rejected_alike(lately, call)[: times + 1]
+        if len(tried) <= times or not alike(tried, similarity):
+            return 0
+    equal = sum(_rejected_again(action, call) for action in actions.kept)
+    tried = _rejected_alike(tuple(reversed(actions.kept)), call)
+    near = 1 + sum(1 for _ in takewhile(lambda two: alike(two, similarity), pairwise(tried)))
+    return max(equal, near)
 
 
 def _rejected(call: CallRecord, count: int) -> Loop:

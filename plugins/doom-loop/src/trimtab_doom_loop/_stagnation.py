@@ -212,12 +212,25 @@ def _paged_again(actions: Actions, call: CallRecord, needed: int) -> Loop | None
             before |= action.calls[0].pieces
     if any(_SHARE * len(c.pieces - before) >= len(c.pieces) for c in calls):
         return None
-    return _loop(call, needed)
+    return _loop(call, _pages_again(actions, call))
+
+
+def _pages_again(actions: Actions, call: CallRecord) -> int:
+    """Return how many of the last pages held only what earlier pages held."""
+    known: frozenset[int] = frozenset()
+    times = 0
+    for action in actions.kept:
+        page = action.calls[0]
+        if page.tool == call.tool:
+            times = 0 if _SHARE * len(page.pieces - known) >= len(page.pieces) else times + 1
+            known |= page.pieces
+    return times
 
 
 def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
     """Find one question whose answers are worded differently each time and name nothing new."""
-    seen = [s for s in actions.kept if s.calls[0].fingerprint == call.fingerprint][-needed:]
+    found = [s for s in actions.kept if s.calls[0].fingerprint == call.fingerprint]
+    seen = found[-needed:]
     others = (action for action in actions.since(seen[0].number) if action.asked != seen[0].asked)
     if any(action.changes or action.waits for action in others):
         return None
@@ -227,7 +240,7 @@ def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) ->
         if len(words) < _FEWEST_WORDS or (2 * number >= needed and _adds(words, known)):
             return None
         known |= words
-    return _loop(call, len(seen))
+    return _loop(call, len(found))
 
 
 def _stems(text: str) -> frozenset[str]:
