@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import linecache
 import operator
 import re
 from collections.abc import Mapping
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from trimtab._plugins.registry import PluginInfo, did_you_mean, pip_install, quoted_list, title
-from trimtab._types.errors import ProviderInvalid, ProviderLoadError, ProviderOptionsError
-from trimtab._types.text import describe_error, sanitize
+from trimtab._types.errors import (
+    ProviderInvalid,
+    ProviderLoadError,
+    ProviderOptionsError,
+    TrimtabError,
+)
+from trimtab._types.text import describe_error, error_message, refusal, sanitize
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -68,8 +74,8 @@ def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> An
 
     Raises:
         ProviderInvalid: the factory can't be called.
-        ProviderOptionsError: an option is unknown, missing or refused; names it.
-        ProviderLoadError: the factory fails for another reason.
+        ProviderOptionsError: an option is unknown, missing or refused; names it where known.
+        ProviderLoadError: the factory fails without options, or lacks a module.
     """
     if not callable(factory):
         raise ProviderInvalid(
@@ -80,10 +86,10 @@ def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> An
     try:
         return factory(**options)
     except (TypeError, ValueError) as error:
-        raise ProviderOptionsError(
-            f"The {title(entry)} refuses {_blamed(options, error)}: {describe_error(error)}"
-        ) from error
+        raise _refused(entry, options, error) from error
     except (Exception, SystemExit) as error:
+        if options and not isinstance(error, ImportError | SystemExit):
+            raise _refused(entry, options, error) from error
         raise ProviderLoadError(
             f"Can't make the {title(entry)}: {entry.target} failed with {describe_error(error)}. "
             f"{_repair(entry)}"
@@ -121,10 +127,47 @@ def _parameters(factory: Any) -> tuple[inspect.Parameter, ...] | None:
         return None
 
 
-def _blamed(options: Mapping[str, Any], error: Exception) -> str:
-    """Name the options that the error's text names, or all that were given; never their values."""
+def _refused(
+    entry: PluginInfo, options: Mapping[str, Any], error: BaseException
+) -> ProviderOptionsError:
+    plain = refusal(error)
+    if plain:
+        return ProviderOptionsError(f"The {title(entry)} refuses its options: {plain}")
+    written = isinstance(error, TypeError | ValueError | TrimtabError) and error_message(error)
+    what = sanitize(written, 300) if written else describe_error(error)
+    return ProviderOptionsError(f"The {title(entry)} refuses {_blamed(options, error)}: {what}")
+
+
+def _blamed(options: Mapping[str, Any], error: BaseException) -> str:
+    """Name the options that the error is about, or all that were given; never their values."""
     words = set(re.findall(r"\w+", describe_error(error)))
-    blamed = [name for name in options if name in words] or list(options)
+    blamed = (
+        [name for name in options if name in words]
+        or _handled(options, error.__traceback__)
+        or list(options)
+    )
     if not blamed:
         return "to be made without options"
     return f"the option{'s' * (len(blamed) > 1)} {quoted_list(blamed)}"
+
+
+def _handled(options: Mapping[str, Any], trace: TracebackType | None) -> list[str]:
+    """Return the options that the failing lines of code use: those of the line with the fewest."""
+    import traceback
+
+    fewest: list[str] = []
+    for (frame, _), summary in zip(
+        traceback.walk_tb(trace), traceback.extract_tb(trace), strict=True
+    ):
+        last = summary.end_lineno or summary.lineno or 0
+        lines = range(summary.lineno or 0, last + 1)
+        code = "".join(linecache.getline(summary.filename, line) for line in lines)
+        words = set(re.findall(r"\w+", code))
+        used = [
+            name
+            for name, value in options.items()
+            if name in words and frame.f_locals.get(name, options) is value
+        ]
+        if used and (not fewest or len(used) < len(fewest)):
+            fewest = used
+    return fewest

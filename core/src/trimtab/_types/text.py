@@ -175,11 +175,76 @@ def describe_error(error: BaseException, limit: int = 200) -> str:
 def error_message(error: BaseException) -> str:
     """Return an error's message; empty if it has none.
 
-    attrs' validators put the attribute and the value behind the message: those are left out.
+    attrs' validators write for programmers, with the attribute and the value behind the message:
+    what they refuse is said in plain words.
     """
     arguments = list(error.args)
     try:
-        wordy = isinstance(error, TypeError | ValueError) and len(arguments) > 1
-        return str(arguments[0] if wordy else error)
+        refused = isinstance(error, TypeError | ValueError) and bool(arguments)
+        return (refused and refusal(error)) or str(
+            arguments[0] if refused and len(arguments) > 1 else error
+        )
     except Exception:  # noqa: BLE001  # a foreign object
         return ""
+
+
+_COMPARED = LazyPattern(
+    r"(Length of )?'(\w{1,100})' must be (>=|<=|>|<) ([^:]{1,100}): (.*)", re.DOTALL
+)
+_NAMED = LazyPattern(r"'(\w{1,100})' must (?:be|match) ")
+_BOUNDS = {">=": "{} or more", "<=": "{} or less", ">": "more than {}", "<": "less than {}"}
+_TYPE_WORDS: dict[type, str] = {
+    bool: "true or false",
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    tuple: "a list",
+    dict: "a table",
+}
+_LONGEST_VALUE = 60
+
+
+def refusal(error: BaseException) -> str:
+    """Return in plain words what a validator of attrs refuses; empty for other errors.
+
+    Args:
+        error: what the validator raised.
+    """
+    text = error.args[0] if error.args else None
+    if not isinstance(text, str):
+        return ""
+    compared = _COMPARED.fullmatch(text)
+    if compared is not None:
+        length, name, sign, bound, value = compared.groups()
+        bounded = _BOUNDS[sign].format(bound)
+        subject = f"the length of {name}" if length else name
+        return f"{subject} must be {bounded}, not {sanitize(value, _LONGEST_VALUE)}"
+    named = _NAMED.match(text)
+    if named is None or len(error.args) != 4:  # message, attribute, wanted, value
+        return ""
+    wanted = _wanted(error.args[2])
+    return f"{named[1]} must {wanted}, not {_shown(error.args[3])}" if wanted else ""
+
+
+def _wanted(expected: object) -> str:
+    """Return what a validator asks for: a type, several, a pattern, or one of some values."""
+    if isinstance(expected, re.Pattern):
+        return f"match {sanitize(str(expected.pattern), 200)!r}"
+    if isinstance(expected, type):
+        return f"be {_type_words(expected)}"
+    if isinstance(expected, tuple | list | set | frozenset) and expected:
+        if all(isinstance(one, type) for one in expected):
+            return "be " + " or ".join(dict.fromkeys(map(_type_words, expected)))
+        return "be one of " + ", ".join(_shown(one) for one in expected)
+    return ""
+
+
+def _type_words(kind: type) -> str:
+    return _TYPE_WORDS.get(kind) or f"of type {kind.__name__}"
+
+
+def _shown(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    return sanitize(repr(value), _LONGEST_VALUE)

@@ -88,8 +88,8 @@ class JsonlTrace:
         self._folder = Path(folder) if folder else None
         self._durability = Durability.of(durability).value
         self._redact = _redactor(redact)
-        if keep is not None and keep < 1:
-            raise TraceError(f"keep must be 1 or more, or None for all, not {keep}")
+        if keep is not None and (type(keep) is not int or keep < 1):
+            raise TraceError(f"keep must be 1 or more, or None for all, not {keep!r:.60}")
         self._keep = keep
 
     def open(self, context: RecorderContext) -> Recording:
@@ -137,7 +137,10 @@ def _recording(store: TraceStore, context: RecorderContext, redact: Redactor | N
 
 
 def _redactor(keys: Iterable[str]) -> Redactor | None:
-    wanted = (keys,) if isinstance(keys, str) else tuple(keys)
+    listed = not isinstance(keys, str) and isinstance(keys, Iterable)
+    wanted: tuple[Any, ...] = tuple(keys) if listed else (keys,)
+    if not all(isinstance(key, str) for key in wanted):
+        raise TraceError(f"redact must be a list of keys as text, not {keys!r:.60}")
     return redactor(wanted) if wanted else None
 
 
