@@ -66,6 +66,22 @@ def test_a_question_to_the_user_needs_no_plan(open_run, tool):
     assert text(open_run(), BEFORE_TOOL, ToolCall(tool)) == ""
 
 
+@pytest.mark.parametrize(
+    "tool", ["ToolSearch", "tool_search", "mcp__x__list_tools", "load_tools", "getToolDescription"]
+)
+def test_a_search_for_tools_needs_no_plan(open_run, tool):
+    run = open_run()
+    assert text(run, BEFORE_TOOL, ToolCall(tool, {"query": "select:TaskCreate"}, "c1")) == ""
+    run.tool_started(tool, {}, "c1")
+    run.tool_finished("c1", "TaskCreate")
+    assert text(run, BEFORE_CHOICE) == ""
+
+
+@pytest.mark.parametrize("tool", ["run_tool", "mcp__tool_search__delete", "search", "toolbox_get"])
+def test_other_tools_with_such_names_need_a_plan(open_run, tool):
+    assert "without a plan" in text(open_run(), BEFORE_TOOL, ToolCall(tool))
+
+
 def test_free_tools_need_no_plan(open_run):
     run = open_run(free_tools=["sql"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trimtab import PLAN_TOOLS, is_plan_tool
+from trimtab.trajectory import name_words
 
 PLAN_SET, PLAN_UPDATE_STEP = "plan_set", "plan_update_step"
 PLAN_REVISE, PLAN_REFLECT = "plan_revise", "plan_reflect"
@@ -15,6 +16,9 @@ NEUTRAL = frozenset(
     {"askuserquestion", "ask_user", "request_user_input", "enterplanmode", "exitplanmode", "think"}
 )
 """Tools that ask the user or only think, in lower case: they need no plan."""
+
+_TOOL_WORDS = frozenset({"tool", "tools"})
+_LOOKING = frozenset({"describe", "discover", "find", "get", "list", "load", "search", "select"})
 
 
 def bare_name(tool: str) -> str:
@@ -28,8 +32,14 @@ def is_planning_tool(tool: str) -> bool:
 
 
 def is_neutral(tool: str) -> bool:
-    """Whether a tool needs no plan: it keeps one, asks the user, or only thinks."""
-    return is_planning_tool(tool) or bare_name(tool) in NEUTRAL
+    """Whether a tool needs no plan: it keeps one, asks the user, only thinks, or loads tools."""
+    return is_planning_tool(tool) or bare_name(tool) in NEUTRAL or finds_tools(tool)
+
+
+def finds_tools(tool: str) -> bool:
+    """Whether a tool looks for tools or loads them: ``ToolSearch``, ``mcp__x__list_tools``."""
+    words = frozenset(name_words(tool.rpartition("__")[2]))
+    return not words.isdisjoint(_TOOL_WORDS) and not words.isdisjoint(_LOOKING)
 
 
 def planning_tool(tools: Iterable[str] | None) -> str | None:

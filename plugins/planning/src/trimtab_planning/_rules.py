@@ -48,8 +48,8 @@ def declares(step: PlanStep, tool: str) -> bool:
 def breach(plan: Plan | None, tool: str, *, free: Iterable[str] = ()) -> Deviation | None:
     """Return how a call of `tool` leaves `plan`, None if it keeps to it.
 
-    Tools that keep plans or ask the user are always right, and so is every tool once the plan is
-    completed.
+    Tools that keep plans, ask the user or load tools are always right, and so is every tool once
+    the plan is completed.
 
     Args:
         plan: the current plan, None before the first.
