@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import attrs
 import pytest
@@ -38,4 +39,10 @@ def test_levels_may_be_written_as_text() -> None:
 )
 def test_what_does_not_fit_is_named(texts: Mapping[int, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
+        Speaker(texts)
+
+
+@pytest.mark.parametrize("texts", ["x", [1], None, 5, ("a", "b")])
+def test_what_is_no_mapping_is_refused_with_what_is_expected(texts: Any) -> None:
+    with pytest.raises(TypeError, match=r"^texts must be texts by level, \{1: .*not "):
         Speaker(texts)

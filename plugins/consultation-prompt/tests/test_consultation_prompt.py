@@ -1,5 +1,7 @@
 """ConsultationPromptProvider on real runs."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -249,6 +251,9 @@ def test_options_are_obeyed():
         {"consultation_tool": ""},
         {"consultation_tool": "x" * 65},
         {"max_rounds": 0},
+        {"loop_category": None},
+        {"loop_category": ""},
+        {"loop_category": 3},
         {"max_rounds": True},
         {"failure_threshold": True},
         {"message": "{n}"},
@@ -266,3 +271,17 @@ def test_a_restored_session_goes_on_counting():
     session = Session.restore(agent.session.snapshot())
     agent.run = session.open_run(agent.run.prompt, run_id=agent.run.run_id)
     assert agent.attempts([4]) == [True]
+
+
+@given(st.lists(st.sampled_from(["fail", "same", "loop", "fine"]), min_size=10, max_size=60))
+def test_rounds_are_five_turns_apart_whatever_their_reason(turns):
+    agent = Agent(ConsultationPromptProvider(2, max_rounds=9), before=[LoopWatch()])
+    spoke = []
+    for number, kind in enumerate(turns):
+        if kind in ("fail", "same"):
+            said = agent.turn(("run", {"n": number if kind == "fail" else 0}, f"broken {kind}"))
+        else:
+            said = agent.turn(("read", {"n": number if kind == "fine" else 0}, None))
+        if said:
+            spoke.append(number)
+    assert all(later - earlier >= 5 for earlier, later in pairwise(spoke))

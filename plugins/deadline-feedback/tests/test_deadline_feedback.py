@@ -174,6 +174,13 @@ def test_texts_are_options():
     [
         {"warning_threshold_seconds": -1},
         {"thresholds": [0]},
+        {"thresholds": "x"},
+        {"thresholds": 5},
+        {"thresholds": ["5", 3]},
+        {"thresholds": {5: 3}},
+        {"thresholds": [float("nan")]},
+        {"warning_threshold_seconds": "x"},
+        {"warning_threshold_seconds": None},
         {"steady": "no"},
         {"remaining": ""},
         {"remaining": "{left.real}"},

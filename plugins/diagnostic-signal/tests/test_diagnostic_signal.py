@@ -283,3 +283,9 @@ def test_a_thought_between_failures_of_one_kind_ends_no_row():
     thoughts = [call("think", {"text": f"{n}"}, result="noted") for n in range(4)]
     items = [item for pair in zip(failing, thoughts, strict=True) for item in pair]
     assert first(items) == first(failing) * 2
+
+
+@pytest.mark.parametrize("options", [{"log_tool_name": 3}, {"log_tool_name": ""}, {"texts": [1]}])
+def test_an_option_that_does_not_fit_is_named(options):
+    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(options))} must be"):
+        DiagnosticSignalProvider(**options)

@@ -164,6 +164,17 @@ class GuidanceContext(RunContext):
         """
         return self.run.state.nudges_of(provider)
 
+    def turns_since_nudge(self, provider: str) -> int | None:
+        """Return how many turns ago a guidance provider spoke last, shadow mode included.
+
+        Args:
+            provider: its name.
+
+        Returns:
+            0 in the turn in which it spoke; None if it has not spoken in this run.
+        """
+        return self.run.state.turns_since_nudge(provider)
+
 
 guidance_context = positional(GuidanceContext)
 

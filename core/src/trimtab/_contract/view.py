@@ -156,6 +156,11 @@ class StateView:
         """Return how often a guidance provider has spoken, shadow mode included."""
         return self._state.guidance.nudges_of(provider)
 
+    def turns_since_nudge(self, provider: str) -> int | None:
+        """Return how many turns ago a guidance provider spoke last, or None."""
+        at = self._state.guidance.nudged_at(provider)
+        return None if at is None else self._state.turn - at
+
     def feedback_of(self, provider: str) -> Feedback | None:
         """Return the last feedback of one provider, or None."""
         return self._state.feedback_of(provider)

@@ -199,6 +199,11 @@ class GuidanceState:
         """Return how often `provider` has spoken, shadow mode included."""
         return self.spoken.get(provider, SILENT).total
 
+    def nudged_at(self, provider: str) -> int | None:
+        """Return the turn in which `provider` spoke last, shadow mode included; None if never."""
+        spoken = self.spoken.get(provider)
+        return None if spoken is None else spoken.turn
+
     def repeats_itself(self, candidate: Candidate, delivery: Delivery) -> bool:
         """Whether the agent has just read this text, or still has it in its history."""
         text = candidate.injection.content

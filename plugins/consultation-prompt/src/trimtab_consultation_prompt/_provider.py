@@ -22,7 +22,7 @@ from trimtab_consultation_prompt._attempts import Attempts, is_tool
 
 NAME = "consultation-prompt"
 PAUSE = 5
-"""Turns of silence after a consultation."""
+"""Turns of silence after a consultation, and after a round of its own."""
 
 REPEATS = 2
 """Repeated attempts count half: so many times the threshold of failures is enough too."""
@@ -54,8 +54,8 @@ class ConsultationPromptProvider:
 
     It speaks when `failure_threshold` different attempts have failed, or twice as many of which
     some are the same, or when a loop goes on after two nudges in the category `loop_category`. It
-    never names a tool that the agent is known not to have, and is silent if the agent has just
-    consulted someone.
+    never names a tool that the agent is known not to have, and is silent for five turns
+    after the agent has consulted someone, and after a round of its own.
 
     Args:
         failure_threshold: failed attempts before suggesting; each further round needs as many
@@ -77,7 +77,9 @@ class ConsultationPromptProvider:
         validator=text_option(LONGEST_NAME),
     )
     max_rounds: int = attrs.field(default=2, kw_only=True, validator=_COUNT)
-    loop_category: str = attrs.field(default="loop", kw_only=True)
+    loop_category: str = attrs.field(
+        default="loop", kw_only=True, validator=text_option(LONGEST_NAME)
+    )
     message: str = attrs.field(
         default=MESSAGE,
         kw_only=True,
@@ -128,6 +130,9 @@ class ConsultationPromptProvider:
 
     def _may_speak(self, context: GuidanceContext, attempts: Attempts) -> bool:
         if context.nudges_of(NAME) >= self.max_rounds or not self._available(context):
+            return False
+        spoke = context.turns_since_nudge(NAME)
+        if spoke is not None and spoke < PAUSE:
             return False
         consulted = attempts.consulted_at
         return consulted is None or attempts.turn - consulted >= PAUSE

@@ -13,6 +13,7 @@ from trimtab import (
     FeedbackContext,
     FeedbackTrigger,
     Observation,
+    number,
     text_option,
 )
 from trimtab_deadline_feedback._limits import TIME, Limit, limits_of
@@ -67,7 +68,13 @@ def _advice(default: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _descending(value: Iterable[float] | None) -> tuple[float, ...]:
-    return tuple(sorted(value or (), reverse=True))
+    kept = () if value is None else value
+    if isinstance(kept, str | bytes | Mapping) or not isinstance(kept, Iterable):
+        raise TypeError(f"thresholds must be a list of seconds, [600, 120], not {value!r:.100}")
+    items = tuple(kept)
+    if any(isinstance(item, bool) or not isinstance(item, int | float) for item in items):
+        raise TypeError(f"thresholds must be a list of numbers, [600, 120], not {items!r:.100}")
+    return tuple(sorted(items, reverse=True))
 
 
 @attrs.frozen
@@ -93,12 +100,12 @@ class DeadlineFeedback:
         ValueError: an option is out of its bounds.
     """
 
-    warning_threshold_seconds: float = attrs.field(default=120.0, validator=attrs.validators.ge(0))
+    warning_threshold_seconds: float = attrs.field(default=120.0, validator=number(0))
     thresholds: tuple[float, ...] = attrs.field(
         default=(),
         kw_only=True,
         converter=_descending,
-        validator=attrs.validators.deep_iterable(attrs.validators.gt(0)),
+        validator=attrs.validators.deep_iterable(number(0, above=True)),
     )
     steady: bool = attrs.field(
         default=False, kw_only=True, validator=attrs.validators.instance_of(bool)

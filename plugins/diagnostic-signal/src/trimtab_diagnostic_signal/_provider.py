@@ -14,6 +14,7 @@ from trimtab import (
     GuidanceInjection,
     hookimpl,
     level_texts,
+    text_option,
     texts_by_level,
     whole_number,
 )
@@ -25,11 +26,17 @@ if TYPE_CHECKING:
     from trimtab import GuidanceContext
 
 _LONGEST_TEXT = 500
+_LONGEST_NAME = 64
 # Different failures in a row are often honest search; the same one again is not.
 _MORE_IF_DIFFERENT = 1
 _LONG = 1_000_000
 _LOOPS = "loop"
 _RECENT_CALLS = 64
+
+
+def _tool_or_none(provider: object, attribute: Any, value: Any) -> None:
+    if value is not None:
+        text_option(_LONGEST_NAME)(provider, attribute, value)
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +60,7 @@ class DiagnosticSignalProvider:
     """
 
     error_threshold: int = attrs.field(default=3, validator=whole_number(1))
-    log_tool_name: str | None = "view_logs"
+    log_tool_name: str | None = attrs.field(default="view_logs", validator=_tool_or_none)
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
         converter=texts_by_level,
