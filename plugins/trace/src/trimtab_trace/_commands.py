@@ -16,6 +16,8 @@ from trimtab_trace._errors import TraceError
 from trimtab_trace._store import Trace, open_trace
 
 _WIDTH = 100
+_MOST_DAMAGES = 20
+_LONGEST_NUMBER = 18
 FORMATS = ("atif", "cloudevents", "otel")
 
 
@@ -26,7 +28,7 @@ def trace(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--type", action="append", metavar="NAME", help="only events of this type")
     show.add_argument("--json", action="store_true", help="whole events, one per line")
     at = _command(commands, "at", "show the session as it was after an event", run_at)
-    at.add_argument("seq", metavar="SEQ", type=int, help="the number of the event")
+    at.add_argument("seq", metavar="SEQ", type=_seq, help="the number of the event, from 0")
     at.add_argument("--json", action="store_true", help="the whole session, as a snapshot")
     diff = commands.add_parser("diff", help="compare two traces, times and identifiers aside")
     diff.add_argument("first", metavar="A", type=Path)
@@ -60,27 +62,65 @@ def _command(
     return parser
 
 
+def _seq(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER):
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not the number of an event: 0 or more, as `trimtab trace show` lists"
+        )
+    return int(text)
+
+
 def _say(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _opened(options: argparse.Namespace, *, strict: bool = True) -> Trace:
-    return open_trace(options.file, options.name, strict=strict)
+def _complain(path: Path, text: str) -> None:
+    sys.stderr.write(f"trimtab: {sanitize(str(path))}: {sanitize(text, 1_000)}\n")
+
+
+def _opened(path: Path, name: str | None = None) -> Trace:
+    """Return a trace that holds events.
+
+    Raises:
+        TraceError: it holds none.
+    """
+    found = open_trace(path, name)
+    if next(iter(found), None) is None:
+        raise TraceError(f"{sanitize(str(path))} holds no whole event: there is nothing to read")
+    return found
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """List the events; 1 where some are damaged."""
-    found = _opened(options, strict=False)
+    """List the events; 1 where there is none, none of a type, or some are damaged."""
+    found = open_trace(options.file, options.name, strict=False)
     start: float | None = None
+    types: set[str] = set()
     for event in found:
         start = event.timestamp.timestamp() if start is None else start
+        types.add(event.event_type)
         if options.type and event.event_type not in options.type:
             continue
         _say(json.dumps(as_json(event)) if options.json else _line(event, start))
-    status = _complain(found)
-    if start is None and found.path.stat().st_size and not status:
-        sys.stderr.write(f"trimtab: {sanitize(str(found.path))}: it holds no whole event\n")
+    _complain_of_damages(found)
+    if start is None:
+        _complain(found.path, "it holds no whole event; is it a trace?")
         return 1
+    status = _unmatched(found.path, options.type or (), types)
+    return status or int(bool(found.damages))
+
+
+def _unmatched(path: Path, wanted: Iterable[str], held: set[str]) -> int:
+    """Name the wanted types of which there is no event; 1 if one is unknown."""
+    from trimtab.inspection import did_you_mean, quoted_list
+    from trimtab_trace._types import EVENT_TYPES
+
+    status = 0
+    for name in wanted:
+        if name not in held:
+            hint = did_you_mean(name, held)
+            text = f"no event is of type {sanitize(name, 80)!r}.{hint} It holds {quoted_list(held)}"
+            _complain(path, text)
+            status = status or int(EVENT_TYPES.named(name) is None)
     return status
 
 
@@ -139,17 +179,19 @@ def _value(payload: Any, path: str) -> Any:
     return payload
 
 
-def _complain(found: Trace) -> int:
-    for damage in found.damages:
-        sys.stderr.write(f"trimtab: {sanitize(str(found.path))}: {sanitize(str(damage), 300)}\n")
-    return 1 if found.damages else 0
+def _complain_of_damages(found: Trace) -> None:
+    for damage in found.damages[:_MOST_DAMAGES]:
+        _complain(found.path, sanitize(str(damage), 300))
+    more = len(found.damages) - _MOST_DAMAGES
+    if more > 0:
+        _complain(found.path, f"and {more:,} more damaged places")
 
 
 def run_at(options: argparse.Namespace) -> int:
     """Show the session as it was after an event."""
     from trimtab_trace._session import session_at
 
-    session = session_at(_opened(options), options.seq)
+    session = session_at(_opened(options.file, options.name), options.seq)
     if options.json:
         _say(session.snapshot())
         return 0
@@ -169,7 +211,7 @@ def run_diff(options: argparse.Namespace) -> int:
     """Compare two traces; 1 where they differ."""
     from trimtab_trace._diff import first_difference
 
-    found = first_difference(open_trace(options.first), open_trace(options.second))
+    found = first_difference(_opened(options.first), _opened(options.second))
     if found is None:
         _say("the traces hold the same events")
         return 0
@@ -180,13 +222,15 @@ def run_diff(options: argparse.Namespace) -> int:
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Check every event; 1 where something is damaged."""
+    """Check every event; 1 where something is damaged or there is no event."""
     from trimtab_trace._verify import verify
 
-    report = verify(_opened(options, strict=False))
+    report = verify(open_trace(options.file, options.name, strict=False))
     for line in report.lines():
         _say(sanitize(line, 300))
-    return 0 if report.intact else 1
+    if not report.events:
+        _complain(report.path, "it holds no whole event; is it a trace?")
+    return 0 if report.intact and report.events else 1
 
 
 def run_replay(options: argparse.Namespace) -> int:
@@ -194,7 +238,7 @@ def run_replay(options: argparse.Namespace) -> int:
     from trimtab_trace._replay import replay
 
     prompts = _configured(options) if options.config else None
-    done = replay(_opened(options), prompts=prompts)
+    done = replay(_opened(options.file, options.name), prompts=prompts)
     if done.unknown:
         _say(f"left out: {plural(done.unknown, 'event')} of unknown types")
     if done.difference is not None:
@@ -232,7 +276,7 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def _exported(options: argparse.Namespace) -> Iterable[str]:
-    found = _opened(options)
+    found = _opened(options.file, options.name)
     if options.to == "atif":
         from trimtab_trace._export._atif import atif
 

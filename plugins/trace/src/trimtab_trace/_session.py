@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -22,7 +22,7 @@ from trimtab import (
 )
 from trimtab_trace._clock import ReplayClock
 from trimtab_trace._envelope import TraceEvent, UnknownEvent
-from trimtab_trace._errors import MISFITS, misfit
+from trimtab_trace._errors import MISFITS, TraceError, misfit
 from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of
 from trimtab_trace._types import EVENT_TYPES, EventTypes
 
@@ -142,5 +142,20 @@ def session_at(events: Iterable[TraceEvent], seq: int) -> Session:
     Args:
         events: of the trace, in order.
         seq: number of that event.
+
+    Raises:
+        TraceError: the trace holds no event of that number.
     """
-    return session_of(events, until=seq)
+    last = -1
+
+    def counted() -> Iterator[TraceEvent]:
+        nonlocal last
+        for event in events:
+            last = max(last, event.seq)
+            yield event
+
+    session = session_of(counted(), until=seq)
+    if not 0 <= seq <= last:
+        held = f"its events are 0 to {last:,}" if last >= 0 else "it holds none"
+        raise TraceError(f"the trace has no event {seq}: {held}")
+    return session

@@ -15,6 +15,8 @@ from trimtab_trace._jsonl import torn_bytes
 from trimtab_trace._store import Trace, is_database
 from trimtab_trace._types import EVENT_TYPES, EventTypes
 
+_MOST_LINES = 20
+
 
 @attrs.define
 class Report:
@@ -46,22 +48,27 @@ class Report:
         return not self.damages and not self.torn
 
     def lines(self) -> Iterator[str]:
-        """Yield the report as lines of text."""
+        """Yield the report as lines of text: of many of a kind the first 20, and how many more."""
         events, writers = plural(self.events, "event"), plural(self.writers, "writer")
         yield f"{self.path}: {events} intact, {writers}"
         if self.unknown:
             names = ", ".join(sorted(self.unknown))
             events = plural(self.unknown.total(), "event")
             yield f"{events} of types that are not installed: {names}"
-        for run_id in self.open_runs:
-            yield f"run {run_id} has not ended"
-        for damage in self.damages:
-            yield f"damaged: {damage}"
+        yield from _first([f"run {run_id} has not ended" for run_id in self.open_runs], "run")
+        yield from _first([f"damaged: {damage}" for damage in self.damages], "damaged place")
         if self.torn:
             yield (
                 f"damaged: the last line was cut short ({plural(self.torn, 'byte')}); the next "
                 "writer removes it"
             )
+
+
+def _first(lines: list[str], what: str) -> Iterator[str]:
+    yield from lines[:_MOST_LINES]
+    more = len(lines) - _MOST_LINES
+    if more > 0:
+        yield f"and {more:,} more {what}{'s' * (more > 1)}"
 
 
 def verify(trace: Trace, types: EventTypes = EVENT_TYPES) -> Report:
