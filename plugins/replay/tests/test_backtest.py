@@ -319,3 +319,52 @@ def test_cases_that_are_not_there_are_an_error(run, tmp_path):
     status, _, said = run("backtest", tmp_path / "none.jsonl", *REPEATS)
 
     assert (status, "none.jsonl" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "hello\n" * 50,
+        '[\n {"role": "user", "content": "x"}\n]\n',
+        '{"a": 1}\n' * 50,
+        'hello\n{"path": "p", "id": "a", "loop": true}\n',
+        '{"format": 1, "runs": []}',
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_one_line(run, tmp_path, content):
+    path = tmp_path / "stuck.json"
+    path.write_text(content)
+    status, printed, said = run("backtest", path, *REPEATS)
+
+    assert (status, printed) == (2, "")
+    (line,) = said.splitlines()
+    assert line.startswith(f"trimtab: {path} holds neither cases nor labels. A line is a case")
+    assert line.endswith("`trimtab replay` reads recorded runs.")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('[{"role": "user"}]', "it is not an object"),
+        ('{"a": 1}', "it lacks 'format', 'kind', 'shards', 'providers', 'unscored', 'runs'"),
+        ('{"a": 1}\n{"a": 1}\n', "it is not one document of JSON"),
+        ("", "it is not one document of JSON"),
+        ("[" * 100_000, "it is not one document of JSON"),
+    ],
+)
+def test_a_merge_says_why_a_file_is_no_part(run, tmp_path, content, why):
+    path = tmp_path / "stuck.json"
+    path.write_text(content)
+    status, printed, said = run("backtest", "merge", path)
+
+    assert (status, printed) == (2, "")
+    (line,) = said.splitlines()
+    assert line.startswith(f"trimtab: {path} is not a result of `trimtab backtest")
+    assert line.endswith(why)
+
+
+def test_a_merge_of_a_missing_file_says_so(run, tmp_path):
+    _, _, said = run("backtest", "merge", tmp_path / "none.json")
+
+    assert said == f"trimtab: can't read {tmp_path / 'none.json'}: No such file or directory\n"

@@ -11,7 +11,7 @@ import pytest
 from trimtab import Outcome, Prompt, PromptTemplate, Session
 from trimtab_replay._effect.measures import Aftermath, Arm, Comparison, Measure, compare
 from trimtab_replay._effect.records import Moment, RecordedCall, RecordedRun, Records
-from trimtab_replay._effect.verdicts import Difference, Share, Verdict, effects
+from trimtab_replay._effect.verdicts import Difference, Share, Verdict, effects, sentence
 
 from .simulated import Traffic
 
@@ -224,3 +224,27 @@ def test_intervals_stay_within_their_bounds(count):
     low, high = share.interval(0.95)
 
     assert 0 <= low <= share.rate <= high <= 1
+
+
+@pytest.mark.parametrize(
+    ("nudged", "held_out", "words"),
+    [
+        (1, 0, "the only run in which it spoke was nudged, so"),
+        (1_200, 0, "all 1,200 runs in which it spoke were nudged, so"),
+        (0, 1, "the only run was not nudged (shadow"),
+        (0, 2, "none of the 2 runs was nudged (shadow"),
+    ],
+)
+def test_a_record_of_one_kind_counts_its_runs_in_words(nudged, held_out, words):
+    seen = Aftermath(True, True, False, None, None)
+    arms = [Arm([seen] * count) for count in (nudged, held_out)]
+    (effect,) = effects([Comparison("nagging", *arms)])
+
+    assert f"nagging: {words}" in sentence(effect, 3)
+
+
+def test_one_run_is_counted_as_one(run, tmp_path):
+    _, printed, said = run("effect", record(tmp_path, HELPING, 1))
+
+    assert printed.splitlines()[0] == "1 recorded run"
+    assert "1 runs" not in printed + said

@@ -10,12 +10,15 @@ from typing import Any
 import attrs
 import cattrs
 
+from trimtab import sanitize
+from trimtab.inspection import quoted_list
 from trimtab_replay._backtest.scores import RATES, Rate, Scores, score_all
 from trimtab_replay._backtest.scoring import Outcome, selection_facts
 from trimtab_replay._backtest.verdicts import Judged, Verdict
 from trimtab_replay._recording import ReplayError
 
 FORMAT = 1
+_KEYS = ("format", "kind", "shards", "providers", "unscored", "runs")
 _CONVERTER = cattrs.Converter(detailed_validation=False)
 
 
@@ -98,11 +101,31 @@ def read_part(path: str) -> Part:
     """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
-            raise PartError(f"{path} is of format {data['format']!r}; this version reads {FORMAT}")
+    except OSError as error:
+        raise PartError(f"can't read {sanitize(path, 300)}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise _no_part(path, "it is not one document of JSON") from error
+    if not isinstance(data, dict):
+        raise _no_part(path, "it is not an object")
+    lacking = [key for key in _KEYS if key not in data]
+    if lacking:
+        raise _no_part(path, f"it lacks {quoted_list(lacking)}")
+    if data["format"] != FORMAT:
+        raise PartError(
+            f"{sanitize(path, 300)} is of format {sanitize(repr(data['format']), 40)}; this "
+            f"version reads {FORMAT}"
+        )
+    try:
         return _CONVERTER.structure({**data, "judged": data["runs"]}, Part)
-    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
-        raise PartError(f"{path} is not a result of `trimtab backtest --json`: {error}") from error
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise _no_part(path, sanitize(str(error), 200)) from error
+
+
+def _no_part(path: str, why: str) -> PartError:
+    return PartError(
+        f"{sanitize(path, 300)} is not a result of `trimtab backtest FILE --shard I/N --json`: "
+        f"{why}"
+    )
 
 
 def merged(parts: Mapping[str, Part]) -> Part:

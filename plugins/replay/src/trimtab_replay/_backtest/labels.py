@@ -22,6 +22,13 @@ def holds_labels(path: str) -> bool:
     return any("loop" in row and "path" in row for row in _source(path).first_rows)
 
 
+def holds_cases(path: str) -> bool:
+    """Tell whether a file holds cases, by its first lines; a folder may."""
+    return not Path(path).is_file() or any(
+        isinstance(row.get("calls"), list) for row in _source(path).first_rows
+    )
+
+
 def read_labels(path: str) -> tuple[Label, ...]:
     """Read the labels that count: borderline ones are left out.
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import attrs
 
+from trimtab import sanitize
 from trimtab.inspection import did_you_mean, quoted_list
-from trimtab_replay._backtest.labels import holds_labels, read_labels
+from trimtab_replay._backtest.labels import holds_cases, holds_labels, read_labels
 from trimtab_replay._backtest.scores import TOGETHER
 from trimtab_replay._backtest.verdicts import Judged, Label, judge_case, judge_label
 from trimtab_replay._pool import Job, ReadStats, names_of, replay_all
@@ -44,12 +45,23 @@ class Exam:
         """``"labels"`` or ``"cases"``.
 
         Raises:
-            ReplayError: the files are of both kinds.
+            ReplayError: the files are of both kinds, or one is of neither.
         """
-        kinds = {LABELS if holds_labels(path) else CASES for path in self.paths}
+        kinds = {_kind(path) for path in self.paths}
         if len(kinds) > 1:
             raise ReplayError("give files of cases or files of labels, not both at once")
         return kinds.pop()
+
+
+def _kind(path: str) -> str:
+    if holds_labels(path):
+        return LABELS
+    if holds_cases(path):
+        return CASES
+    raise ReplayError(
+        f"{sanitize(path, 300)} holds neither cases nor labels. A line is a case with calls and "
+        "expected, or a label with path, id and loop. `trimtab replay` reads recorded runs."
+    )
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from trimtab import sanitize
+from trimtab import plural, sanitize
 from trimtab_replay._arguments import count
 from trimtab_replay._effect.measures import TURNS, Comparison, compare
 from trimtab_replay._effect.records import Records
@@ -57,13 +57,17 @@ def run_effect(options: argparse.Namespace) -> int:
     else:
         _show(found, options.turns, seen)
     if not found:
-        complain(f"no provider spoke, or would have spoken, in {seen:,} recorded runs")
+        complain(f"no provider spoke, or would have spoken, in {_runs(seen)}")
     return report_skipped(records.skipped, records.other_files)
+
+
+def _runs(count: int) -> str:
+    return plural(count, "recorded run")
 
 
 def _show(found: list[Effect], turns: int, seen: int) -> None:
     screen = Screen.of(sys.stdout)
-    screen.say(screen.paint(f"{seen:,} recorded runs", "bold"))
+    screen.say(screen.paint(_runs(seen), "bold"))
     for effect in found:
         screen.say()
         for line in wrap(sanitize(sentence(effect, turns), 1_000), screen.width):

@@ -159,16 +159,28 @@ def sentence(effect: Effect, turns: int) -> str:
     if not comparison.held_out:
         count = len(comparison.nudged)
         return (
-            f"{name}: all {count} runs in which it spoke were nudged, so there is nothing to "
-            f"compare. Set holdout = 0.5 for it and record more runs."
+            f"{name}: {_all_of(count)} in which it spoke {_was(count)} nudged, so there is nothing "
+            f"to compare. Set holdout = 0.5 for it and record more runs."
         )
     if not comparison.nudged:
         count = len(comparison.held_out)
         return (
-            f"{name}: none of the {count} runs was nudged (shadow mode or holdout = 1), so there "
+            f"{name}: {_none_of(count)} nudged (shadow mode or holdout = 1), so there "
             f"is nothing to compare. Set holdout = 0.5 for it and record more runs."
         )
     return f"{name}: {_verdict_sentence(effect)} {_facts(effect, turns)}"
+
+
+def _all_of(count: int) -> str:
+    return "the only run" if count == 1 else f"all {count:,} runs"
+
+
+def _none_of(count: int) -> str:
+    return "the only run was not" if count == 1 else f"none of the {count:,} runs was"
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _verdict_sentence(effect: Effect) -> str:
@@ -181,7 +193,7 @@ def _verdict_sentence(effect: Effect) -> str:
         better = next(m for m in DECISIVE if effect.of(m).verdict is Verdict.HELPS)
         return f"its nudges help ({better.words})."
     if verdict is Verdict.NO_DIFFERENCE:
-        return f"its nudges make no difference of {RELEVANT:.0%} or more."
+        return f"any difference that its nudges make is below {RELEVANT:.0%}."
     if verdict is Verdict.TOO_LITTLE:
         return (
             f"too few runs to tell. At least {FEWEST} of each kind are needed, and about "
