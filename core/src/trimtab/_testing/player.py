@@ -23,6 +23,8 @@ from trimtab.trajectory import ToolProfile, Trajectory
 class ProviderFailed(AssertionError):
     """A provider failed while a `Player` played; the cause is the provider's own error."""
 
+    __module__ = "trimtab.testing"
+
 
 class Player:
     """One run of one agent, on a clock that moves only with its calls.
