@@ -1,7 +1,7 @@
 """What a harness puts around an answer: status lines, tags, counters, prompts, notices.
 
 A frame says how a call was run and how far the whole run is, never what the call found. It is
-told by its form and by where it stands: on lines of its own, above or below what was said.
+recognised by its form and by where it stands: on lines of its own, above or below what was said.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ def without_frame(text: str, tool: str = "", command: str | None = None) -> str:
 
 
 def has_no_frame(text: str) -> bool:
-    """Tell at little cost that nothing can be around an answer; around most nothing is."""
+    """Tell cheaply that nothing can be around an answer; around most nothing is."""
     return not _may_end(text) and not _may_begin(text)
 
 
 def _may_begin(text: str) -> bool:
-    """Tell at little cost whether a frame may be above an answer; above most none is."""
+    """Tell cheaply whether a frame may be above an answer; above most none is."""
     if text[:1] in _OPENERS:
         return True
     end = text.find("\n", 0, _LONGEST_LINE)
@@ -119,7 +119,7 @@ def _may_begin(text: str) -> bool:
 
 
 def _may_end(text: str) -> bool:
-    """Tell at little cost whether a frame may be below an answer."""
+    """Tell cheaply whether a frame may be below an answer."""
     begin = text.rfind("\n", 0, -2)
     if begin < 0:
         return False
