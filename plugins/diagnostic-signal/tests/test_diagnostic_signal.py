@@ -289,3 +289,34 @@ def test_a_thought_between_failures_of_one_kind_ends_no_row():
 def test_an_option_that_does_not_fit_is_named(options):
     with pytest.raises((TypeError, ValueError), match=f"^{next(iter(options))} must be"):
         DiagnosticSignalProvider(**options)
+
+
+SAME_FAILURES = {
+    "push": (
+        ["git push", "git push origin main", "git push origin HEAD:main", "git push --verbose"],
+        "error: failed to push some refs to 'origin'",
+    ),
+    "import": (
+        ["python app.py", "python -c 'import requests'", "python -m app", "python requests.py"],
+        "ModuleNotFoundError: No module named 'requests'",
+    ),
+    "service": (
+        ["systemctl start", "systemctl start nginx", "service nginx start", "systemctl restart"],
+        "Failed to start nginx.service: Unit nginx.service not found.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME_FAILURES)
+@given(data=st.data())
+def test_one_line_is_one_failure_whether_or_not_a_call_names_what_is_in_it(name, data):
+    commands, line = SAME_FAILURES[name]
+    ways = data.draw(st.permutations(commands))
+    assert first([call("bash", {"command": way}, line) for way in ways]) == 2
+
+
+@pytest.mark.parametrize("said", ["\x00\x01\x02", "\x1b[0m\x07", "\u200b\u202e"])
+def test_an_error_without_a_readable_character_is_not_quoted(said):
+    told = play([call("bash", {"command": "make"}, said)] * 3).texts
+    assert told
+    assert '""' not in told[0]

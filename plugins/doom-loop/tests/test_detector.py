@@ -174,3 +174,35 @@ def test_texts_can_be_replaced():
 def test_nothing_but_the_repeating_text_is_told_before_a_response():
     actions = [READ, READ, READ, Text("That is all.")]
     assert play(actions).spoke == [2]
+
+
+class Mute:
+    """An object that can't be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+SHOWN = {
+    "control characters": ("\x00\x01\x02", "an answer without readable characters"),
+    "invisible characters": ("\u200b\u202e", "an answer without readable characters"),
+    "brackets": ("[" * 50_000 + "]" * 50_000, '"[['),
+    "an object": (Mute(), '"<Mute>"'),
+    "an object in another": ({"a": Mute()}, "<Mute>"),
+    "nothing": ("", "an empty answer"),
+    "spaces": (" \n", "an empty answer"),
+}
+
+
+@pytest.mark.parametrize("outcome", ["ok", "error"])
+@pytest.mark.parametrize("name", SHOWN)
+def test_only_an_empty_answer_is_called_empty(name, outcome):
+    answer, shown = SHOWN[name]
+    text = play([Call("t", {"q": 1}, answer, outcome)] * 3).texts[0]
+    assert shown in text
+    assert "call t(q=1) 3 times" in text
+
+
+def test_arguments_are_named_one_by_one_even_if_one_of_them_cannot_be_shown():
+    params = {"q": 1, "of": Mute()}
+    assert "call t(of='<Mute>',q=1) 3" in play([Call("t", params, "a")] * 3).texts[0]

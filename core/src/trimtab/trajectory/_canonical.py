@@ -9,6 +9,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from trimtab._types.hashing import blake2b
+from trimtab._types.text import as_text
 
 if TYPE_CHECKING:
     from trimtab.trajectory._profiles import ToolProfile
@@ -62,6 +63,22 @@ def _text(value: str) -> str:
     if "/" in value and ("//" in value or "./" in value or value[-1] == "/"):
         value = tidy_path(value)
     return encode_basestring(value)
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return `value` with each object in it as its text, for objects whose own methods raise.
+
+    Args:
+        value: any value.
+        depth: how deep `value` is nested in another.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if depth <= _DEEPEST and type(value) is dict:
+        return {as_text(key): plain(item, depth + 1) for key, item in value.items()}
+    if depth <= _DEEPEST and type(value) in (list, tuple):
+        return [plain(item, depth + 1) for item in value[:_LONG_LIST]]
+    return as_text(value)
 
 
 def tidy_path(value: str) -> str:

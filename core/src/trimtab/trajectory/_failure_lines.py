@@ -123,7 +123,9 @@ def excerpt(text: str) -> str:
     """
     lines = (line.rstrip() for line in plain_text(bounded(text)).splitlines()[:_LINES])
     told = (_TAGS.sub("", line.strip()) for line in lines if not _STATUS.match(line))
-    return "\n".join(line for line in told if line)
+    said = "\n".join(line for line in told if line)
+    # One tag alone is no frame: the text of an object is often written in such brackets.
+    return said or ("" if "</" in text or not _TAGS.fullmatch(text.strip()) else text.strip())
 
 
 def identifying(lines: Iterable[str]) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 
 from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
-from trimtab._types.text import LazyPattern, as_text, quote, shorten
-from trimtab.trajectory._canonical import canonical_params, digest
+from trimtab._types.text import LazyPattern, quote, shorten
+from trimtab.trajectory._canonical import canonical_params, digest, plain
 from trimtab.trajectory._envelope import arguments_of, opened
-from trimtab.trajectory._failure_lines import best_line, lines_of, sounds_like_failure
+from trimtab.trajectory._failure_lines import best_line, excerpt, lines_of, sounds_like_failure
 from trimtab.trajectory._failures import failed, failure_text, signature_of
 from trimtab.trajectory._frame import without_frame
 from trimtab.trajectory._normalise import (
@@ -53,6 +53,7 @@ class CallRecord:
         tool: its name.
         failed: whether it failed (see `trimtab.trajectory._failures`).
         signature: what is the same whenever this failure comes back; empty where it did not fail.
+        bare_signature: the same, with the values of the arguments that the failure repeats.
         size: length of the whole output, in characters.
         outcome, caller, turn: as in the event.
         waits: a declared poll, by the host or by the tool's profile.
@@ -77,6 +78,7 @@ class CallRecord:
     _output_hash: str | None = None
     _output: str | None = None
     signature: str = ""
+    bare_signature: str = ""
     excuse: str | None = None
     # Computed when they are read: most calls are never compared.
     _fingerprint: str | None = None
@@ -105,7 +107,7 @@ class CallRecord:
         try:
             text = canonical_params(self._params, self.profile)
         except Exception:  # noqa: BLE001 - arguments whose own methods raise
-            text = canonical_params(as_text(self._params), self.profile)
+            text = canonical_params(plain(self._params), self.profile)
         self._fingerprint = digest(f"{self.tool}\n{text}")
         self._params_text = text[:_PARAMS_KEPT]
         return self._fingerprint, self._params_text
@@ -219,7 +221,8 @@ class CallRecord:
     def state(self) -> dict[str, Any]:
         """Return it JSON-like; the profile is looked up again by name."""
         kept = (
-            "tool", "fingerprint", "output_hash", "failed", "signature", "output", "size", "turn",
+            "tool", "fingerprint", "output_hash", "failed", "signature", "bare_signature", "output",
+            "size", "turn",
         )  # fmt: skip
         state = {
             name: getattr(self, name)
@@ -318,7 +321,8 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     if record.failed:
         lines = lines_of(failure_text(text, holders))
         record.signature = signature_of(lines, params)
-        record._output = best_line(lines).strip()[:_OUTPUT_KEPT]
+        record.bare_signature = signature_of(lines, None) if params else record.signature
+        record._output = (best_line(lines).strip() or excerpt(text))[:_OUTPUT_KEPT]
     elif size > 2 * EDGE or type(result) is not str:
         shown = shown_of(result, text)
         if shown is text and type(event.result) is str:

@@ -19,7 +19,7 @@ from trimtab._events.run import (
     ToolInvoked,
     UserMessage,
 )
-from trimtab._types.text import as_text
+from trimtab.trajectory._canonical import plain
 from trimtab.trajectory._profiles import ToolProfiles
 from trimtab.trajectory._projection import (
     BACKLOG,
@@ -202,7 +202,7 @@ class TrajectoryWriter:
         try:
             return record_of(event, profile)
         except Exception:  # noqa: BLE001  parameters or results whose own methods raise
-            safe = attrs.evolve(event, params=as_text(event.params), result=as_text(event.result))
+            safe = attrs.evolve(event, params=plain(event.params), result=plain(event.result))
             return record_of(safe, profile)
 
     def _count(self, tool: str) -> None:

@@ -175,4 +175,5 @@ def _repeated(attempts: Attempts) -> str:
 
 
 def _last(attempts: Attempts) -> str:
-    return f", the last with {quote(attempts.output, _LONGEST_QUOTE)}" if attempts.output else ""
+    said = quote(attempts.output, _LONGEST_QUOTE)
+    return "" if said == quote("") else f", the last with {said}"

@@ -29,12 +29,13 @@ from trimtab.trajectory import (
 
 _INTERRUPTED = Outcome.INTERRUPTED
 _FORGOTTEN_AFTER = 12
-_KEPT = 64
+_KEPT = 96
 _TOOLS_NAMED = 8
 _NUMBER = LazyPattern(r"\d+")
 _WORD = LazyPattern(r"[^\W\d_]{3,}")
 _CUT_OFF = LazyPattern(r"\b(?:timed? ?out|time limit|out of time|killed|too slow)\b", re.IGNORECASE)
 VARIOUS = "various"
+_BARE = "bare "
 
 
 @attrs.define(eq=False, repr=False)
@@ -100,9 +101,15 @@ def operation_of(call: CallRecord) -> str:
 
 
 def _keys(call: CallRecord) -> tuple[str, ...]:
-    """Return the keys under which a failure is counted: an empty message by its call alone."""
+    """Return the keys under which a failure is counted: an empty message by its call alone.
+
+    A failure may repeat a value of its call, so it has two forms, with that value and without it:
+    two failures are the same if either form is.
+    """
     alone = f"call {call.fingerprint}"
-    return (f"any {call.signature}", alone) if call.signature else (alone,)
+    if not call.signature:
+        return (alone,)
+    return (f"any {call.signature}", f"{_BARE}{call.bare_signature or call.signature}", alone)
 
 
 def _alike(failure: str, other: str) -> bool:
@@ -196,7 +203,7 @@ class FailureProjection(BaseProjection):
         for call in fine:
             self._failures.pop(f"call {call.fingerprint}", None)
         for key, failure in tuple(self._failures.items()):
-            if key.startswith("any ") and operations.intersection(failure.operations):
+            if not key.startswith("call ") and operations.intersection(failure.operations):
                 del self._failures[key]
 
     def _count(self, failing: Iterable[CallRecord]) -> list[Failure]:
@@ -205,7 +212,7 @@ class FailureProjection(BaseProjection):
     def _counted(self, key: str, call: CallRecord) -> Failure:
         failure = self._failures.pop(key, None)
         name = failure_episode(call)
-        if failure is None or failure.name != name:
+        if failure is None or (failure.name != name and not key.startswith(_BARE)):
             failure = Failure(name)
         if self._got_further(failure, call):
             failure.reset()

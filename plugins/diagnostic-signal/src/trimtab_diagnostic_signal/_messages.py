@@ -24,6 +24,7 @@ LONGEST = 300
 _LONGEST_OWN = 500
 _LONGEST_QUOTES = (110, 60, 30)
 _LONGEST_CALL = 90
+_NOTHING_LEFT = quote("")
 
 
 def _look(tool: str | None, untried: Sequence[str]) -> str:
@@ -34,8 +35,14 @@ def _look(tool: str | None, untried: Sequence[str]) -> str:
     return f"Call one of these: {', '.join(tool_name(name) for name in untried)}."
 
 
+def _quoted(output: str, longest: int) -> str:
+    """Return an output in quotes; empty if nothing readable is in it."""
+    said = quote(output, longest)
+    return "" if said == _NOTHING_LEFT else said
+
+
 def _seen(failure: Failure, longest: int) -> str:
-    said = quote(failure.output, longest) if failure.output else ""
+    said = _quoted(failure.output, longest)
     if failure.name == VARIOUS:
         last = f"; the last said {said}" if said else ""
         return f"The last turns all failed, in {failure.times} different ways{last}."
@@ -77,7 +84,7 @@ _Rest = tuple[str | None, Sequence[str], int]
 
 def _filled(template: str, failure: Failure, rest: _Rest, longest: int) -> str:
     tool, untried, turn = rest
-    said = quote(failure.output, longest) if failure.output else ""
+    said = _quoted(failure.output, longest)
     return template.format(
         times=failure.times,
         turn=turn,

@@ -73,6 +73,7 @@ LONGEST = 300
 _LONGEST_OWN = 500
 _LONGEST_QUOTES = (80, 70, 60, 50, 40, 30, 24)
 _LONGEST_CALL = 90
+_NOTHING_LEFT = quote("")
 
 
 def seen(loop: Loop, longest_quote: int = _LONGEST_QUOTES[0]) -> str:
@@ -94,8 +95,15 @@ def _short_call(call: str, longest: int) -> str:
 def _answer(loop: Loop, longest: int) -> str:
     if loop.kind in (LoopKind.TEXT, LoopKind.CHANT):
         return f": {quote(loop.output, longest)}"
-    said = quote(loop.output, longest) if loop.output.strip() else "an empty answer"
+    said = _quoted(loop.output, longest)
     return f" and got {said}" if loop.kind is LoopKind.REPEAT else f" ({said})"
+
+
+def _quoted(output: str, longest: int) -> str:
+    if not output.strip():
+        return "an empty answer"
+    said = quote(output, longest)
+    return "an answer without readable characters" if said == _NOTHING_LEFT else said
 
 
 def text_for(
@@ -121,7 +129,7 @@ def _filled(template: str, loop: Loop, rest: tuple[Sequence[str], int], longest:
         seen=seen(loop, longest),
         stop=_STOP.get(loop.kind, _AGAIN).format(tool=tool_name(loop.tool)),
         next=follow,
-        evidence=quote(loop.output, longest) if loop.output.strip() else "an empty answer",
+        evidence=_quoted(loop.output, longest),
         tool=tool_name(loop.tool),
         call=_short_call(loop.call, _LONGEST_CALL),
         untried=names,
