@@ -10,6 +10,7 @@ import attrs
 
 from trimtab._types.limits import Usage
 from trimtab._types.positional import positional
+from trimtab._types.values import reduced
 
 
 class Outcome(StrEnum):
@@ -169,7 +170,7 @@ class ToolStarted(Event):
 
     keep_newest = True
     tool: str
-    params: Any = attrs.field(factory=dict)
+    params: Any = attrs.field(factory=dict, converter=reduced)
     call_id: str = ""
     turn: int | None = None
     caller: CallOrigin = CallOrigin.MODEL
@@ -192,8 +193,8 @@ class ToolInvoked(Event):
     """
 
     tool: str
-    params: Any = attrs.field(factory=dict)
-    result: Any = None
+    params: Any = attrs.field(factory=dict, converter=reduced)
+    result: Any = attrs.field(default=None, converter=reduced)
     call_id: str = ""
     turn: int | None = None
     outcome: Outcome = Outcome.OK

@@ -37,12 +37,15 @@ from trimtab._session.slices import Slice
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
 from trimtab._types.text import as_text
+from trimtab._types.values import reduced
 
 VERSION = 3
 _READ = (2, VERSION)
 """Version 2 held old calls like all others."""
 
 _EVENT = "$event"
+_NOT_FINITE = frozenset({"nan", "inf", "-inf"})
+_DEEPEST = 200
 _PLAIN = (str, int, float, bool, type(None))
 RECORDS: tuple[type[Any], ...] = (
     RunOpened,
@@ -109,7 +112,11 @@ def dump(
         "runs": [_pack(state) for state in states],
         "current": dict(current),
     }
-    return json.dumps(body, default=_as_json)
+    try:
+        return json.dumps(body, default=_as_json, allow_nan=False)
+    except ValueError:  # in a field of a record, or in the state of a provider
+        plain = reduced(body, deepest=_DEEPEST)
+        return json.dumps(plain, default=_as_json, allow_nan=False)
 
 
 def _as_json(value: Any) -> str:
@@ -279,6 +286,8 @@ def _maker(kind: Any) -> Callable[[Any], Any]:
         return lambda value: None if value is None else inner(value)
     if kind is datetime:
         return datetime.fromisoformat
+    if kind is float:
+        return lambda value: float(value) if value in _NOT_FINITE else value
     return _class_maker(kind) if isinstance(kind, type) else decode
 
 

@@ -10,11 +10,10 @@ import attrs
 
 from trimtab._events.run import ResultDigest
 from trimtab._types.text import as_text
+from trimtab._types.values import DEEPEST, reduced
 
 _DIGEST = "$digest"
 _MARK = "$"
-_DEEPEST = 64
-_MOST_BITS = 10_000  # Python reads no number of more than 4,300 digits back
 
 
 def encode(value: Any, inside: tuple[int, ...] = ()) -> Any:
@@ -26,15 +25,15 @@ def encode(value: Any, inside: tuple[int, ...] = ()) -> Any:
     Args:
         inside: identities of the containers around it.
     """
-    if value is None or isinstance(value, str | bool | float):
+    if value is None or isinstance(value, str | bool):
         return value
-    if isinstance(value, int) and value.bit_length() < _MOST_BITS:
-        return value
-    if isinstance(value, ResultDigest):
-        return {_DIGEST: [value.length, value.digest]}
     if isinstance(value, Enum):
         return encode(value.value, inside)
-    if len(inside) >= _DEEPEST or id(value) in inside:
+    if isinstance(value, int | float):
+        return reduced(value)
+    if isinstance(value, ResultDigest):
+        return {_DIGEST: [value.length, value.digest]}
+    if len(inside) >= DEEPEST or id(value) in inside:
         return as_text(value)
     return _container(value, (*inside, id(value)))
 

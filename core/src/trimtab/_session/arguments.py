@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -10,6 +9,9 @@ from typing import Any, TypeVar
 
 from trimtab._events.run import ToolCall
 from trimtab._types.errors import SessionError
+from trimtab._types.options import is_finite, is_number
+from trimtab._types.text import shown
+from trimtab._types.values import reduced
 
 M = TypeVar("M", bound=StrEnum)
 
@@ -21,7 +23,7 @@ def as_text(name: str, value: object, *, needed: bool = False) -> str:
         SessionError: it is something else.
     """
     if not isinstance(value, str) or (needed and not value):
-        raise SessionError(f"{name} must be text{' and not empty' * needed}, not {_shown(value)}")
+        raise SessionError(f"{name} must be text{' and not empty' * needed}, not {shown(value)}")
     return value
 
 
@@ -39,12 +41,7 @@ def as_member(name: str, enum: type[M], value: object) -> M:
         except ValueError:
             pass
     known = ", ".join(repr(member.value) for member in enum)
-    raise SessionError(f"{name} must be one of {known}, not {_shown(value)}")
-
-
-def as_params(value: Any) -> Any:
-    """Return the arguments of a call, copied if they are a dict that the caller may change."""
-    return dict(value) if value.__class__ is dict else value
+    raise SessionError(f"{name} must be one of {known}, not {shown(value)}")
 
 
 def as_calls(values: Iterable[Any]) -> tuple[ToolCall, ...]:
@@ -56,28 +53,33 @@ def as_calls(values: Iterable[Any]) -> tuple[ToolCall, ...]:
     if values.__class__ is tuple and not values:
         return ()
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise SessionError(f"tool_calls must be a list of ToolCall, not {_shown(values)}")
+        raise SessionError(f"tool_calls must be a list of ToolCall, not {shown(values)}")
     calls = tuple(values)
     for call in calls:
         if not isinstance(call, ToolCall):
             raise SessionError(
-                f"tool_calls must hold ToolCall(tool, params, call_id), not {_shown(call)}"
+                f"tool_calls must hold ToolCall(tool, params, call_id), not {shown(call)}"
             )
-    return calls
+    return tuple([as_recorded(call) for call in calls])
+
+
+def as_recorded(call: ToolCall) -> ToolCall:
+    """Return a call with arguments that the caller can't change."""
+    return ToolCall(call.tool, reduced(call.params), call.call_id)
 
 
 def as_seconds(name: str, value: object) -> float | None:
-    """Return a finite number of seconds, or None.
+    """Return a finite number of seconds from 0, or None.
 
     Raises:
         SessionError: it is something else.
     """
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SessionError(
-            f"{name} must be a finite number of seconds or None, not {_shown(value)}"
-        )
+    if not isinstance(value, int | float) or not is_number(value):
+        raise SessionError(f"{name} must be a number of seconds or None, not {shown(value)}")
+    if not is_finite(value) or value < 0:
+        raise SessionError(f"{name} must be seconds, 0 or more, or None, not {shown(value)}")
     return value
 
 
@@ -89,10 +91,13 @@ def as_timeout(value: object) -> float | None:
     """
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SessionError(f"timeout must be seconds above 0, or None, not {_shown(value)}")
-    if not math.isfinite(value) or value <= 0:
-        raise SessionError(f"timeout must be seconds above 0, or None, not {value}")
+    if (
+        not isinstance(value, int | float)
+        or not is_number(value)
+        or not is_finite(value)
+        or value <= 0
+    ):
+        raise SessionError(f"timeout must be seconds above 0, or None, not {shown(value)}")
     return value
 
 
@@ -103,12 +108,5 @@ def as_time(value: object) -> datetime:
         SessionError: it is no datetime, or has no time zone.
     """
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise SessionError(f"at must be an aware datetime or None, not {_shown(value)}")
+        raise SessionError(f"at must be an aware datetime or None, not {shown(value)}")
     return value
-
-
-def _shown(value: object) -> str:
-    try:
-        return f"{value!r:.100}"
-    except Exception:  # noqa: BLE001 - the repr of a foreign object
-        return f"a {type(value).__name__}"

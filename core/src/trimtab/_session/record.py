@@ -23,7 +23,7 @@ from trimtab._session.slices import Reducer, Sink, Slice
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Clock
-from trimtab._types.text import describe_error
+from trimtab._types.text import describe_error, shown
 
 T = TypeVar("T")
 Observer = tuple[type[Any], Callable[[Any], object]]
@@ -294,9 +294,9 @@ def new_id() -> str:
 
 def _check_type(kind: object) -> None:
     if not isinstance(kind, type):
-        raise SessionError(f"kind must be the class of a record, not {kind!r:.100}")
+        raise SessionError(f"kind must be the class of a record, not {shown(kind)}")
 
 
 def _check_callable(what: str, value: object) -> None:
     if not callable(value):
-        raise SessionError(f"{what} must be callable, not {value!r:.100}")
+        raise SessionError(f"{what} must be callable, not {shown(value)}")

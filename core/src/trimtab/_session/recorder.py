@@ -21,9 +21,11 @@ from trimtab._events.run import (
     tool_invoked as new_call,
     tool_started as new_start,
 )
-from trimtab._session.arguments import as_calls, as_member, as_params, as_seconds, as_text, as_time
+from trimtab._session.arguments import as_calls, as_member, as_seconds, as_text, as_time
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Budget, Deadline, Usage
+from trimtab._types.text import shown
+from trimtab._types.values import reduced
 
 if TYPE_CHECKING:
     from trimtab._session.record import Record
@@ -138,7 +140,7 @@ class Recorder:
         """
         calls = as_calls(tool_calls)
         if usage is not None and not isinstance(usage, Usage):
-            raise SessionError(f"usage must be a Usage or None, not {usage!r:.100}")
+            raise SessionError(f"usage must be a Usage or None, not {shown(usage)}")
         if text.__class__ is not str or reasoning.__class__ is not str:
             text, reasoning = as_text("text", text), as_text("reasoning", reasoning)
         at = None if at is None else as_time(at)
@@ -178,7 +180,7 @@ class Recorder:
             tool, call_id = as_text("tool", tool, needed=True), as_text("call_id", call_id)
         if caller.__class__ is not CallOrigin:
             caller = as_member("caller", CallOrigin, caller)
-        params, at = as_params(params), None if at is None else as_time(at)
+        params, at = reduced(params), None if at is None else as_time(at)
         session, state = self.session, self.state
         with session.lock.guard:
             turn = state.turns if state.open_turn is None else state.open_turn
@@ -236,6 +238,8 @@ class Recorder:
             caller = as_member("caller", CallOrigin, caller)
         tool = None if tool is None else as_text("tool", tool, needed=True)
         at = None if at is None else as_time(at)
+        if result.__class__ is not str:
+            result = reduced(result)
         session, state = self.session, self.state
         with session.lock.guard:
             started = state.started(call_id)
@@ -270,8 +274,8 @@ class Recorder:
                     f"no tool call {call_id!r} is running in run {self.run_id!r}: it has ended, or "
                     "never started; call tool_started first, or give tool= and params="
                 )
-            tool, params = asked.tool, asked.params
-        return tool, {} if params is None else as_params(params)
+            return asked.tool, {} if asked.params is None else asked.params
+        return tool, {} if params is None else reduced(params)
 
     def compacted(self, summary: str = "", *, at: datetime | None = None) -> None:
         """Record that the host shortened the model's history.

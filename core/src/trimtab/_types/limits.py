@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import attrs
 
-from trimtab._types.options import number, whole_number
+from trimtab._types.options import is_finite, is_number, number, whole_number
+from trimtab._types.positional import positional
+from trimtab._types.text import shown
 
 
 class Clock(Protocol):
@@ -73,10 +74,12 @@ class ManualClock:
 
 
 def _finite(_: object, attribute: attrs.Attribute[float], value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{attribute.name} must be a number of seconds, not {value!r:.100}")
-    if not math.isfinite(value):
-        raise ValueError(f"{attribute.name} must be seconds, not {value}; without limit: None")
+    if not is_number(value):
+        raise TypeError(f"{attribute.name} must be a number of seconds, not {shown(value)}")
+    if not is_finite(value):
+        raise ValueError(
+            f"{attribute.name} must be seconds, not {shown(value)}; without limit: None"
+        )
 
 
 @attrs.frozen
@@ -125,7 +128,18 @@ class Deadline:
         return self.remaining() <= timedelta(0)
 
 
-@attrs.frozen
+_whole = whole_number(0)
+_MOST_COST = 1e100  # costs are added up
+_MOST_BITS = 512  # the share of a limit that is used up fits in a float
+
+
+def _tokens_used(record: object, attribute: attrs.Attribute[int], value: Any) -> None:
+    _whole(record, attribute, value)
+    if value.bit_length() > _MOST_BITS:
+        raise ValueError(f"{attribute.name} must be a count of tokens, not {shown(value)}")
+
+
+@attrs.frozen(weakref_slot=False)
 class Usage:
     """What was used up, in one response or in all.
 
@@ -134,12 +148,16 @@ class Usage:
         output_tokens: tokens written by the model.
         cost: money, in the currency of the budget.
         cached_tokens: those of `input_tokens` that the service had in its cache.
+
+    Raises:
+        TypeError, ValueError: a count is not a whole number from 0, or the cost is not a finite
+            number from 0.
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    cached_tokens: int = 0
+    input_tokens: int = attrs.field(default=0, validator=_tokens_used)
+    output_tokens: int = attrs.field(default=0, validator=_tokens_used)
+    cost: float = attrs.field(default=0.0, validator=number(0, _MOST_COST))
+    cached_tokens: int = attrs.field(default=0, validator=_tokens_used)
 
     @property
     def total_tokens(self) -> int:
@@ -147,7 +165,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
+        return _added(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cost + other.cost,
@@ -155,6 +173,7 @@ class Usage:
         )
 
 
+_added = positional(Usage)
 _tokens = whole_number(1, optional=True)
 _amount = number(0, above=True, optional=True)
 

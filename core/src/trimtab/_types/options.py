@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
+from sys import float_info
 from types import MappingProxyType
 from typing import Any
 
-from trimtab._types.text import CONTROL_CHARACTERS
+from trimtab._types.text import CONTROL_CHARACTERS, shown
 
 Validator = Callable[[Any, Any, Any], None]
+
+
+def is_number(value: object) -> bool:
+    """Return whether `value` is a number; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_finite(value: float) -> bool:
+    """Return whether a number is finite and fits in a float."""
+    return -float_info.max <= value <= float_info.max
 
 
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
@@ -42,9 +52,9 @@ def whole_number(minimum: int, *, optional: bool = False) -> Validator:
         if value is None and optional:
             return
         if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{attribute.name} must be a whole number, not {value!r:.100}")
+            raise TypeError(f"{attribute.name} must be a whole number, not {shown(value)}")
         if value < minimum:
-            raise ValueError(f"{attribute.name} must be {minimum} or more, not {value}")
+            raise ValueError(f"{attribute.name} must be {minimum} or more, not {shown(value)}")
 
     return check
 
@@ -70,12 +80,12 @@ def number(
     def check(_: object, attribute: Any, value: Any) -> None:
         if value is None and optional:
             return
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{attribute.name} must be a number, not {value!r:.100}")
+        if not is_number(value):
+            raise TypeError(f"{attribute.name} must be a number, not {shown(value)}")
         too_small = value <= minimum if above else value < minimum
         too_large = maximum is not None and value > maximum
-        if not isfinite(value) or too_small or too_large:
-            raise ValueError(f"{attribute.name} must be {words}, not {value}")
+        if too_small or too_large or not is_finite(value):
+            raise ValueError(f"{attribute.name} must be {words}, not {shown(value)}")
 
     return check
 
@@ -116,8 +126,9 @@ def tuple_of(kind: type[Any]) -> Validator:
     def check(_: object, attribute: Any, value: Any) -> None:
         for item in value:
             if not isinstance(item, kind):
-                shown = type(item).__name__
-                raise TypeError(f"{attribute.name} must hold {kind.__name__}, not {shown}")
+                raise TypeError(
+                    f"{attribute.name} must hold {kind.__name__}, not {type(item).__name__}"
+                )
 
     return check
 
@@ -135,7 +146,7 @@ def one_of(*known: str) -> Any:
     def check(_: object, attribute: Any, value: Any) -> None:
         if value not in known:
             words = ", ".join(map(repr, known))
-            raise ValueError(f"{attribute.name} must be one of {words}, not {value!r:.100}")
+            raise ValueError(f"{attribute.name} must be one of {words}, not {shown(value)}")
 
     return check
 

@@ -100,6 +100,14 @@ def as_text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+def shown(value: object) -> str:
+    """Return a value as an error message shows it, at most 100 characters."""
+    try:
+        return f"{value!r:.100}"
+    except Exception:  # noqa: BLE001 - the repr of a foreign object, and of a very large number
+        return f"a value of type {type(value).__name__}"
+
+
 def replace_surrogates(text: str) -> str:
     """Return `text` with halves of characters joined, or replaced where the other half is missing.
 

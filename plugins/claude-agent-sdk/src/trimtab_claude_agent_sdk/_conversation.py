@@ -209,5 +209,5 @@ class Conversation:
 def tokens_of(told: Any) -> Usage:
     """Return the program's account of tokens; those read from or put into a cache are input."""
     told = told or {}
-    read = sum(told.get(key) or 0 for key in _READ)
-    return Usage(input_tokens=read, output_tokens=told.get("output_tokens") or 0)
+    read = sum(max(0, told.get(key) or 0) for key in _READ)
+    return Usage(input_tokens=read, output_tokens=max(0, told.get("output_tokens") or 0))

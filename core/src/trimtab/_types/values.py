@@ -1,0 +1,105 @@
+"""Values as a record keeps them: copied from the caller's, and none that JSON can't hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from trimtab._types.hashing import blake2b
+from trimtab._types.text import as_text
+
+MOST_BITS = 10_000  # Python neither writes nor reads a number of more than 4,300 digits
+DEEPEST = 64
+_SMALL = 1 << 62
+_AS_THEY_ARE = frozenset({str, bool, type(None)})
+
+
+def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) -> Any:
+    """Return `value` as a record keeps it; nothing that the caller changes later reaches it.
+
+    Dicts, lists, tuples and sets are copied. A whole number of more than 10,000 bits, a number
+    that is not finite, and what is nested too deep or contains itself become text. So does a
+    container whose own methods raise. Other objects stay as they are.
+
+    Args:
+        value: anything.
+        inside: identities of the containers around it.
+        deepest: how deep containers may be nested.
+    """
+    kind = value.__class__
+    if kind is dict and _is_flat(value):
+        return value.copy()
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is int:
+        return value if -_SMALL < value < _SMALL else _number(value)
+    if kind is float:
+        return value if isfinite(value) else str(value)
+    if kind is dict or kind is list or kind is tuple:
+        return _copied(value, kind, inside, deepest)
+    return _odd(value, inside, deepest)
+
+
+def _is_flat(value: dict[Any, Any]) -> bool:
+    """Return whether a dict holds texts and small numbers only, as arguments mostly do."""
+    for key, item in value.items():
+        if key.__class__ is not str:
+            return False
+        kind = item.__class__
+        if kind is not str and (kind is not int or not -_SMALL < item < _SMALL):
+            return False
+    return True
+
+
+def _copied(value: Any, kind: type[Any], inside: tuple[int, ...], deepest: int) -> Any:
+    if len(inside) >= deepest or id(value) in inside:
+        return as_text(value)
+    inside = (*inside, id(value))
+    if kind is dict:
+        return {
+            key if key.__class__ is str else _key(key): (
+                item if item.__class__ is str else reduced(item, inside, deepest)
+            )
+            for key, item in value.items()
+        }
+    items = [item if item.__class__ is str else reduced(item, inside, deepest) for item in value]
+    return items if kind is list else tuple(items)
+
+
+def _odd(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
+    """Return what is kept of a value of no plain class; foreign methods may raise."""
+    if isinstance(value, int | float):
+        return _number(value)
+    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+        return value
+    if id(value) in inside:
+        return as_text(value)
+    try:
+        return _foreign(value, (*inside, id(value)), deepest)
+    except Exception:  # noqa: BLE001 - whatever the author of the class raises
+        return as_text(value)
+
+
+def _foreign(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
+    if isinstance(value, Mapping):
+        return _copied(dict(value.items()), dict, inside, deepest)
+    if isinstance(value, list):
+        return _copied(list(value), list, inside, deepest)
+    if isinstance(value, tuple):
+        return _copied(tuple(value), tuple, inside, deepest)
+    return frozenset([reduced(item, inside, deepest) for item in value])
+
+
+def _key(key: Any) -> Any:
+    return _number(key) if isinstance(key, int | float) else key
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else float.__str__(value)
+    bits = int.bit_length(value)
+    if bits < MOST_BITS:
+        return value
+    raw = int.to_bytes(value, bits // 8 + 1, "big", signed=True)
+    return f"<int of {bits:,} bits, {blake2b(raw, digest_size=8).hexdigest()}>"
