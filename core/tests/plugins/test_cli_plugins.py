@@ -156,7 +156,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
         ("acme_dies", "import os; os._exit(9)", "ends the process (status 9)"),
         ("acme_stops", "raise KeyboardInterrupt", "acme:loop: KeyboardInterrupt"),
         ("acme_lacks", "x = 1", "has no 'Loop'"),
-        ("acme_empty", "class Loop: pass", "guidance provider 'loop' of acme 1.0 is none: Loop"),
+        ("acme_empty", "class Loop: pass", "'loop' of acme 1.0 is not a guidance provider: Loop"),
         ("acme_ctor", "def Loop(): raise OSError('no disk')", "failed with OSError: no disk"),
     ],
 )

@@ -200,7 +200,7 @@ def test_a_factory_that_takes_anything_is_asked(install):
 def test_a_factory_that_hides_what_it_takes_is_asked(install):
     enabled = install("acme_hidden", "Loop = dict")
 
-    with pytest.raises(ProviderInvalid, match="is none: dict lacks"):
+    with pytest.raises(ProviderInvalid, match="is not a guidance provider: dict lacks"):
         enabled(anything=1)
 
 
@@ -269,7 +269,7 @@ def test_a_factory_of_something_else(install):
     enabled = install("acme_else", "def Loop(): return 3")
 
     with pytest.raises(
-        ProviderInvalid, match=r"guidance provider 'loop' of acme 1\.5 is none: int"
+        ProviderInvalid, match=r"'loop' of acme 1\.5 is not a guidance provider: int"
     ):
         enabled()
 

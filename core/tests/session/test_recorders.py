@@ -299,7 +299,7 @@ def test_a_run_may_have_recorders_of_its_own():
 
 
 def test_an_object_that_records_nothing_is_refused():
-    with pytest.raises(ProviderInvalid, match="recorder 'object'"):
+    with pytest.raises(ProviderInvalid, match="object is not a recorder"):
         prompt(object())
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
+from trimtab._contract.hosts import as_delivery, as_descriptions, as_profiles, as_tool_names
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._session.recorder import Recorder
+from trimtab._types.options import text, yes_or_no
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import BoundPrompt, RenderedPrompt
@@ -39,14 +41,20 @@ class Host:
         parallel_calls: whether one response may hold several calls; None if unknown.
         tool_profiles: what the host knows of its own tools.
         tool_descriptions: what its tools say of themselves, by name, as far as known.
+
+    Raises:
+        TypeError, ValueError: a field has the wrong type; plain strings are accepted for points
+            and deliveries.
     """
 
-    name: str = "local"
-    delivery: Mapping[DecisionPoint, Delivery] = attrs.field(factory=_everywhere)
-    tools: frozenset[str] | None = None
-    parallel_calls: bool | None = None
-    tool_profiles: tuple[ToolProfile, ...] = ()
-    tool_descriptions: Mapping[str, str] = attrs.field(factory=dict)
+    name: str = attrs.field(default="local", validator=text(needed=True))
+    delivery: Mapping[DecisionPoint, Delivery] = attrs.field(
+        factory=_everywhere, converter=as_delivery
+    )
+    tools: frozenset[str] | None = attrs.field(default=None, converter=as_tool_names)
+    parallel_calls: bool | None = attrs.field(default=None, validator=yes_or_no(optional=True))
+    tool_profiles: tuple[ToolProfile, ...] = attrs.field(default=(), converter=as_profiles)
+    tool_descriptions: Mapping[str, str] = attrs.field(factory=dict, converter=as_descriptions)
 
     def delivers(self, point: DecisionPoint) -> Delivery:
         """Return how text is placed at `point`."""

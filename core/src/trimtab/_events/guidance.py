@@ -10,7 +10,7 @@ import attrs
 
 from trimtab._events.provenance import DecisionPoint, Delivery, Provenance
 from trimtab._events.run import Event
-from trimtab._types.options import number, text
+from trimtab._types.options import number, text, yes_or_no
 from trimtab._types.text import CONTROL_CHARACTERS, render_block
 
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -67,7 +67,7 @@ class ClassificationResult:
         TypeError, ValueError: a field has the wrong type or is out of bounds.
     """
 
-    relevant: bool
+    relevant: bool = attrs.field(validator=yes_or_no())
     confidence: float = attrs.field(default=1.0, validator=number(0, 1))
     reason: str | None = attrs.field(default=None, validator=text(optional=True))
     episode: str | None = attrs.field(default=None, validator=text(optional=True))

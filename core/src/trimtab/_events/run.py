@@ -10,6 +10,7 @@ import attrs
 
 from trimtab._types.limits import Usage
 from trimtab._types.positional import positional
+from trimtab._types.text import shown
 from trimtab._types.values import reduced
 
 
@@ -52,11 +53,20 @@ class ToolCall:
         tool: the tool's name.
         params: its arguments, JSON-like.
         call_id: the host's id; unique in the run.
+
+    Raises:
+        TypeError: `tool` or `call_id` is no text.
     """
 
     tool: str
     params: Any = attrs.field(factory=dict)
     call_id: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if self.tool.__class__ is not str or self.call_id.__class__ is not str:
+            for name, value in (("tool", self.tool), ("call_id", self.call_id)):
+                if not isinstance(value, str):
+                    raise TypeError(f"{name} of a ToolCall must be text, not {shown(value)}")
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

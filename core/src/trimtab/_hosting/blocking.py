@@ -12,8 +12,10 @@ from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import Evidence, Outcome, ToolCall
 from trimtab._hosting.calls import AskedCalls, RunningCall
 from trimtab._hosting.placement import Placement
+from trimtab._session.arguments import as_timeout, check_calls
+from trimtab._session.recorder import Recorder
 from trimtab._types.errors import SessionError
-from trimtab._types.text import as_text, render_block
+from trimtab._types.text import as_text, render_block, shown
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -58,6 +60,11 @@ class BlockingDriver:
     """
 
     def __init__(self, run: Run, *, timeout: float | None = 1.0) -> None:
+        if not isinstance(run, Recorder):
+            raise SessionError(
+                f"run must be a Run, as session.open_run(prompt) returns it, not {shown(run)}"
+            )
+        as_timeout(timeout)
         if run.state.closed:
             raise SessionError(
                 f"run {run.run_id!r} is closed: open it again with session.open_run(prompt, "
@@ -155,7 +162,7 @@ class BlockingDriver:
             text, calls, usage: as for `responded`.
             more: as for `Run.model_responded`.
         """
-        asked = tuple(calls)
+        asked = check_calls(calls, "calls")
         self.run.model_responded(text=text, tool_calls=asked, usage=usage, **more)
         self._calls.replace(asked)
         self._placement.something_happened()
@@ -228,6 +235,8 @@ class BlockingDriver:
             SessionError: the call is unknown or has its answer already, or an argument has the
                 wrong type.
         """
+        if not isinstance(call, str | ToolCall):
+            raise SessionError(f"call must be a ToolCall or its id, not {shown(call)}")
         if not self._calls.was_recorded(call):
             asked = self._calls.take(call)
             if error is None and outcome != Outcome.OK:

@@ -183,8 +183,14 @@ def _is_text(name: str, found: Mapping[str, Any]) -> bool:
 
 def _not_of_kind(kind: ProviderKind, instance: Any, who: str, lacking: list[str]) -> str:
     near = did_you_mean(lacking[0], (name for name in dir(instance) if name not in lacking))
+    kind_name, class_name = WORDS[kind], type(instance).__name__
+    named = who.removeprefix(f"{kind_name} ")
+    if named == repr(class_name):
+        subject = f"{class_name} is not a {kind_name}: it"
+    else:
+        subject = f"{named} is not a {kind_name}: {class_name}"
     return (
-        f"The {who} is none: {type(instance).__name__} lacks {quoted_list(lacking)}.{near} "
+        f"{subject} lacks {quoted_list(lacking)}.{near} "
         f"It must have {quoted_list(_PROTOCOLS[kind].members)}, or mark with @hookimpl one of "
         f"{quoted_list(KIND_HOOKS[kind])}.{_other_kind(kind, instance)}"
     )

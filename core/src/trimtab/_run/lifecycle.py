@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trimtab._contract.context import RunContext
 from trimtab._events.run import RunClosed
 from trimtab._run.open_run import OpenRun
+from trimtab._session.arguments import as_text
 
 if TYPE_CHECKING:
     from trimtab._run.recording import Recordings
@@ -59,7 +60,11 @@ class RunLifecycle(OpenRun):
 
         Args:
             reason: why it ended, for the record.
+
+        Raises:
+            SessionError: `reason` is no text.
         """
+        as_text("reason", reason)
         if self.state.closed:
             return
         self.dispatch(RunClosed, reason=reason)

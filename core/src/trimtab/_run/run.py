@@ -13,8 +13,9 @@ from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import ToolCall
 from trimtab._run.batch import NOTHING, GuidanceBatch
 from trimtab._run.lifecycle import RunLifecycle
-from trimtab._session.arguments import as_member, as_timeout
+from trimtab._session.arguments import as_calls, as_flag, as_member, as_text, as_timeout
 from trimtab._types.errors import SessionError
+from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt
@@ -72,7 +73,9 @@ class Run(RunLifecycle):
             pending: calls about to run (PRE_TOOL_EXECUTION).
         """
         return GuidanceContext(
-            run=self.view, decision_point=point, pending_tool_calls=tuple(pending)
+            run=self.view,
+            decision_point=point,
+            pending_tool_calls=as_calls(pending, "pending"),
         )
 
     def guide(
@@ -106,7 +109,7 @@ class Run(RunLifecycle):
             as_timeout(timeout)
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
-        calls = tuple(pending)
+        calls = as_calls(pending, "pending")
         if self.recordings is not None:
             self._note_asked(point, pending=calls, delivery=delivery, replayed=replayed)
         entries = self._begin(point)
@@ -159,7 +162,7 @@ class Run(RunLifecycle):
         how: dict[str, Any] = {"timeout": timeout, "delivery": delivery, "replayed": replayed}
         if not self.prompt.table.guides.get(point):
             return self.guide(point, pending=pending, **how)
-        return await _off_loop(self.guide, point, pending=tuple(pending), **how)
+        return await _off_loop(self.guide, point, pending=pending, **how)
 
     def feedback(self, *, timeout: float | None = None, replayed: bool = False) -> str | None:
         """Return the feedback that is due now, rendered, or None.
@@ -222,10 +225,17 @@ class Run(RunLifecycle):
 
         Raises:
             ProviderError: one of `extra` is no completion checker; nothing is recorded.
+            SessionError: an argument has the wrong type; nothing is recorded.
         """
+        for name, said in (("stop_reason", stop_reason), ("api_error", api_error)):
+            if said is not None:
+                as_text(name, said)
+        as_flag("background_work", background_work)
+        as_flag("awaiting_user", awaiting_user)
+        as_flag("final", final)
         from trimtab._run.completion import StopRequest, check, own_checks
 
-        own = own_checks(tuple(extra))
+        own = own_checks(_items("extra", extra))
         if self.recordings is not None:
             self.recordings.asked(
                 "CompletionAsked",
@@ -279,12 +289,18 @@ class Run(RunLifecycle):
                 self.state.close_turn()
 
 
+def _items(name: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise SessionError(f"{name} must be a list, not {shown(values)}")
+    return tuple(values)
+
+
 def _decision_point(value: object) -> DecisionPoint:
     try:
         return DecisionPoint(value)
     except ValueError:
         known = ", ".join(f"DecisionPoint.{point.name}" for point in DecisionPoint)
-        raise SessionError(f"point must be one of {known}, not {value!r:.100}") from None
+        raise SessionError(f"point must be one of {known}, not {shown(value)}") from None
 
 
 async def _off_loop(call: Callable[..., T], *arguments: Any, **options: Any) -> T:

@@ -9,11 +9,13 @@ from trimtab._contract.view import LOCAL_HOST, Host
 from trimtab._events.run import RunOpened, ToolInvoked
 from trimtab._policy.settings import RecorderConfig
 from trimtab._run.run import Run
+from trimtab._session.arguments import as_text, as_timeout
 from trimtab._session.record import Record, new_id
 from trimtab._session.slices import Reducer
 from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
+from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from trimtab._prompt.template import Prompt
@@ -66,6 +68,8 @@ class Session(Record):
             SessionError: `run_id` is a run of another prompt, or an argument has the wrong type.
         """
         _check_arguments(prompt, host, deadline, budget)
+        _check_names(agent_id=agent_id, run_id=run_id)
+        as_timeout(timeout)
         hooks = (*prompt.table.recorders, *_recorders(recorders))
         if run_id in self._runs:
             self._runs[run_id].save_projections()
@@ -117,6 +121,9 @@ class Session(Record):
         """
         from trimtab._run.forking import fork
 
+        _check_names(agent_id=agent_id, run_id=run_id)
+        if not isinstance(run, Run):
+            raise SessionError(f"run must be a Run, not {shown(run)}")
         if run_id in self._states:
             raise SessionError(
                 f"run {run_id!r:.100} is known already: give the fork another run_id"
@@ -226,17 +233,23 @@ class Session(Record):
         return session
 
 
+def _check_names(**names: object) -> None:
+    for name, value in names.items():
+        if value is not None:
+            as_text(name, value)
+
+
 def _check_arguments(prompt: object, host: object, deadline: object, budget: object) -> None:
     from trimtab._prompt.template import Prompt
 
     if not isinstance(prompt, Prompt):
-        raise SessionError(f"prompt must be a Prompt, not {prompt!r:.100}; write Prompt(template)")
+        raise SessionError(f"prompt must be a Prompt, not {shown(prompt)}; write Prompt(template)")
     if not isinstance(host, Host):
-        raise SessionError(f"host must be a Host, not {host!r:.100}")
+        raise SessionError(f"host must be a Host, not {shown(host)}")
     if deadline is not None and not isinstance(deadline, Deadline):
-        raise SessionError(f"deadline must be Deadline(seconds) or None, not {deadline!r:.100}")
+        raise SessionError(f"deadline must be Deadline(seconds) or None, not {shown(deadline)}")
     if budget is not None and not isinstance(budget, Budget):
-        raise SessionError(f"budget must be Budget(…) or None, not {budget!r:.100}")
+        raise SessionError(f"budget must be Budget(…) or None, not {shown(budget)}")
 
 
 def _profiles(prompt: Prompt[Any], host: Host) -> tuple[Any, ...]:

@@ -36,7 +36,7 @@ from trimtab._session.retention import FACTS, HEAD, OldCalls, ToolLog
 from trimtab._session.slices import Slice
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
-from trimtab._types.text import as_text
+from trimtab._types.text import as_text, shown
 from trimtab._types.values import reduced
 
 VERSION = 3
@@ -191,6 +191,8 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     Raises:
         SnapshotError: it is damaged, of another version, or holds a type that is not known.
     """
+    if not isinstance(text, str | bytes | bytearray):
+        raise SnapshotError(f"the snapshot must be text, not {shown(text)}")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:

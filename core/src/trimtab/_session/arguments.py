@@ -44,23 +44,42 @@ def as_member(name: str, enum: type[M], value: object) -> M:
     raise SessionError(f"{name} must be one of {known}, not {shown(value)}")
 
 
-def as_calls(values: Iterable[Any]) -> tuple[ToolCall, ...]:
-    """Return the calls of a response.
+def as_flag(name: str, value: object) -> None:
+    """Check that `value` is True or False.
+
+    Raises:
+        SessionError: it is something else.
+    """
+    if value is not True and value is not False:
+        raise SessionError(f"{name} must be True or False, not {shown(value)}")
+
+
+def as_calls(values: Iterable[Any], name: str = "tool_calls") -> tuple[ToolCall, ...]:
+    """Return the calls of a response, with arguments that the caller can't change.
 
     Raises:
         SessionError: one is no `ToolCall`.
     """
     if values.__class__ is tuple and not values:
         return ()
+    return tuple([as_recorded(call) for call in check_calls(values, name)])
+
+
+def check_calls(values: Iterable[Any], name: str) -> tuple[ToolCall, ...]:
+    """Return the calls as they are.
+
+    Raises:
+        SessionError: one is no `ToolCall`.
+    """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise SessionError(f"tool_calls must be a list of ToolCall, not {shown(values)}")
+        raise SessionError(f"{name} must be a list of ToolCall, not {shown(values)}")
     calls = tuple(values)
     for call in calls:
         if not isinstance(call, ToolCall):
             raise SessionError(
-                f"tool_calls must hold ToolCall(tool, params, call_id), not {shown(call)}"
+                f"{name} must hold ToolCall(tool, params, call_id), not {shown(call)}"
             )
-    return tuple([as_recorded(call) for call in calls])
+    return calls
 
 
 def as_recorded(call: ToolCall) -> ToolCall:

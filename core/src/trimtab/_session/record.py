@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from operator import itemgetter
+from sys import maxsize
 from typing import Any, TypeVar
 
 import attrs
@@ -40,8 +41,14 @@ class Record:
     """
 
     def __init__(self, *, clock: Clock = SYSTEM_CLOCK, keep: int | None = 200) -> None:
-        if keep is not None and keep < 1:
-            raise ValueError(f"keep must be 1 or more, or None for all, not {keep}")
+        if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int)):
+            raise TypeError(f"keep must be a whole number or None, not {shown(keep)}")
+        if keep is not None and not 1 <= keep <= maxsize:
+            raise ValueError(f"keep must be 1 or more, or None for all, not {shown(keep)}")
+        if not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic")):
+            raise TypeError(
+                f"clock must have the methods now() and monotonic(), not be {shown(clock)}"
+            )
         self.clock = clock
         self.lock = SessionLock(self._tell)
         self._keep = keep
@@ -134,7 +141,12 @@ class Record:
 
         The reducer runs under the lock: what it raises reaches the caller, and nothing is
         recorded then. An event without a run goes to the open run of its prompt.
+
+        Raises:
+            SessionError: `event` is None or a class.
         """
+        if event is None or isinstance(event, type):
+            raise SessionError(f"dispatch takes a record, such as an event, not {shown(event)}")
         with self.lock:
             if isinstance(event, Event):
                 event = self._placed(event)

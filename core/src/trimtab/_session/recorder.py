@@ -21,7 +21,7 @@ from trimtab._events.run import (
     tool_invoked as new_call,
     tool_started as new_start,
 )
-from trimtab._session.arguments import as_calls, as_member, as_seconds, as_text, as_time
+from trimtab._session.arguments import as_calls, as_flag, as_member, as_seconds, as_text, as_time
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Budget, Deadline, Usage
 from trimtab._types.text import shown
@@ -110,6 +110,7 @@ class Recorder:
         Raises:
             SessionError: an argument has the wrong type.
         """
+        as_flag("notification", notification)
         self.dispatch(UserMessage, text=as_text("text", text), notification=notification, at=at)
 
     def model_responded(
@@ -143,6 +144,8 @@ class Recorder:
             raise SessionError(f"usage must be a Usage or None, not {shown(usage)}")
         if text.__class__ is not str or reasoning.__class__ is not str:
             text, reasoning = as_text("text", text), as_text("reasoning", reasoning)
+        if stop_reason is not None:
+            as_text("stop_reason", stop_reason)
         at = None if at is None else as_time(at)
         session, state = self.session, self.state
         with session.lock.guard:
@@ -234,6 +237,8 @@ class Recorder:
             evidence = as_member("evidence", Evidence, evidence)
         error = None if error is None else as_text("error", error)
         seconds = None if duration is None else as_seconds("duration", duration)
+        if poll is not None:
+            as_flag("poll", poll)
         if caller.__class__ is not CallOrigin:
             caller = as_member("caller", CallOrigin, caller)
         tool = None if tool is None else as_text("tool", tool, needed=True)

@@ -133,6 +133,24 @@ def tuple_of(kind: type[Any]) -> Validator:
     return check
 
 
+def yes_or_no(*, optional: bool = False) -> Validator:
+    """Return a validator of True and False.
+
+    Args:
+        optional: whether None is accepted too.
+
+    Raises:
+        TypeError: from the validator, if the value is something else.
+    """
+    words = "True, False or None" if optional else "True or False"
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        if value is not True and value is not False and not (optional and value is None):
+            raise TypeError(f"{attribute.name} must be {words}, not {shown(value)}")
+
+    return check
+
+
 def one_of(*known: str) -> Any:
     """Return a validator of one of some words.
 

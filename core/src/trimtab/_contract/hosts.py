@@ -1,0 +1,77 @@
+"""Converters of the fields by which a runtime is described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+from trimtab._events.provenance import DecisionPoint, Delivery
+from trimtab._types.text import shown
+from trimtab.trajectory import ToolProfile
+
+E = TypeVar("E", bound=Enum)
+
+
+def as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
+    """Return a delivery for each point that has one.
+
+    Raises:
+        TypeError: it is no mapping.
+        ValueError: a key is no decision point, or a value no delivery.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"delivery must be a mapping of points to deliveries, not {shown(value)}")
+    return {_member(DecisionPoint, point): _member(Delivery, way) for point, way in value.items()}
+
+
+def as_tool_names(value: Any) -> frozenset[str] | None:
+    """Return names of tools, or None.
+
+    Raises:
+        TypeError: it is no collection of texts.
+    """
+    if value is None:
+        return None
+    return frozenset(_items("tools", "names", value, str))
+
+
+def as_profiles(value: Any) -> tuple[ToolProfile, ...]:
+    """Return what is known about tools.
+
+    Raises:
+        TypeError: it is no collection of `ToolProfile`.
+    """
+    return tuple(_items("tool_profiles", "ToolProfile", value, ToolProfile))
+
+
+def as_descriptions(value: Any) -> Mapping[str, str]:
+    """Return descriptions of tools by name.
+
+    Raises:
+        TypeError: it is no mapping of text to text.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"tool_descriptions must map names to texts, not {shown(value)}")
+    for one in (*value.keys(), *value.values()):
+        if not isinstance(one, str):
+            raise TypeError(f"tool_descriptions must map names to texts, not hold {shown(one)}")
+    return dict(value)
+
+
+def _items(field: str, what: str, value: Any, kind: type[Any]) -> list[Any]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"{field} must be a collection of {what}, not {shown(value)}")
+    items = list(value)
+    for item in items:
+        if not isinstance(item, kind):
+            raise TypeError(f"{field} must hold {what}, not {shown(item)}")
+    return items
+
+
+def _member(kind: type[E], value: Any) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
+        raise ValueError(f"delivery must hold {known}, not {shown(value)}") from None
