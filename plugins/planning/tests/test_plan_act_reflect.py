@@ -77,6 +77,13 @@ def test_a_search_for_tools_needs_no_plan(open_run, tool):
     assert text(run, BEFORE_CHOICE) == ""
 
 
+@pytest.mark.parametrize("caller", ["user", "harness"])
+def test_a_call_that_the_model_did_not_make_needs_no_plan(open_run, caller):
+    run = open_run()
+    run.tool_finished("c1", "ok", tool="sql", params={}, caller=caller)
+    assert text(run, BEFORE_CHOICE) == ""
+
+
 @pytest.mark.parametrize("tool", ["run_tool", "mcp__tool_search__delete", "search", "toolbox_get"])
 def test_other_tools_with_such_names_need_a_plan(open_run, tool):
     assert "without a plan" in text(open_run(), BEFORE_TOOL, ToolCall(tool))

@@ -9,6 +9,7 @@ import attrs
 
 from trimtab import (
     NOT_RELEVANT,
+    CallOrigin,
     ClassificationResult,
     DecisionPoint,
     GuidanceContext,
@@ -190,11 +191,12 @@ def _reflections(context: GuidanceContext, plan: Plan) -> tuple[ReflectionAdded,
 
 
 def _last_turn(context: GuidanceContext) -> tuple[ToolCall, ...]:
-    """Return the calls of the last turn; none where it kept the plan."""
+    """Return the model's own calls of the last turn; none where it kept the plan."""
     last = context.last_call
     if last is None:
         return ()
     calls = [call for call in context.recent_tool_calls(_RECENT) if call.turn == last.turn]
     if any(is_planning_tool(call.tool) for call in calls):
         return ()
-    return tuple(ToolCall(call.tool, call.params, call.call_id) for call in calls)
+    own = (call for call in calls if call.caller is CallOrigin.MODEL)
+    return tuple(ToolCall(call.tool, call.params, call.call_id) for call in own)
