@@ -185,11 +185,23 @@ class RunView:
 
     __slots__ = ("_run", "session", "state", "trajectory")
 
+    _run: BoundRun
+    state: StateView
+    session: SessionView
+    trajectory: Trajectory
+
     def __init__(self, run: BoundRun) -> None:
-        self._run = run
-        self.state = StateView(run.state)
-        self.session = SessionView(run.session)
-        self.trajectory: Trajectory = run.state.trajectory
+        known = (run, StateView(run.state), SessionView(run.session), run.state.trajectory)
+        for name, value in zip(("_run", "state", "session", "trajectory"), known, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: what one provider assigned, others would read.
+
+        Raises:
+            AttributeError: always.
+        """
+        raise AttributeError(f"a RunView is read-only: {name} can't be assigned")
 
     @property
     def run_id(self) -> str:

@@ -39,6 +39,8 @@ class RecentSlice(Slice[T], Generic[T]):
         dropped: how many were dropped before those.
     """
 
+    __slots__ = ("_dropped", "_keep")
+
     def __init__(self, keep: int, items: Iterable[T] = (), dropped: int = 0) -> None:
         kept = deque(items, maxlen=keep)
         super().__init__()
@@ -87,6 +89,8 @@ class ToolLog(Slice[ToolInvoked]):
         items: calls to begin with, oldest first.
         old: calls before those.
     """
+
+    __slots__ = ("_batch", "_full", "_heads", "_keep", "_numbers", "_old", "_state")
 
     def __init__(
         self,

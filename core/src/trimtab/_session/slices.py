@@ -31,6 +31,8 @@ class Slice(Generic[T]):
         items: the records.
     """
 
+    __slots__ = ("_items",)
+
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._items: list[T] = list(items)
 

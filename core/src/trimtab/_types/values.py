@@ -42,12 +42,16 @@ def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) ->
 
 
 def _is_flat(value: dict[Any, Any]) -> bool:
-    """Return whether a dict holds texts and small numbers only, as arguments mostly do."""
+    """Return whether a dict holds texts and ordinary numbers only, as arguments mostly do."""
     for key, item in value.items():
-        if key.__class__ is not str:
-            return False
         kind = item.__class__
-        if kind is not str and (kind is not int or not -_SMALL < item < _SMALL):
+        if key.__class__ is not str or not (
+            kind is str
+            or (kind is int and -_SMALL < item < _SMALL)
+            or kind is bool
+            or item is None
+            or (kind is float and isfinite(item))
+        ):
             return False
     return True
 

@@ -205,6 +205,8 @@ class ToolProfiles:
             prompts may put theirs before.
     """
 
+    __slots__ = ("_declared", "_known")
+
     def __init__(self, declared: Iterable[ToolProfile] = ()) -> None:
         self._declared = tuple(declared)
         self._known: dict[str, ToolProfile] = {}

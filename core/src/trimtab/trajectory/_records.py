@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from trimtab._events.run import CallOrigin, Outcome, ToolInvoked
+from trimtab._types.positional import positional
 from trimtab._types.text import LazyPattern, quote, shorten
 from trimtab.trajectory._canonical import canonical_params, digest, plain
 from trimtab.trajectory._envelope import arguments_of, opened
@@ -37,6 +38,7 @@ _OUTPUT_KEPT = 200
 _NOISY = 1_000
 _LONGEST_CALL = 90
 _MOST_APART = 200
+_set = object.__setattr__
 _FRACTION = LazyPattern(r"(?:^|[:=])[01]?\.\d+$")  # a score, most likely
 _BETWEEN_WORDS = "\"',{}[]();"
 _SPACED = str.maketrans(dict.fromkeys(_BETWEEN_WORDS, " "))
@@ -45,9 +47,9 @@ _SPACED_ASCII = bytes(
 )
 
 
-@attrs.define(eq=False)
+@attrs.frozen(eq=False, weakref_slot=False)
 class CallRecord:
-    """One ended tool call as detectors see it; don't change it.
+    """One ended tool call as detectors see it; its attributes can't be assigned.
 
     Attributes:
         tool: its name.
@@ -108,16 +110,19 @@ class CallRecord:
             text = canonical_params(self._params, self.profile)
         except Exception:  # noqa: BLE001 - arguments whose own methods raise
             text = canonical_params(plain(self._params), self.profile)
-        self._fingerprint = digest(f"{self.tool}\n{text}")
-        self._params_text = text[:_PARAMS_KEPT]
-        return self._fingerprint, self._params_text
+        looked = digest(f"{self.tool}\n{text}"), text[:_PARAMS_KEPT]
+        _set(self, "_fingerprint", looked[0])
+        _set(self, "_params_text", looked[1])
+        return looked
 
     @property
     def output_hash(self) -> str:
         """Fingerprint of the output as it came."""
-        if self._output_hash is None:
-            self._output_hash = digest(self._text or "")
-        return self._output_hash
+        value = self._output_hash
+        if value is None:
+            value = digest(self._text or "")
+            _set(self, "_output_hash", value)
+        return value
 
     @property
     def output(self) -> str:
@@ -125,30 +130,38 @@ class CallRecord:
 
         They are the key line of a failure, else head and tail.
         """
-        if self._output is None:
-            self._output = bounded(self._text or "", _OUTPUT_KEPT // 2)
-        return self._output
+        value = self._output
+        if value is None:
+            value = bounded(self._text or "", _OUTPUT_KEPT // 2)
+            _set(self, "_output", value)
+        return value
 
     @property
     def output_fingerprint(self) -> str:
         """Fingerprint of the normalised output; equal if nothing in it is new."""
-        if self._output_fingerprint is None:
-            self._output_fingerprint = digest(" ".join(self._normal().split()))
-        return self._output_fingerprint
+        value = self._output_fingerprint
+        if value is None:
+            value = digest(" ".join(self._normal().split()))
+            _set(self, "_output_fingerprint", value)
+        return value
 
     @property
     def shape(self) -> Shape:
         """The normalised output as a frame with values in it."""
-        if self._shape is None:
-            self._shape = shape_of(" ".join(self._normal().split()))
-        return self._shape
+        value = self._shape
+        if value is None:
+            value = shape_of(" ".join(self._normal().split()))
+            _set(self, "_shape", value)
+        return value
 
     @property
     def pieces(self) -> Pieces:
         """The lines and items of the output, unordered, without what repeats the arguments."""
-        if self._pieces is None:
-            self._pieces = pieces_of(self._normal(), self._params)
-        return self._pieces
+        value = self._pieces
+        if value is None:
+            value = pieces_of(self._normal(), self._params)
+            _set(self, "_pieces", value)
+        return value
 
     def may_repeat(self, other: CallRecord) -> bool:
         """Tell cheaply whether this output may repeat an earlier one.
@@ -160,18 +173,22 @@ class CallRecord:
         """
         if self._text is None or other._text is None:
             return True
-        if self._words is None:
-            self._words = _words_in(self._text)
-        if other._words is None:
-            other._words = _words_in(other._text)
-        new = self._words - other._words
+        words, known = self._known_words(self._text), other._known_words(other._text)
+        new = words - known
         if not new:
-            return bool(self._words)
+            return bool(words)
         asked = self.params_text
         told = sum(
             word not in asked and not ("." in word and _FRACTION.search(word)) for word in new
         )
-        return 4 * told < len(self._words)
+        return 4 * told < len(words)
+
+    def _known_words(self, text: str) -> frozenset[str]:
+        value = self._words
+        if value is None:
+            value = _words_in(text)
+            _set(self, "_words", value)
+        return value
 
     @property
     def reads(self) -> bool:
@@ -181,9 +198,11 @@ class CallRecord:
         return bool(self.profile.read_only)
 
     def _normal(self) -> str:
-        if self._lines is None:
-            self._lines = normalise_lines(self._text or "")
-        return self._lines
+        value = self._lines
+        if value is None:
+            value = normalise_lines(self._text or "")
+            _set(self, "_lines", value)
+        return value
 
     def same_output(self, other: CallRecord) -> bool:
         """Tell whether both outputs say the same, apart from details that differ by chance.
@@ -216,7 +235,16 @@ class CallRecord:
         """Drop the text of the output; what comparisons need stays."""
         _ = self.output_fingerprint, self.shape, self.pieces
         _ = self.fingerprint, self.output_hash, self.output
-        self._text = self._params = self._lines = None
+        for name in ("_text", "_params", "_lines"):
+            _set(self, name, None)
+
+    def _use(self, profile: ToolProfile) -> None:
+        """Take what is known about the tool now."""
+        _set(self, "profile", profile)
+
+    def _excuse(self, text: str) -> None:
+        """Note why a repetition is no trouble; empty text if it is."""
+        _set(self, "excuse", text)
 
     def state(self) -> dict[str, Any]:
         """Return it JSON-like; the profile is looked up again by name."""
@@ -237,6 +265,9 @@ class CallRecord:
             "shape": [self.shape.frame, *map(list, self.shape.slots)],
             "pieces": sorted(self.pieces),
         }
+
+
+_new_record = positional(CallRecord)
 
 
 def _words_in(text: str) -> frozenset[str]:
@@ -302,9 +333,22 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     text = text or error
     ended, duration = event.elapsed, event.duration
     size = len(text)
-    record = CallRecord(
+    has_failed = failed(event, text, holders, profile, command)
+    signature = bare_signature = ""
+    output = None
+    if has_failed:
+        lines = lines_of(failure_text(text, holders))
+        signature = signature_of(lines, params)
+        bare_signature = signature_of(lines, None) if params else signature
+        output = (best_line(lines).strip() or excerpt(text))[:_OUTPUT_KEPT]
+    elif size > 2 * EDGE or type(result) is not str:
+        shown = shown_of(result, text)
+        if shown is text and type(event.result) is str:
+            shown = event.result  # an object in JSON, as it was written
+        output = bounded(shown, _OUTPUT_KEPT // 2)
+    return _new_record(
         event.tool,
-        failed(event, text, holders, profile, command),
+        has_failed,
         event.outcome,
         event.caller,
         event.turn,
@@ -317,18 +361,8 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         text if size <= 2 * EDGE else bounded(text),
         params,
         digest(text) if size > 2 * EDGE else None,
-    )
-    if record.failed:
-        lines = lines_of(failure_text(text, holders))
-        record.signature = signature_of(lines, params)
-        record.bare_signature = signature_of(lines, None) if params else record.signature
-        record._output = (best_line(lines).strip() or excerpt(text))[:_OUTPUT_KEPT]
-    elif size > 2 * EDGE or type(result) is not str:
-        shown = shown_of(result, text)
-        if shown is text and type(event.result) is str:
-            shown = event.result  # an object in JSON, as it was written
-        record._output = bounded(shown, _OUTPUT_KEPT // 2)
-    return record
+        output, signature, bare_signature, None, None, None, None, None, None, None, None,
+    )  # fmt: skip
 
 
 def describe_call(call: CallRecord, limit: int = _LONGEST_CALL) -> str:

@@ -55,7 +55,7 @@ def span_of(call: CallRecord) -> Span:
 def excuse_of(call: CallRecord) -> Excuse | None:
     """Return what excuses repeating `call`; None if its result can't change by itself."""
     if call.excuse is None:
-        call.excuse = _excuse(call) or ""
+        call._excuse(_excuse(call) or "")
     return Excuse(call.excuse) if call.excuse else None
 
 

@@ -258,7 +258,7 @@ class TrajectoryWriter:
             self.profiles = profiles
             for turn in (self._open, *(turn.calls for turn in self._closed)):
                 for call in turn:
-                    call.profile = profiles.of(call.tool)
+                    call._use(profiles.of(call.tool))
             self._waiting.update(self._saved())
             self.feeds.clear()
             self.quiet_feeds = {}
