@@ -228,3 +228,50 @@ def test_a_rejected_change_is_made_again_after_the_pause_that_it_asks_for():
 def test_one_program_with_ever_other_things_is_work(what):
     names = ["", "left", "right", "upper", "lower", "front", "back", "inner", "outer"]
     assert silent([Call("bash", {"command": what.format(name)}, "") for name in names])
+
+
+SECRETS = (
+    "AKIA", "ghp_", "xoxb-", "BEGIN RSA PRIVATE KEY", "sk_live_", "AIza", "password=", "eyJhbGci",
+    "hooks.slack.com", "mongodb+srv://", "npm_",
+)  # fmt: skip
+SWEEPS = {
+    "secrets": [Call("Grep", {"pattern": what}, "No matches found") for what in SECRETS],
+    "secrets by shell": [Call("bash", {"command": f"rg -n '{what}' src"}, "") for what in SECRETS],
+    "logs": [
+        Call("bash", {"command": f"kubectl logs pod-{n} --since=1h | grep ERROR"}, "")
+        for n in range(11)
+    ],
+    "named logs": [
+        Call("bash", {"command": f"kubectl logs {name} --since=1h | grep ERROR"}, "")
+        for name in "api billing cart docs events frontend gateway hooks images jobs".split()
+    ],
+    "machines": [
+        Call("bash", {"command": f"ssh web{n} grep OOM /var/log/syslog"}, "", "error")
+        for n in range(11)
+    ],
+    "quoted for machines": [
+        Call("bash", {"command": f"ssh web{n} 'dmesg | grep OOM'"}, "Exit code 1", "error")
+        for n in range(11)
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_a_search_for_different_things_that_finds_nothing_is_work(name):
+    assert first(SWEEPS[name]) is None
+
+
+def test_the_twelfth_thing_that_is_not_found_is_told():
+    assert (
+        first([*SWEEPS["secrets"], Call("Grep", {"pattern": "glpat-"}, "No matches found")]) == 11
+    )
+
+
+REWORDINGS = (
+    "getUser", "get_user", "fetchUser", "user_get", "UserGetter", "loadUser", "findUser", "User",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ["No matches found", "Found 0 files"])
+def test_one_search_in_other_words_that_finds_nothing_is_told(answer):
+    assert first([Call("Grep", {"pattern": what}, answer) for what in REWORDINGS]) == 5

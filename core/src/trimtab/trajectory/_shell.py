@@ -52,6 +52,9 @@ _STORES = LazyPattern(
 _NEGATIVE = frozenset(
     {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
 )
+_ELSEWHERE = frozenset({"docker", "kubectl", "podman", "ssh", "timeout", "xargs"})
+_QUOTES = LazyPattern("['\"]")
+_FIRST_WORDS = 12
 _LONGEST = 2_000
 _FED = LazyPattern(
     r"\b(?:echo|printf)\b(?:\s+-\w+)*\s+(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|[\w./:;-]+)\s*\|(?!\|)"
@@ -147,4 +150,14 @@ def expects_status(command: str, code: int) -> bool:
     if code != 1:
         return False
     parts = segments(command)
-    return bool(parts) and _program(parts[-1]) in _NEGATIVE
+    if not parts:
+        return False
+    if _program(parts[-1]) in _ELSEWHERE:
+        return _asks_elsewhere(command)
+    return _program(parts[-1]) in _NEGATIVE
+
+
+def _asks_elsewhere(command: str) -> bool:
+    """Tell whether what a command runs on another machine, or in a container, ends by asking."""
+    inner = segments(_QUOTES.sub(" ", command[:_LONGEST]))
+    return bool(inner) and not _NEGATIVE.isdisjoint(inner[-1][:_FIRST_WORDS])

@@ -10,7 +10,10 @@ from trimtab import LazyPattern
 from trimtab.trajectory import CallRecord, finds_nothing
 
 _NUMBER = LazyPattern(r"\d+")
-_NAME = LazyPattern(r"(?a:(?<![A-Za-z_])[A-Za-z_]\w*\d\w*)")
+_NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
+_PART = LazyPattern(r"(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)")
+_PARTED = 3
+_SHARED = 4
 _SHORT = 300
 
 
@@ -109,6 +112,27 @@ def same_subject(calls: Sequence[CallRecord]) -> bool:
 def alike_but_for_numbers(calls: Sequence[CallRecord]) -> bool:
     """Tell whether nothing but numbers differs in the arguments."""
     return len({_NUMBER.sub("0", call.params_text) for call in calls}) == 1
+
+
+def different_things(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls are about different things: what differs in the arguments of one has no
+    beginning of a word in common with the others. Calls that look for one thing in other words
+    have.
+    """
+    words = [_parts(call.params_text) for call in calls]
+    frame = frozenset.intersection(*words)
+    own = [parts - frame for parts in words]
+    counts = Counter(part for parts in own for part in parts)
+    shared = sum(any(counts[part] > 1 for part in parts) for parts in own)
+    return all(own) and _SHARED * shared <= len(own)
+
+
+def _parts(text: str) -> frozenset[str]:
+    """Return the beginnings of the words in a text; of ``getUser`` and ``get_user`` they are the
+    same.
+    """
+    parts = (part for part in _PART.findall(text) if len(part) >= _PARTED)
+    return frozenset(part[:_STEM].lower() for part in parts)
 
 
 def numbered_names(calls: Sequence[CallRecord]) -> bool:

@@ -21,6 +21,7 @@ from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,
     alike_but_for_numbers,
+    different_things,
     numbered_names,
     one_deed,
     reworded,
@@ -98,6 +99,8 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     worded = reports_nothing(last.output)
     nothing = worded or (last.reads and finds_nothing(last.output))
     if nothing and not last.profile.writes:
+        if numbered_names(calls) or different_things(calls):
+            return _MORE_FOR_NAMES
         if worded or last.profile.read_only or alike(calls, similarity):
             return _MORE_FOR_NOTHING
     elif _says_little(last):
