@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import attrs
 import pytest
 
@@ -322,3 +324,33 @@ def test_a_loop_behind_thoughts_outlives_a_restart():
     player = play([READ, aside(1), READ, aside(2)])
     player.restart()
     assert player.play([READ]).first == 4
+
+
+def missed(number, old="def f(a, b, c):\n    return a"):
+    params = {"file_path": "a.py", "old_string": old + " " * number, "new_string": "x"}
+    return Call("Edit", params, "String to replace not found in file.", "error")
+
+
+LOOKS = (
+    Call("Read", {"file_path": "a.py"}, "def f(a, b):\n    return a\n"),
+    Call("Grep", {"pattern": "def f"}, "a.py:1:def f(a, b):"),
+)
+ROUNDS = {
+    "one look": [item for n in range(12) for item in (missed(n), LOOKS[0])],
+    "two looks": [item for n in range(12) for item in (missed(n), *LOOKS)],
+    "the same edit": [item for _ in range(12) for item in (missed(0), LOOKS[0])],
+    "in one response": [[LOOKS[0], missed(n)] for n in range(12)],
+}
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_rejected_edit_and_the_looks_between_are_one_problem_and_the_edit_is_to_blame(name):
+    told = play(ROUNDS[name]).delivered
+    assert [nudge.level for nudge in told] == [1, 2, 3, 3][: len(told)]
+    assert len(told) >= 3
+    assert len({nudge.episode for nudge in told}) == 1
+    assert all(later.turn - one.turn >= 3 for one, later in pairwise(told))
+    for nudge in told:
+        assert "Do not call Read" not in nudge.injection.content
+        assert "Do not call Grep" not in nudge.injection.content
+        assert "Edit" in nudge.injection.content

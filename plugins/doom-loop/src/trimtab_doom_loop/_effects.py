@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, pairwise, takewhile
 from posixpath import basename
 
@@ -31,6 +31,7 @@ _SMALLEST = 60
 _SHORT = 600
 _NEAR = 0.1
 _FEWER = 1
+_ROUND = 2
 
 
 def find_without_effect(actions: Actions, times: int) -> Loop | None:
@@ -280,7 +281,7 @@ class Rejections:
             if call.failed and call.profile.writes:
                 self._rejected(call)
                 enough = self.count >= self._needed or self.rounds >= self._needed - _FEWER
-                return self._loop(call) if enough else None
+                return self.loop_of(call) if enough else None
         for call in calls:
             if self.last is not None and call.tool == self.last.tool and _done(call):
                 self._works_on(call, self.last)
@@ -301,6 +302,25 @@ class Rejections:
         self.total += 1
         self.last = call
 
-    def _loop(self, call: CallRecord) -> Loop:
+    def lies_between(self, action: Action, earlier: Iterable[Action], look: CallRecord) -> bool:
+        """Tell whether the last rejected change stands beside `look` or after its last repeat.
+
+        Args:
+            action: the action of `look`.
+            earlier: the actions before, latest first.
+            look: a call that changes nothing.
+        """
+        if self.last is None or self.total < _ROUND:
+            return False
+        key = answer_key(self.last)
+        for one in (action, *earlier):
+            if any(call.failed and answer_key(call) == key for call in one.calls):
+                return True
+            if one is not action and any(c.fingerprint == look.fingerprint for c in one.calls):
+                return False
+        return False
+
+    def loop_of(self, call: CallRecord) -> Loop:
+        """Return the loop of rejections that `call` belongs to."""
         members = frozenset({call.fingerprint, stable_answer_key(call)})
         return loop_of(LoopKind.REJECTED, call, times=self.total, members=members)

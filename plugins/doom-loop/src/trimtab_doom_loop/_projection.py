@@ -50,6 +50,7 @@ _MORE_REJECTIONS = 2
 _KEEP = 64
 _LATELY = 8
 _ASIDES_APART = 16
+_LOOKS = frozenset({LoopKind.REPEAT, LoopKind.INTERLEAVED, LoopKind.SAME_CONTENT, LoopKind.KNOWN})
 
 
 class Limits(NamedTuple):
@@ -138,6 +139,7 @@ class LoopProjection(BaseProjection):
         found = self._find(action) or rejected
         if found is not None and rejected is not None and found.kind is LoopKind.REJECTED:
             found = attrs.evolve(found, times=max(found.times, rejected.times))
+        found = found and self._blamed(found, action)
         if found is None:
             self.loop = None
             self.quiet = self.chant is None
@@ -195,6 +197,20 @@ class LoopProjection(BaseProjection):
         if found is None and not action.news:
             found = find_like_rounds(actions, limits.longest, limits.times, limits.similarity)
         return found or find_same_answer(actions, self._streak, limits.times, limits.similarity)
+
+    def _blamed(self, found: Loop, action: Action) -> Loop:
+        """Return the loop of a change that is rejected each time, not that of a look in between:
+        the agent must look to mend it.
+        """
+        rejections = self._rejections
+        if rejections.last is None or found.kind not in _LOOKS:
+            return found
+        look = next((c for c in action.calls if c.tool == found.tool and c.reads), None)
+        earlier = islice(reversed(self._actions.kept), 1, 1 + self._limits.longest)
+        if look is None or look.failed or not rejections.lies_between(action, earlier, look):
+            return found
+        loop = rejections.loop_of(rejections.last)
+        return attrs.evolve(loop, members=loop.members | found.members)
 
     def _named(self, found: Loop) -> Loop:
         """Return `found` under the name that the loop had, if it is one that was there lately."""

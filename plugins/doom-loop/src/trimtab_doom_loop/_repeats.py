@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
+import attrs
+
 from trimtab.trajectory import (
     CEILING_CALLS,
     CallRecord,
     Span,
     asks_for_input,
     confirms,
+    failure_episode,
     has_ended,
     in_progress,
     is_wait,
@@ -23,7 +26,7 @@ from trimtab.trajectory import (
 )
 from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import alike, stable_answer_key
+from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
 
 LONGEST_ROUND = 16
 """Longest round looked for, in actions; one beyond `window_size` must repeat as often."""
@@ -75,7 +78,8 @@ def _rounds(
     members = {c.fingerprint for c in calls}
     kind = several if length > 1 else LoopKind.REPEAT
     failing = [] if waited or length == 1 else [c for c in calls if c.failed]
-    return loop_of(
+    members.update(map(stable_answer_key, failing))  # with other arguments it is the same failure
+    loop = loop_of(
         LoopKind.WAITING if waited else kind,
         [*calls, *failing][-1],
         times=rounds,
@@ -84,6 +88,9 @@ def _rounds(
         length=length,
         tools=tuple(dict.fromkeys(c.tool for c in calls)),
     )
+    if len({answer_key(call) for call in failing}) == 1:  # the same problem for every provider
+        return attrs.evolve(loop, episode=failure_episode(failing[-1]))
+    return loop
 
 
 def _waits(tail: Sequence[Action]) -> list[Span]:
