@@ -43,6 +43,7 @@ def test_the_player_says_after_which_items_guidance_came() -> None:
     third = Speaker(verdict=lambda context: context.tool_call_count == 3)
     player = Player(guidance=[third]).play([FAILING] * 4)
     assert (player.first, player.spoke, player.texts) == (2, [2], ("Look before you leap.",))
+    assert player.said == ((2, "Look before you leap."),)
     assert player.delivered[0].call_index == 2
 
 

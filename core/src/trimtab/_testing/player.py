@@ -51,7 +51,8 @@ class Player:
 
     Attributes:
         clock, session, run: the objects that the player drives.
-        spoke: numbers of the items, from 0, after which guidance was delivered.
+        spoke: numbers of the items, from 0, after which guidance was delivered. An item is in it
+            once, however many texts it brought: to know which text came when, see `said`.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Player:
         self.clock = ManualClock()
         self.session = Session(clock=self.clock)
         self.spoke: list[int] = []
+        self._said: list[int] = []
         self._faults: list[tuple[ProviderFaulted, BaseException | None]] = []
         self._raised = 0 if faults == "raise" else None
         self._items = 0
@@ -132,8 +134,10 @@ class Player:
         for item in items:
             before = len(self.session[GuidanceDelivered])
             self._take(item)
-            if len(self.session[GuidanceDelivered]) > before:
+            texts = len(self.session[GuidanceDelivered]) - before
+            if texts > 0:
                 self.spoke.append(self._items)
+            self._said += [self._items] * texts
             self._items += 1
             self._raise_new(f"after item {self._items - 1}")
         return self
@@ -171,6 +175,11 @@ class Player:
     def texts(self) -> tuple[str, ...]:
         """What guidance said, in order."""
         return tuple(event.injection.content for event in self.delivered)
+
+    @property
+    def said(self) -> tuple[tuple[int, str], ...]:
+        """What guidance said, in order, each text after the number of the item it followed."""
+        return tuple(zip(self._said, self.texts, strict=True))
 
     @property
     def feedback(self) -> tuple[Feedback, ...]:
