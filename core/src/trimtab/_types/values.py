@@ -28,32 +28,19 @@ def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) ->
         deepest: how deep containers may be nested.
     """
     kind = value.__class__
-    if kind is dict and _is_flat(value):
+    if kind is dict:
+        for item in value.values():  # texts and small numbers, as arguments mostly are
+            kind = item.__class__
+            if kind is not str and (kind is not int or not -_SMALL < item < _SMALL):
+                return _copied(value, dict, inside, deepest)
         return value.copy()
     if kind in _AS_THEY_ARE:
         return value
-    if kind is int:
-        return value if -_SMALL < value < _SMALL else _number(value)
-    if kind is float:
-        return value if isfinite(value) else str(value)
-    if kind is dict or kind is list or kind is tuple:
+    if kind is int or kind is float:
+        return _number(value)
+    if kind is list or kind is tuple:
         return _copied(value, kind, inside, deepest)
     return _odd(value, inside, deepest)
-
-
-def _is_flat(value: dict[Any, Any]) -> bool:
-    """Return whether a dict holds texts and ordinary numbers only, as arguments mostly do."""
-    for key, item in value.items():
-        kind = item.__class__
-        if key.__class__ is not str or not (
-            kind is str
-            or (kind is int and -_SMALL < item < _SMALL)
-            or kind is bool
-            or item is None
-            or (kind is float and isfinite(item))
-        ):
-            return False
-    return True
 
 
 def _copied(value: Any, kind: type[Any], inside: tuple[int, ...], deepest: int) -> Any:
@@ -62,9 +49,7 @@ def _copied(value: Any, kind: type[Any], inside: tuple[int, ...], deepest: int) 
     inside = (*inside, id(value))
     if kind is dict:
         return {
-            key if key.__class__ is str else _key(key): (
-                item if item.__class__ is str else reduced(item, inside, deepest)
-            )
+            key: (item if item.__class__ is str else reduced(item, inside, deepest))
             for key, item in value.items()
         }
     items = [item if item.__class__ is str else reduced(item, inside, deepest) for item in value]
@@ -93,10 +78,6 @@ def _foreign(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
     if isinstance(value, tuple):
         return _copied(tuple(value), tuple, inside, deepest)
     return frozenset([reduced(item, inside, deepest) for item in value])
-
-
-def _key(key: Any) -> Any:
-    return _number(key) if isinstance(key, int | float) else key
 
 
 def _number(value: Any) -> Any:

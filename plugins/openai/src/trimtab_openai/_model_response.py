@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
@@ -165,10 +164,10 @@ def _reported_cost(used: Any, response: Any) -> float:
     hidden = getattr(response, "_hidden_params", None)
     priced = hidden.get("response_cost") if isinstance(hidden, dict) else None
     for cost in (more.get("cost"), priced):
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf:
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e12:
             return float(cost)
     return 0.0
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value is not True and value > 0 else 0
+    return value if isinstance(value, int) and value is not True and 0 < value < 1 << 62 else 0

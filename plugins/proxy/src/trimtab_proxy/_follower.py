@@ -11,7 +11,7 @@ import attrs
 from trimtab import Clock, DecisionPoint, Evidence, Outcome, ToolCall, render_block
 from trimtab.trajectory import asks_user
 from trimtab_proxy._bounds import bounded
-from trimtab_proxy._items import NOTIFICATIONS, Answer, Item, Kind, Wire
+from trimtab_proxy._items import NOTIFICATIONS, Answer, Item, Kind, Wire, string
 
 if TYPE_CHECKING:
     from trimtab import Run
@@ -111,7 +111,7 @@ class Follower:
         """Return why the agent may not stop after an answer; empty if it may."""
         checked = self.run.check_completion(
             output=answer.text,
-            stop_reason=answer.stop_reason,
+            stop_reason=string(answer.stop_reason) or None,
             awaiting_user=asks_user(answer.text),
         )
         if checked.may_stop:
@@ -185,7 +185,7 @@ class Follower:
             text=answer.text,
             tool_calls=[_bounded_call(call) for call in answer.calls],
             usage=answer.usage,
-            stop_reason=answer.stop_reason,
+            stop_reason=string(answer.stop_reason) or None,
         )
 
     def _responded(self, wire: Wire, group: Sequence[Item]) -> None:

@@ -253,4 +253,5 @@ def string(value: Any) -> str:
 
 def count(value: Any) -> int:
     """Return a count of tokens; 0 where the value is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 < value < 1 << 62 else 0

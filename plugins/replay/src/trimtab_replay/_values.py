@@ -74,7 +74,8 @@ def as_float(value: Any) -> float | None:
 
 def as_int(value: Any) -> int:
     """Return a whole number ≥ 0; 0 if `value` is not one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 < value < 1 << 62 else 0
 
 
 def as_time(value: Any) -> datetime | None:
