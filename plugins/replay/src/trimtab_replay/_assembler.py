@@ -170,10 +170,11 @@ class Assembler:
             call_id: the id in the recording; a new one if empty.
         """
         turn = self._turn or self._open_turn(None, None, CallOrigin.MODEL)
+        call_id = as_text(call_id)
         if not call_id or call_id in self._waiting:
             call_id = f"{call_id}#{self._calls}"
         call = _Call(
-            ToolCall(tool or UNNAMED_TOOL, shallow(params), call_id),
+            ToolCall(as_text(tool) or UNNAMED_TOOL, shallow(params), call_id),
             self._calls,
             turn.number,
             turn.caller,
@@ -199,7 +200,7 @@ class Assembler:
         Args:
             call_id: as `call` returned it.
         """
-        return call_id in self._waiting
+        return as_text(call_id) in self._waiting
 
     @property
     def is_started(self) -> bool:
@@ -226,6 +227,7 @@ class Assembler:
             call_id: as `call` returned it.
             answer: how the call ended.
         """
+        call_id = as_text(call_id)
         call = self._waiting.pop(call_id, None)
         if call is None:
             data = {"call_id": call_id, "result": shallow(answer.result)}
