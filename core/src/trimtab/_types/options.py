@@ -80,7 +80,7 @@ def number(
     def check(_: object, attribute: Any, value: Any) -> None:
         if value is None and optional:
             return
-        if not is_number(value):
+        if value is None or not is_number(value):
             raise TypeError(f"{attribute.name} must be a number, not {shown(value)}")
         too_small = value <= minimum if above else value < minimum
         too_large = maximum is not None and value > maximum
