@@ -1,4 +1,4 @@
-"""Work on daemon threads that nobody has to wait for."""
+"""Work on daemon threads that can be left behind."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_SLICE = 1.0
 
 
 def start(work: Callable[[], T]) -> Future[T]:
@@ -54,7 +55,7 @@ def call_in_parallel(jobs: Sequence[Callable[[], T]], limit: int) -> list[T]:
     for _ in range(min(limit, len(jobs))):
         Thread(target=_work_off, args=(waiting,), name="trimtab-tool", daemon=True).start()
     try:
-        return [future.result() for future in futures]
+        return [_result(future) for future in futures]
     finally:
         waiting.clear()
 
@@ -71,6 +72,13 @@ def wait_for(value: Any) -> Any:
         return asyncio.run(awaited())
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(awaited())).result()
+
+
+def _result(future: Future[T]) -> T:
+    # In slices: a signal that comes just before a wait blocks is handled when the wait ends.
+    while not wait([future], timeout=_SLICE).done:
+        pass
+    return future.result()
 
 
 def _inside(job: Callable[[], T]) -> Callable[[], T]:
