@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 from typing import Any
 
 from words.samples import difference, means, sign_test, wilson
@@ -45,7 +46,7 @@ def _share(rows: Sequence[Row], measure: str) -> str:
     by_moment = _by(rows, "moment", measure)
     if not by_moment:
         return "–"
-    successes, trials = sum(by_moment.values()), len(by_moment)
+    successes, trials = fsum(by_moment.values()), len(by_moment)
     low, high = wilson(successes, trials)
     return f"{_percent(successes / trials)} [{_percent(low)}–{_percent(high)}]"
 
@@ -112,7 +113,7 @@ def families(rows: Sequence[Row]) -> str:
 
 def _mean(rows: Sequence[Row], arm: str, measure: str) -> float:
     found = [float(row[measure]) for row in rows if row["arm"] == arm]
-    return sum(found) / len(found)
+    return fsum(found) / len(found)
 
 
 def _by(rows: Sequence[Row], unit: str, measure: str) -> dict[str, float]:
