@@ -7,7 +7,7 @@ the text, Claude Code marks refusals by their wording. Recordings and proxies re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 
@@ -160,28 +160,3 @@ _RULES: Mapping[str, Callable[[str, bool | None], ToolOutcome]] = {
     "goose": _starting(_GOOSE_STARTS),
     "mini-swe-agent": _mini_swe_agent,
 }
-
-_TOOLS: Mapping[str, frozenset[str]] = {
-    "claude-code": frozenset({"Bash", "Read", "Edit", "Write", "Grep", "Glob", "TodoWrite"}),
-    "cline": frozenset({"execute_command", "read_file", "write_to_file", "attempt_completion"}),
-    "codex": frozenset({"exec_command", "shell", "apply_patch", "update_plan", "write_stdin"}),
-    "copilot": frozenset({"bash", "read_bash", "view", "report_intent", "str_replace_editor"}),
-    "gemini-cli": frozenset({"run_shell_command", "read_file", "replace", "write_file"}),
-    "goose": frozenset({"developer__shell", "developer__text_editor", "shell", "text_editor"}),
-    "opencode": frozenset({"bash", "read", "edit", "write", "todowrite", "webfetch"}),
-    "openhands": frozenset({"execute_bash", "str_replace_editor", "task_tracker", "think"}),
-}
-_ENOUGH = 3
-
-
-def agent_of(tools: Iterable[str]) -> str:
-    """Guess which agent offers `tools`: a key of `PROFILES`, empty if unknown.
-
-    Args:
-        tools: the names in a request; at least three must be a known agent's own.
-    """
-    names = frozenset(tools)
-    shared = {agent: len(names & own) for agent, own in _TOOLS.items()}
-    agent = max(shared, key=lambda each: shared[each])
-    is_tied = sum(count == shared[agent] for count in shared.values()) > 1
-    return agent if shared[agent] >= _ENOUGH and not is_tied else ""
