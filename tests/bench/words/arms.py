@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -107,9 +107,7 @@ def by_likeness(
 @contextmanager
 def choosing(function: Callable[..., tuple[str, ...]]) -> Iterator[None]:
     """Let the providers choose untried tools in another way."""
-    with ExitStack() as stack:
-        for package in ("trimtab_doom_loop", "trimtab_diagnostic_signal"):
-            stack.enter_context(patch(f"{package}._provider.untried_tools", function))
+    with patch("trimtab.trajectory.untried_tools", function):
         yield
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from trimtab._types.resources import Resources
     from trimtab.trajectory import ToolProfile, Trajectory
 
+_RECENT_CALLS = 64
+
 
 def _as_view(run: Any) -> RunView:
     return run if isinstance(run, RunView) else run.view
@@ -174,6 +176,24 @@ class GuidanceContext(RunContext):
             0 in the turn in which it spoke; None if it has not spoken in this run.
         """
         return self.run.state.turns_since_nudge(provider)
+
+    def untried_tools(self, tried: Sequence[str]) -> tuple[str, ...]:
+        """Return up to four tools of the agent to propose, the most helpful first.
+
+        As `trimtab.trajectory.untried_tools`, with what this run knows.
+
+        Args:
+            tried: names of the tools that are part of the problem.
+        """
+        from trimtab.trajectory import untried_tools
+
+        return untried_tools(
+            self.tools,
+            tried,
+            self.trajectory.profiles,
+            calls=self.trajectory.recent(_RECENT_CALLS),
+            descriptions=self.tool_descriptions,
+        )
 
 
 guidance_context = positional(GuidanceContext)

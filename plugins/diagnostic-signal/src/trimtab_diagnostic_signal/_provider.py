@@ -18,7 +18,6 @@ from trimtab import (
     texts_by_level,
     whole_number,
 )
-from trimtab.trajectory import untried_tools
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
 from trimtab_diagnostic_signal._messages import seed_text, text_for
 
@@ -31,7 +30,6 @@ _LONGEST_NAME = 64
 _MORE_IF_DIFFERENT = 1
 _LONG = 1_000_000
 _LOOPS = "loop"
-_RECENT_CALLS = 64
 
 
 def _tool_or_none(provider: object, attribute: Any, value: Any) -> None:
@@ -134,12 +132,6 @@ class DiagnosticSignalProvider:
             return seed_text(failure, None if lacks else tool)
         if context.tools is None or tool not in context.tools:
             tool = None
-        untried = untried_tools(
-            context.tools,
-            failure.tools,
-            context.trajectory.profiles,
-            calls=context.trajectory.recent(_RECENT_CALLS),
-            descriptions=context.tool_descriptions,
-        )
+        untried = context.untried_tools(failure.tools)
         level, turn = context.level_of(failure.name), context.turn_count
         return text_for(failure, level, tool, self.texts, untried=untried, turn=turn)

@@ -18,7 +18,6 @@ from trimtab import (
     texts_by_level,
     whole_number,
 )
-from trimtab.trajectory import untried_tools
 from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._messages import SEED, seen, text_for
 from trimtab_doom_loop._projection import Limits, LoopProjection
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from trimtab import GuidanceContext
 
 _LONGEST_TEXT = 500
-_RECENT_CALLS = 64
 
 
 @attrs.frozen(kw_only=True)
@@ -110,12 +108,6 @@ class DoomLoopDetector:
         )
 
     def _text(self, loop: Loop, context: GuidanceContext) -> str:
-        untried = untried_tools(
-            context.tools,
-            loop.tools,
-            context.trajectory.profiles,
-            calls=context.trajectory.recent(_RECENT_CALLS),
-            descriptions=context.tool_descriptions,
-        )
+        untried = context.untried_tools(loop.tools)
         level, turn = context.level_of(loop.episode), context.turn_count
         return text_for(loop, level, self.texts, untried=untried, turn=turn)
