@@ -19,7 +19,6 @@ _MOST_WORDS = 4
 _OPENERS = frozenset("[(<>$#+`~OoTt0123456789\n")
 _ENDS_ABOVE = frozenset("])>=*-0123456789")
 _ENDS_BELOW = frozenset("])>$#%-=*")
-_TAILS = ("left", "remaining", "truncated", "Truncated", "used", "usage")
 _ECHOES = (">", "$", "#", "+")
 _BRACKETS = ("[", "(", "<")
 
@@ -107,7 +106,7 @@ def without_frame(text: str, tool: str = "", command: str | None = None) -> str:
 
 def has_no_frame(text: str) -> bool:
     """Tell cheaply that nothing can be around an answer; around most nothing is."""
-    return not _may_end(text) and not _may_begin(text)
+    return not _may_begin(text) and not _may_end(text)
 
 
 def _may_begin(text: str) -> bool:
@@ -115,7 +114,7 @@ def _may_begin(text: str) -> bool:
     if text[:1] in _OPENERS:
         return True
     end = text.find("\n", 0, _LONGEST_LINE)
-    return end > 0 and (":" in text[:end] or text[end - 1] in _ENDS_ABOVE)
+    return end > 0 and (text[end - 1] in _ENDS_ABOVE or text.find(":", 0, end) >= 0)
 
 
 def _may_end(text: str) -> bool:
@@ -123,10 +122,14 @@ def _may_end(text: str) -> bool:
     begin = text.rfind("\n", 0, -2)
     if begin < 0:
         return False
-    tail = text[begin:][:_LONGEST_LINE].rstrip()
-    if tail[-1:] in _ENDS_BELOW:
-        return True
-    return any([word in tail for word in _TAILS])  # noqa: C419  a generator takes twice as long
+    tail = text[begin : begin + _LONGEST_LINE].rstrip()
+    return (
+        tail[-1:] in _ENDS_BELOW
+        or "left" in tail
+        or "remaining" in tail
+        or ("runcated" in tail and ("truncated" in tail or "Truncated" in tail))
+        or ("us" in tail and ("used" in tail or "usage" in tail))
+    )
 
 
 def _below(text: str, tool: str, command: str | None) -> str:

@@ -323,7 +323,9 @@ def restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     """Return what detectors need to know about `event`."""
-    params = arguments_of(event.params)
+    params = event.params
+    if type(params) is not dict or len(params) == 1:
+        params = arguments_of(params)
     command = profile.command(params) if profile.command_params else None
     result, holders = opened(event.result, event.tool, command)
     text = result if type(result) is str else text_of(result)
