@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from trimtab._session.state import RunState
     from trimtab._types.limits import Budget, Deadline
 
-_LOOKS_EVERY = 32
-"""Responses and calls after which the run looks for projections that are far behind."""
-
 
 class OpenRun(BoundRun):
     """A run with its prompt, host and invoker; the base of `RunLifecycle`.
@@ -52,7 +49,6 @@ class OpenRun(BoundRun):
         self.invoker = ProviderInvoker(self)
         self.view = RunView(self)
         self._timeout = as_timeout(timeout)
-        self._since_looked = 0
 
     @property
     def tool_descriptions(self) -> Mapping[str, str]:
@@ -65,11 +61,9 @@ class OpenRun(BoundRun):
         for name in self.state.trajectory_writer.attached:
             self._call_projection(name, self.state.trajectory_writer.save)
 
-    def _recorded(self) -> None:
-        self._since_looked += 1
-        if self._since_looked < _LOOKS_EVERY or self.invoker.busy:
+    def _look_after(self) -> None:
+        if self.invoker.busy:
             return
-        self._since_looked = 0
         for name in self.state.trajectory_writer.behind:
             self._call_projection(name, self.trajectory.projection)
 

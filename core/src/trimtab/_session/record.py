@@ -20,7 +20,7 @@ from trimtab._events.run import (
 )
 from trimtab._session.lock import SessionLock
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
-from trimtab._session.slices import Reducer, Sink, Slice
+from trimtab._session.slices import Reducer, Sink, Slice, Takers
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Clock
@@ -38,6 +38,9 @@ class Record:
         keep: how many calls, starts and responses are kept whole. Of older calls the results and
             long arguments are reduced to length and digest; older starts and responses are
             dropped and counted (`Slice.dropped`). None keeps all.
+
+    Attributes:
+        takers: what takes records in, by type; call them while holding the lock.
     """
 
     def __init__(self, *, clock: Clock = SYSTEM_CLOCK, keep: int | None = 200) -> None:
@@ -57,6 +60,7 @@ class Record:
         self._observers: list[Observer] = []
         self._sinks: tuple[Sink, ...] = ()
         self._listeners: dict[type[Any], tuple[Callable[[Any], object], ...]] = {}
+        self.takers = Takers(self._taker_of)
         self._states: dict[str, RunState] = {}
         self._current: dict[str, str] = {}
 
@@ -102,6 +106,7 @@ class Record:
             self._reducers[kind] = reducer
             if kind is ToolInvoked or isinstance(self._slices[kind], RecentSlice):
                 self._slices[kind] = Slice()
+            self.takers.clear()
 
     def observe(self, kind: type[T], callback: Callable[[T], object]) -> Callable[[], None]:
         """Call `callback` with every record of `kind` (subclasses too), outside the lock.
@@ -127,6 +132,7 @@ class Record:
 
     def _heed(self) -> None:
         self._listeners.clear()
+        self.takers.clear()
         self.lock.observed_by((*self._observers, *self._sinks))
 
     def _listeners_of(self, kind: type[Any]) -> tuple[Callable[[Any], object], ...]:
@@ -156,20 +162,27 @@ class Record:
 
     def _record(self, event: object, state: RunState | None) -> None:
         """Put one stamped record into its slice and its run; call it while holding the lock."""
-        kind = type(event)
-        records = self._slices.get(kind)
-        if records is None:
-            records = self[kind]
-        if kind in self._reducers:
-            records._apply(self._reducers[kind](records, event))
-        else:
-            records._append(event)
+        self.takers[type(event)](event)
         if state is not None:
             state.apply(event)  # type: ignore[arg-type]
-        if self._observers and self._listeners_of(kind):
+
+    def _taker_of(self, kind: type[Any]) -> Callable[[Any], None]:
+        """Return what takes records of `kind` in: their slice alone if nobody else wants them."""
+        if kind in self._reducers or self._sinks or self._listeners_of(kind):
+            return self._take
+        return self[kind]._append
+
+    def _take(self, event: object) -> None:
+        """Put one record into its slice, and hand it to observers and sinks."""
+        kind = type(event)
+        records, reducer = self[kind], self._reducers.get(kind)
+        if reducer is None:
+            records._append(event)
+        else:
+            records._apply(reducer(records, event))
+        if self._listeners_of(kind):
             self.lock.later(event)
-        if self._sinks:
-            self._feed(event)
+        self._feed(event)
 
     def _feed(self, event: object) -> None:
         """Hand `event` to the sinks alone; call it while holding the lock."""
@@ -255,6 +268,7 @@ class Record:
             self._slices[kind] = ToolLog(self._keep, items, old)
         else:
             self._slices[kind] = self._new_slice(kind, items, dropped)
+        self.takers.clear()
 
     def events_of(self, run_id: str) -> Iterator[Event]:
         """Return what happened in one run, in order: messages, responses, calls, compactions.

@@ -13,9 +13,11 @@ from trimtab._events.run import (
     CompactionHappened,
     Event,
     Evidence,
+    ModelResponded,
     Outcome,
     ToolCall,
     ToolInvoked,
+    ToolStarted,
     UserMessage,
     model_responded as new_response,
     tool_invoked as new_call,
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from trimtab.trajectory import Trajectory
 
 E = TypeVar("E", bound=Event)
+_NO_CALLS: tuple[ToolCall, ...] = ()
+LOOKS_EVERY = 32
+"""Responses, and ended calls, after which a run looks for projections that are far behind."""
 
 
 class Recorder:
@@ -118,7 +123,7 @@ class Recorder:
         *,
         text: str = "",
         reasoning: str = "",
-        tool_calls: Iterable[ToolCall] = (),
+        tool_calls: Iterable[ToolCall] = _NO_CALLS,
         usage: Usage | None = None,
         stop_reason: str | None = None,
         at: datetime | None = None,
@@ -139,23 +144,27 @@ class Recorder:
         Raises:
             SessionError: an argument has the wrong type.
         """
-        calls = as_calls(tool_calls)
+        calls = () if tool_calls is _NO_CALLS else as_calls(tool_calls)
         if usage is not None and not isinstance(usage, Usage):
             raise SessionError(f"usage must be a Usage or None, not {shown(usage)}")
         if text.__class__ is not str or reasoning.__class__ is not str:
             text, reasoning = as_text("text", text), as_text("reasoning", reasoning)
         if stop_reason is not None:
             as_text("stop_reason", stop_reason)
-        at = None if at is None else as_time(at)
+        if at is not None:
+            at = as_time(at)
         session, state = self.session, self.state
         with session.lock.guard:
             turn = state.turns
+            now = self._monotonic() - self._opened
             response = new_response(
-                state.prompt_name, state.run_id, state.agent_id, at or self._now(),
-                self._monotonic() - self._opened, turn, text, reasoning, calls, usage, stop_reason,
+                state.prompt_name, state.run_id, state.agent_id, at or self._now(), now,
+                turn, text, reasoning, calls, usage, stop_reason,
             )  # fmt: skip
-            session._record(response, state)
-        self._recorded()
+            session.takers[ModelResponded](response)
+            state.take_response(response)
+        if turn % LOOKS_EVERY == 0:
+            self._look_after()
         return turn
 
     def tool_started(
@@ -183,15 +192,19 @@ class Recorder:
             tool, call_id = as_text("tool", tool, needed=True), as_text("call_id", call_id)
         if caller.__class__ is not CallOrigin:
             caller = as_member("caller", CallOrigin, caller)
-        params, at = reduced(params), None if at is None else as_time(at)
+        params = reduced(params)
+        if at is not None:
+            at = as_time(at)
         session, state = self.session, self.state
         with session.lock.guard:
             turn = state.turns if state.open_turn is None else state.open_turn
-            started = new_start(
-                state.prompt_name, state.run_id, state.agent_id, at or self._now(),
-                self._monotonic() - self._opened, tool, params, call_id, turn, caller,
+            now = self._monotonic() - self._opened
+            start = new_start(
+                state.prompt_name, state.run_id, state.agent_id, at or self._now(), now,
+                tool, params, call_id, turn, caller,
             )  # fmt: skip
-            session._record(started, state)
+            session.takers[ToolStarted](start)
+            state.take_start(start)
 
     def tool_finished(
         self,
@@ -229,46 +242,52 @@ class Recorder:
         Raises:
             SessionError: the call is unknown, or an argument has the wrong type.
         """
-        if call_id.__class__ is not str:
-            call_id = as_text("call_id", call_id)
-        if outcome.__class__ is not Outcome:
-            outcome = as_member("outcome", Outcome, outcome)
-        if evidence.__class__ is not Evidence:
+        if (
+            call_id.__class__ is not str
+            or outcome.__class__ is not Outcome
+            or evidence.__class__ is not Evidence
+            or caller.__class__ is not CallOrigin
+        ):
+            call_id, outcome = as_text("call_id", call_id), as_member("outcome", Outcome, outcome)
             evidence = as_member("evidence", Evidence, evidence)
-        error = None if error is None else as_text("error", error)
-        seconds = None if duration is None else as_seconds("duration", duration)
-        if poll is not None:
-            as_flag("poll", poll)
-        if caller.__class__ is not CallOrigin:
             caller = as_member("caller", CallOrigin, caller)
-        tool = None if tool is None else as_text("tool", tool, needed=True)
-        at = None if at is None else as_time(at)
+        if error is not None or tool is not None:
+            error = None if error is None else as_text("error", error)
+            tool = None if tool is None else as_text("tool", tool, needed=True)
+        if duration is not None or poll is not None or at is not None:
+            duration = as_seconds("duration", duration)
+            as_flag("poll", False if poll is None else poll)
+            at = None if at is None else as_time(at)
         if result.__class__ is not str:
             result = reduced(result)
         session, state = self.session, self.state
         with session.lock.guard:
-            started = state.started(call_id)
+            running = state.running.get(call_id)
+            now = self._monotonic() - self._opened
             turn: int | None = None
-            if started is None:
+            if not running:
                 tool, params = self._asked_for(call_id, tool, params)
                 turn, began = state.next_turn(), None
             else:
-                tool, params, turn = started.tool, started.params, started.turn
-                caller, began = started.caller, started.at
-            now = self._monotonic() - self._opened
-            if seconds is None and started is not None and started.elapsed is not None:
-                seconds = now - started.elapsed
+                start = running[0]
+                tool, params, turn = start.tool, start.params, start.turn
+                caller, began = start.caller, start.at
+                if duration is None and start.elapsed is not None:
+                    duration = now - start.elapsed
             event = new_call(
                 state.prompt_name, state.run_id, state.agent_id, at or self._now(), now,
-                tool, params, result, call_id, turn, outcome, evidence, error, began, seconds,
+                tool, params, result, call_id, turn, outcome, evidence, error, began, duration,
                 caller, poll,
             )  # fmt: skip
-            session._record(event, state)
-        self._recorded()
+            session.takers[ToolInvoked](event)
+            state.take_call(event)
+            calls = state.calls
+        if calls % LOOKS_EVERY == 0:
+            self._look_after()
         return event
 
-    def _recorded(self) -> None:
-        """Called outside the lock after each response and each ended call."""
+    def _look_after(self) -> None:
+        """Called outside the lock after every 32nd response and ended call."""
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""

@@ -39,26 +39,24 @@ class RecentSlice(Slice[T], Generic[T]):
         dropped: how many were dropped before those.
     """
 
-    __slots__ = ("_dropped", "_keep")
+    __slots__ = ("_taken",)
 
     def __init__(self, keep: int, items: Iterable[T] = (), dropped: int = 0) -> None:
         kept = deque(items, maxlen=keep)
         super().__init__()
         self._items: Any = kept
-        self._dropped = dropped
-        self._keep = keep
+        self._taken = dropped + len(kept)
 
     @property
     def dropped(self) -> int:
-        return self._dropped
+        return self._taken - len(self._items)
 
     def tail(self, n: int) -> tuple[T, ...]:
         return tuple(islice(self._items, max(0, len(self._items) - n), None)) if n > 0 else ()
 
     def _append(self, item: T) -> None:
-        if len(self._items) == self._keep:
-            self._dropped += 1
         self._items.append(item)
+        self._taken += 1
 
 
 class OldCalls(NamedTuple):
@@ -165,16 +163,16 @@ class ToolLog(Slice[ToolInvoked]):
         batches, items = self._state
         items.append(item)
         if len(items) == self._full:
-            old = [(self._number(_HEAD(call)), _reduced(call)) for call in items[: self._batch]]
-            self._old.append(_dumps(old))
+            self._old.append(_dumps([self._row(call) for call in items[: self._batch]]))
             self._state = (batches + 1, items[self._batch :])
 
-    def _number(self, head: tuple[Any, ...]) -> int:
+    def _row(self, call: ToolInvoked) -> tuple[int, tuple[Any, ...]]:
+        head = _HEAD(call)
         number = self._numbers.get(head)
         if number is None:
             self._heads.append(head)
             number = self._numbers[head] = len(self._heads) - 1
-        return number
+        return number, _reduced(call)
 
 
 def _reduced(call: ToolInvoked) -> tuple[Any, ...]:
@@ -232,9 +230,12 @@ def _plain(value: Any) -> Any:
 
 
 def _digest(value: Any) -> tuple[int, bytes]:
-    if value.__class__ is ResultDigest:
+    if value.__class__ is str:
+        text = value
+    elif value.__class__ is ResultDigest:
         return value.length, bytes.fromhex(value.digest)
-    text = value if value.__class__ is str else as_text(value)
+    else:
+        text = as_text(value)
     raw = text.encode("utf-8", "surrogatepass")
     return len(text), blake2b(raw, digest_size=16).digest()
 
@@ -242,31 +243,32 @@ def _digest(value: Any) -> tuple[int, bytes]:
 def _room_after(value: Any, room: int, depth: int = 4) -> int:
     """Return what is left of `room` after plain JSON-like data; negative if it does not fit."""
     kind = value.__class__
+    if kind is dict:
+        return _room_after_dict(value, room, depth)
     if kind is str:
         return room - len(value) - 5
     if kind in _SCALARS:
         return room - 9 if kind is not int or -_LARGE < value < _LARGE else -1
-    if kind is dict and depth:
-        return _room_after_dict(value, room, depth)
-    if kind is not list or not depth:
+    if kind is not list or not depth or len(value) * 5 > room:
         return -1
     for item in value:
         room = _room_after(item, room - 5, depth - 1)
-        if room < 0:
-            return -1
     return room
 
 
 def _room_after_dict(value: dict[Any, Any], room: int, depth: int) -> int:
+    if not depth or len(value) * 10 > room:
+        return -1
     for key, item in value.items():
         if key.__class__ is not str:
             return -1
-        if item.__class__ is str:
+        kind = item.__class__
+        if kind is str:
             room -= len(key) + len(item) + 15
+        elif kind is int and -_LARGE < item < _LARGE:
+            room -= len(key) + 19
         else:
             room = _room_after(item, room - len(key) - 10, depth - 1)
-        if room < 0:
-            return -1
     return room
 
 

@@ -91,6 +91,22 @@ class Slice(Generic[T]):
             )
 
 
+class Takers(dict[type[Any], Callable[[Any], None]]):
+    """What takes records of each type in; empty it where that may have changed.
+
+    Args:
+        find: returns what takes records of a type that is not here yet.
+    """
+
+    def __init__(self, find: Callable[[type[Any]], Callable[[Any], None]]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, kind: type[Any]) -> Callable[[Any], None]:
+        found = self[kind] = self._find(kind)
+        return found
+
+
 Reducer = Callable[[Slice[Any], Any], Append[Any] | Replace[Any]]
 
 

@@ -67,7 +67,7 @@ class RunState:
         open_turn: index of the open turn, None between turns.
         calls: ended tool calls so far.
         trajectory_writer: takes in what `trajectory` is read from.
-        running: calls that have started and not ended, by id.
+        running: calls that have started and not ended, by id; those that share one as they started.
         usage: tokens and cost so far.
         closed: whether the run has ended.
         origin: where it branched off another run; None if it did not.
@@ -131,11 +131,6 @@ class RunState:
         """Index of the open or last turn; −1 before the first."""
         return self.turns - 1
 
-    def started(self, call_id: str) -> ToolStarted | None:
-        """Return the running call `call_id`; the one that started first if two share the id."""
-        running = self.running.get(call_id)
-        return running[0] if running else None
-
     def asked_for(self, call_id: str) -> ToolCall | None:
         """Return the call `call_id` of the last response, or None."""
         calls = self.last_response.tool_calls if self.last_response else ()
@@ -166,7 +161,11 @@ class RunState:
         self.open_turn = self.turns if turn is None else max(turn, self.turns)
         self.turns = self.open_turn + 1
 
-    def _responded(self, event: ModelResponded) -> None:
+    def take_response(self, event: ModelResponded) -> None:
+        """Fold a response in."""
+        elapsed = event.elapsed
+        if elapsed is not None and elapsed > self.active_seconds:
+            self.active_seconds = elapsed
         turn, turns = event.turn, self.turns
         self.open_turn = turn = turns if turn is None or turn < turns else turn
         self.turns = turn + 1
@@ -175,34 +174,37 @@ class RunState:
             self.usage = self.usage + event.usage
         self.trajectory_writer.responded(event)
 
-    def _started(self, event: ToolStarted) -> None:
-        if event.turn is None or event.turn != self.open_turn:
-            self._enter(event.turn)
-        running = self.running.get(event.call_id)
-        if running is None:
-            self.running[event.call_id] = [event]
-        else:
-            running.append(event)
+    def take_start(self, event: ToolStarted) -> None:
+        """Fold the start of a call in."""
+        elapsed = event.elapsed
+        if elapsed is not None and elapsed > self.active_seconds:
+            self.active_seconds = elapsed
+        turn = event.turn
+        if turn is None or turn != self.open_turn:
+            self._enter(turn)
+        self.running.setdefault(event.call_id, []).append(event)
 
-    def _invoked(self, event: ToolInvoked) -> None:
-        if event.turn is None or event.turn >= self.turns:
-            self._enter(event.turn)
+    def take_call(self, event: ToolInvoked) -> None:
+        """Fold an ended call in."""
+        elapsed = event.elapsed
+        if elapsed is not None and elapsed > self.active_seconds:
+            self.active_seconds = elapsed
+        turn = event.turn
+        if turn is None or turn >= self.turns:
+            self._enter(turn)
         running = self.running.get(event.call_id)
-        if running:
-            self._ended_running(event.call_id, running)
+        if running is not None:
+            if len(running) > 1:
+                del running[0]
+            else:
+                del self.running[event.call_id]
         self.calls += 1
         self.recent.append(event)
         if event.tool in self.feedback.watched:
             self.feedback.used(event.tool, Mark(self.calls, self.active_seconds))
         self.trajectory_writer.ended(event)
-        if event.turn is None:
+        if turn is None:
             self.close_turn()
-
-    def _ended_running(self, call_id: str, running: list[ToolStarted]) -> None:
-        if len(running) == 1:
-            del self.running[call_id]
-        else:
-            del running[0]
 
     def _said(self, event: UserMessage) -> None:
         self.close_turn()
@@ -293,9 +295,9 @@ class RunState:
 
 
 _HANDLERS: dict[type[Event], Callable[[RunState, Any], None]] = {
-    ModelResponded: RunState._responded,
-    ToolStarted: RunState._started,
-    ToolInvoked: RunState._invoked,
+    ModelResponded: RunState.take_response,
+    ToolStarted: RunState.take_start,
+    ToolInvoked: RunState.take_call,
     UserMessage: RunState._said,
     CompactionHappened: RunState._compacted,
     RunClosed: RunState._ended,
