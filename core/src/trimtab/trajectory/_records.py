@@ -132,7 +132,9 @@ class CallRecord:
         """
         value = self._output
         if value is None:
-            value = bounded(self._text or "", _OUTPUT_KEPT // 2)
+            value = self._text or ""
+            if len(value) > _OUTPUT_KEPT:
+                value = bounded(value, _OUTPUT_KEPT // 2)
             _set(self, "_output", value)
         return value
 
@@ -173,22 +175,31 @@ class CallRecord:
         """
         if self._text is None or other._text is None:
             return True
-        words, known = self._known_words(self._text), other._known_words(other._text)
+        words, known = self._words, other._words
+        if words is None:
+            words = self._look_at_words()
+        if known is None:
+            known = other._look_at_words()
         new = words - known
-        if not new:
-            return bool(words)
-        asked = self.params_text
-        told = sum(
-            word not in asked and not ("." in word and _FRACTION.search(word)) for word in new
-        )
-        return 4 * told < len(words)
+        most = len(words)
+        if 4 * len(new) < most:
+            return True
+        asked, told = self.params_text, 0
+        for word in new:
+            if word not in asked and not ("." in word and _FRACTION.search(word)):
+                told += 4
+                if told >= most:
+                    return False
+        return most > 0
 
-    def _known_words(self, text: str) -> frozenset[str]:
-        value = self._words
-        if value is None:
-            value = _words_in(text)
-            _set(self, "_words", value)
-        return value
+    def _look_at_words(self) -> frozenset[str]:
+        text = self._text or ""
+        if text.isascii():  # a tenth of the time that `str.translate` takes
+            words = frozenset(text.encode().translate(_SPACED_ASCII).decode().split())
+        else:
+            words = frozenset(text.translate(_SPACED).split())
+        _set(self, "_words", words)
+        return words
 
     @property
     def reads(self) -> bool:
@@ -268,12 +279,6 @@ class CallRecord:
 
 
 _new_record = positional(CallRecord)
-
-
-def _words_in(text: str) -> frozenset[str]:
-    if text.isascii():  # a tenth of the time that `str.translate` takes
-        return frozenset(text.encode().translate(_SPACED_ASCII).decode().split())
-    return frozenset(text.translate(_SPACED).split())
 
 
 def failure_episode(call: CallRecord) -> str:
