@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice, pairwise, takewhile
 from posixpath import basename
 
@@ -12,12 +12,11 @@ from trimtab.trajectory import (
     confirms,
     mentions_failure,
     reports_nothing,
-    says_unchanged,
     without_input,
 )
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import alike, answer_key, reworded, stable_answer_key
+from trimtab_doom_loop._similarity import reworded
 
 _FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 # What names a single thing: a file, an address, a long number.
@@ -30,8 +29,6 @@ _MORE_FOR_DEEDS = 3
 _SMALLEST = 60
 _SHORT = 600
 _NEAR = 0.1
-_FEWER = 1
-_ROUND = 2
 
 
 def find_without_effect(actions: Actions, times: int) -> Loop | None:
@@ -247,80 +244,3 @@ def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:
     return loop_of(
         kind, call, times=times, members=frozenset({call.fingerprint, f"{kind} {call.tool}"})
     )
-
-
-def _done(call: CallRecord) -> bool:
-    """Tell whether a call has changed something."""
-    return not call.failed and not says_unchanged(call.output)
-
-
-class Rejections:
-    """Counts near-equal changes that were rejected with one error, until one like them succeeds.
-
-    If another change by the same tool succeeds in between, the agent makes progress: rejections
-    without such a change between them then count as one attempt.
-
-    A user's message doesn't end the count: "try again" does not change the error.
-
-    Args:
-        needed: how many are a loop.
-        similarity: share (0.0–1.0) from which arguments are near-equal.
-    """
-
-    def __init__(self, needed: int, similarity: float) -> None:
-        self.last: CallRecord | None = None
-        self.count = 0
-        self.rounds = 0
-        self.total = 0
-        self._needed = needed
-        self._similarity = similarity
-
-    def take(self, calls: Sequence[CallRecord]) -> Loop | None:
-        """Take the calls of a turn; return the loop that they belong to, if any."""
-        for call in calls:
-            if call.failed and call.profile.writes:
-                self._rejected(call)
-                enough = self.count >= self._needed or self.rounds >= self._needed - _FEWER
-                return self.loop_of(call) if enough else None
-        for call in calls:
-            if self.last is not None and call.tool == self.last.tool and _done(call):
-                self._works_on(call, self.last)
-        return None
-
-    def _works_on(self, call: CallRecord, last: CallRecord) -> None:
-        if alike((last, call), self._similarity):
-            self.last, self.rounds = None, 0
-        self.count = 0
-
-    def _rejected(self, call: CallRecord) -> None:
-        last = self.last
-        again = last is not None and answer_key(last) == answer_key(call)
-        if last is None or not again or not alike((last, call), self._similarity):
-            self.count = self.rounds = self.total = 0
-        self.rounds += self.count == 0
-        self.count += 1
-        self.total += 1
-        self.last = call
-
-    def lies_between(self, action: Action, earlier: Iterable[Action], look: CallRecord) -> bool:
-        """Tell whether the last rejected change stands beside `look` or after its last repeat.
-
-        Args:
-            action: the action of `look`.
-            earlier: the actions before, latest first.
-            look: a call that changes nothing.
-        """
-        if self.last is None or self.total < _ROUND:
-            return False
-        key = answer_key(self.last)
-        for one in (action, *earlier):
-            if any(call.failed and answer_key(call) == key for call in one.calls):
-                return True
-            if one is not action and any(c.fingerprint == look.fingerprint for c in one.calls):
-                return False
-        return False
-
-    def loop_of(self, call: CallRecord) -> Loop:
-        """Return the loop of rejections that `call` belongs to."""
-        members = frozenset({call.fingerprint, stable_answer_key(call)})
-        return loop_of(LoopKind.REJECTED, call, times=self.total, members=members)

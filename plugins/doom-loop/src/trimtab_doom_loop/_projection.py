@@ -27,18 +27,14 @@ from trimtab.trajectory import (
     turn_state,
 )
 from trimtab_doom_loop._actions import Action, Actions
-from trimtab_doom_loop._effects import (
-    Rejections,
-    find_news_without_effect,
-    find_without_effect,
-)
-from trimtab_doom_loop._loop import Loop, LoopKind
+from trimtab_doom_loop._effects import find_news_without_effect, find_without_effect
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_from, loop_state
+from trimtab_doom_loop._rejections import Rejections, find_rejected
 from trimtab_doom_loop._repeats import (
     find_duplicates,
     find_interleaved,
     find_like_rounds,
     find_long_round,
-    find_rejected,
     find_rounds,
 )
 from trimtab_doom_loop._stagnation import find_known, find_paged_again, find_same_answer
@@ -281,9 +277,9 @@ class LoopProjection(BaseProjection):
             "said": self._said.name if self._said else None,
             "said_times": self._said_times,
             "notices": list(self._notices),
-            "loop": _loop_state(self.loop),
-            "latest": _loop_state(self._latest),
-            "chant": _loop_state(self.chant),
+            "loop": loop_state(self.loop),
+            "latest": loop_state(self._latest),
+            "chant": loop_state(self.chant),
             "bare": self._bare.state() if self._bare else None,
             "aside_at": self._aside_at,
         }
@@ -304,9 +300,9 @@ class LoopProjection(BaseProjection):
         self._said = Said("", state["said"]) if state.get("said") else None
         self._said_times = state.get("said_times", 0)
         self._notices.extend(state["notices"])
-        self.loop = _loop_from(state["loop"])
-        self._latest = _loop_from(state["latest"])
-        self.chant = _loop_from(state["chant"])
+        self.loop = loop_from(state["loop"])
+        self._latest = loop_from(state["latest"])
+        self.chant = loop_from(state["chant"])
         self.quiet = self.loop is None and self.chant is None
         self._aside_at = state.get("aside_at", 0)
         if state.get("bare") is not None:
@@ -347,20 +343,3 @@ def _text_loop(kind: LoopKind, name: str, times: int, said: str) -> Loop:
         output=said[:200],
         members=frozenset({name}),
     )
-
-
-def _loop_state(loop: Loop | None) -> dict[str, Any] | None:
-    if loop is None:
-        return None
-    return {**attrs.asdict(loop), "kind": loop.kind.value, "members": sorted(loop.members)}
-
-
-def _loop_from(state: dict[str, Any] | None) -> Loop | None:
-    if state is None:
-        return None
-    changed = {
-        "kind": LoopKind(state["kind"]),
-        "members": frozenset(state["members"]),
-        "tools": tuple(state["tools"]),
-    }
-    return Loop(**{**state, **changed})

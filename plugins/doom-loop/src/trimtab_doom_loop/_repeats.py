@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 import attrs
 
@@ -250,65 +250,6 @@ def _brings_nothing(earlier: Action, later: Action, similarity: float) -> bool:
     if not b.failed and confirms(b.output):
         return False
     return alike((a, b), similarity)
-
-
-def find_rejected(actions: Actions, times: int, similarity: float) -> Loop | None:
-    """Find a change that is rejected again and again with the same error: an equal one `times`
-    times whatever was done in between, a near-equal one once more and with nothing new in between.
-    """
-    for call in actions.kept[-1].calls:
-        if call.failed and call.profile.writes and not _obeys(actions, call, times):
-            count = _count_rejections(actions, call, times, similarity)
-            if count >= times:
-                return _rejected(call, count)
-    return None
-
-
-def _obeys(actions: Actions, call: CallRecord, times: int) -> bool:
-    """Tell whether the agent waits before it makes a call again that was told to come later."""
-    if not is_wait(call):
-        return False
-    tries = [a for a in actions.kept if any(c.fingerprint == call.fingerprint for c in a.calls)]
-    waited = [action.number for action in actions.kept if action.waits and action not in tries]
-    return len(tries) > 1 and all(
-        any(earlier.number < number < later.number for number in waited)
-        for earlier, later in pairwise(tries[-times:])
-    )
-
-
-def _count_rejections(actions: Actions, call: CallRecord, times: int, similarity: float) -> int:
-    lately = list(actions.since(actions.kept[-1].number - 3 * times + 1))
-    again = sum(_rejected_again(action, call) for action in lately) >= times
-    if not again:
-        tried = _rejected_alike(lately, call)[: times + 1]
-        if len(tried) <= times or not alike(tried, similarity):
-            return 0
-    equal = sum(_rejected_again(action, call) for action in actions.kept)
-    tried = _rejected_alike(tuple(reversed(actions.kept)), call)
-    near = 1 + sum(1 for _ in takewhile(lambda two: alike(two, similarity), pairwise(tried)))
-    return max(equal, near)
-
-
-def _rejected(call: CallRecord, count: int) -> Loop:
-    members = frozenset({call.fingerprint, stable_answer_key(call)})
-    return loop_of(LoopKind.REJECTED, call, times=count, members=members, confidence=0.85)
-
-
-def _rejected_again(action: Action, call: CallRecord) -> bool:
-    return any(
-        c.fingerprint == call.fingerprint and c.signature == call.signature for c in action.calls
-    )
-
-
-def _rejected_alike(latest_first: Sequence[Action], call: CallRecord) -> list[CallRecord]:
-    """Return the rejections like `call` since something new was learnt."""
-    tried: list[CallRecord] = []
-    for action in latest_first:
-        same = [c for c in action.calls if c.tool == call.tool and c.signature == call.signature]
-        if not same and action.fresh and any(c.size for c in action.calls):
-            break
-        tried += same[:1]  # a batch is one attempt
-    return tried
 
 
 def find_duplicates(action: Action, times: int) -> Loop | None:
