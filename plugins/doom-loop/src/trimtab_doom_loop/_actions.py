@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
-
-import attrs
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from trimtab import Outcome
 from trimtab.trajectory import (
@@ -21,14 +21,11 @@ from trimtab_doom_loop._similarity import answer_key
 _INTERRUPTED = Outcome.INTERRUPTED
 
 
-def counted(turn: TurnRecord) -> tuple[CallRecord, ...]:
+def counted(asked: tuple[CallRecord, ...]) -> tuple[CallRecord, ...]:
     """Return the calls that can be part of a loop: the model's, unless they were cancelled.
 
     Their order doesn't depend on which of a batch ended first.
     """
-    asked = turn.asked
-    if len(asked) == 1:
-        return () if asked[0].outcome is _INTERRUPTED else asked
     counting = [call for call in asked if call.outcome is not _INTERRUPTED]
     has_twins = len({call.fingerprint for call in counting}) < len(counting)
     return tuple(sorted(counting, key=_order_of_twins if has_twins else _order))
@@ -58,7 +55,6 @@ def may_change(call: CallRecord) -> bool:
     return done and not call.reads and not says_unchanged(call.output)
 
 
-@attrs.define(eq=False, repr=False)
 class Action:
     """One turn that counts.
 
@@ -67,21 +63,25 @@ class Action:
         kind: equal for two actions that made the same calls and got the same answers: the number
             of the first of them.
         brought: equal for two actions that got the same answers of the same tools.
+        earlier: number of the action before that made the same calls, -1 if none was kept.
         calls: its calls that count.
         turn: the whole turn.
         asked: fingerprint of its calls as a set.
-        answers: fingerprint of their answers as a set.
+        may_repeat: whether its answer may be that of the last call of its tool; None until asked.
     """
 
-    number: int
-    kind: int
-    brought: int
-    calls: tuple[CallRecord, ...]
-    turn: TurnRecord
-    asked: str
-    answers: str
+    earlier = -1
+    may_repeat: bool | None = None
     _waits: bool | None = None
     _changes: bool | None = None
+
+    def __init__(
+        self, number: int, calls: tuple[CallRecord, ...], turn: TurnRecord, asked: str
+    ) -> None:
+        self.number = self.kind = self.brought = number
+        self.calls = calls
+        self.turn = turn
+        self.asked = asked
 
     @property
     def fresh(self) -> bool:
@@ -108,89 +108,126 @@ class Action:
         return self._changes
 
 
-_Index = dict[str, Action | list[Action]]
-"""Actions by what they have in common; one alone stands for itself."""
-
-
 class Actions:
     """The last actions since something outside of the run interfered.
+
+    Indexes hold the numbers of actions. What they hold of actions that are no longer kept counts
+    as absent, and is dropped all at once, after as many actions as are kept.
 
     Args:
         keep: how many are kept.
 
     Attributes:
-        kept: the actions, oldest first.
+        kept: the actions, oldest first; their numbers are consecutive.
         newest_is_news: whether the last is a single call, and neither it nor its answer was there.
     """
 
     def __init__(self, keep: int) -> None:
-        self.kept: deque[Action] = deque()
+        self.kept: deque[Action] = deque(maxlen=keep)
         self.newest_is_news = False
         self._keep = keep
         self._number = 0
-        self._answers: _Index = {}
-        self._kinds: _Index = {}
-        self._tools: _Index = {}
-        # Calls of batches that the lists above, with one entry per action, do not count.
+        self._tidy_at = keep
+        # The latest action with these calls, and with these answers; the last used at the end.
+        self._asked: dict[str, int] = {}
+        self._answers: dict[str, int] = {}
+        # All with this tool in the first call, and all with several calls.
+        self._tools: dict[str, list[int]] = {}
+        self._batches: deque[Action] = deque()
+        # The calls of batches that the indexes, with one entry per action, do not count.
         self._more_calls: Counter[str] = Counter()
         self._more_tools: Counter[str] = Counter()
 
     def clear(self) -> None:
         """Forget all: the user acted, or asked for something new."""
         self.kept.clear()
+        self._asked.clear()
         self._answers.clear()
-        self._kinds.clear()
         self._tools.clear()
+        self._batches.clear()
         self._more_calls.clear()
         self._more_tools.clear()
 
     def add(self, turn: TurnRecord) -> Action | None:
         """Add a turn and return its action; None if no call in it counts."""
-        calls = counted(turn)
-        if not calls:
-            return None
-        number, call = self._number, calls[0]
-        self._number = number + 1
+        calls = turn.asked
         if len(calls) == 1:
+            call = calls[0]
+            if call.outcome is _INTERRUPTED:
+                return None
             asked, answers = call.fingerprint, answer_key(call)
         else:
+            calls = counted(calls)
+            if not calls:
+                return None
+            call = calls[0]
             asked = _set_of(call.fingerprint for call in calls)
             answers = _set_of(map(answer_key, calls))
-        action = Action(number, number, number, calls, turn, asked, answers)
+        number, is_new = self._number, True
+        self._number = number + 1
+        action = Action(number, calls, turn, asked)
         # Nearly all calls and answers are new: these take one look-up each.
-        known = self._kinds.setdefault(asked, action)
-        if known is not action:
-            action.kind = _kind_among(_all(known), calls, number)
-            _add(self._kinds, asked, action)
-        same = self._answers.setdefault(answers, action)
-        if same is not action:
-            action.brought = _all(same)[0].brought
-            _add(self._answers, answers, action)
-        if self._tools.setdefault(call.tool, action) is not action:
-            _add(self._tools, call.tool, action)
-        kept = self.kept
-        kept.append(action)
-        if len(kept) > self._keep:
-            self._forget(kept.popleft())
-        if len(calls) > 1:
-            self._count_batch(action, 1)
-            self.newest_is_news = False
+        last_asked = self._asked.setdefault(asked, number)
+        last_answered = self._answers.setdefault(answers, number)
+        if last_asked != number or last_answered != number:
+            is_new = self._note_earlier(action, answers)
+        self.kept.append(action)
+        of_tool = self._tools.get(call.tool)
+        if of_tool is None:
+            self._tools[call.tool] = [number]
         else:
-            self.newest_is_news = known is same is action and asked not in self._more_calls
+            of_tool.append(number)
+        if number >= self._tidy_at:
+            self._tidy()
+        if self._batches or len(calls) > 1:
+            self._count_batches(action)
+        self.newest_is_news = is_new and len(calls) == 1 and asked not in self._more_calls
         return action
 
-    def _forget(self, action: Action) -> None:
-        if self._kinds[action.asked] is action:
-            del self._kinds[action.asked]
-        else:
-            _drop_oldest(self._kinds, action.asked)
-        if self._answers[action.answers] is action:
-            del self._answers[action.answers]
-        else:
-            _drop_oldest(self._answers, action.answers)
-        _drop_oldest(self._tools, action.calls[0].tool)
+    def _note_earlier(self, action: Action, answers: str) -> bool:
+        """Compare an action that is about to be added with those that asked or got the same, and
+        tell whether none of them is kept.
+        """
+        number, kept = action.number, self.kept
+        first = kept[0].number if kept else number
+        last_asked, last_answered = self._asked.pop(action.asked), self._answers.pop(answers)
+        self._asked[action.asked] = self._answers[answers] = number
+        if first <= last_asked < number:
+            action.earlier = last_asked
+            known = list(self._chain(last_asked))
+            action.kind = _kind_among(reversed(known), action.calls, number)
+        if first <= last_answered < number:
+            action.brought = kept[last_answered - first].brought
+        return action.earlier < 0 and action.brought == number
+
+    def _chain(self, number: int) -> Iterator[Action]:
+        """Yield the kept actions that made the calls of action `number`, this one first."""
+        kept = self.kept
+        first = kept[0].number if kept else number + 1
+        while number >= first:
+            action = kept[number - first]
+            yield action
+            number = action.earlier
+
+    def _tidy(self) -> None:
+        """Drop what the indexes hold of actions that are no longer kept."""
+        self._tidy_at = self._number + self._keep
+        self._asked = _last(self._asked, self._keep)
+        self._answers = _last(self._answers, self._keep)
+        first = self.kept[0].number
+        for tool, numbers in tuple(self._tools.items()):
+            del numbers[: bisect_left(numbers, first)]
+            if not numbers:
+                del self._tools[tool]
+
+    def _count_batches(self, action: Action) -> None:
+        """Count the calls of the newest action, no longer those of batches that have left."""
+        batches, first = self._batches, self.kept[0].number
         if len(action.calls) > 1:
-            self._count_batch(action, -1)
+            batches.append(action)
+            self._count_batch(action, 1)
+        while batches and batches[0].number < first:
+            self._count_batch(batches.popleft(), -1)
 
     def _count_batch(self, action: Action, by: int) -> None:
         """Count the calls of a batch, except those that its entry in a list counts."""
@@ -208,16 +245,33 @@ class Actions:
 
     def alike_in_tool(self, call: CallRecord) -> Iterator[Action]:
         """Yield the actions whose first call is of the same tool, latest first."""
-        return reversed(_all(self._tools.get(call.tool)))
+        kept = self.kept
+        first = kept[0].number
+        for number in reversed(self._tools.get(call.tool, ())):
+            if number < first:
+                return
+            yield kept[number - first]
 
     def tool_count(self, tool: str) -> int:
         """Return how many of the kept calls are of `tool`."""
-        return len(_all(self._tools.get(tool))) + self._more_tools.get(tool, 0)
+        numbers = self._tools.get(tool, ())
+        left = bisect_left(numbers, self.kept[0].number)
+        return len(numbers) - left + self._more_tools.get(tool, 0)
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
-        fingerprint = call.fingerprint
-        return len(_all(self._kinds.get(fingerprint))) + self._more_calls.get(fingerprint, 0)
+        asked = call.fingerprint
+        made = sum(1 for _ in self._chain(self._asked.get(asked, -1)))
+        return made + self._more_calls.get(asked, 0)
+
+    def may_repeat(self, action: Action) -> bool:
+        """Tell cheaply whether the newest action may bring what the last call of its tool did."""
+        if action.may_repeat is None:
+            kept, call = self.kept, action.calls[0]
+            numbers = self._tools[call.tool]
+            place = numbers[-2] - kept[0].number if len(numbers) > 1 else -1
+            action.may_repeat = place >= 0 and call.may_repeat(kept[place].calls[0])
+        return action.may_repeat
 
     def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:
         """Return where `call` was made with the same answer, oldest first, one per action;
@@ -249,27 +303,8 @@ def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
     )
 
 
-def _all(found: Action | list[Action] | None) -> Sequence[Action]:
-    """Return the actions that an index holds under one key, oldest first."""
-    if isinstance(found, list):
-        return found
-    return () if found is None else (found,)
-
-
-def _add(index: _Index, key: str, action: Action) -> None:
-    found = index[key]
-    if isinstance(found, list):
-        found.append(action)
-    else:
-        index[key] = [found, action]
-
-
-def _drop_oldest(index: _Index, key: str) -> None:
-    found = index[key]
-    if isinstance(found, list) and len(found) > 1:
-        del found[0]
-    else:
-        del index[key]
+def _last(index: dict[str, int], keep: int) -> dict[str, int]:
+    return dict(islice(index.items(), max(0, len(index) - keep), None))
 
 
 def _kind_among(known: Iterable[Action], calls: tuple[CallRecord, ...], number: int) -> int:

@@ -45,16 +45,17 @@ def find_without_effect(actions: Actions, times: int) -> Loop | None:
 
 def find_news_without_effect(actions: Actions, action: Action, times: int) -> Loop | None:
     """Find what goes on without effect where the last action is a change, or a new call."""
-    if len(actions.kept) < times:
+    kept, call, found = actions.kept, action.calls[0], None
+    if len(kept) < times:
         return None
-    call, found = action.calls[0], None
-    if actions.kept[-2].calls[0].tool == call.tool:
-        if call.profile.writes:
+    writes = call.profile.writes
+    if kept[-2].calls[0].tool == call.tool:
+        if writes:
             found = _elsewhere(actions, call, times)
         elif not call.failed:
             found = _reworded(actions, call, times)
-    if found is None and call.size >= _SMALLEST and not call.profile.writes:
-        found = _same_content(actions, call, times)
+    if found is None and not writes and call.size >= _SMALLEST:
+        found = _same_content(actions, action, times)
     return None if found is not None and action.waits else found
 
 
@@ -113,26 +114,25 @@ def _strays(call: CallRecord) -> bool:
 
 def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find one request in other words each time, with one effect: the answers begin alike."""
-    needed = times + _MORE_FOR_DEEDS
-    tail = list(islice(reversed(actions.kept), needed))
-    calls = [action.calls[0] for action in tail]
-    if len(calls) < needed or any(c.tool != call.tool for c in calls):
+    needed, head = times + _MORE_FOR_DEEDS, _head(call)
+    if _head(actions.kept[-2].calls[0]) != head or len(call.output) < _SMALLEST:
         return None
-    heads = {c.output.partition("\n")[0] for c in calls}
-    if (
-        len(heads) > 1
-        or _MOVES.search(call.output.partition("\n")[0])
-        or len(call.output) < _SMALLEST
-        or not reworded(calls, closely=False)
-    ):
+    calls = [action.calls[0] for action in islice(reversed(actions.kept), needed)]
+    if len(calls) < needed or any(c.tool != call.tool or _head(c) != head for c in calls):
+        return None
+    if _MOVES.search(head) or not reworded(calls, closely=False):
         return None
     return _loop(LoopKind.REWORDED, call, _reworded_times(actions, call))
 
 
+def _head(call: CallRecord) -> str:
+    return call.output.partition("\n")[0]
+
+
 def _reworded_times(actions: Actions, call: CallRecord) -> int:
-    head, times = call.output.partition("\n")[0], 1
+    head, times = _head(call), 1
     for later, earlier in pairwise(action.calls[0] for action in reversed(actions.kept)):
-        if earlier.tool != call.tool or earlier.output.partition("\n")[0] != head:
+        if earlier.tool != call.tool or _head(earlier) != head:
             break
         if not reworded((earlier, later), closely=False):
             break
@@ -140,13 +140,17 @@ def _reworded_times(actions: Actions, call: CallRecord) -> int:
     return times
 
 
-def _same_content(actions: Actions, call: CallRecord, times: int) -> Loop | None:
+def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
-    fewest = times + _MORE_FOR_SUBJECT
-    if actions.tool_count(call.tool) < fewest:
+    call = action.calls[0]
+    # The cheaper check comes first: the words of a short answer, the size of a long one.
+    if call.size <= _SHORT and not actions.may_repeat(action):
         return None
-    near = _candidates(actions, call, fewest, times + _MORE_FOR_CONTENT)
-    if not near or not call.pieces:
+    fewest = times + _MORE_FOR_SUBJECT
+    near = _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
+    if len(near) < fewest or confirms(call.output):
+        return None
+    if not actions.may_repeat(action) or not call.pieces:
         return None
     alike = [action for action in near if _mostly_says(action.calls[0], call)]
     if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
@@ -204,26 +208,6 @@ def _name_one_thing(again: Sequence[Action]) -> bool:
 def _works(action: Action) -> bool:
     """Tell whether an action may have changed something, beyond messages to others."""
     return action.changes and any(c.profile.writes or c.command is not None for c in action.calls)
-
-
-def _candidates(actions: Actions, call: CallRecord, fewest: int, most: int) -> list[Action]:
-    """Return the latest actions that may have brought the answer of `call`; none if too few may.
-
-    The cheaper check comes first: the words of a short answer, the size of a long one.
-    """
-    is_short = call.size <= _SHORT
-    if is_short and not _says_what_came_before(actions, call):
-        return []
-    near = _alike_in_size(actions, call, most)
-    if len(near) < fewest or confirms(call.output):
-        return []
-    return near if is_short or _says_what_came_before(actions, call) else []
-
-
-def _says_what_came_before(actions: Actions, call: CallRecord) -> bool:
-    """Tell cheaply whether an answer may be that of the last call of the same tool."""
-    before = next(islice(actions.alike_in_tool(call), 1, None), None)
-    return before is not None and call.may_repeat(before.calls[0])
 
 
 def _alike_in_size(actions: Actions, call: CallRecord, needed: int) -> list[Action]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import attrs
@@ -11,7 +12,6 @@ import attrs
 from trimtab.trajectory import (
     NO_ORDERS,
     BaseProjection,
-    CallRecord,
     MessageRecord,
     Orders,
     TextRecord,
@@ -40,6 +40,7 @@ from trimtab_doom_loop._repeats import (
 from trimtab_doom_loop._stagnation import find_known, find_paged_again, find_same_answer
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
+_tool_of = attrgetter("tool")
 _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
 _MORE_REJECTIONS = 2
@@ -82,7 +83,7 @@ class LoopProjection(BaseProjection):
         self._streak = 0
         self._stale = 0
         self._turns = 0
-        self._orders = NO_ORDERS
+        self._obey(NO_ORDERS)
         self._said: Said | None = None
         self._said_times = 0
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
@@ -94,7 +95,7 @@ class LoopProjection(BaseProjection):
     def turn_closed(self, turn: TurnRecord) -> None:
         """Judge the action of a turn, also as if nothing were thought or planned in between."""
         self._judge(turn)
-        if any(is_aside(call.tool) for call in turn.asked):
+        if any(map(is_aside, map(_tool_of, turn.asked))):
             self._aside_at = turn.number
         elif self._bare is None:
             return
@@ -107,7 +108,7 @@ class LoopProjection(BaseProjection):
         bare, turns, left = self._bare, [turn], None
         if bare is None:
             bare = self._bare = LoopProjection(self._limits, self._profiles)
-            bare._orders = self._orders
+            bare._obey(self._orders)
             kept = islice(reversed(self._actions.kept), _ASIDES_APART)
             turns = [action.turn for action in kept][::-1]
         for one in turns:
@@ -119,7 +120,7 @@ class LoopProjection(BaseProjection):
             self.quiet = False
 
     def _judge(self, turn: TurnRecord) -> None:
-        if len(turn.calls) != len(turn.asked):
+        if turn.calls is not turn.asked and len(turn.calls) != len(turn.asked):
             self._interfered()
         actions, rejections = self._actions, self._rejections
         before = actions.kept[-1] if actions.kept else None
@@ -127,56 +128,68 @@ class LoopProjection(BaseProjection):
         if action is None:
             return
         self._turns = turn.number + 1
-        self._streak = self._streak + 1 if self._teaches_nothing(action, before) else 1
-        self._stale = 0 if action.kind == action.number or action.waits else self._stale + 1
-        rejected = None
-        if rejections.last is not None or any(call.failed for call in action.calls):
+        call, is_news, rejected = action.calls[0], actions.newest_is_news, None
+        same_tool = before is not None and before.calls[0].tool == call.tool
+        # What is news can only be old beside answers of the same tool.
+        if (same_tool or not is_news) and self._teaches_nothing(action, before):
+            self._streak += 1
+        else:
+            self._streak = 1
+        if not is_news or call.failed or rejections.last is not None:
             rejected = rejections.take(action.calls)
-        found = self._find(action) or rejected
-        if found is not None and rejected is not None and found.kind is LoopKind.REJECTED:
-            found = attrs.evolve(found, times=max(found.times, rejected.times))
-        found = found and self._blamed(found, action)
+        if is_news and self._streak == 1:
+            self._stale = 0
+            found = find_news_without_effect(actions, action, self._limits.times)
+            if found is None and same_tool:
+                found = find_paged_again(actions, action, self._repeats)
+        else:
+            self._stale = 0 if action.fresh or action.waits else self._stale + 1
+            found = self._find(action)
+        found = found or rejected
         if found is None:
             self.loop = None
             self.quiet = self.chant is None
-        else:
-            self.loop = self._latest = self._named(found)
-            self.quiet = False
+            return
+        if rejected is not None and found.kind is LoopKind.REJECTED:
+            found = attrs.evolve(found, times=max(found.times, rejected.times))
+        self.loop = self._latest = self._named(self._blamed(found, action))
+        self.quiet = False
 
     def _teaches_nothing(self, action: Action, before: Action | None) -> bool:
         """Tell whether an action brought what the last one or those of the streak brought."""
-        if before is None:
-            return False
-        if before.brought == action.brought:
-            return True
+        if before is None or before.brought == action.brought:
+            return before is not None
         call, last = action.calls[0], before.calls[0]
-        if call.tool != last.tool or len(action.calls) > 1 or not _may_be_old(call, last):
+        if call.tool != last.tool or len(action.calls) > 1 or call.profile.writes:
+            return False
+        if call.failed or last.failed:
+            return False
+        shortest, longest = sorted((call.size, last.size))
+        if 2 * shortest < longest or longest <= SHORTEST_TEXT:
+            return False
+        if not self._actions.may_repeat(action):
             return False
         kept = self._actions.kept
         earlier = [s.calls[0].pieces for s in islice(reversed(kept), 1, self._streak + 1)]
         return bool(call.pieces) and brings_nothing(call.pieces, earlier)
 
     def _find(self, action: Action) -> Loop | None:
-        times = self._limits.times
+        actions, times = self._actions, self._limits.times
         if len(action.calls) >= times:
             found = find_duplicates(action, times)
             if found is not None:
                 return found
-        if self._streak == 1 and self._actions.newest_is_news:
-            return find_news_without_effect(self._actions, action, times) or find_paged_again(
-                self._actions, action, self._repeats
-            )
         return (
             self._find_repeats(action)
             or self._find_near_repeats(action)
-            or find_without_effect(self._actions, times)
-            or find_known(self._actions, self._stale, self._repeats)
+            or find_without_effect(actions, times)
+            or find_known(actions, self._stale, self._repeats)
         )
 
-    @property
-    def _repeats(self) -> int:
-        """How many equal actions are a loop: more than the user asked for."""
-        return max(self._limits.times, self._orders.times + 1)
+    def _obey(self, orders: Orders) -> None:
+        """Take over what the user asks for: more equal actions than that are a loop."""
+        self._orders = orders
+        self._repeats = max(self._limits.times, orders.times + 1)
 
     def _find_repeats(self, action: Action) -> Loop | None:
         limits, actions = self._limits._replace(times=self._repeats), self._actions
@@ -250,7 +263,7 @@ class LoopProjection(BaseProjection):
             self._notices.append(notice)
         else:
             self._said = None
-            self._orders = orders_in(message.text)
+            self._obey(orders_in(message.text))
         self._interfered()
 
     def _interfered(self) -> None:
@@ -291,7 +304,7 @@ class LoopProjection(BaseProjection):
             self._actions.add(turn_from(turn, self._profiles))
         self._streak = state["streak"]
         self._stale = state["stale"]
-        self._orders = Orders(*state["orders"])
+        self._obey(Orders(*state["orders"]))
         self._turns = state["turn"]
         rejections = self._rejections
         rejections.count, rejections.rounds, *total = state["rejections"]
@@ -316,14 +329,6 @@ def _without_asides(turn: TurnRecord) -> TurnRecord | None:
     if len(calls) == len(turn.calls):
         return turn
     return TurnRecord(tuple(calls), turn.number) if calls else None
-
-
-def _may_be_old(call: CallRecord, last: CallRecord) -> bool:
-    """Tell cheaply whether an answer may consist of what the last one said."""
-    if call.failed or last.failed or call.profile.writes:
-        return False
-    longest = max(call.size, last.size)
-    return 2 * min(call.size, last.size) >= longest > SHORTEST_TEXT and call.may_repeat(last)
 
 
 def _chant(text: TextRecord) -> Loop | None:

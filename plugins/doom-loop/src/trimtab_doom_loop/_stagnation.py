@@ -178,13 +178,17 @@ def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | Non
         times: repeats of a call that are a loop.
     """
     needed, call = 2 * times, action.calls[0]
-    if actions.tool_count(call.tool) < 2 * needed or actions.kept[-2].calls[0].tool != call.tool:
+    if len(actions.kept) <= needed:
         return None
-    if call.failed or call.profile.writes or action.waits or not call.reads:
+    before = actions.kept[-2].calls[0]
+    if before.tool != call.tool or call.size < _SMALLEST or before.size < _SMALLEST:
         return None
-    if not alike_but_for_numbers((actions.kept[-2].calls[0], call)):
+    if call.failed or call.profile.writes or actions.tool_count(call.tool) < 2 * needed:
         return None
-    return _paged_again(actions, call, needed)
+    if not call.reads or not alike_but_for_numbers((before, call)):
+        return None
+    found = _paged_again(actions, call, needed)
+    return None if found is not None and action.waits else found
 
 
 def _all_again(actions: Actions, stale: int, times: int) -> Loop | None:
