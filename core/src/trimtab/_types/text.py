@@ -158,10 +158,11 @@ def sanitize(text: str, limit: int = 200) -> str:
         text: foreign text.
         limit: most characters of the result.
     """
-    head = text[: limit + 1]
-    line = "".join(
-        c if c.isprintable() else " " if c.isspace() else _escape_character(c) for c in head
-    )
+    line = text[: limit + 1]
+    if not line.isprintable():
+        line = "".join(
+            c if c.isprintable() else " " if c.isspace() else _escape_character(c) for c in line
+        )
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
