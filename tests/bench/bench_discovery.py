@@ -24,10 +24,8 @@ found = {call}
 print((time.perf_counter_ns() - began) / 1e6)
 """
 YARDSTICK = TIMED.format(setup="from importlib.metadata import entry_points", call="entry_points()")
-# A path that is not a folder makes importlib_metadata import zipfile, which the yardstick has done.
 SCAN = TIMED.format(
-    setup="from trimtab.inspection import discover; discover(['nothing.zip'])",
-    call="discover()",
+    setup="from trimtab.inspection import discover; discover([])", call="discover()"
 )
 AGAIN = TIMED.format(setup="from trimtab.inspection import discover; discover()", call="discover()")
 
@@ -74,7 +72,7 @@ def main() -> None:
     row(
         f"discovery at {STRANGERS} installed distributions",
         f"{scan / yard:.2f} ×",
-        "≤ 0.9 ×",
+        "≤ 0.6 ×",
         f"entry_points() {yard:.1f} ms",
     )
     row("  asked again in the same process", f"{again / scan:.4f} ×", "≤ 0.01 ×")

@@ -7,20 +7,18 @@ the text of each distribution is read here on its own.
 from __future__ import annotations
 
 import functools
+import operator
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import attrs
-import importlib_metadata
 
+from trimtab._plugins.folders import MetadataFolder, installed_metadata
 from trimtab._plugins.metadata import (
     TARGET,
     Headers,
     Line,
-    Readable,
     entry_lines,
-    read_bounded,
     read_headers,
 )
 from trimtab._plugins.registry import (
@@ -36,7 +34,7 @@ from trimtab._plugins.registry import (
 from trimtab._types.text import describe_error, sanitize
 
 _MENTION = f"[{GROUP_PREFIX}"
-_NOWHERE = PurePath()
+_ByName = Mapping[str, Sequence[MetadataFolder]]
 
 
 def discover(path: Sequence[str] | None = None) -> Registry:
@@ -47,83 +45,80 @@ def discover(path: Sequence[str] | None = None) -> Registry:
     """
     if path is None:
         return _installed()
-    return _scan(importlib_metadata.distributions(path=list(path)))
+    return _scan(_grouped(installed_metadata(path)))
 
 
 def refresh() -> Registry:
     """Scan again, after something was installed or removed while this process ran."""
     _installed.cache_clear()
-    installed_version.cache_clear()
+    _all_by_name.cache_clear()
     return _installed()
 
 
 @functools.cache
 def _installed() -> Registry:
-    return _scan(importlib_metadata.distributions())
+    return _scan(_all_by_name())
 
 
-@functools.cache
 def installed_version(name: str) -> str | None:
-    """Return the version of the first whole copy of a distribution or None."""
-    for distribution in importlib_metadata.distributions(name=name):
-        headers = _headers(distribution)
+    """Return the version of the first whole copy of a distribution or None.
+
+    Args:
+        name: the distribution, in any spelling.
+    """
+    for folder in _all_by_name().get(normalise_name(name), ()):
+        headers = _headers(folder)
         if isinstance(headers, Headers):
             return sanitize(headers.version, 60)
     return None
+
+
+@functools.cache
+def _all_by_name() -> _ByName:
+    return _grouped(installed_metadata())
+
+
+def _grouped(folders: Iterable[MetadataFolder]) -> _ByName:
+    found: dict[str, list[MetadataFolder]] = {}
+    for folder in folders:
+        found.setdefault(folder.name, []).append(folder)
+    return found
 
 
 @attrs.frozen
 class _Copy:
     """One metadata folder: the text of its entry_points.txt, or why that can't be read."""
 
-    distribution: Readable
+    folder: MetadataFolder
     text: str = ""
     error: str = ""
 
     @property
     def where(self) -> str:
-        return str(_folder(self.distribution))
+        return self.folder.where
 
 
-def _scan(distributions: Iterable[Readable]) -> Registry:
-    copies: dict[str, list[_Copy]] = {}
-    ours: set[str] = set()
-    for distribution in distributions:
-        copy = _read(distribution)
-        name = _name_of(distribution)
-        copies.setdefault(name, []).append(copy)
-        if copy.error or _MENTION in copy.text:
-            ours.add(name)
-    found = [item for name in ours for item in _settle(name, copies[name])]
-    return Registry(
-        tuple(sorted(item for item in found if isinstance(item, PluginInfo))),
-        tuple(sorted(item for item in found if isinstance(item, Problem))),
-    )
+_ORDER = operator.attrgetter("group", "name", "distribution", "version", "module", "attr", "where")
 
 
-def _read(distribution: Readable) -> _Copy:
-    try:
-        return _Copy(distribution, read_bounded(distribution, "entry_points.txt"))
-    except Exception as error:  # noqa: BLE001  # a damaged package must not stop a listing
-        return _Copy(distribution, error=f"entry_points.txt can't be read: {describe_error(error)}")
+def _scan(found: _ByName) -> Registry:
+    settled = [item for name, folders in found.items() for item in _settle(name, folders)]
+    entries = (item for item in settled if isinstance(item, PluginInfo))
+    problems = (item for item in settled if isinstance(item, Problem))
+    return Registry(tuple(sorted(entries, key=_ORDER)), tuple(sorted(problems)))
 
 
-def _folder(distribution: Readable) -> PurePath:
-    """Return the metadata folder, which has no public name; `.` if a finder has none."""
-    return getattr(distribution, "_path", _NOWHERE)
+def _settle(name: str, folders: Iterable[MetadataFolder]) -> Iterator[PluginInfo | Problem]:
+    """Yield the entries of the first copy that can be read, and the problems of all copies.
 
-
-def _name_of(distribution: Readable) -> str:
-    """Return the name in a folder's name, ``name-version.dist-info``."""
-    stem = _folder(distribution).name.rpartition(".")[0]
-    return normalise_name(stem.partition("-")[0])
-
-
-def _settle(name: str, copies: Iterable[_Copy]) -> Iterator[PluginInfo | Problem]:
-    """Yield the entries of the first copy that can be read, and the problems of all copies."""
+    No more is read of a package if no copy mentions a group of ours.
+    """
+    copies = [_read(folder) for folder in folders]
+    if not any(copy.error or _MENTION in copy.text for copy in copies):
+        return
     owner: tuple[_Copy, Headers] | None = None
     for copy in _distinct(copies):
-        headers = copy.error or _headers(copy.distribution)
+        headers = copy.error or _headers(copy.folder)
         if isinstance(headers, str):
             yield _damaged(name, copy, headers)
         elif owner is None:
@@ -133,18 +128,27 @@ def _settle(name: str, copies: Iterable[_Copy]) -> Iterator[PluginInfo | Problem
             yield _shadowed(copy, headers, *owner)
 
 
-def _distinct(copies: Iterable[_Copy]) -> Collection[_Copy]:
+def _read(folder: MetadataFolder) -> _Copy:
+    try:
+        return _Copy(folder, folder.read("entry_points.txt"))
+    except Exception as error:  # noqa: BLE001  # a damaged package must not stop a listing
+        return _Copy(folder, error=f"entry_points.txt can't be read: {describe_error(error)}")
+
+
+def _distinct(copies: Collection[_Copy]) -> Collection[_Copy]:
     """Leave out folders that are on the path twice, also through a link."""
+    if len(copies) == 1:
+        return copies
     first: dict[str, _Copy] = {}
     for copy in copies:
         first.setdefault(os.path.realpath(copy.where), copy)
     return first.values()
 
 
-def _headers(distribution: Readable) -> Headers | str:
+def _headers(folder: MetadataFolder) -> Headers | str:
     """Return the core metadata, or say why there is none."""
     try:
-        headers = read_headers(distribution)
+        headers = read_headers(folder)
     except Exception as error:  # noqa: BLE001  # a damaged package must not stop a listing
         return f"METADATA can't be read: {describe_error(error)}"
     return headers or "no METADATA with a name and a version"
@@ -173,11 +177,19 @@ _REPORT = "ask its authors to correct its entry points"
 def offers(headers: Headers, text: str, where: str) -> Iterator[PluginInfo | Problem]:
     """Yield the entries of an entry_points.txt, and a problem for each line that is none."""
     distribution = sanitize(normalise_name(headers.name), 60)
+    make = functools.partial(
+        PluginInfo,
+        distribution=distribution,
+        version=sanitize(headers.version, 60),
+        where=where,
+        summary=sanitize(headers.summary),
+        requires=tuple(sanitize(line) for line in headers.requirements_on("trimtab")),
+    )
     seen: set[tuple[str, str]] = set()
     for line in entry_lines(text):
         if not line.group.startswith(GROUP_PREFIX):
             continue
-        found = _entry_of_line(headers, line, where)
+        found = _entry_of_line(line, make)
         if isinstance(found, str):
             yield Problem(distribution, where, found, _REPORT)
         elif (found.group, found.name) in seen:
@@ -188,7 +200,7 @@ def offers(headers: Headers, text: str, where: str) -> Iterator[PluginInfo | Pro
             yield found
 
 
-def _entry_of_line(headers: Headers, line: Line, where: str) -> PluginInfo | str:
+def _entry_of_line(line: Line, make: Callable[..., PluginInfo]) -> PluginInfo | str:
     """Make the entry of a line, or say what is wrong with it."""
     group, name = line.group.removeprefix(GROUP_PREFIX), normalise_name(line.name)
     if group not in GROUPS:
@@ -200,14 +212,4 @@ def _entry_of_line(headers: Headers, line: Line, where: str) -> PluginInfo | str
     target = TARGET.fullmatch(line.value.partition("[")[0].strip())
     if target is None:
         return f"bad target {sanitize(line.value, 60)!r} of {name!r}; it must be 'module:attribute'"
-    return PluginInfo(
-        group=group,
-        name=name,
-        distribution=sanitize(normalise_name(headers.name), 60),
-        version=sanitize(headers.version, 60),
-        module=target["module"],
-        attr=target["attr"],
-        where=where,
-        summary=sanitize(headers.summary),
-        requires=tuple(sanitize(line) for line in headers.requirements_on("trimtab")),
-    )
+    return make(group=group, name=name, module=target["module"], attr=target["attr"])

@@ -1,55 +1,18 @@
-"""Lenient readers of a distribution's metadata folder; they import nothing."""
+"""Lenient readers of a distribution's metadata files; they import nothing."""
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Iterator
-from typing import Protocol
 
 import attrs
 
+from trimtab._plugins.folders import MetadataFolder
 from trimtab._plugins.registry import normalise_name
 
-_LARGEST = 4_000_000
 _DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 TARGET = re.compile(rf"(?P<module>{_DOTTED})\s*:\s*(?P<attr>{_DOTTED})")
 _REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-
-
-class Readable(Protocol):
-    """The part of an installed distribution that is looked at."""
-
-    def read_text(self, filename: str, /) -> str | None:
-        """Return the text of a file of the metadata folder or None."""
-        ...
-
-
-def read_bounded(distribution: Readable, filename: str) -> str:
-    """Return the text of a metadata file; empty if there is none.
-
-    Args:
-        distribution: an installed distribution.
-        filename: a file of its metadata folder.
-
-    Raises:
-        ValueError: it is not a regular file, which might never end, or is larger than 4 MB.
-    """
-    folder = getattr(distribution, "_path", None)
-    if folder is not None:
-        try:
-            found = os.stat(os.path.join(str(folder), filename))  # noqa: PTH116, PTH118
-        except FileNotFoundError:
-            return ""
-        except (OSError, ValueError):
-            pass  # inside an archive, or where the finder keeps it
-        else:
-            if not stat.S_ISREG(found.st_mode):
-                raise ValueError(f"{filename} is not a regular file")
-            if found.st_size > _LARGEST:
-                raise ValueError(f"{filename} is larger than {_LARGEST // 1_000_000} MB")
-    return distribution.read_text(filename) or ""
 
 
 @attrs.frozen
@@ -66,12 +29,12 @@ class Headers:
         return tuple(line for line in self.requires if requirement_name(line) == name)
 
 
-def read_headers(distribution: Readable) -> Headers | None:
+def read_headers(folder: MetadataFolder) -> Headers | None:
     """Read a distribution's core metadata; None if it has no name and version.
 
     A scan of the first lines: `importlib.metadata` would parse all of it as a mail.
     """
-    text = read_bounded(distribution, "METADATA") or read_bounded(distribution, "PKG-INFO")
+    text = folder.read("METADATA") or folder.read("PKG-INFO")
     fields: dict[str, list[str]] = {}
     for key, value in _header_lines(text):
         fields.setdefault(key, []).append(value)
@@ -83,7 +46,8 @@ def read_headers(distribution: Readable) -> Headers | None:
 
 
 def _header_lines(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
+    head = text.partition("\n\n")[0]  # what follows may be a whole readme
+    for line in head.splitlines():
         if not line.strip():
             return
         key, colon, value = line.partition(":")

@@ -1,0 +1,199 @@
+"""Folders on the path are listed and read as the library does, and archives by the library."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path, PurePath
+
+import attrs
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from trimtab._plugins.discovery import _grouped, _scan
+from trimtab._plugins.folders import ForeignMetadata, MetadataFolder, installed_metadata
+from trimtab.inspection import Registry, discover, installed_version, refresh
+
+FILES = ("entry_points.txt", "METADATA", "PKG-INFO")
+ENTRIES = "[console_scripts]\nx = a:b\n\n[trimtab.guidance]\nloop = acme.loop:Loop\n"
+_numbers = count()
+
+names = st.sampled_from(["acme", "Acme", "acme_loop", "acme.loop", "ACME-Loop", "other"])
+versions = st.sampled_from(["1.0", "2.0", "0.1.dev3"])
+forms = st.sampled_from(
+    ["{}-{}.dist-info", "{}-{}.egg-info", "{}.egg-info", "{}-{}.DIST-INFO", "{}-{}.egg/EGG-INFO"]
+)
+texts = st.sampled_from(["", ENTRIES, ENTRIES.replace("\n", "\r\n"), "[other]\nx = y:z\n", "\r"])
+
+
+@attrs.frozen
+class Made:
+    """One metadata folder of a made-up environment; `entries` is None for a folder without."""
+
+    name: str
+    version: str
+    form: str
+    entries: str | None
+    whole: bool
+    is_file: bool
+
+    @property
+    def path(self) -> str:
+        return self.form.format(self.name, self.version)
+
+    def install(self, folder: Path) -> Iterator[str]:
+        """Write it; yield what must be on the path for it."""
+        where = folder / self.path
+        if where.exists():
+            return
+        head = f"Metadata-Version: 2.1\nName: {self.name}\n"
+        text = f"{head}Version: {self.version}\n\nWords\n" if self.whole else head
+        where.parent.mkdir(parents=True, exist_ok=True)
+        if self.is_file:
+            where.write_text(text)
+        else:
+            where.mkdir()
+            (where / ("PKG-INFO" if "egg" in self.form else "METADATA")).write_text(text)
+            if self.entries is not None:
+                (where / "entry_points.txt").write_bytes(self.entries.encode())
+        if where.parent != folder:
+            yield str(where.parent)
+
+
+made = st.builds(Made, names, versions, forms, st.none() | texts, st.booleans(), st.booleans())
+environments = st.lists(st.lists(made, max_size=5), min_size=1, max_size=4)
+
+
+def install(root: Path, folders: Sequence[Sequence[Made]]) -> list[str]:
+    path = []
+    for number, distributions in enumerate(folders):
+        folder = root / f"{number}"
+        folder.mkdir(parents=True)
+        path.append(str(folder))
+        for one in distributions:
+            path += one.install(folder)
+    return [*path, path[0], str(root / "nothing")]
+
+
+def by_the_library(path: Sequence[str]) -> list[ForeignMetadata]:
+    return [ForeignMetadata(one) for one in importlib.metadata.distributions(path=list(path))]
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(environments)
+def test_a_scan_finds_what_it_finds_with_the_library_s_distributions(tmp_path, folders):
+    path = install(tmp_path / f"{next(_numbers)}", folders)
+    ours, theirs = list(installed_metadata(path)), by_the_library(path)
+
+    assert sorted(map(read_all, ours)) == sorted(map(read_all, theirs))
+    assert discover(path) == _scan(_grouped(theirs))
+
+
+def read_all(folder: MetadataFolder) -> tuple[str, ...]:
+    return (folder.where, folder.name, *(folder.read(file) for file in FILES))
+
+
+def archive(path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        for folder in ("acme_loop-1.0.dist-info", "Other.Name-2.0.egg-info"):
+            name = folder.partition("-")[0]
+            file.writestr(f"{folder}/METADATA", f"Name: {name}\nVersion: 3\n")
+            file.writestr(f"{folder}/entry_points.txt", ENTRIES)
+    return path
+
+
+def test_an_archive_on_the_path_is_read_by_the_library(tmp_path):
+    path = [str(archive(tmp_path / "all.zip")), str(archive(tmp_path / "again.zip"))]
+
+    found = discover(path)
+
+    assert [entry.full_name for entry in found.entries] == ["acme-loop:loop", "other-name:loop"]
+    assert {PurePath(entry.where).parent for entry in found.entries} == {tmp_path / "all.zip"}
+    assert [problem.severity for problem in found.problems] == ["note", "note"]
+
+
+def test_two_eggs_are_two_packages(tmp_path):
+    path = []
+    for name in ("acme", "other"):
+        info = tmp_path / f"{name}-1.0-py3.11.egg" / "EGG-INFO"
+        info.mkdir(parents=True)
+        (info / "PKG-INFO").write_text(f"Name: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(ENTRIES)
+        path.append(str(info.parent))
+
+    found = discover(path)
+
+    assert [entry.full_name for entry in found.entries] == ["acme:loop", "other:loop"]
+    assert found.problems == ()
+
+
+class Elsewhere:
+    """A finder of distributions that lie in no folder."""
+
+    def find_spec(self, *_: object) -> None:
+        return None
+
+    def find_distributions(self, context: importlib.metadata.DistributionFinder.Context) -> object:
+        self.path = context.path
+        return [self]
+
+    def read_text(self, filename: str) -> str | None:
+        return {"METADATA": "Name: far\nVersion: 9\n", "entry_points.txt": ENTRIES}.get(filename)
+
+
+def test_other_finders_are_asked_in_their_order(site, monkeypatch):
+    site.add("acme", entries=ENTRIES)
+    finder = Elsewhere()
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+
+    found = discover([str(site.path)])
+
+    assert [entry.full_name for entry in found.entries] == ["acme:loop", "far:loop"]
+    assert finder.path == [str(site.path)]
+    assert next(iter(installed_metadata([str(site.path)]))).where == os.curdir
+
+
+def test_what_can_not_be_listed_is_left_out(site):
+    site.add("acme", entries=ENTRIES)
+    plain = site.path / "plain"
+    plain.write_text("no archive")
+
+    path = ["\0", str(plain), str(plain / "below"), str(site.path)]
+
+    assert [entry.name for entry in discover(path).entries] == ["loop"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs another user's files")
+def test_a_file_that_may_not_be_read_is_none(site):
+    info = site.add("acme", entries=ENTRIES)
+    (info / "entry_points.txt").chmod(0)
+
+    assert site.registry() == Registry()
+
+
+def test_an_ordinary_scan_leaves_the_library_alone(site, python):
+    site.add("acme", entries=ENTRIES)
+    code = (
+        "import sys; from trimtab.inspection import discover, installed_version;"
+        "assert [entry.name for entry in discover().entries if entry.distribution == 'acme'];"
+        "assert installed_version('acme') == '1.0';"
+        "print([name for name in sys.modules if 'importlib' in name and 'metadata' in name])"
+    )
+
+    assert (
+        python("-S", "-c", code, PYTHONPATH=os.pathsep.join([str(site.path), *sys.path])).stdout
+        == "[]\n"
+    )
+
+
+def test_the_version_of_a_package_is_looked_for_by_any_spelling(importable):
+    importable.add("Acme_Loop", "1.1", entries=None)
+    refresh()
+
+    assert {installed_version(name) for name in ("acme-loop", "ACME.loop", "Acme_Loop")} == {"1.1"}
