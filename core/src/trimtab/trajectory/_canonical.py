@@ -83,7 +83,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def tidy_path(value: str) -> str:
     """Return `value` without ``.``, ``..``, doubled and trailing slashes where it is a path."""
-    if len(value) > _LONG_PATH or "://" in value or any(c.isspace() for c in value):
+    if len(value) > _LONG_PATH or "://" in value or value.split(None, 1) != [value]:
         return value
     return normpath(value)
 

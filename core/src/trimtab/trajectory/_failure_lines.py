@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from trimtab._types.text import LazyPattern
+from trimtab._types.text import CaselessPattern, LazyPattern
 from trimtab.trajectory._normalise import bounded, plain_text
 
 _LONGEST_LINE = 400
@@ -44,12 +44,11 @@ _TEST = LazyPattern(
 _LABELLED = LazyPattern(
     r"(?:^|[\s\]])(?:error|ERROR|fatal|FATAL|Error)\b(?:\W{1,3}|\s)\w|\bunexpected EOF\b"
 )
-_TELLING = LazyPattern(
+_TELLING = CaselessPattern(
     r"error|exception|fail|fatal|no rule|cannot|can't|could not|denied|refused|not found"
     r"|no such|invalid"
     r"|unknown|timed? ?out|missing|unable|must|exceeded|forbidden|unauthorized|blocked|rejected"
-    r"|\bnot\b|错误|失败|无法|エラー|失敗|ошибка|fehler|erreur|échec",
-    re.IGNORECASE,
+    r"|n(?<!\wn)ot\b|错误|失败|无法|エラー|失敗|ошибка|fehler|erreur|échec"
 )
 _NO_FAILURE = LazyPattern(
     r"(?<!\w)\w+[\"']?\s?[=:]\s?(?:\[\]|\{\}|0|false|none|null|\"\")(?![\w.])"
@@ -61,19 +60,22 @@ _FRAME = LazyPattern(
     r"|output|traceback \(most recent call last\))\W*$"
     r"|^[\s=_*#~-]*\d+ (?:\w+ ){0,2}(?:errors?|failed|failing|failures?|problems?|issues?"
     r"|warnings?)"
-    r"\b[^:]*$|^\W*(?:Tests?|Test Suites?|Test Files)\b.*\d+ \w+|^FAILED \(|tests? completed\b"
-    r"|\bThere (?:was|were) \d+|^=+.*=+$|^=+ ?\[.{1,200}\] (?:FAIL|PASS)$|^_+.*_+$|^note:"
+    r"\b[^:]*$|^\W*(?:Tests?|Test Suites?|Test Files)\b.*\d+ \w+|^FAILED \("
+    r"|^=+.*=+$|^=+ ?\[.{1,200}\] (?:FAIL|PASS)$|^_+.*_+$|^note:"
     r"|^\(Background on|^npm ERR! A complete"
     r"|^(?:For|See|Try|Use|Run|Re-run|Please|To|Hint|hint)\b|^\s*throw\b|^> Task|^\W*at \S"
-    r"|\bgenerated an exception\b|\breturned non-zero\b|\bELIFECYCLE\b"
-    r"|\bexit(?:ed)?\b.{0,20}\d+\W*$"
-    r"|did not complete successfully|^\s*(?:raise|return|if|for|while|def|class|import|from)\b"
+    r"|^\s*(?:raise|return|if|for|while|def|class|import|from)\b"
     r"|^Your proposed edit\b|^ERRORS:$|^\s*File \"|^subprocess\.|^make(?:\[\d+\])?: \*\*\* \["
     r"|^Found \d+ \w+(?: \w+)?\W*$|^Assertion with \S+ failed$|^Assert\.\w+\(\) Failure$"
     r"|^Warning: Tool \w+ not found|^\W*(?:FAILED|FAIL)\W*$|^Test session"
     r"|^\[ERROR\] (?:Tests run|Failures:|Errors:|->|Re-run|To see|$)"
-    r"|^\[INFO\]|^warning:|Process completed with",
+    r"|^\[INFO\]|^warning:",
     re.IGNORECASE,
+)
+_FRAMED = CaselessPattern(
+    r"tests? completed\b|t(?<!\wt)here (?:was|were) \d|g(?<!\wg)enerated an exception\b"
+    r"|r(?<!\wr)eturned non-zero\b|e(?<!\we)(?:lifecycle\b|xit(?:ed)?\b.{0,20}\d\W*$)"
+    r"|did not complete successfully|process completed with"
 )
 # Source that a tool shows beside its complaint.
 _SOURCE = LazyPattern(r"^\s*(?:>\s*)?\d+\s?[:|]|^\s*\|")
@@ -138,9 +140,15 @@ def identifying(lines: Iterable[str]) -> list[str]:
     strong = [line for line in all_lines if _rank(line) < len(_CLASSES)]
     if strong:
         return strong if len(strong) <= 2 * _KEPT else strong[:_KEPT] + strong[-_KEPT:]
-    weak = [line for line in all_lines if _TELLING.search(line)]
-    said = [line for line in weak if not _aside(line)] or weak
-    return said[:_WEAK_KEPT] or [last_word(all_lines)] if all_lines else []
+    weak, said = [], []
+    for line in all_lines:
+        if _TELLING.is_in(line):
+            weak.append(line)
+            if not _aside(line):
+                said.append(line)
+                if len(said) == _WEAK_KEPT:
+                    break
+    return (said or weak)[:_WEAK_KEPT] or [last_word(all_lines)] if all_lines else []
 
 
 def key_line(text: str) -> str:
@@ -156,7 +164,7 @@ def key_line(text: str) -> str:
 
 def sounds_like_failure(text: str) -> bool:
     """Tell whether a text holds a word of failure, other than to say that there is none."""
-    return _TELLING.search(_NO_FAILURE.sub("", text)) is not None
+    return _TELLING.is_in(_NO_FAILURE.sub("", text))
 
 
 def best_line(lines: Sequence[str]) -> str:
@@ -181,8 +189,7 @@ def _best(lines: Sequence[str]) -> str:
         return best
     if in_traceback:
         return lines[-1]
-    weak = [line for line in lines if _TELLING.search(line)]
-    said = next((line for line in weak if not _aside(line)), "")
+    said = next((line for line in lines if _TELLING.is_in(line) and not _aside(line)), "")
     return said or last_word(lines)
 
 
@@ -204,4 +211,7 @@ def _rank(line: str) -> int:
 
 @lru_cache(maxsize=2048)
 def _aside(line: str) -> bool:
-    return _SOURCE.match(line) is not None or _FRAME.search(line.strip()) is not None
+    if _SOURCE.match(line) is not None:
+        return True
+    line = line.strip()
+    return _FRAME.match(line) is not None or _FRAMED.is_in(line)

@@ -223,20 +223,35 @@ def error_signature(text: str, params: Any = None) -> str:
         text: the output or error.
         params: arguments of the call.
     """
-    return signature_of(lines_of(text), params)
+    lines = lines_of(text)
+    return signatures(lines, best_line(lines), params)[0]
 
 
-def signature_of(lines: list[str], params: Any) -> str:
-    """Return `error_signature` of a text that is in lines already."""
-    line = _identity(best_line(lines), params)
-    others = {_identity(other, params) for other in identifying(lines)} - {line, "", "~"}
-    return f"{line} #{digest('|'.join(sorted(others)))}" if others else line
+def signatures(lines: list[str], key_line: str, params: Any) -> tuple[str, str]:
+    """Return `error_signature` of a text, and the same without looking at `params`.
+
+    Args:
+        lines: of the text, from `lines_of`.
+        key_line: the best of them.
+        params: arguments of the call.
+    """
+    normal = [_without_places(line) for line in (key_line, *identifying(lines))]
+    signature = _signature(normal, params)
+    return signature, _signature(normal, None) if params else signature
 
 
-def _identity(line: str, params: Any) -> str:
-    line = line.strip()[: 2 * _SIGNATURE]
-    line = _without_echo(_PLACES.sub("~", normalise_text(line)), params)
-    return _SUBJECT.sub("~", line)[:_SIGNATURE]
+def _signature(normal: list[str], params: Any) -> str:
+    line, *others = [_identity(text, params) for text in normal]
+    more = set(others) - {line, "", "~"}
+    return f"{line} #{digest('|'.join(sorted(more)))}" if more else line
+
+
+def _without_places(line: str) -> str:
+    return str(_PLACES.sub("~", normalise_text(line.strip()[: 2 * _SIGNATURE])))
+
+
+def _identity(text: str, params: Any) -> str:
+    return str(_SUBJECT.sub("~", _without_echo(text, params)))[:_SIGNATURE]
 
 
 def _without_echo(text: str, params: Any) -> str:

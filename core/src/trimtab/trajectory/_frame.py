@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from trimtab._types.text import LazyPattern
+from trimtab._types.text import CaselessPattern, LazyPattern
 
 _LONGEST_LINE = 240
 _MOST_LINES = 12
@@ -39,8 +39,8 @@ _ENDED = LazyPattern(
 _AROUND = " \t:=*#[]()-"
 _PREFIX = LazyPattern(r"^(?:observation|tool (?:output|result|response))\s?: {0,4}", re.IGNORECASE)
 _DIGIT = LazyPattern(r"\d")
-_HINT = LazyPattern(
-    r"(?i)turn|step|iter|call|round|context|token|budget|session|cost|request|message"
+_HINT = CaselessPattern(
+    r"turn|step|iter|call|round|context|token|budget|session|cost|request|message"
 )
 _COUNTER = LazyPattern(
     r"^[\[(<#*=\s-]{0,6}(?:step|turn|iteration|call|round)s?\W{1,3}\d{1,6}"
@@ -173,7 +173,7 @@ def _counts(line: str, others: str) -> bool:
     """Tell whether a line says how far the run is. A mere count that stands alone is an answer,
     if it is not in brackets.
     """
-    if _DIGIT.search(line) is None or _HINT.search(line) is None:
+    if _DIGIT.search(line) is None or not _HINT.is_in(line):
         return False
     if _COUNTER.match(line):
         return line[0] in _BRACKETS or bool(others.strip())

@@ -12,7 +12,7 @@ from trimtab._types.text import LazyPattern, quote, shorten
 from trimtab.trajectory._canonical import canonical_params, digest, plain
 from trimtab.trajectory._envelope import arguments_of, opened
 from trimtab.trajectory._failure_lines import best_line, excerpt, lines_of, sounds_like_failure
-from trimtab.trajectory._failures import failed, failure_text, signature_of
+from trimtab.trajectory._failures import failed, failure_text, signatures
 from trimtab.trajectory._frame import without_frame
 from trimtab.trajectory._normalise import (
     EDGE,
@@ -345,9 +345,9 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     output = None
     if has_failed:
         lines = lines_of(failure_text(text, holders))
-        signature = signature_of(lines, params)
-        bare_signature = signature_of(lines, None) if params else signature
-        output = (best_line(lines).strip() or excerpt(text))[:_OUTPUT_KEPT]
+        line = best_line(lines)
+        signature, bare_signature = signatures(lines, line, params)
+        output = (line.strip() or excerpt(text))[:_OUTPUT_KEPT]
     elif size > 2 * EDGE or type(result) is not str:
         shown = shown_of(result, text)
         if shown is text and type(event.result) is str:
