@@ -9,10 +9,10 @@ from hypothesis import given, settings, strategies as st
 
 from trimtab import Prompt, Session
 from trimtab.trajectory import CallRecord, TurnRecord, same_outputs
-from trimtab_doom_loop._actions import Action, Actions
+from trimtab_doom_loop._actions import _TOGETHER, Action, Actions
 from trimtab_doom_loop._similarity import answer_key
 
-KEEP = 4
+KEEP = 2
 
 
 def records(tools: int, params: int, answers: int) -> tuple[CallRecord, ...]:
@@ -25,7 +25,7 @@ def records(tools: int, params: int, answers: int) -> tuple[CallRecord, ...]:
     return run.trajectory.recent(tools * params * answers)
 
 
-CALLS = records(2, 3, 2)
+CALLS = records(6, 2, 2)
 batches = st.lists(st.sampled_from(CALLS), min_size=1, max_size=3)
 single = st.lists(st.sampled_from(CALLS), min_size=1, max_size=1)
 CLEAR: list[CallRecord] = []
@@ -76,11 +76,11 @@ def test_what_is_looked_up_is_what_a_search_finds(turns):
 
 def test_what_is_kept_of_many_actions_is_bounded():
     """Whether their calls and tools are new each time, or always the same."""
-    new, same = records(5, 12, 1), records(1, 1, 1)
+    new, same = records(20, 3, 1), records(1, 1, 1)
     actions = Actions(KEEP)
     for number, call in enumerate((*new, *same * 100, *new)):
         actions.add(TurnRecord((call,) * (1 + number % 2), number))
         held = [part for part in vars(actions).values() if isinstance(part, dict | deque)]
         lists = [part for index in held if isinstance(index, dict) for part in index.values()]
-        assert max(map(len, held)) <= 2 * KEEP
-        assert max(len(part) for part in lists if isinstance(part, list)) <= 2 * KEEP
+        assert max(map(len, held)) <= 2 * KEEP + _TOGETHER
+        assert max(len(part) for part in lists if isinstance(part, deque)) <= KEEP

@@ -18,6 +18,7 @@ from trimtab.trajectory import (
 )
 from trimtab_doom_loop._similarity import answer_key
 
+_TOGETHER = 8
 _INTERRUPTED = Outcome.INTERRUPTED
 
 
@@ -112,7 +113,7 @@ class Actions:
     """The last actions since something outside of the run interfered.
 
     Indexes hold the numbers of actions. What they hold of actions that are no longer kept counts
-    as absent, and is dropped all at once, after as many actions as are kept.
+    as absent, and is dropped now and then.
 
     Args:
         keep: how many are kept.
@@ -132,7 +133,7 @@ class Actions:
         self._asked: dict[str, int] = {}
         self._answers: dict[str, int] = {}
         # All with this tool in the first call, and all with several calls.
-        self._tools: dict[str, list[int]] = {}
+        self._tools: dict[str, deque[int]] = {}
         self._batches: deque[Action] = deque()
         # The calls of batches that the indexes, with one entry per action, do not count.
         self._more_calls: Counter[str] = Counter()
@@ -174,7 +175,7 @@ class Actions:
         self.kept.append(action)
         of_tool = self._tools.get(call.tool)
         if of_tool is None:
-            self._tools[call.tool] = [number]
+            self._begin_tool(call.tool, number)
         else:
             of_tool.append(number)
         if number >= self._tidy_at:
@@ -210,15 +211,18 @@ class Actions:
             number = action.earlier
 
     def _tidy(self) -> None:
-        """Drop what the indexes hold of actions that are no longer kept."""
-        self._tidy_at = self._number + self._keep
-        self._asked = _last(self._asked, self._keep)
-        self._answers = _last(self._answers, self._keep)
-        first = self.kept[0].number
-        for tool, numbers in tuple(self._tools.items()):
-            del numbers[: bisect_left(numbers, first)]
-            if not numbers:
-                del self._tools[tool]
+        """Drop what the indexes of calls and answers hold beyond as many as are kept."""
+        self._tidy_at = self._number + _TOGETHER
+        for index in (self._asked, self._answers):
+            for key in tuple(islice(index, max(0, len(index) - self._keep))):
+                del index[key]
+
+    def _begin_tool(self, tool: str, number: int) -> None:
+        """Note the first action of a tool; drop those of which none is kept, if there are many."""
+        self._tools[tool] = deque((number,), self._keep)
+        if len(self._tools) > 2 * self._keep:
+            first = self.kept[0].number
+            self._tools = {name: held for name, held in self._tools.items() if held[-1] >= first}
 
     def _count_batches(self, action: Action) -> None:
         """Count the calls of the newest action, no longer those of batches that have left."""
@@ -301,10 +305,6 @@ def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
     return (
         call.same_output(earlier) or says_unchanged(call.output) or says_unchanged(earlier.output)
     )
-
-
-def _last(index: dict[str, int], keep: int) -> dict[str, int]:
-    return dict(islice(index.items(), max(0, len(index) - keep), None))
 
 
 def _kind_among(known: Iterable[Action], calls: tuple[CallRecord, ...], number: int) -> int:
