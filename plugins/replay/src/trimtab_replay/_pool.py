@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -28,13 +29,13 @@ from trimtab_replay._selection import Prompts, Selection, keeps_nothing
 from trimtab_replay._tracing import trace_of
 from trimtab_replay._transcript import Skipped
 
-_AHEAD = 8
+_AHEAD = 16
 _COLLECT_EVERY = 50_000
 _FEW_RUNS = 50
 _BYTES_A_SECOND = 10e6
 _PACKED = 6
-_WORTHWHILE = 2.0
-"""Seconds of work for which another process pays: starting one takes about a third of this."""
+_WORTHWHILE = {"fork": 0.5, "spawn": 2.0}
+"""Seconds of work for which another process pays, by how it is started."""
 
 
 @attrs.frozen(kw_only=True)
@@ -186,7 +187,7 @@ def suitable_jobs(files: Sequence[Found], limit: int | None = None) -> int:
     if cores == 1 or (limit is not None and limit < _FEW_RUNS):
         return 1
     seconds = sum(map(_seconds, files))
-    return max(1, min(cores, int(seconds / _WORTHWHILE)))
+    return max(1, min(cores, int(seconds / _WORTHWHILE[_way_to_start()])))
 
 
 def _cores() -> int:
@@ -223,8 +224,9 @@ def _run_parallel(
     after_file: Callable[[int, int], None],
     jobs: int,
 ) -> Iterator[Replayed]:
-    # Not forked: a copy of a process with threads is not safe.
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(_way_to_start())
+    if context.get_start_method() == "fork":
+        _prepare(job)  # the processes inherit it
     executor = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(job,))
     waiting = iter(files)
     running: deque[Future[Part]] = deque()
@@ -240,6 +242,13 @@ def _run_parallel(
         raise ReplayError("a process died, for want of memory perhaps: try fewer --jobs") from error
     finally:
         executor.shutdown(cancel_futures=True)
+        _process.clear()
+
+
+def _way_to_start() -> str:
+    """Return how to start processes: a copy of one with threads, or on macOS, is not safe."""
+    alone = sys.platform == "linux" and threading.active_count() == 1
+    return "fork" if alone else "spawn"
 
 
 def _submitted(executor: ProcessPoolExecutor, files: Iterable[Found]) -> list[Future[Part]]:
@@ -280,6 +289,11 @@ _process: dict[str, Any] = {}
 def _begin(job: Job) -> None:
     collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the work
+    if not _process:
+        _prepare(job)
+
+
+def _prepare(job: Job) -> None:
     _process.update(job=job, corpus=job.corpus(lambda _: None), shared=shared_prompts(job))
 
 
