@@ -183,14 +183,20 @@ class Run(RunLifecycle):
             timeout: as for `guide`.
             replayed: as for `feedback`.
         """
-        as_timeout(timeout)
+        if timeout is not None:
+            as_timeout(timeout)
         if self.state.closed or not self.prompt.table.feedback:
             return ()
-        from trimtab._run.feedback import feedback
-
         if self.recordings is not None:
             self.recordings.asked("FeedbackAsked", replayed=replayed)
-        return feedback(self, timeout, replayed=replayed)
+        return self._ask_feedback(self, timeout, replayed=replayed)
+
+    @cached_property
+    def _ask_feedback(self) -> Callable[..., tuple[Feedback, ...]]:
+        """How feedback providers are asked: loaded by the first run that has any."""
+        from trimtab._run.feedback import feedback
+
+        return feedback
 
     async def afeedback(
         self, *, timeout: float | None = None, replayed: bool = False

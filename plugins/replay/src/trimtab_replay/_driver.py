@@ -18,6 +18,7 @@ from trimtab import (
     Run,
     Session,
     TaskCompletionContext,
+    ToolCall,
     ToolInvoked,
     UserMessage,
 )
@@ -206,9 +207,9 @@ class _Driver:
         track.stopped = False
         self._count_turns(track)
         if not calls:
-            run.guide(DecisionPoint.PRE_RESPONSE)
+            _guide(run, DecisionPoint.PRE_RESPONSE)
             return
-        run.guide(DecisionPoint.PRE_TOOL_EXECUTION, pending=calls)
+        _guide(run, DecisionPoint.PRE_TOOL_EXECUTION, calls)
         for call in calls:
             run.tool_started(call.tool, call.params, call.call_id)
         track.waiting = {call.call_id for call in calls}
@@ -237,8 +238,8 @@ class _Driver:
         if self.keep_calls:
             turn = track.turns[event.turn or 0]
             self._views.append(call_view(event, track.run.trajectory, turn=turn, call=self.call))
-        track.run.guide(DecisionPoint.POST_TOOL_RESULT)
-        track.run.feedback()
+        _guide(track.run, DecisionPoint.POST_TOOL_RESULT)
+        track.run.due_feedback()
         track.waiting.discard(event.call_id)
         if not track.waiting:
             self._end_batch(track)
@@ -279,6 +280,12 @@ class _Driver:
 
     def idle(self, _: _Track, item: Idle) -> None:
         self.time.clock.advance(max(0.0, item.seconds))
+
+
+def _guide(run: Run, point: DecisionPoint, pending: tuple[ToolCall, ...] = ()) -> None:
+    """Ask for guidance, where somebody may give some."""
+    if run.prompt.table.guides.get(point):
+        run.guide(point, pending=pending)
 
 
 _HANDLERS: dict[type[Item], Callable[[_Driver, _Track, Any], None]] = {
