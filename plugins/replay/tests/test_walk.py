@@ -91,6 +91,28 @@ def test_gzip_is_read_whatever_its_name(tmp_path):
     assert (calls, corpus.skipped) == (CLAUDE_CALLS, [])
 
 
+@pytest.mark.parametrize("padding", [b"", b"\0" * 20_000])
+def test_gzip_of_several_members_is_read_with_zeros_between_and_behind(tmp_path, padding):
+    first, rest = CLAUDE.split(b"\n", 1)
+    members = [gzip.compress(part) + padding for part in (first + b"\n", b"", rest)]
+    corpus, calls = read(written(tmp_path, b"".join(members), "run.jsonl.gz"))
+    assert (calls, corpus.skipped) == (CLAUDE_CALLS, [])
+
+
+@pytest.mark.parametrize("damage", [b"garbage", b"\x1f\x8b"])
+def test_what_stands_behind_the_members_of_a_gzip_file_is_named(tmp_path, damage):
+    corpus, calls = read(written(tmp_path, gzip.compress(CLAUDE) + damage, "run.jsonl.gz"))
+    assert calls == CLAUDE_CALLS
+    assert [each.message.partition(":")[0] for each in corpus.skipped] == ["damaged or cut off"]
+
+
+def test_a_wrong_checksum_of_a_gzip_file_is_named(tmp_path):
+    data = bytearray(gzip.compress(CLAUDE))
+    data[-8] ^= 1
+    corpus, _ = read(written(tmp_path, bytes(data), "run.jsonl.gz"))
+    assert [each.message.partition(":")[0] for each in corpus.skipped] == ["damaged or cut off"]
+
+
 def test_the_good_part_of_a_truncated_gzip_is_read(tmp_path):
     noise = b"".join(b'{"type":"x","n":"%s"}\n' % os.urandom(60).hex().encode() for _ in range(200))
     data = gzip.compress(CLAUDE + noise)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
@@ -28,6 +27,8 @@ SMALL = 256 * 2**20
 """Up to this size a file may be packed as densely as it likes."""
 HEAD = 64 * 2**10
 _BUFFER = 2**17
+_PACKED_AT_ONCE = 2**13
+_GZIP = zlib.MAX_WBITS | 16
 FIRST_ROWS = 20
 MAX_NAMED = 20
 _DAMAGE = (EOFError, OSError, zlib.error)
@@ -58,26 +59,57 @@ class TooLarge(OSError):
     """A file is larger than what is read of one."""
 
 
-class _Unpacked(gzip.GzipFile):
-    """A gzip file to read through a buffer: hands out what precedes damage before it raises."""
+class _Unpacked(io.RawIOBase):
+    """A gzip file to read through a buffer: hands out what precedes damage before it raises.
+
+    `gzip.GzipFile` would do the same through two buffers more.
+    """
 
     def __init__(self, file: Path) -> None:
-        super().__init__(file)
-        self._packed = file.stat().st_size
+        super().__init__()
+        self._file = file.open("rb")
+        self._most = max(SMALL, MAX_RATIO * file.stat().st_size)
         self._handed_out = 0
+        self._packed = b""
+        self._inflater = zlib.decompressobj(_GZIP)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
-        data = self.read1(len(view))
+        data = b""
+        while not data and self._has_more():
+            data = self._inflater.decompress(self._packed, len(view))
+            self._packed = self._inflater.unconsumed_tail
         view[: len(data)] = data
         self._handed_out += len(data)
-        if self._handed_out > max(SMALL, MAX_RATIO * self._packed):
+        if self._handed_out > self._most:
             raise TooLarge(f"it unpacks to more than {MAX_RATIO} times its size")
         return len(data)
 
+    def _has_more(self) -> bool:
+        """Take the next packed bytes; the members of a file may be padded with zeros."""
+        if not self._inflater.eof:
+            self._packed = self._packed or self._file.read(_PACKED_AT_ONCE)
+            if not self._packed:
+                raise EOFError("it ends within a member")
+            return True
+        packed = self._inflater.unused_data.lstrip(b"\0")
+        while not packed:
+            read = self._file.read(_PACKED_AT_ONCE)
+            if not read:
+                return False
+            packed = read.lstrip(b"\0")
+        self._packed, self._inflater = packed, zlib.decompressobj(_GZIP)
+        return True
 
-@attrs.frozen
-class Row:
+
+class Row(NamedTuple):
     """One line of a line format: its 1-based number and its value."""
 
     line: int
@@ -136,16 +168,27 @@ class Transcript:
         """The objects in the first lines, where it is a line format; to sniff at."""
         if not self._looks_like_json or _PRETTY.match(self.head):
             return ()
-        lines = islice(self._lines(lambda _what, _line: None), FIRST_ROWS)
+        opened = partial(io.BytesIO, self.head) if self._begins_with_first_rows else self.open
+        lines = islice(self._lines(lambda _what, _line: None, opened), FIRST_ROWS)
         rows = map(_quietly_parsed, lines)
         return tuple(row.value for row in rows if row is not None and isinstance(row.value, dict))
+
+    @property
+    def _begins_with_first_rows(self) -> bool:
+        """Whether the first rows lie within `head`."""
+        lines = self.head.split(b"\n")[:-1]
+        return self._is_all_head or sum(not line.isspace() for line in lines if line) >= FIRST_ROWS
+
+    @property
+    def _is_all_head(self) -> bool:
+        return len(self.head) < min(HEAD, self.max_document) and self.damage is None
 
     @cached_property
     def document(self) -> Any:
         """The file as one JSON value, None if it is not JSON. Damage is reported."""
         if not self._looks_like_json or len(self.first_rows) > 1:
             return None
-        data = self._whole()
+        data = self.head if self._is_all_head else self._whole()
         return None if data is None else self._parsed(data)
 
     @property
@@ -154,7 +197,7 @@ class Transcript:
 
     def rows(self) -> Iterator[Row]:
         """Yield the lines that are JSON; the others are reported."""
-        for line, data in self._lines(self.skip):
+        for line, data in self._lines(self.skip, self.open):
             try:
                 parsed = parse(data)
             except ValueError as error:
@@ -219,10 +262,12 @@ class Transcript:
         stream.close()
         return io.BufferedReader(_Unpacked(self.file), _BUFFER)
 
-    def _lines(self, skip: Callable[[str, int | None], None]) -> Iterator[tuple[int, bytes]]:
+    def _lines(
+        self, skip: Callable[[str, int | None], None], opened: Callable[[], io.BufferedIOBase]
+    ) -> Iterator[tuple[int, bytes]]:
         number = size = blank = 0
         try:
-            with self.open() as stream:
+            with opened() as stream:
                 while data := stream.readline(self.max_line):
                     number += 1
                     size += len(data)
@@ -285,7 +330,7 @@ def _quietly_parsed(numbered: tuple[int, bytes]) -> Row | None:
         return None
 
 
-def _skip_line(stream: io.BufferedReader, step: int, most: int) -> int:
+def _skip_line(stream: io.BufferedIOBase, step: int, most: int) -> int:
     """Read up to the end of the line, or a little more than `most` bytes; return how many."""
     skipped = 0
     while (data := stream.readline(step)) and skipped <= most:
