@@ -223,7 +223,7 @@ class Corpus:
         if self.forced and not guard.entries and not source.has_skipped:
             what = f"reader {reader.name} finds nothing in it that it knows"
             source.skip(source.damage or (what if source.head else "it is empty"))
-        elif guard.responses and not guard.calls and not source.has_skipped:
+        elif guard.responses and not guard.has_calls and not source.has_skipped:
             self._doubt(source, reader, certainty, guard.responses)
 
     def _doubt(
@@ -241,20 +241,27 @@ class Corpus:
 
 @attrs.define
 class _Guard:
-    """Hands on and counts what a reader yields, and keeps its faults from spreading."""
+    """Hands on what a reader yields, and keeps its faults from spreading.
+
+    It counts up to the first call: after that, nothing more is asked than that there was one.
+    """
 
     source: Transcript
     entries: int = 0
     responses: int = 0
-    calls: int = 0
+    has_calls: bool = False
 
     def over(self, entries: Iterable[RecordedItem]) -> Iterator[RecordedItem]:
         try:
-            for entry in entries:
+            following = iter(entries)
+            for entry in following:
                 self.entries += 1
                 kind = type(getattr(entry, "item", None))
                 self.responses += kind is ModelResponded
-                self.calls += kind is ToolInvoked
+                self.has_calls |= kind is ToolInvoked
                 yield entry
+                if self.has_calls:
+                    break
+            yield from following
         except READER_FAILURES as error:
             self.source.skip(f"read up to here, then: {describe_error(error)}")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-import attrs
 import orjson
 
 _DEEPEST = 1024  # as orjson
@@ -21,8 +19,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _CLOSES = {"[": "]", "{": "}"}
 
 
-@attrs.frozen
-class Parsed:
+class Parsed(NamedTuple):
     """A value, and what had to be changed in the text to get it (None for nothing)."""
 
     value: Any
@@ -58,18 +55,17 @@ def _parse_patiently(data: bytes) -> Parsed:
 
 def is_deeper(value: Any, levels: int) -> bool:
     """Whether arrays and objects in `value` are nested deeper than `levels`."""
-    layer = [value]
-    for _ in range(levels):
-        layer = [inner for each in layer for inner in _within(each)]
+    layer = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels - 1):
         if not layer:
             return False
-    return True
-
-
-def _within(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+        layer = [
+            inner
+            for each in layer
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+    return any(layer)
 
 
 def _decoded(data: bytes) -> tuple[str, str | None]:

@@ -29,7 +29,7 @@ def as_list(value: Any) -> list[Any]:
 
 def dicts(value: Any) -> list[dict[str, Any]]:
     """Return the objects in `value`, an array; an empty list if it is not an array."""
-    return [each for each in as_list(value) if isinstance(each, dict)]
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str:
@@ -88,7 +88,10 @@ def as_time(value: Any) -> datetime | None:
 
 def _iso_time(text: str) -> datetime:
     time = datetime.fromisoformat(text)
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    zone = time.tzinfo
+    if zone is UTC:
+        return time
+    return time.replace(tzinfo=UTC) if zone is None else time.astimezone(UTC)
 
 
 def _epoch_time(number: float | None) -> datetime | None:

@@ -121,6 +121,8 @@ def _result(body: list[str], message: dict[str, Any]) -> CallResult:
 
 def _tagged(text: str) -> Iterator[tuple[str, Any]]:
     """Yield the first call by tags in `text`; both programs make one call a message."""
+    if "<" not in text:
+        return
     places = ((text.find(f"<{tool}>"), tool) for tool in TOOLS)
     at, tool = min((place for place in places if place[0] >= 0), default=(-1, ""))
     if at >= 0:
