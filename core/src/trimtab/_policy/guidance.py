@@ -58,25 +58,26 @@ class Episode:
 
 
 class EpisodeBook:
-    """The open episodes of one run."""
+    """The open episodes of one run.
+
+    Attributes:
+        open: the episodes by key; don't write it.
+    """
 
     def __init__(self, episodes: Iterable[Episode] = ()) -> None:
-        self._open: dict[str, Episode] = {episode.key: episode for episode in episodes}
-
-    def __bool__(self) -> bool:
-        return bool(self._open)
+        self.open: dict[str, Episode] = {episode.key: episode for episode in episodes}
 
     def get(self, key: str) -> Episode | None:
         """Return the open episode `key`."""
-        return self._open.get(key)
+        return self.open.get(key)
 
     def all(self) -> tuple[Episode, ...]:
         """Return the open episodes, oldest first."""
-        return tuple(self._open.values())
+        return tuple(self.open.values())
 
     def by_category(self) -> Mapping[str, tuple[Episode, ...]]:
         """Return the open episodes, grouped."""
-        if not self._open:
+        if not self.open:
             return _NO_EPISODES
         groups: dict[str, list[Episode]] = {}
         for episode in self.all():
@@ -85,41 +86,41 @@ class EpisodeBook:
 
     def next_level(self, key: str) -> int:
         """Return the level at which the next nudge would speak."""
-        episode = self._open.get(key)
+        episode = self.open.get(key)
         return 1 if episode is None else min(episode.level + 1, MAX_LEVEL)
 
     def seen(self, key: str, turn: int) -> None:
         """Note that the problem is still there."""
-        episode = self._open.get(key)
+        episode = self.open.get(key)
         if episode is not None and episode.seen_at != turn:
-            self._open[key] = attrs.evolve(episode, seen_at=turn)
+            self.open[key] = attrs.evolve(episode, seen_at=turn)
 
     def nudged(self, key: str, category: str, provider: str, turn: int) -> Episode:
         """Note a nudge; it opens the episode or takes it one level on."""
-        old = self._open.get(key)
+        old = self.open.get(key)
         nudges = old.nudges + 1 if old else 1
         episode = Episode(key, category, provider, self.next_level(key), nudges, turn, turn)
-        self._open[key] = episode
+        self.open[key] = episode
         return episode
 
     def close(self, key: str) -> None:
         """End an episode: its provider saw progress."""
-        self._open.pop(key, None)
+        self.open.pop(key, None)
 
     def close_all(self) -> None:
         """End all episodes: a new request of the user begins."""
-        self._open.clear()
+        self.open.clear()
 
     def sweep(self, turn: int) -> None:
         """End the episodes whose problem has not been seen for some turns."""
-        if self._open:
-            stale = [e.key for e in self._open.values() if turn - e.seen_at > REARM_TURNS]
+        if self.open:
+            stale = [e.key for e in self.open.values() if turn - e.seen_at > REARM_TURNS]
             for key in stale:
-                del self._open[key]
+                del self.open[key]
 
     def state(self) -> list[dict[str, Any]]:
         """Return what a snapshot keeps."""
-        return [attrs.asdict(episode) for episode in self._open.values()]
+        return [attrs.asdict(episode) for episode in self.open.values()]
 
     @classmethod
     def from_state(cls, state: Iterable[Mapping[str, Any]]) -> EpisodeBook:

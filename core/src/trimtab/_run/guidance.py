@@ -50,7 +50,7 @@ def guide(
     delivery: Delivery | None = None,
     replayed: bool = False,
 ) -> GuidanceBatch:
-    """Ask all providers, choose, and record what is delivered.
+    """Ask providers, choose, and record what is delivered.
 
     Args:
         run: the run that asks.
@@ -62,22 +62,6 @@ def guide(
         delivery: how the text is placed this time; as the host declares if None.
         replayed: count what would be delivered, and return nothing.
     """
-    state = run.state
-    delivery = delivery or run.host.delivers(point)
-    if delivery is Delivery.NONE:
-        return NOTHING
-    if state.guidance.episodes:
-        with run.session.lock:
-            state.episodes.sweep(state.turn)
-    if state.quarantined:
-        entries = tuple(e for e in entries if e.source.key not in state.quarantined)
-    # An episode is followed by providers that have nothing to say of their own; a failure counts
-    # until the provider has been asked and answers; with a timeout nothing runs on this thread.
-    some_quiet = state.trajectory_writer.quiet_feeds and timeout is None
-    if some_quiet and not (state.faults or state.guidance.episodes):
-        entries = run.invoker.not_quiet(entries)
-        if not entries:
-            return NOTHING
     if context is None:
         context = guidance_context(run.view, point, pending, None)
     results = run.invoker.ask_guides(entries, context, timeout)
@@ -86,7 +70,7 @@ def guide(
     candidates = _candidates(run, results, context, timeout)
     if not candidates:
         return NOTHING
-    return _settle(run, candidates, Decision(point, delivery, replayed))
+    return _settle(run, candidates, Decision(point, delivery or run.host.delivers(point), replayed))
 
 
 def _candidates(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trimtab._contract.view import BoundRun, RunView
-from trimtab._events.provenance import Provenance, ProviderKind
+from trimtab._events.provenance import DecisionPoint, Delivery, Provenance, ProviderKind
 from trimtab._run.invoker import ProviderInvoker
 from trimtab._session.arguments import as_timeout
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from trimtab._prompt.template import Prompt
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
+    from trimtab._table.entries import GuidanceEntry
     from trimtab._types.limits import Budget, Deadline
+
+# A member that is looked up in its class takes ten times as long as a name.
+_SELECTION, _NONE = DecisionPoint.PRE_TOOL_SELECTION, Delivery.NONE
 
 
 class OpenRun(BoundRun):
@@ -60,6 +64,35 @@ class OpenRun(BoundRun):
         """Bring the providers' projections up to date and keep their states for a snapshot."""
         for name in self.state.trajectory_writer.attached:
             self._call_projection(name, self.state.trajectory_writer.save)
+
+    def _begin(
+        self,
+        point: DecisionPoint,
+        delivery: Delivery | None = None,
+        timeout: float | None = None,
+    ) -> Sequence[GuidanceEntry]:
+        """Return whom to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
+        state = self.state
+        if state.closed:
+            return ()
+        if point is _SELECTION and state.open_turn is not None:
+            with self.session.lock.guard:
+                state.close_turn()
+        entries: Sequence[GuidanceEntry] = self.prompt.table.guides.get(point, ())
+        if not entries or (delivery or self.host.delivery.get(point, _NONE)) is _NONE:
+            return ()
+        episodes = state.guidance.episodes
+        if episodes.open:
+            with self.session.lock:
+                episodes.sweep(state.turn)
+        if state.quarantined:
+            entries = tuple(e for e in entries if e.source.key not in state.quarantined)
+        # An episode is followed by providers that have nothing to say of their own; a failure
+        # counts until the provider has been asked and answers; with a timeout nothing runs on
+        # this thread.
+        if episodes.open or state.faults or timeout is not None:
+            return entries
+        return self.invoker.not_quiet(entries) if state.trajectory_writer.quiet_feeds else entries
 
     def _look_after(self) -> None:
         if self.invoker.busy:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from trimtab._prompt.template import Prompt
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
-    from trimtab._table.entries import GuidanceEntry
     from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
+_NO_CALLS: tuple[ToolCall, ...] = ()
 
 
 class Run(RunLifecycle):
@@ -82,7 +82,7 @@ class Run(RunLifecycle):
         self,
         point: DecisionPoint,
         *,
-        pending: Iterable[ToolCall] = (),
+        pending: Iterable[ToolCall] = _NO_CALLS,
         timeout: float | None = None,
         delivery: Delivery | None = None,
         replayed: bool = False,
@@ -109,10 +109,10 @@ class Run(RunLifecycle):
             as_timeout(timeout)
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
-        calls = as_calls(pending, "pending")
+        calls = _NO_CALLS if pending is _NO_CALLS else as_calls(pending, "pending")
         if self.recordings is not None:
             self._note_asked(point, pending=calls, delivery=delivery, replayed=replayed)
-        entries = self._begin(point)
+        entries = self._begin(point, delivery, timeout)
         if not entries:
             return NOTHING
         return self._ask(
@@ -139,15 +139,6 @@ class Run(RunLifecycle):
         matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
         if self.recordings is not None and matters and not self.state.closed:
             self.recordings.asked("GuidanceAsked", decision_point=point, **asked)
-
-    def _begin(self, point: DecisionPoint) -> tuple[GuidanceEntry, ...]:
-        """Return whom to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
-        state = self.state
-        if state.closed:
-            return ()
-        if point is DecisionPoint.PRE_TOOL_SELECTION and state.open_turn is not None:
-            self._close_turn()
-        return self.prompt.table.guides.get(point, ())
 
     async def aguide(
         self,
@@ -253,7 +244,8 @@ class Run(RunLifecycle):
                 final=final,
                 extra=tuple(entry.source.name for entry in own),
             )
-        self._close_turn()
+        with self.session.lock.guard:
+            self.state.close_turn()
         stop = StopRequest(
             output=output,
             reason=stop_reason,
@@ -288,11 +280,6 @@ class Run(RunLifecycle):
     async def arender(self, *params: Any, timeout: float | None = None) -> RenderedPrompt[Any]:
         """As `render`, off the event loop."""
         return await _off_loop(self.render, *params, timeout=timeout)
-
-    def _close_turn(self) -> None:
-        if self.state.open_turn is not None:
-            with self.session.lock.guard:
-                self.state.close_turn()
 
 
 def _items(name: str, values: Any) -> tuple[Any, ...]:
