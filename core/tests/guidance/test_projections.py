@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from trimtab import (
     ClassificationResult,
     DecisionPoint,
+    GuidanceDelivered,
     GuidanceInjection,
     Prompt,
     PromptTemplate,
@@ -278,3 +280,28 @@ def test_a_slow_projection_that_is_quiet_is_recorded(kit: Any) -> None:
     list(play(kit, run))
 
     assert kit.session[ProviderSlow].latest().source.name == "telling"
+
+
+class RaisingOnce(Hushed):
+    def turn_closed(self, turn: Any) -> None:
+        if self.calls == 1:
+            raise self.error
+
+    error: BaseException = ValueError("projection broke")
+
+
+class InterruptedOnce(RaisingOnce):
+    error = KeyboardInterrupt()
+
+
+@pytest.mark.parametrize("projection", [RaisingOnce, InterruptedOnce])
+def test_a_projection_that_raised_while_it_was_quiet_can_be_used_by_other_threads(
+    kit: Any, projection: Any
+) -> None:
+    run = kit.run(guidance_providers=[Telling(projection)])
+    with suppress(KeyboardInterrupt):
+        list(play(kit, run))
+    list(play(kit, run, 2, timeout=5.0))
+
+    assert "saw 3 of 3" in kit.session[GuidanceDelivered].latest().injection.content
+    assert len(kit.session[ProviderFaulted]) == (projection is RaisingOnce)

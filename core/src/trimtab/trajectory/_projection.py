@@ -14,8 +14,8 @@ from trimtab.trajectory._profiles import ToolProfiles
 from trimtab.trajectory._records import CallRecord, restored
 
 HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
-Fact = tuple[Callable[..., None], tuple[Any, ...]]
-"""A method of a projection with what it takes."""
+Fact = Any
+"""A closed `TurnRecord`, or a tuple of a method of a projection and what it takes."""
 
 BACKLOG = 128
 """Facts that may wait for one projection before its run hands them over unasked."""
@@ -222,10 +222,6 @@ class BaseProjection:
         """Take nothing."""
 
 
-def _nothing() -> None:
-    """Stand in the queue for what a rebuild hands over."""
-
-
 class Feed:
     """One projection and the facts that it has not seen yet.
 
@@ -238,18 +234,21 @@ class Feed:
         rebuild: feeds it everything that happened before; None if it has seen all of it.
 
     Attributes:
-        pending: the facts that wait; not empty while `rebuild` is to be called.
+        pending: the facts that wait, among them the rebuild.
+        mutex: held while the projection takes facts.
         methods: those methods of the projection that do something, by name.
+        turn_closed: the most frequent of them.
+        saved: the projection's state after all but `pending`; None if it is not saved.
     """
 
     def __init__(
         self, projection: Projection, rebuild: Callable[[Projection], None] | None = None
     ) -> None:
         self.projection = projection
+        self.turn_closed = projection.turn_closed
         self.saved: dict[str, Any] | None = None
-        self.rebuild = rebuild
-        self.pending: deque[Fact] = deque(() if rebuild is None else [(_nothing, ())])
-        self._mutex = RLock()
+        self.pending: deque[Fact] = deque(() if rebuild is None else [(rebuild, (projection,))])
+        self.mutex = RLock()
         self.methods = {
             hook: getattr(projection, hook)
             for hook in HOOKS
@@ -267,18 +266,26 @@ class Feed:
         A fact that the projection fails on is not handed over again.
         """
         pending = self.pending
-        with self._mutex:
-            if self.rebuild is not None:
-                rebuild, self.rebuild = self.rebuild, None
-                rebuild(self.projection)
+        with self.mutex:
             if pending:
                 self.saved = None
             while pending:
-                method, facts = pending.popleft()
-                method(*facts)
+                fact = pending.popleft()
+                if fact.__class__ is TurnRecord:
+                    self.turn_closed(fact)
+                else:
+                    method, facts = fact
+                    method(*facts)
+
+    def free(self) -> None:
+        """Release the mutex if this thread holds it."""
+        try:
+            self.mutex.release()
+        except RuntimeError:
+            pass
 
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""
         self.catch_up()
-        with self._mutex:
+        with self.mutex:
             self.saved = self.projection.state()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -73,6 +73,7 @@ class TrajectoryWriter:
         self.feeds: dict[str, Feed] = {}
         self.quiet_feeds: dict[str, Feed] = {}
         self._takers: dict[str, tuple[Taker, ...]] = dict.fromkeys(HOOKS, ())
+        self._turn_takers: tuple[Callable[[Fact], None], ...] = ()
         self._waiting: dict[str, dict[str, Any]] = {}
         self._open: list[CallRecord] = []
         self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
@@ -131,7 +132,7 @@ class TrajectoryWriter:
                 feed = self.feeds[name] = Feed(projection, rebuild)
                 if hasattr(projection, "quiet"):
                     self.quiet_feeds = {**self.quiet_feeds, name: feed}
-                self._takers = _takers(self.feeds.values())
+                self._feed_all()
             return feed.projection
 
     def save(self, name: str) -> None:
@@ -161,6 +162,18 @@ class TrajectoryWriter:
         for event in events:
             past.apply(event)
             past.feeds[name].catch_up()
+
+    def _feed_all(self) -> None:
+        """Hand each kind of fact to the feeds that take it from now on."""
+        self._takers = {
+            hook: tuple(
+                (feed.pending.append, feed.methods[hook])
+                for feed in self.feeds.values()
+                if hook in feed.methods
+            )
+            for hook in HOOKS
+        }
+        self._turn_takers = tuple(put for put, _ in self._takers["turn_closed"])
 
     def _feed(self, hook: str, *facts: Any) -> None:
         for put, method in self._takers[hook]:
@@ -234,18 +247,17 @@ class TrajectoryWriter:
 
     def close_turn(self) -> None:
         """Close the open turn, if there is one: its calls are a whole batch now; as `apply`."""
-        if not self._open:
+        calls = tuple(self._open)
+        if not calls:
             return
-        turn = TurnRecord(tuple(self._open), self.turns)
         self._open.clear()
+        turn = TurnRecord(calls, self.turns)
         self.turns += 1
-        if len(turn.asked) > _BATCH_KEPT_WHOLE:
-            for call in turn.asked:
-                call._release()
+        if len(calls) > _BATCH_KEPT_WHOLE:
+            _release_many(turn.asked)
         self._closed.append(turn)
-        facts = (turn,)
-        for put, method in self._takers["turn_closed"]:
-            put((method, facts))
+        for put in self._turn_takers:
+            put(turn)
 
     # State -------------------------------------------------------------------------------------
 
@@ -262,7 +274,7 @@ class TrajectoryWriter:
             self._waiting.update(self._saved())
             self.feeds.clear()
             self.quiet_feeds = {}
-            self._takers = _takers(())
+            self._feed_all()
 
     def _saved(self) -> dict[str, dict[str, Any]]:
         return {
@@ -303,15 +315,11 @@ class TrajectoryWriter:
             self._waiting = dict(state["projections"])
 
 
-def _takers(feeds: Iterable[Feed]) -> dict[str, tuple[Taker, ...]]:
-    """Return by hook who takes such facts."""
-    feeds = tuple(feeds)
-    return {
-        hook: tuple(
-            (feed.pending.append, feed.methods[hook]) for feed in feeds if hook in feed.methods
-        )
-        for hook in HOOKS
-    }
+def _release_many(calls: Sequence[CallRecord]) -> None:
+    """Drop the texts of the calls of one turn if they are many."""
+    if len(calls) > _BATCH_KEPT_WHOLE:
+        for call in calls:
+            call._release()
 
 
 def _begins_turn(turn: int | None, open_turn: int | None) -> bool:
