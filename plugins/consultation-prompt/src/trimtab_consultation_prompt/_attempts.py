@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -75,7 +74,6 @@ class Attempts(BaseProjection):
     def __init__(self, tool: str) -> None:
         self.quiet = True
         self._tool = tool
-        self._behind_prefix = f"__{tool}"
         self.turn = -1
         self.consulted_at: int | None = None
         self._done: list[CallRecord] = []  # since the last failure; which of it changed something
@@ -102,12 +100,15 @@ class Attempts(BaseProjection):
     def turn_closed(self, turn: TurnRecord) -> None:
         """Take a whole batch."""
         self.turn, calls = turn.number, turn.calls
+        wanted, has_failed = self._tool, False
         for call in calls:
-            tool = call.tool  # of a consultation by any caller, with any outcome
-            if tool == self._tool or tool.endswith(self._behind_prefix):
+            if call.failed:
+                has_failed = True
+            # A consultation by any caller, with any outcome.
+            if call.tool.endswith(wanted) and is_tool(call.tool, wanted):
                 self.consulted_at = self.turn
                 self._forget()
-        if self.quiet and not _has_failed(calls):
+        if self.quiet and not has_failed:
             if len(self._done) < MOST_ATTEMPTS:
                 self._done += calls
             return
@@ -223,12 +224,6 @@ class Attempts(BaseProjection):
         self.quiet = not self._attempts
         self._left = dict(state["left"])
         self._form, self._told = state["form"], state["told"]
-
-
-def _has_failed(calls: Sequence[CallRecord]) -> bool:
-    if len(calls) == 1:
-        return calls[0].failed
-    return any(call.failed for call in calls)
 
 
 def _kind(call: CallRecord) -> str:

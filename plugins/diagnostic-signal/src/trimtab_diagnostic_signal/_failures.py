@@ -150,10 +150,16 @@ class FailureProjection(BaseProjection):
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Count the turn's failures, after what its successes end."""
-        if self.quiet and not self._failures and self._goes_well(turn):
-            return
-        failing = [call for call in turn.asked if call.failed]
-        fine = [call for call in turn.asked if _succeeded(call)]
+        asked = turn.asked
+        if len(asked) == 1 and self.quiet and not self._failures:
+            call = asked[0]  # a success while nothing goes wrong: the usual turn
+            if not call.failed and call.outcome is not _INTERRUPTED:
+                self._turn += 1
+                if self.in_a_row and not is_aside(call.tool):
+                    self.in_a_row = 0
+                return
+        failing = [call for call in asked if call.failed]
+        fine = [call for call in asked if _succeeded(call)]
         if failing or fine:
             self._turn += 1
             self.failure = None
@@ -167,16 +173,6 @@ class FailureProjection(BaseProjection):
                 self._count(failing), key=lambda failure: (failure.times, failure.name)
             )
         self.quiet = self.failure is None
-
-    def _goes_well(self, turn: TurnRecord) -> bool:
-        """Count a turn of one successful call, the usual one; False for any other turn."""
-        asked = turn.asked
-        if len(asked) != 1 or asked[0].failed or asked[0].outcome is _INTERRUPTED:
-            return False
-        self._turn += 1
-        if self.in_a_row and not is_aside(asked[0].tool):
-            self.in_a_row = 0
-        return True
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
         if fine or any(is_wait(call) for call in failing):
