@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import attrs
 
 from trimtab import (
@@ -83,8 +85,8 @@ class ParallelToolReminder:
         if streak.batched or streak.alone or context.host.parallel_calls is False:
             return NOT_RELEVANT
         given = context.nudges_of(NAME)
-        streak.needed = None if given >= self.max_reminders else self._needed(given)
-        if streak.needed is None or streak.length < streak.needed:
+        streak.needed = inf if given >= self.max_reminders else self._needed(given)
+        if streak.length < streak.needed:
             return NOT_RELEVANT
         length = streak.independent()
         if length < self._needed(given) or self._one_at_a_time(context):

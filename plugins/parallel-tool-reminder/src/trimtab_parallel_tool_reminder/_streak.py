@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from trimtab import CallOrigin, ToolInvoked
@@ -20,6 +21,9 @@ _MODEL = CallOrigin.MODEL
 COMPARED = 8
 """How many earlier calls a new one is compared with."""
 
+Ended = tuple[CallRecord, Any, Any]
+"""A call, its arguments and its answer: what a `Link` is made of."""
+
 
 class Streak(BaseProjection):
     """The streak at the end of one run.
@@ -30,89 +34,88 @@ class Streak(BaseProjection):
         length: turns of one call in a row that may turn out to be a streak.
         batched: whether the agent has ever asked for several calls at once.
         alone: whether the user asked for one call at a time.
-        needed: turns from which a streak matters; None if none ever does.
+        needed: turns from which a streak matters; infinite if none ever does.
 
     Args:
         profiles: what is known about the tools.
         needed: turns of the shortest streak that matters.
     """
 
-    def __init__(self, profiles: ToolProfiles | None = None, needed: int | None = 1) -> None:
+    def __init__(self, profiles: ToolProfiles | None = None, needed: float = 1) -> None:
         self.quiet = True
         self.needed = needed
         self.length = 0
         self.batched = False
         self.alone = False
         self._profiles = profiles or ToolProfiles()
-        self._last: Link | None = None
+        self._last: Ended | None = None
+        self._new: deque[Ended] = deque(maxlen=COMPARED)
         self._links: list[Link] = []
-        self._checked = 0
+        self._compared = 0  # turns of the streak whose answers were compared
 
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools of its last eight calls, each once."""
-        return tuple(dict.fromkeys(link.call.tool for link in self._links))
+        return tuple(dict.fromkeys(link.call.tool for link in self._joined()))
 
     def independent(self) -> int:
         """Return how many turns at the end made one call each that needed no other's answer."""
-        links = self._links
-        unchecked = range(max(0, len(links) - self._checked), len(links))
+        links = self._joined()
+        unchecked = range(max(0, len(links) - self.length + self._compared), len(links))
         for index in reversed(unchecked):
             if not could_be_one_of_several(links[index].call):
                 return self._begin_at(index + 1)
         for index in unchecked:
             if depends(links[index], links[max(0, index - COMPARED) : index]):
                 return self._begin_at(index) if index else self.length
-        self._checked = 0
+        self._compared = self.length
         return self.length
+
+    def _joined(self) -> list[Link]:
+        """Return the last calls as links, which are made when they are compared."""
+        self._links = [*self._links, *(Link(*ended) for ended in self._new)][-COMPARED:]
+        self._new.clear()
+        return self._links
 
     def _begin_at(self, index: int) -> int:
         """Let the streak begin with the link at `index`, and check those after it."""
         self._links = self._links[index:]
-        self.length = self._checked = len(self._links)
+        self.length, self._compared = len(self._links), 0
         return self.independent() if self._links else 0
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Keep a call until its turn is closed."""
         if not self.batched and call.caller is _MODEL:
-            self._last = Link(call, event.params, event.result)
+            self._last = (call, event.params, event.result)
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Lengthen, begin or end the streak."""
         calls = len(turn.asked)
         if self.batched or calls == 0:
             return
+        last, self._last = self._last, None
         if calls > 1:
-            self.batched = True
-            self._last = None
-        self._take(self._last)
-        self._last = None
-        self._note_quiet()
+            self.batched, last = True, None
+        if last is None or last[0].failed:
+            self._end()
+        else:
+            if last[0].profile.writes:
+                self._end()
+            self.length += 1
+            self._new.append(last)
+        self.quiet = self.length < self.needed or self.batched or self.alone
 
     def user_spoke(self, message: MessageRecord) -> None:
         """End the streak: the calls that follow could not have been asked for before."""
         if not message.notification:
             self.alone = orders_in(message.text).alone or self.alone
-        self._take(None)
-        self._note_quiet()
+        self._end()
+        self.quiet = True
 
-    def _note_quiet(self) -> None:
-        needed = self.needed
-        self.quiet = needed is None or self.length < needed or self.batched or self.alone
-
-    def _take(self, link: Link | None) -> None:
-        if link is None or link.call.failed or link.call.profile.writes:
-            self.length = self._checked = 0
-            self._links = []
-            if link is None or link.call.failed:
-                return
-        self.length += 1
-        if self._checked < COMPARED:
-            self._checked += 1
-        links = self._links
-        links.append(link)
-        if len(links) > COMPARED:
-            del links[0]
+    def _end(self) -> None:
+        self.length = self._compared = 0
+        self._links = []
+        self._new.clear()
 
     def state(self) -> dict[str, Any]:
         """Return everything."""
@@ -120,9 +123,9 @@ class Streak(BaseProjection):
             "length": self.length,
             "batched": self.batched,
             "alone": self.alone,
-            "checked": self._checked,
-            "last": None if self._last is None else self._last.state(),
-            "links": [link.state() for link in self._links],
+            "checked": min(COMPARED, self.length - self._compared),
+            "last": None if self._last is None else Link(*self._last).state(),
+            "links": [link.state() for link in self._joined()],
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -130,12 +133,12 @@ class Streak(BaseProjection):
         self.length = state["length"]
         self.batched = state["batched"]
         self.alone = state["alone"]
-        self._checked = state["checked"]
+        self._compared = self.length - state["checked"]
         self._last = None if state["last"] is None else self._restored(state["last"])
-        self._links = [self._restored(link) for link in state["links"]]
-        self._note_quiet()
+        self._links = [Link(*self._restored(link)) for link in state["links"]]
+        self.quiet = self.length < self.needed or self.batched or self.alone
 
-    def _restored(self, link: dict[str, Any]) -> Link:
+    def _restored(self, link: dict[str, Any]) -> Ended:
         call = call_from(link["call"], self._profiles)
         assert call is not None
-        return Link(call, link["params"], link["result"])
+        return call, link["params"], link["result"]
