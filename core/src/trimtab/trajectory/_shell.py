@@ -10,7 +10,7 @@ from trimtab._types.text import LazyPattern
 Words = tuple[str, ...]
 
 _SEPARATORS = LazyPattern(r"\|\||&&|[;|\n]")
-_QUOTED = LazyPattern(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_QUOTED = LazyPattern(r"'[^']*+'|\"(?:[^\"\\]++|\\.)*+\"", re.DOTALL)
 _ASSIGNMENT = LazyPattern(r"(?<!\w)[A-Za-z_]\w*=\S*$")
 _REDIRECT = LazyPattern(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
 _WAIT = LazyPattern(r"(?:^|[;&|(\n]|\bdo)[^\S\n]*(?:sleep|wait|watch|inotifywait)\b")
@@ -56,6 +56,7 @@ _ELSEWHERE = frozenset({"docker", "kubectl", "podman", "ssh", "timeout", "xargs"
 _QUOTES = LazyPattern("['\"]")
 _FIRST_WORDS = 12
 _LONGEST = 2_000
+_KEPT = 256
 _FED = LazyPattern(
     r"\b(?:echo|printf)\b(?:\s+-\w+)*\s+(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|[\w./:;-]+)\s*\|(?!\|)"
     r"|<<<\s*(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\S+)",
@@ -65,7 +66,6 @@ _FED = LazyPattern(
 
 def _bare(command: str) -> str:
     """Return `command` with what is quoted taken out: a separator in quotes separates nothing."""
-    command = command[:_LONGEST]
     return _QUOTED.sub("''", command) if "'" in command or '"' in command else command
 
 
@@ -74,16 +74,20 @@ def segments(command: str) -> tuple[Words, ...]:
     return _segments(command[:_LONGEST])
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_KEPT)
 def _segments(command: str) -> tuple[Words, ...]:
     found = []
     for part in _SEPARATORS.split(_bare(command)):
         words = part.strip(" \t(){}&").split()
-        while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
+        while words and (words[0] in _WRAPPERS or _assigns(words[0])):
             words = words[1:]
         if words:
             found.append(tuple(words))
     return tuple(found)
+
+
+def _assigns(word: str) -> bool:
+    return "=" in word and _ASSIGNMENT.match(word) is not None
 
 
 def _program(words: Words) -> str:
@@ -92,7 +96,12 @@ def _program(words: Words) -> str:
 
 def operation(command: str) -> str:
     """Return what `command` is about: its first program that does something, with its verb."""
-    for words in segments(command):
+    return _operation(command[:_LONGEST])
+
+
+@lru_cache(maxsize=_KEPT)
+def _operation(command: str) -> str:
+    for words in _segments(command):
         if _program(words) in _ASIDE:
             continue
         verb = next((w for w in words[1:3] if w[0].isalpha() and w.isidentifier()), "")
@@ -114,10 +123,17 @@ def without_input(command: str) -> str:
 
 def reads_only(command: str) -> bool:
     """Tell whether `command` can't change anything: every program in it is known to read."""
+    return len(command) <= _LONGEST and _only_reads(command)
+
+
+@lru_cache(maxsize=_KEPT)
+def _only_reads(command: str) -> bool:
     bare = _bare(command)
-    if len(command) > _LONGEST or _REDIRECT.search(bare) or _CHANGING_FLAGS.search(bare):
+    if (">" in bare or "<<" in bare or "tee" in bare) and _REDIRECT.search(bare):
         return False
-    return all(_reads(words) for words in segments(command))
+    if _CHANGING_FLAGS.search(bare):
+        return False
+    return all(_reads(words) for words in _segments(command))
 
 
 def _reads(words: Words) -> bool:
@@ -132,7 +148,9 @@ def _reads(words: Words) -> bool:
 
 def waits(command: str) -> bool:
     """Tell whether `command` waits by itself, as ``sleep 30 && check`` does."""
-    return _WAIT.search(_bare(command)) is not None
+    if "sleep" not in command and "wait" not in command and "watch" not in command:
+        return False
+    return _WAIT.search(_bare(command[:_LONGEST])) is not None
 
 
 def awaits(command: str) -> bool:
@@ -142,7 +160,7 @@ def awaits(command: str) -> bool:
 
 def starts_background(command: str) -> bool:
     """Tell whether `command` leaves a process running behind it."""
-    return _BACKGROUND.search(_bare(command)) is not None
+    return _BACKGROUND.search(_bare(command[:_LONGEST])) is not None
 
 
 def expects_status(command: str, code: int) -> bool:
