@@ -28,11 +28,14 @@ _TIMES = LazyPattern(
     r"|(?<=1)[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![\w.])"
     rf"|\d{{0,15}}(?:[.,]\d{{1,15}})?{_UNIT}(?:\s?\d{{1,15}}(?:[.,]\d{{1,15}})?{_UNIT})*)"
 )
+_HEX = "[0-9a-fA-F]"
+# Three characters before anything that takes longer: few words begin with so many.
 _IDS = LazyPattern(
-    r"[0-9a-fA-F](?<![\w.][0-9a-fA-F])(?:"
-    r"(?<=0)[xX][0-9a-fA-F]+|(?<= at \d)\d{9,18}(?!\w)"
-    r"|[0-9a-fA-F]{7}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-    r"|(?:(?<=\d)(?=\d*[a-fA-F])|(?<=[a-fA-F])(?=[a-fA-F]*\d))[0-9a-fA-F]{7,38}(?![0-9A-Za-z]))"
+    rf"{_HEX}[\dxXa-fA-F][\da-fA-F](?<![\w.]...)(?:"
+    rf"(?<=0[xX]{_HEX}){_HEX}*|(?<= at \d\d\d)\d{{7,16}}(?!\w)"
+    rf"|(?<={_HEX}{_HEX}{_HEX})(?:{_HEX}{{5}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}"
+    r"|(?:(?<=\d\d\d)(?=\d*[a-fA-F])|(?<=[a-fA-F]{3})(?=[a-fA-F]*\d)|(?<!\d\d\d)(?<![a-fA-F]{3}))"
+    rf"{_HEX}{{5,36}}(?![0-9A-Za-z])))"
 )
 _LABELLED = LazyPattern(
     r"[iIpPnNsStTrRcCedlu](?=[dDiIoepraqlu])(?<![A-Za-z][a-zA-Z])(?:(?<=[iI])[dD]|(?<=[pP])(?:[iI][dD]|ort)|(?<=P)ID"
@@ -84,17 +87,16 @@ def normalise_lines(text: str) -> str:
 
 def _without_chance(text: str) -> str:
     text = plain_text(bounded(text))
-    if "64" in text:
+    if "64," in text or "64:" in text:
         text = _BINARY.sub("~", text)
     if "tmp" in text or "pytest-" in text:
         text = _SCRATCH.sub("~", text)
     if _DIGIT.search(text) is None:  # most texts: of the rest an id of letters alone may be there
         return _IDS.sub("~", text) if "-" in text else text
-    if not measures(text):
-        text = _TIMES.sub("~", text)
-    for pattern in (_IDS, _LABELLED):
-        text = pattern.sub("~", text)
-    return text
+    timeless = _TIMES.sub("~", text)
+    if timeless != text and not measures(text):
+        text = timeless
+    return str(_LABELLED.sub("~", _IDS.sub("~", text)))
 
 
 def normalise_text(text: str) -> str:
