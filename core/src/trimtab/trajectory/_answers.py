@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trimtab._types.text import LazyPattern
+from trimtab._types.text import LazyPattern, lowered
 
 _CONFIRMED = LazyPattern(
     r"\b(?:accepted|added|affected|applied|approved|archived|assigned|booked|cancell?ed|changed"
@@ -42,25 +42,25 @@ _NOTHING = LazyPattern(
     r"|\bdoes(?: not|n't) exist\b|\bno such\b",
     re.IGNORECASE,
 )
+# These two are for text in lower case.
 _IN_PROGRESS = LazyPattern(
-    r"(?<![A-Za-z])(?:booting|building|deploying|downloading|executing|initiali[sz]ing|installing"
+    r"(?<![a-z])(?:booting|building|deploying|downloading|executing|initiali[sz]ing|installing"
     r"|in[ _-]?progress|pending|processing|provisioning|queued|running|scheduled|starting|syncing"
     r"|still (?:\w+ing|in|being)|submitted|waiting|warming|creating|updating|preparing"
     r"|working(?! (?:copy|dir|tree))"
     r"|not (?:yet )?(?:available|complete|completed|done|finished|ready|started)"
     r"|(?:retry|try again|check back) (?:in|later|after)"
-    r"|no (?:new )?output(?: yet)?)(?![A-Za-z])",
-    re.IGNORECASE,
+    r"|no (?:new )?output(?: yet)?)(?![a-z])",
 )
+_STATE = LazyPattern(
+    r"(?:\b(?:state|status|phase|stage|conclusion)\"?\s?[:=]\s?|<(?:state|status)>)\"?"
+    r"([a-z_ -]{2,24})"
+)
+_STATE_NAMES = ("stat", "phase", "stage", "conclusion")
 _NOT_YET = LazyPattern(
     r"\b(?:not (?:yet )?(?:ready|available|finished|complete|started)|still (?:starting|booting"
     r"|running|building|processing)|in progress|(?:retry|try again|check back) (?:in|later|after)"
     r"|starting up|warming up|booting)\b",
-    re.IGNORECASE,
-)
-_STATE = LazyPattern(
-    r"(?:\"?\b(?:state|status|phase|stage|conclusion)\"?\s?[:=]\s?|<(?:state"
-    r"|status)>)\"?([A-Za-z_ -]{2,24})",
     re.IGNORECASE,
 )
 _ENDED = LazyPattern(
@@ -152,12 +152,16 @@ def in_progress(said: str) -> bool:
     Args:
         said: the output.
     """
-    if asks_for_input(said):
-        return False
     if len(said) <= _SHORT:
-        return _IN_PROGRESS.search(said) is not None
-    states = _STATE.findall(said[:_STATED])
-    return any(_IN_PROGRESS.search(state) is not None for state in states)
+        goes_on = _IN_PROGRESS.search(lowered(said)) is not None
+    else:
+        goes_on = any(_IN_PROGRESS.search(state) is not None for state in _states_in(said))
+    return goes_on and not asks_for_input(said)
+
+
+def _states_in(said: str) -> list[str]:
+    text = lowered(said[:_STATED])
+    return _STATE.findall(text) if any(name in text for name in _STATE_NAMES) else []
 
 
 def not_yet(said: str) -> bool:
@@ -171,12 +175,12 @@ def has_ended(said: str) -> bool:
     Args:
         said: the output.
     """
-    if in_progress(said):
-        return False
     if len(said) <= _SHORT:
-        return _ENDED.search(said) is not None
-    states = _STATE.findall(said[:_STATED])
-    return bool(states) and all(_ENDED.search(state) is not None for state in states)
+        ended = _ENDED.search(said) is not None
+    else:
+        states = _states_in(said)
+        ended = bool(states) and all(_ENDED.search(state) is not None for state in states)
+    return ended and not in_progress(said)
 
 
 def blames_call(said: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 
 from trimtab._types.text import LazyPattern
@@ -68,9 +69,9 @@ def _excuse(call: CallRecord) -> Excuse | None:
         return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
     if call.failed:
         return Excuse.GOES_ON if not_yet(said) else None
-    if call.profile.writes or _launches(call):
+    if call.profile.writes or not in_progress(said) or _launches(call):
         return None
-    return Excuse.GOES_ON if in_progress(said) else None
+    return Excuse.GOES_ON
 
 
 def _launches(call: CallRecord) -> bool:
@@ -88,7 +89,12 @@ def leaves_running(call: CallRecord) -> bool:
     """
     if call.command is not None and starts_background(call.command):
         return True
-    return _LAUNCHED.search(call.output) is not None or _RUNNING.search(call.output) is not None
+    return _tells_running(call.output)
+
+
+@lru_cache(maxsize=256)
+def _tells_running(output: str) -> bool:
+    return _LAUNCHED.search(output) is not None or _RUNNING.search(output) is not None
 
 
 def is_wait(call: CallRecord) -> bool:
