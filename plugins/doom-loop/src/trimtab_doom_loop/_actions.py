@@ -256,6 +256,19 @@ class Actions:
                 return
             yield kept[number - first]
 
+    def lately_alike(self, call: CallRecord, most: int) -> list[Action]:
+        """Return those of the last `most` actions whose first call is of the same tool, latest
+        first.
+        """
+        kept, found = self.kept, []
+        first = kept[0].number
+        since = max(first, self._number - most)
+        for number in reversed(self._tools[call.tool]):
+            if number < since:
+                break
+            found.append(kept[number - first])
+        return found
+
     def tool_count(self, tool: str) -> int:
         """Return how many of the kept calls are of `tool`."""
         numbers = self._tools.get(tool, ())

@@ -114,8 +114,10 @@ def _strays(call: CallRecord) -> bool:
 
 def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find one request in other words each time, with one effect: the answers begin alike."""
+    if call.command is not None or len(call.output) < _SMALLEST:
+        return None
     needed, head = times + _MORE_FOR_DEEDS, _head(call)
-    if _head(actions.kept[-2].calls[0]) != head or len(call.output) < _SMALLEST:
+    if _head(actions.kept[-2].calls[0]) != head:
         return None
     calls = [action.calls[0] for action in islice(reversed(actions.kept), needed)]
     if len(calls) < needed or any(c.tool != call.tool or _head(c) != head for c in calls):
@@ -144,7 +146,7 @@ def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
     call = action.calls[0]
     # The cheaper check comes first: the words of a short answer, the size of a long one.
-    if call.size <= _SHORT and not actions.may_repeat(action):
+    if (call.size <= _SHORT or action.may_repeat is False) and not actions.may_repeat(action):
         return None
     fewest = times + _MORE_FOR_SUBJECT
     near = _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
@@ -214,14 +216,8 @@ def _alike_in_size(actions: Actions, call: CallRecord, needed: int) -> list[Acti
     """Return the latest actions whose answers are as long as that of `call`, latest first."""
     most = max(_SMALLEST, _NEAR * call.size)
     least, largest = call.size - most, call.size + most
-    found = []
-    since = actions.kept[-1].number - 3 * needed
-    for action in actions.alike_in_tool(call):
-        if action.number <= since:
-            break
-        if least <= action.calls[0].size <= largest:
-            found.append(action)
-    return found
+    lately = actions.lately_alike(call, 3 * needed)
+    return [action for action in lately if least <= action.calls[0].size <= largest]
 
 
 def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:

@@ -185,7 +185,7 @@ def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | Non
         return None
     if call.failed or call.profile.writes or actions.tool_count(call.tool) < 2 * needed:
         return None
-    if not call.reads or not alike_but_for_numbers((before, call)):
+    if not alike_but_for_numbers((before, call)) or not call.reads:
         return None
     found = _paged_again(actions, call, needed)
     return None if found is not None and action.waits else found
