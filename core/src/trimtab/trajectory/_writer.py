@@ -197,37 +197,33 @@ class TrajectoryWriter:
         self._began = True
         if event.caller is HARNESS:
             return
-        if self._open and _begins_turn(event.turn, self._open[0].turn):
+        open_calls, tool = self._open, event.tool
+        if open_calls and _begins_turn(event.turn, open_calls[0].turn):
             self.close_turn()
-        call = self._record(event)
+        profile = self.profiles.of(tool)
+        try:
+            call = record_of(event, profile)
+        except Exception:  # noqa: BLE001  parameters or results whose own methods raise
+            safe = attrs.evolve(event, params=plain(event.params), result=plain(event.result))
+            call = record_of(safe, profile)
         self.calls += 1
-        self._count(event.tool)
-        if len(self._open) < KEPT:
-            self._open.append(call)
+        frequency = self._frequency
+        if tool not in frequency and len(frequency) >= _TOOLS_KEPT:
+            tool = _OTHER_TOOLS
+        frequency[tool] = frequency.get(tool, 0) + 1
+        if len(open_calls) < KEPT:
+            open_calls.append(call)
         facts = (call, event)
         for put, method in self._takers["call_ended"]:
             put((method, facts))
         if self.feeds:  # worked out here, for at the decision the agent waits
             _ = call.fingerprint, call.output_hash
 
-    def _record(self, event: ToolInvoked) -> CallRecord:
-        profile = self.profiles.of(event.tool)
-        try:
-            return record_of(event, profile)
-        except Exception:  # noqa: BLE001  parameters or results whose own methods raise
-            safe = attrs.evolve(event, params=plain(event.params), result=plain(event.result))
-            return record_of(safe, profile)
-
-    def _count(self, tool: str) -> None:
-        frequency = self._frequency
-        if tool not in frequency and len(frequency) >= _TOOLS_KEPT:
-            tool = _OTHER_TOOLS
-        frequency[tool] = frequency.get(tool, 0) + 1
-
     def responded(self, event: ModelResponded) -> None:
         """Take a response in."""
         self._began = True
-        self.close_turn()
+        if self._open:
+            self.close_turn()
         if event.text or event.reasoning:
             text = TextRecord(event.text, event.reasoning, bool(event.tool_calls))
             self._feed("responded", text)
