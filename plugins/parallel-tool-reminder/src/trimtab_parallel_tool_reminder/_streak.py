@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from trimtab import CallOrigin, ToolInvoked
@@ -56,32 +57,37 @@ class Streak(BaseProjection):
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools of its last eight calls, each once."""
-        return tuple(dict.fromkeys(link.call.tool for link in self._joined()))
+        return tuple(dict.fromkeys(link.call.tool for link in self._all()))
 
     def independent(self) -> int:
         """Return how many turns at the end made one call each that needed no other's answer."""
-        links = self._joined()
-        unchecked = range(max(0, len(links) - self.length + self._compared), len(links))
-        for index in reversed(unchecked):
-            if not could_be_one_of_several(links[index].call):
-                return self._begin_at(index + 1)
-        for index in unchecked:
-            if depends(links[index], links[max(0, index - COMPARED) : index]):
-                return self._begin_at(index) if index else self.length
+        new = tuple(self._new)
+        for index in reversed(range(max(0, len(new) - self._unchecked), len(new))):
+            if not could_be_one_of_several(new[index][0]):
+                self._begin_with([], new[index + 1 :])
+                break
+        links = self._links = self._all()
+        self._new.clear()
+        for index in range(max(0, len(links) - self._unchecked), len(links)):
+            if depends(links[index], links[:index]):
+                self._begin_with(links[index:])
+                return self.independent()
         self._compared = self.length
         return self.length
 
-    def _joined(self) -> list[Link]:
-        """Return the last calls as links, which are made when they are compared."""
-        self._links = [*self._links, *(Link(*ended) for ended in self._new)][-COMPARED:]
-        self._new.clear()
-        return self._links
+    @property
+    def _unchecked(self) -> int:
+        """How many calls at the end were not compared with those before them."""
+        return min(COMPARED, self.length - self._compared)
 
-    def _begin_at(self, index: int) -> int:
-        """Let the streak begin with the link at `index`, and check those after it."""
-        self._links = self._links[index:]
-        self.length, self._compared = len(self._links), 0
-        return self.independent() if self._links else 0
+    def _all(self) -> list[Link]:
+        """Return the last calls as links, which are made when they are compared."""
+        return [*self._links, *(Link(*ended) for ended in self._new)][-COMPARED:]
+
+    def _begin_with(self, links: list[Link], new: Sequence[Ended] = ()) -> None:
+        """Let the streak begin with these calls, and compare them again."""
+        self._links, self._new = links, deque(new, COMPARED)
+        self.length, self._compared = len(links) + len(new), 0
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Keep a call until its turn is closed."""
@@ -97,10 +103,10 @@ class Streak(BaseProjection):
         if calls > 1:
             self.batched, last = True, None
         if last is None or last[0].failed:
-            self._end()
+            self._begin_with([])
         else:
             if last[0].profile.writes:
-                self._end()
+                self._begin_with([])
             self.length += 1
             self._new.append(last)
         self.quiet = self.length < self.needed or self.batched or self.alone
@@ -109,13 +115,8 @@ class Streak(BaseProjection):
         """End the streak: the calls that follow could not have been asked for before."""
         if not message.notification:
             self.alone = orders_in(message.text).alone or self.alone
-        self._end()
+        self._begin_with([])
         self.quiet = True
-
-    def _end(self) -> None:
-        self.length = self._compared = 0
-        self._links = []
-        self._new.clear()
 
     def state(self) -> dict[str, Any]:
         """Return everything."""
@@ -123,9 +124,9 @@ class Streak(BaseProjection):
             "length": self.length,
             "batched": self.batched,
             "alone": self.alone,
-            "checked": min(COMPARED, self.length - self._compared),
+            "checked": self._unchecked,
             "last": None if self._last is None else Link(*self._last).state(),
-            "links": [link.state() for link in self._joined()],
+            "links": [link.state() for link in self._all()],
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -135,7 +136,8 @@ class Streak(BaseProjection):
         self.alone = state["alone"]
         self._compared = self.length - state["checked"]
         self._last = None if state["last"] is None else self._restored(state["last"])
-        self._links = [Link(*self._restored(link)) for link in state["links"]]
+        self._links = []
+        self._new = deque([self._restored(link) for link in state["links"]], COMPARED)
         self.quiet = self.length < self.needed or self.batched or self.alone
 
     def _restored(self, link: dict[str, Any]) -> Ended:
