@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from trimtab import Prompt, Session
 from trimtab.trajectory import CallRecord, TurnRecord, same_outputs
-from trimtab_doom_loop._actions import _TOGETHER, Action, Actions
+from trimtab_doom_loop._action import Action
+from trimtab_doom_loop._actions import _TOGETHER, Actions
 from trimtab_doom_loop._similarity import answer_key
 
 KEEP = 2

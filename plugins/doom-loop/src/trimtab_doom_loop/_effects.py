@@ -14,7 +14,8 @@ from trimtab.trajectory import (
     reports_nothing,
     without_input,
 )
-from trimtab_doom_loop._actions import Action, Actions
+from trimtab_doom_loop._action import Action
+from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import reworded
 
@@ -54,7 +55,13 @@ def find_news_without_effect(actions: Actions, action: Action, times: int) -> Lo
             found = _elsewhere(actions, call, times)
         elif not call.failed:
             found = _reworded(actions, call, times)
-    if found is None and not writes and call.size >= _SMALLEST:
+    # The words of an answer are looked at before sizes if it is short, or if they are known.
+    if (
+        found is None
+        and call.size >= _SMALLEST
+        and not writes
+        and ((call.size > _SHORT and action.may_repeat is None) or actions.may_repeat(action))
+    ):
         found = _same_content(actions, action, times)
     return None if found is not None and action.waits else found
 
@@ -144,11 +151,7 @@ def _reworded_times(actions: Actions, call: CallRecord) -> int:
 
 def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
     """Find an answer that came again and again to other words, with other calls in between."""
-    call = action.calls[0]
-    # The cheaper check comes first: the words of a short answer, the size of a long one.
-    if (call.size <= _SHORT or action.may_repeat is False) and not actions.may_repeat(action):
-        return None
-    fewest = times + _MORE_FOR_SUBJECT
+    call, fewest = action.calls[0], times + _MORE_FOR_SUBJECT
     near = _alike_in_size(actions, call, times + _MORE_FOR_CONTENT)
     if len(near) < fewest or confirms(call.output):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from itertools import islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
@@ -26,41 +26,23 @@ from trimtab.trajectory import (
     turn_from,
     turn_state,
 )
-from trimtab_doom_loop._actions import Action, Actions
-from trimtab_doom_loop._effects import find_news_without_effect, find_without_effect
+from trimtab_doom_loop._action import Action
+from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._effects import find_news_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_from, loop_state
-from trimtab_doom_loop._rejections import Rejections, find_rejected
-from trimtab_doom_loop._repeats import (
-    find_duplicates,
-    find_interleaved,
-    find_like_rounds,
-    find_long_round,
-    find_rounds,
-)
-from trimtab_doom_loop._stagnation import find_known, find_paged_again, find_same_answer
+from trimtab_doom_loop._rejections import Rejections
+from trimtab_doom_loop._search import Limits, find_loop
+from trimtab_doom_loop._stagnation import find_paged_again
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
 _tool_of = attrgetter("tool")
 _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
 _MORE_REJECTIONS = 2
-_KEEP = 64
+_MEMBERS_KEPT = 64
 _LATELY = 8
 _ASIDES_APART = 16
 _LOOKS = frozenset({LoopKind.REPEAT, LoopKind.INTERLEAVED, LoopKind.SAME_CONTENT, LoopKind.KNOWN})
-
-
-class Limits(NamedTuple):
-    """The detector's options."""
-
-    similarity: float
-    longest: int
-    times: int
-
-    @property
-    def kept(self) -> int:
-        """How many of the last actions are kept."""
-        return max(_KEEP, 3 * self.longest * self.times)
 
 
 class LoopProjection(BaseProjection):
@@ -144,7 +126,14 @@ class LoopProjection(BaseProjection):
                 found = find_paged_again(actions, action, self._repeats)
         else:
             self._stale = 0 if action.fresh or action.waits else self._stale + 1
-            found = self._find(action)
+            found = find_loop(
+                actions,
+                action,
+                self._limits,
+                self._repeats,
+                streak=self._streak,
+                stale=self._stale,
+            )
         found = found or rejected
         if found is None:
             self.loop = None
@@ -173,39 +162,10 @@ class LoopProjection(BaseProjection):
         earlier = [s.calls[0].pieces for s in islice(reversed(kept), 1, self._streak + 1)]
         return bool(call.pieces) and brings_nothing(call.pieces, earlier)
 
-    def _find(self, action: Action) -> Loop | None:
-        actions, times = self._actions, self._limits.times
-        if len(action.calls) >= times:
-            found = find_duplicates(action, times)
-            if found is not None:
-                return found
-        return (
-            self._find_repeats(action)
-            or self._find_near_repeats(action)
-            or find_without_effect(actions, times)
-            or find_known(actions, self._stale, self._repeats)
-        )
-
     def _obey(self, orders: Orders) -> None:
         """Take over what the user asks for: more equal actions than that are a loop."""
         self._orders = orders
         self._repeats = max(self._limits.times, orders.times + 1)
-
-    def _find_repeats(self, action: Action) -> Loop | None:
-        limits, actions = self._limits._replace(times=self._repeats), self._actions
-        found = None
-        if not action.fresh:
-            found = find_rounds(actions, limits.longest, limits.times)
-            found = found or find_long_round(actions, limits.longest, limits.times)
-        needed = limits.times + 1
-        return found or find_interleaved(actions, needed, 3 * needed)
-
-    def _find_near_repeats(self, action: Action) -> Loop | None:
-        limits, actions = self._limits, self._actions
-        found = find_rejected(actions, limits.times, limits.similarity)
-        if found is None and not action.news:
-            found = find_like_rounds(actions, limits.longest, limits.times, limits.similarity)
-        return found or find_same_answer(actions, self._streak, limits.times, limits.similarity)
 
     def _blamed(self, found: Loop, action: Action) -> Loop:
         """Return the loop of a change that is rejected each time, not that of a look in between:
@@ -229,7 +189,9 @@ class LoopProjection(BaseProjection):
             return found
         if not before.members & found.members:
             return found
-        members = before.members | found.members if len(before.members) < _KEEP else found.members
+        members = (
+            before.members | found.members if len(before.members) < _MEMBERS_KEPT else found.members
+        )
         return attrs.evolve(found, episode=before.episode, members=members)
 
     # Texts -------------------------------------------------------------------------------------

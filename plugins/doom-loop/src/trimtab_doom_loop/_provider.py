@@ -20,7 +20,8 @@ from trimtab import (
 )
 from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._messages import SEED, seen, text_for
-from trimtab_doom_loop._projection import Limits, LoopProjection
+from trimtab_doom_loop._projection import LoopProjection
+from trimtab_doom_loop._search import Limits
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext

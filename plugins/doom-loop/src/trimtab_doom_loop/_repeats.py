@@ -24,7 +24,8 @@ from trimtab.trajectory import (
     span_of,
     waited_too_long,
 )
-from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
+from trimtab_doom_loop._action import Action, moves_unseen, waits
+from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
 

@@ -16,7 +16,8 @@ from trimtab.trajectory import (
     says_unchanged,
     without_times,
 )
-from trimtab_doom_loop._actions import Action, Actions, moves_unseen
+from trimtab_doom_loop._action import Action, moves_unseen
+from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,

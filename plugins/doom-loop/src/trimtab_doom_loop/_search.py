@@ -1,0 +1,78 @@
+"""Which forms of a loop are looked for, in what order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trimtab_doom_loop._action import Action
+from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._effects import find_without_effect
+from trimtab_doom_loop._loop import Loop
+from trimtab_doom_loop._rejections import find_rejected
+from trimtab_doom_loop._repeats import (
+    find_duplicates,
+    find_interleaved,
+    find_like_rounds,
+    find_long_round,
+    find_rounds,
+)
+from trimtab_doom_loop._stagnation import find_known, find_same_answer
+
+_KEEP = 64
+
+
+class Limits(NamedTuple):
+    """The detector's options."""
+
+    similarity: float
+    longest: int
+    times: int
+
+    @property
+    def kept(self) -> int:
+        """How many of the last actions are kept."""
+        return max(_KEEP, 3 * self.longest * self.times)
+
+
+def find_loop(
+    actions: Actions, action: Action, limits: Limits, repeats: int, *, streak: int, stale: int
+) -> Loop | None:
+    """Find the loop that an action belongs to, if its calls or answers were there before.
+
+    Args:
+        actions: the last actions.
+        action: the last of them.
+        limits: the detector's options.
+        repeats: how many equal actions are a loop: more than the user asked for.
+        streak: how many actions in a row brought the same answers.
+        stale: how many actions in a row repeated a call and brought the same.
+    """
+    times = limits.times
+    if len(action.calls) >= times:
+        found = find_duplicates(action, times)
+        if found is not None:
+            return found
+    return (
+        _find_repeats(actions, action, limits.longest, repeats)
+        or _find_near_repeats(actions, action, limits, streak)
+        or find_without_effect(actions, times)
+        or find_known(actions, stale, repeats)
+    )
+
+
+def _find_repeats(actions: Actions, action: Action, longest: int, times: int) -> Loop | None:
+    found = None
+    if not action.fresh:
+        found = find_rounds(actions, longest, times) or find_long_round(actions, longest, times)
+    needed = times + 1
+    return found or find_interleaved(actions, needed, 3 * needed)
+
+
+def _find_near_repeats(
+    actions: Actions, action: Action, limits: Limits, streak: int
+) -> Loop | None:
+    similarity, longest, times = limits
+    found = find_rejected(actions, times, similarity)
+    if found is None and not action.news:
+        found = find_like_rounds(actions, longest, times, similarity)
+    return found or find_same_answer(actions, streak, times, similarity)
