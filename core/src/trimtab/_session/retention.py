@@ -163,16 +163,12 @@ class ToolLog(Slice[ToolInvoked]):
         batches, items = self._state
         items.append(item)
         if len(items) == self._full:
-            self._old.append(_dumps([self._row(call) for call in items[: self._batch]]))
+            numbers, old = self._numbers, items[: self._batch]
+            rows = [(numbers.setdefault(_HEAD(c), len(numbers)), _reduced(c)) for c in old]
+            if len(numbers) > len(self._heads):
+                self._heads = list(numbers)
+            self._old.append(_dumps(rows))
             self._state = (batches + 1, items[self._batch :])
-
-    def _row(self, call: ToolInvoked) -> tuple[int, tuple[Any, ...]]:
-        head = _HEAD(call)
-        number = self._numbers.get(head)
-        if number is None:
-            self._heads.append(head)
-            number = self._numbers[head] = len(self._heads) - 1
-        return number, _reduced(call)
 
 
 def _reduced(call: ToolInvoked) -> tuple[Any, ...]:
@@ -243,22 +239,16 @@ def _digest(value: Any) -> tuple[int, bytes]:
 def _room_after(value: Any, room: int, depth: int = 4) -> int:
     """Return what is left of `room` after plain JSON-like data; negative if it does not fit."""
     kind = value.__class__
-    if kind is dict:
-        return _room_after_dict(value, room, depth)
     if kind is str:
         return room - len(value) - 5
     if kind in _SCALARS:
         return room - 9 if kind is not int or -_LARGE < value < _LARGE else -1
-    if kind is not list or not depth or len(value) * 5 > room:
+    if not depth or (kind is not dict and kind is not list) or len(value) * 5 > room:
         return -1
-    for item in value:
-        room = _room_after(item, room - 5, depth - 1)
-    return room
-
-
-def _room_after_dict(value: dict[Any, Any], room: int, depth: int) -> int:
-    if not depth or len(value) * 10 > room:
-        return -1
+    if kind is list:
+        for item in value:
+            room = _room_after(item, room - 5, depth - 1)
+        return room
     for key, item in value.items():
         if key.__class__ is not str:
             return -1

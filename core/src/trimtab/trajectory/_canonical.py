@@ -60,9 +60,7 @@ def canonical(value: Any, ignored: frozenset[str] = _NONE, depth: int = 0) -> st
 
 
 def _text(value: str) -> str:
-    if "/" in value and ("//" in value or "./" in value or value[-1] == "/"):
-        value = tidy_path(value)
-    return encode_basestring(value)
+    return encode_basestring(tidy_path(value) if "/" in value else value)
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -91,26 +89,25 @@ def tidy_path(value: str) -> str:
 def _mapping(value: dict[Any, Any], ignored: frozenset[str], depth: int) -> str:
     if depth > _DEEPEST:
         return _as_is(value)
+    try:
+        keys = sorted(value)
+    except TypeError:
+        keys = sorted(value, key=str)
     parts = []
-    for key in _sorted_keys(value):
+    for key in keys:
         item = value[key]
         if item is None or key in ignored:
             continue
         kind = type(item)  # texts and small numbers are nearly all that there is
         if kind is str:
-            parts.append(f"{key}={encode_basestring(item) if '/' not in item else _text(item)}")
+            if "/" in item and ("//" in item or "./" in item or item[-1] == "/"):
+                item = tidy_path(item)
+            parts.append(f"{key}={encode_basestring(item)}")
         elif kind is int and -_SMALL < item < _SMALL:
             parts.append(f"{key}={item}")
         else:
             parts.append(f"{key}={canonical(item, ignored, depth + 1)}")
     return "{" + ",".join(parts) + "}"
-
-
-def _sorted_keys(value: dict[Any, Any]) -> list[Any]:
-    try:
-        return sorted(value)
-    except TypeError:
-        return sorted(value, key=str)
 
 
 def _sequence(value: list[Any] | tuple[Any, ...], ignored: frozenset[str], depth: int) -> str:
@@ -173,9 +170,10 @@ def canonical_params(params: Any, profile: ToolProfile | None) -> str:
     if profile.progress:
         chosen = only_fields(params, profile.progress)
         params = params if chosen is None else chosen
-    text = canonical(
-        params, _all_ignored(profile.ignored_params) if profile.ignored_params else IGNORED_PARAMS
-    )
+    ignored = IGNORED_PARAMS
+    if profile.ignored_params:
+        ignored = _all_ignored(profile.ignored_params)
+    text = _mapping(params, ignored, 0) if type(params) is dict else canonical(params, ignored)
     # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
     return canonical(params) if text == "{}" and params else text
 

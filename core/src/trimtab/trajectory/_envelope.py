@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.trajectory._frame import has_no_frame, without_frame
+from trimtab.trajectory._frame import may_begin, may_end, without_frame
 from trimtab.trajectory._normalise import blocks_of, plain_text
 from trimtab.trajectory._novelty import CLOCKS, COSTS, NAMES, label_words
 
@@ -49,7 +49,7 @@ def opened(
     """
     if type(result) is str and "\x1b" not in result and "\r" not in result:
         plain = result.strip()
-        if plain[:1] != "{" and has_no_frame(result):  # nearly all answers
+        if plain[:1] != "{" and not may_begin(result) and not may_end(result):  # nearly all
             return plain, ()
     holders: list[Mapping[str, Any]] = []
     said = result

@@ -172,8 +172,12 @@ def failed(
 
 
 def _status(result: Any, holders: Sequence[Mapping[str, Any]]) -> int | None:
-    found = (exit_status(one) for one in (result, *holders))
-    return next((status for status in found if status is not None), None)
+    status = exit_status(result)
+    for holder in holders:
+        if status is not None:
+            break
+        status = exit_status(holder)
+    return status
 
 
 def _refused(said: str) -> bool:

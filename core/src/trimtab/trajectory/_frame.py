@@ -95,8 +95,8 @@ def without_frame(text: str, tool: str = "", command: str | None = None) -> str:
         command: the command line that the answer may repeat.
     """
     for _ in range(_MOST_LINES):
-        inner = _above(text) if _may_end(text) else text
-        if inner == text and _may_begin(text):
+        inner = _above(text) if may_end(text) else text
+        if inner == text and may_begin(text):
             inner = _below(_within(text), tool, command)
         if inner == text:
             break
@@ -104,12 +104,7 @@ def without_frame(text: str, tool: str = "", command: str | None = None) -> str:
     return text.strip()
 
 
-def has_no_frame(text: str) -> bool:
-    """Tell cheaply that nothing can be around an answer; around most nothing is."""
-    return not _may_begin(text) and not _may_end(text)
-
-
-def _may_begin(text: str) -> bool:
+def may_begin(text: str) -> bool:
     """Tell cheaply whether a frame may be above an answer; above most none is."""
     if text[:1] in _OPENERS:
         return True
@@ -117,7 +112,7 @@ def _may_begin(text: str) -> bool:
     return end > 0 and (text[end - 1] in _ENDS_ABOVE or text.find(":", 0, end) >= 0)
 
 
-def _may_end(text: str) -> bool:
+def may_end(text: str) -> bool:
     """Tell cheaply whether a frame may be below an answer."""
     begin = text.rfind("\n", 0, -2)
     if begin < 0:

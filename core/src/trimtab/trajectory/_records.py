@@ -336,19 +336,20 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     text = result if type(result) is str else text_of(result)
     if profile.result_noise is not None:
         text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
-    error = "" if text or not event.error else without_frame(event.error, event.tool, command)
-    text = text or error
+    if not text and event.error:
+        text = without_frame(event.error, event.tool, command)
     ended, duration = event.elapsed, event.duration
     size = len(text)
-    has_failed = failed(event, text, holders, profile, command)
+    is_long = size > 2 * EDGE
     signature = bare_signature = ""
     output = None
+    has_failed = failed(event, text, holders, profile, command)
     if has_failed:
         lines = lines_of(failure_text(text, holders))
         line = best_line(lines)
         signature, bare_signature = signatures(lines, line, params)
         output = (line.strip() or excerpt(text))[:_OUTPUT_KEPT]
-    elif size > 2 * EDGE or type(result) is not str:
+    elif is_long or type(result) is not str:
         shown = shown_of(result, text)
         if shown is text and type(event.result) is str:
             shown = event.result  # an object in JSON, as it was written
@@ -365,9 +366,9 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         profile,
         command if command is None else command[:_PARAMS_KEPT],
         size,
-        text if size <= 2 * EDGE else bounded(text),
+        bounded(text) if is_long else text,
         params,
-        digest(text) if size > 2 * EDGE else None,
+        digest(text) if is_long else None,
         output, signature, bare_signature, None, None, None, None, None, None, None, None,
     )  # fmt: skip
 
