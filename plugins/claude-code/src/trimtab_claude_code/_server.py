@@ -13,10 +13,11 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from threading import BoundedSemaphore, Lock, Thread
+from threading import Lock, Thread
 from time import monotonic  # noqa: TID251  # loaded before trimtab
 from typing import TYPE_CHECKING, Any
 
+from trimtab_claude_code._acceptors import Acceptors
 from trimtab_claude_code._client import MAX_BYTES, NAMES
 from trimtab_claude_code._transport import Listener
 
@@ -29,13 +30,12 @@ _EVENT = b"event"
 
 IDLE_TIMEOUT = 3600.0
 REQUEST_TIMEOUT = 5.0
-MAX_CONNECTIONS = 64
 _TICK = 1.0
 _DRAIN_TIMEOUT = 5.0
 
 
 class HookServer:
-    """Accepts connections and answers each on a thread of its own.
+    """Answers the events of all sessions until it is time to end.
 
     Args:
         folder: the user's own folder, which must be the working directory.
@@ -49,12 +49,11 @@ class HookServer:
         self._folder = folder
         self._listener = listener
         self._idle_timeout = idle_timeout
-        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
+        self._acceptors = Acceptors(listener, self._serve_one)
         self._lock = Lock()
         self._cache: SessionCache | None = None
         self._last_event = monotonic()
         self._installed = InstalledPackages()
-        self._next_look = 0.0
 
     @property
     def cache(self) -> SessionCache:
@@ -69,36 +68,21 @@ class HookServer:
     def serve(self) -> None:
         """Answer until it is time to end; sessions are saved then."""
         Thread(target=lambda: self.cache, daemon=True).start()
-        self._listener.socket.settimeout(_TICK)
+        self._acceptors.start()
         while self._wanted():
-            try:
-                connection = self._listener.accept()
-            except TimeoutError:
-                continue
-            except OSError:
+            if self._acceptors.ended.wait(_TICK):
                 break
-            self._hand_over(connection)
-        self._drain()
+        self._acceptors.stop(_DRAIN_TIMEOUT)
+        if self._cache is not None and self._listener.owns_endpoint:
+            self._cache.close()
         self._listener.close()
 
     def _wanted(self) -> bool:
-        now = monotonic()
-        if not self._listener.owns_endpoint:
-            return False
-        if now >= self._next_look:
-            self._next_look = now + _TICK
-            if self._installed.changed():
-                return False
-        return now - self._last_event < self._idle_timeout
-
-    def _hand_over(self, connection: socket.socket) -> None:
-        if self._slots.acquire(timeout=_TICK):
-            try:
-                Thread(target=self._serve_one, args=(connection,), daemon=True).start()
-                return
-            except RuntimeError:  # the system has no more threads
-                self._slots.release()
-        connection.close()
+        return (
+            self._listener.owns_endpoint
+            and not self._installed.changed()
+            and monotonic() - self._last_event < self._idle_timeout
+        )
 
     def _serve_one(self, connection: socket.socket) -> None:
         try:
@@ -108,10 +92,8 @@ class HookServer:
                 connection.sendall(b"+")
                 after = self._answer(connection)
             after()
-        except OSError:
-            pass  # the client has gone
-        finally:
-            self._slots.release()
+        except Exception:  # noqa: BLE001, S110  # the client has gone; the others are still served
+            pass
 
     def _answer(self, connection: socket.socket) -> Any:
         kind, variables, body = parse_request(_read(connection))
@@ -127,13 +109,6 @@ class HookServer:
         if kind == FLUSH:
             self.cache.save_all()
         return {"pid": os.getpid(), "sessions": len(self.cache)}
-
-    def _drain(self) -> None:
-        end = monotonic() + _DRAIN_TIMEOUT
-        for _ in range(MAX_CONNECTIONS):
-            self._slots.acquire(timeout=max(0.0, end - monotonic()))
-        if self._cache is not None and self._listener.owns_endpoint:
-            self._cache.close()
 
 
 def parse_request(raw: bytes) -> tuple[bytes, Mapping[str, str], bytes]:

@@ -77,6 +77,13 @@ class Listener:
             )
             _check(self._secret, b"client", nonce, _receive(connection, _NONCE))
 
+    def refuse(self) -> None:
+        """Refuse further connections, and wake the threads that wait for one."""
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # some systems can't
+
     def close(self) -> None:
         """Stop listening, and remove the endpoint if it is still this server's."""
         if self.owns_endpoint:
