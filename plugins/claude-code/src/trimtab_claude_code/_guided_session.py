@@ -34,8 +34,12 @@ from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, Hook
 
 KEPT_CALLS = 64
 KEPT_EVENTS = 50
-EVENTS_BEFORE_SNAPSHOT = 64
-"""How many events the journal grows by before it is replaced by a snapshot."""
+EVENTS_BEFORE_SNAPSHOT = 256
+BYTES_BEFORE_SNAPSHOT = 1_000_000
+"""What the journal grows by before it is replaced by a snapshot, whichever comes first.
+
+A snapshot takes as long as reading 70 events again, which happens when a server starts.
+"""
 
 SLOW_SECONDS = 0.5
 """What took longer is not done again when the journal is read: a snapshot takes its place."""
@@ -96,6 +100,7 @@ class GuidedSession:
         self._lock = Lock()
         self._answering = 0
         self._unsaved = 0
+        self._unsaved_bytes = 0
         self._decided = False
         self._due = False
         recorded = self._read()
@@ -201,14 +206,17 @@ class GuidedSession:
         if self._journal is None:
             return
         try:
-            self._journal.append(self._clock.moment(), event, self._origin)
+            self._unsaved_bytes += self._journal.append(self._clock.moment(), event, self._origin)
         except OSError as error:
             self._note(f"The journal of a session can't be written: {error}")
 
     def _answered(self, seconds: float) -> None:
         with self._lock:
             self._answering -= 1
-            self._due = self._due or self._unsaved >= EVENTS_BEFORE_SNAPSHOT
+            self._due = self._due or (
+                self._unsaved >= EVENTS_BEFORE_SNAPSHOT
+                or self._unsaved_bytes >= BYTES_BEFORE_SNAPSHOT
+            )
             if (self._decided or seconds > SLOW_SECONDS) and not self._answering:
                 self._save()
 
@@ -224,7 +232,8 @@ class GuidedSession:
         except (OSError, ValueError, TypeError) as error:
             self._note(f"The state of a session can't be saved: {error}")
             return
-        self._unsaved, self._decided, self._due = 0, False, False
+        self._unsaved = self._unsaved_bytes = 0
+        self._decided = self._due = False
 
 
 def restore(snapshot: str, clock: ReplayClock) -> Session:

@@ -16,7 +16,11 @@ from trimtab import (
     Prompt,
     TaskCompletionResult,
 )
-from trimtab_claude_code._guided_session import EVENTS_BEFORE_SNAPSHOT, GuidedSession
+from trimtab_claude_code._guided_session import (
+    BYTES_BEFORE_SNAPSHOT,
+    EVENTS_BEFORE_SNAPSHOT,
+    GuidedSession,
+)
 from trimtab_claude_code._limits import LONGEST_TEXT, Redaction, bounded
 from trimtab_claude_code._state.files import Busy, locked
 from trimtab_claude_code._state.folders import journal_path
@@ -130,6 +134,21 @@ def test_the_journal_is_replaced_by_a_snapshot_from_time_to_time(life):
     assert len(recorded.received) < EVENTS_BEFORE_SNAPSHOT
     (run,) = life.begin().session.runs().values()
     assert run.calls == turns
+
+
+def test_large_events_are_replaced_by_a_snapshot_sooner(life):
+    guided = life.begin()
+    words = "word " * 1_500
+    count = BYTES_BEFORE_SNAPSHOT // len(words) + 2
+    for number in range(count):
+        guided.answer(event("UserPromptSubmit", prompt=f"{number} {words}"))
+        guided.save_if_due()
+
+    recorded = life.journal.read()
+
+    assert count < EVENTS_BEFORE_SNAPSHOT
+    assert recorded.snapshot
+    assert len(recorded.received) < 5
 
 
 def test_a_checker_is_not_asked_again_when_the_journal_is_read(life):

@@ -100,8 +100,8 @@ class Journal:
             return Recorded()
         return _recorded(_objects(lines))
 
-    def append(self, moment: Moment, payload: Mapping[str, Any], origin: Origin) -> None:
-        """Add one event; the first line of a new file says where the session began.
+    def append(self, moment: Moment, payload: Mapping[str, Any], origin: Origin) -> int:
+        """Add one event and return its size; a new file first says where the session began.
 
         Raises:
             OSError: it can't be written, e.g. because the disk is full.
@@ -113,9 +113,10 @@ class Journal:
             elif not self._whole and _torn(file, self.path):
                 file.write(b"\n")
             self._whole = False
-            file.write(_line(moment, payload=payload))
+            size = file.write(_line(moment, payload=payload))
         self._whole = True
         self._last = self._now() if self._is_ours(before) else before
+        return size
 
     def replace(
         self, moment: Moment, snapshot: str, origin: Origin, began: float | None = None
