@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given, strategies as st
 
-from trimtab._plugins.registry import admits, parse_requirement
+from trimtab._plugins.requirements import admits, parse_requirement, plainly_admits
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,49 @@ def test_hostile_requirements_are_refused_at_once(size):
 
     assert parse_requirement("trimtab" + " " * size + "((") is None
     assert time.perf_counter() - began < 1
+
+
+numbers = st.sampled_from(["0", "1", "2", "10", "01", "0.1", "1.0", "1.0.0", "1.0.1", "1.2", "2.0"])
+versions = numbers | st.sampled_from(
+    ["1rc1", "1.0.post1", "1.0+local", "1!1", "1.", "", " 1", "v1"]
+)
+signs = st.sampled_from([">=", "<=", "==", ">", "<", "!=", "~=", "===", "=>", ""])
+clauses = st.builds(
+    "{}{}{}{}".format, signs, st.sampled_from(["", " "]), versions, st.sampled_from(["", ".*"])
+)
+endings = st.sampled_from(["", "", "", "; extra == 'x'", ",", " ", "\n"])
+texts = st.builds(
+    lambda name, found, end: name + ",".join(found) + end,
+    st.sampled_from(["acme", "acme ", "a-b.c_d ", "acme-", "acme[x]", "", "acme ("]),
+    st.lists(clauses, max_size=3),
+    endings,
+)
+
+
+@given(texts, versions)
+def test_what_is_plainly_admitted_is_admitted(text, version):
+    requirement = parse_requirement(text)
+    admitted = bool(requirement and not requirement.marker and admits(requirement, version))
+
+    assert admitted or not plainly_admits(text, version)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([">=", "<=", "==", ">", "<"]), numbers), min_size=1), numbers
+)
+def test_nothing_plain_is_left_to_the_library(parts, version):
+    text = "acme" + ",".join(sign + number for sign, number in parts)
+    requirement = parse_requirement(text)
+
+    assert requirement is not None
+    assert plainly_admits(text, version) == admits(requirement, version)
+
+
+def test_a_usual_requirement_is_understood_without_the_library(python):
+    code = (
+        "import sys; from trimtab._plugins.requirements import plainly_admits;"
+        "assert plainly_admits('trimtab<0.2,>=0.1', '0.1.7');"
+        "print([name for name in sys.modules if name.startswith('packaging')])"
+    )
+
+    assert python("-c", code).stdout == "[]\n"

@@ -9,7 +9,8 @@ import attrs
 
 from trimtab._events.provenance import ProviderRef
 from trimtab._plugins.config_records import Configuration, PromptSettings
-from trimtab._plugins.registry import did_you_mean, parse_requirement, quoted_list
+from trimtab._plugins.registry import did_you_mean, quoted_list
+from trimtab._plugins.requirements import parse_requirement
 from trimtab._policy.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,

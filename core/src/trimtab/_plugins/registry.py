@@ -1,17 +1,14 @@
-"""Installed plugins, requirements on their packages, and the phrases that messages share."""
+"""Installed plugins, and the phrases that messages share."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import attrs
 
 from trimtab._types.text import LazyPattern
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
 
 PROVIDER_NAME = LazyPattern(r"[a-z][a-z0-9-]{0,39}")
 _SEPARATORS = LazyPattern(r"[-_.]+")
@@ -121,38 +118,6 @@ class Registry:
     def of(self, group: str) -> tuple[PluginInfo, ...]:
         """Return the entries of one group, e.g. ``"guidance"``."""
         return tuple(entry for entry in self.entries if entry.group == group)
-
-
-_LONGEST = 500
-
-
-def parse_requirement(text: str) -> Requirement | None:
-    """Return a requirement, or None if `text` is none or is longer than 500 characters.
-
-    Args:
-        text: as in a package's metadata (PEP 508).
-    """
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    try:
-        return Requirement(text) if len(text) <= _LONGEST else None
-    except InvalidRequirement:
-        return None
-
-
-def admits(requirement: Requirement, version: str) -> bool:
-    """Return whether an installed version will do; pre-releases that are installed count.
-
-    Args:
-        requirement: what is asked for.
-        version: what is installed; one that is malformed (PEP 440) will not do.
-    """
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return requirement.specifier.contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        return False
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

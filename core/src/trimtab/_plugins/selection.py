@@ -12,14 +12,13 @@ from trimtab._plugins.registry import (
     WORDS,
     PluginInfo,
     Registry,
-    admits,
     did_you_mean,
     normalise_full_name,
     normalise_name,
-    parse_requirement,
     pip_install,
     quoted_list,
 )
+from trimtab._plugins.requirements import admits, parse_requirement, plainly_admits
 from trimtab._types.errors import (
     AmbiguousProvider,
     IncompatibleProvider,
@@ -151,6 +150,8 @@ def mismatch(entry: PluginInfo) -> str | None:
     """
     version = installed_version(_CORE)
     for text in entry.requires:
+        if version and plainly_admits(text, version):
+            continue
         requirement = parse_requirement(text)
         if requirement is None:
             return f"{entry.package} declares {text!r}, which is not a requirement"
