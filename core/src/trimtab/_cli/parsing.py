@@ -97,7 +97,7 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
         if name == command:
             _add_hosts(about_host, command, arguments, main)
     if command not in OWN_COMMANDS and command not in HOST_COMMANDS:
-        _add_installed(commands, command)
+        _add_installed(commands, command, described=[*arguments[:1]] != [command])
     if command and command not in commands.choices:
         hint = did_you_mean(command, commands.choices)
         parser.error(f"unknown command {sanitize(command, 60)!r}.{hint} See trimtab --help.")
@@ -118,9 +118,12 @@ def _add_hosts(
 
 
 def _add_installed(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], command: str
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    command: str,
+    *,
+    described: bool,
 ) -> None:
-    from trimtab._cli.checks import command_summary
+    """Add the commands of packages; only `command` is described unless all are `described`."""
     from trimtab._plugins.discovery import discover
     from trimtab._plugins.selection import matching, select
 
@@ -131,13 +134,21 @@ def _add_installed(
         if entry.name not in {*OWN_COMMANDS, *HOST_COMMANDS} and not is_about_host(entry.name)
     ]
     for name in dict.fromkeys(entry.name for entry in entries):
-        offers = matching(name, entries)
-        summary = " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
-        commands.add_parser(name, help=summary.replace("%", "%%"), description=summary)
+        if described or name == command:
+            summary = _summary(matching(name, entries))
+            commands.add_parser(name, help=summary.replace("%", "%%"), description=summary)
+        else:
+            commands.add_parser(name)
     if matching(command, entries):
         entry = select("commands", command, registry)
         parser = commands.choices.get(command) or commands.add_parser(command)
         _register(entry, parser)
+
+
+def _summary(offers: Sequence[PluginInfo]) -> str:
+    from trimtab._cli.sources import command_summary
+
+    return " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
 
 
 def _register(entry: PluginInfo, parser: argparse.ArgumentParser) -> None:
