@@ -31,6 +31,7 @@ from trimtab_replay._transcript import Skipped
 
 _AHEAD = 16
 _COLLECT_EVERY = 50_000
+_COLLECT_BETWEEN_RUNS = 3_000
 _FEW_RUNS = 50
 _BYTES_A_SECOND = 10e6
 _PACKED = 6
@@ -317,6 +318,12 @@ def collect_rarely() -> None:
     gc.set_threshold(_COLLECT_EVERY)
 
 
+def _free_session() -> None:
+    """Free the session of a run that has ended: it is a circle, and still in the cache."""
+    if gc.get_count()[0] > _COLLECT_BETWEEN_RUNS:
+        gc.collect(0)
+
+
 def shared_prompts(job: Job) -> Prompts | None:
     """Return prompts that all files may share; None if a provider might keep something.
 
@@ -339,6 +346,7 @@ def _of_file(
             part.left_out += 1
             continue
         replayed = _contained(wanted, prompts, job, corpus, place)
+        _free_session()
         if replayed is not None:
             yield replayed
 
