@@ -129,10 +129,13 @@ class Deadline:
 
 _whole = whole_number(0)
 _MOST_COST = 1e100  # costs are added up
+_COMMON = 1 << 62  # up to here one look is enough
 _MOST_BITS = 512  # the share of a limit that is used up fits in a float
 
 
 def _tokens_used(record: object, attribute: attrs.Attribute[int], value: Any) -> None:
+    if value.__class__ is int and 0 <= value < _COMMON:
+        return
     _whole(record, attribute, value)
     if value.bit_length() > _MOST_BITS:
         raise ValueError(f"{attribute.name} must be a count of tokens, not {shown(value)}")

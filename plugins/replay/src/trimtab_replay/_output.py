@@ -26,6 +26,7 @@ DECISION_KEYS = (
     "reason",
     "text",
 )
+_NOTE_KEYS = tuple(field.name for field in attrs.fields(Note))
 
 
 def as_json(replayed: Replayed) -> str:
@@ -53,4 +54,5 @@ def decision_dict(decision: Decision) -> dict[str, Any]:
 
 
 def _note_dict(note: Note) -> dict[str, Any]:
-    return {"severity": note.severity, **attrs.asdict(note), "fix": note.fix}
+    facts = {key: getattr(note, key) for key in _NOTE_KEYS}
+    return {"severity": note.severity, **facts, "fix": note.fix}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import attrs
 
@@ -101,8 +101,7 @@ Item = (
 )
 
 
-@attrs.frozen
-class RecordedItem:
+class RecordedItem(NamedTuple):
     """One item and where in the recording it stands.
 
     Every call is announced by a `ModelResponded` that holds it, except a call whose `caller` is

@@ -140,7 +140,10 @@ class _File:
     def _chain(self, row: dict[str, Any]) -> _Chain:
         self.session = self.session or named(row.get("sessionId"))
         agent = self._agent(row)
-        return self.chains.setdefault(agent or "", _Chain(agent))
+        chain = self.chains.get(agent or "")
+        if chain is None:
+            chain = self.chains[agent or ""] = _Chain(agent)
+        return chain
 
     def _agent(self, row: dict[str, Any]) -> str | None:
         """Return the row's agent; older rows of sidechains are told apart by their first row."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import attrs
 
@@ -101,16 +101,23 @@ class _Rollout:
         elif kind in {"exec_command_end", "patch_apply_end", "mcp_tool_call_end"}:
             self.ends[named(event.get("call_id"))] = event
 
-    def _answer(self, item: Payload) -> CallResult:
+    def _answer(self, item: Payload, at: Any) -> CallResult:
         call_id = named(item.get("call_id"))
         result = flattened(item.get("output", item.get("tools")))
-        answer = _told_by_text(result if isinstance(result, str) else "")
+        told = _told_by_text(result if isinstance(result, str) else "")
         end = self.ends.pop(call_id, None)
         if end is not None:
-            answer = _told_by_event(answer, end)
-        poll = True if call_id in self.polls and answer.outcome is Outcome.OK else None
+            told = _told_by_event(told, end)
+        poll = True if call_id in self.polls and told.outcome is Outcome.OK else None
         self.polls.discard(call_id)
-        return attrs.evolve(answer, result=result, poll=poll)
+        return CallResult(
+            result=result,
+            outcome=told.outcome,
+            evidence=told.evidence,
+            at=at,
+            duration=told.duration,
+            poll=poll,
+        )
 
 
 def _is_poll(text: Any) -> bool:
@@ -121,17 +128,24 @@ def _is_poll(text: Any) -> bool:
     return not as_text(params.get("chars"))
 
 
-def _told_by_text(text: str) -> CallResult:
+class _Ending(NamedTuple):
+    """How a call ended, and after how many seconds."""
+
+    outcome: Outcome
+    evidence: Evidence
+    duration: float | None
+
+
+def _told_by_text(text: str) -> _Ending:
     head, packed = text[:_HEAD], _packed(text)
     wall = as_float(packed.get("duration_seconds"))
     if (timed := _WALL.search(head)) is not None:
         wall = float(timed[1])
     status = as_float(packed.get("exit_code"))
     if status is not None:
-        outcome = Outcome.ERROR if status else Outcome.OK
-        return CallResult(outcome=outcome, evidence=Evidence.DERIVED, duration=wall)
+        return _Ending(Outcome.ERROR if status else Outcome.OK, Evidence.DERIVED, wall)
     read = outcome_of("codex", head)
-    return CallResult(outcome=read.outcome, evidence=read.evidence, duration=wall)
+    return _Ending(read.outcome, read.evidence, wall)
 
 
 def _packed(text: str) -> Payload:
@@ -144,14 +158,12 @@ def _packed(text: str) -> Payload:
         return {}
 
 
-def _told_by_event(answer: CallResult, event: Payload) -> CallResult:
+def _told_by_event(told: _Ending, event: Payload) -> _Ending:
     spent = as_dict(event.get("duration"))
     seconds, nanos = as_float(spent.get("secs")), as_float(spent.get("nanos")) or 0.0
-    duration = answer.duration if seconds is None else seconds + nanos / 1e9
+    duration = told.duration if seconds is None else seconds + nanos / 1e9
     code, success = as_float(event.get("exit_code")), event.get("success")
     failed = success is False or (code is not None and code != 0)
-    if failed and answer.outcome is Outcome.OK:
-        return attrs.evolve(
-            answer, outcome=Outcome.ERROR, evidence=Evidence.FLAG, duration=duration
-        )
-    return attrs.evolve(answer, duration=duration)
+    if failed and told.outcome is Outcome.OK:
+        return _Ending(Outcome.ERROR, Evidence.FLAG, duration)
+    return told._replace(duration=duration)

@@ -21,10 +21,10 @@ _PARAMS = ("arguments", "input", "action", "query", "queries", "code", "operatio
 _RESULTS = ("output", "results", "outputs", "result", "tools")
 
 
-def unflagged(item: Payload) -> CallResult:
+def unflagged(item: Payload, at: Any) -> CallResult:
     """An output without any word on how the call ended."""
     result = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
-    return CallResult(result=flattened(result), evidence=Evidence.UNKNOWN)
+    return CallResult(result=flattened(result), evidence=Evidence.UNKNOWN, at=at)
 
 
 @attrs.define
@@ -36,12 +36,12 @@ class Responses:
 
     Args:
         assembler: where the items go.
-        answer: makes the answer of an output item.
+        answer: makes the answer of an output item that came at a time, or at None.
         stop: what a response without calls is.
     """
 
     assembler: Assembler
-    answer: Callable[[Payload], CallResult] = unflagged
+    answer: Callable[[Payload, Any], CallResult] = unflagged
     stop: StopRequest | None = attrs.field(factory=StopRequest)
     _responses: int = 0
 
@@ -59,9 +59,7 @@ class Responses:
             self._respond(reasoning=said(summary), at=at)
         elif _ANSWER.fullmatch(kind):
             self.end_response()
-            self.assembler.answer(
-                named(item.get("call_id")), attrs.evolve(self.answer(item), at=at)
-            )
+            self.assembler.answer(named(item.get("call_id")), self.answer(item, at))
         elif called := _CALL.fullmatch(kind):
             self._call(called["tool"], item, at)
         else:
