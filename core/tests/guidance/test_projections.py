@@ -305,3 +305,34 @@ def test_a_projection_that_raised_while_it_was_quiet_can_be_used_by_other_thread
 
     assert "saw 3 of 3" in kit.session[GuidanceDelivered].latest().injection.content
     assert len(kit.session[ProviderFaulted]) == (projection is RaisingOnce)
+
+
+class SlowAndRaising(Slow):
+    quiet = True
+
+    def turn_closed(self, turn: Any) -> None:
+        super().turn_closed(turn)
+        raise ValueError("projection broke")
+
+
+def test_a_slow_projection_that_raises_while_it_is_quiet_fails(kit: Any) -> None:
+    kit = type(kit)(kit.clock, Session())
+    run = kit.run(guidance_providers=[Telling(SlowAndRaising)])
+    list(play(kit, run, 4))
+
+    assert len(kit.session[ProviderFaulted]) == 3
+    assert len(kit.session[ProviderQuarantined]) == 1
+    assert not kit.session[ProviderSlow].all()
+
+
+def test_only_the_slow_projection_is_recorded(kit: Any) -> None:
+    kit = type(kit)(kit.clock, Session())
+    names = ("before", "slow", "after")
+    run = kit.run(
+        guidance_providers=[
+            Telling(SlowWhileQuiet if name == "slow" else Hushed, name) for name in names
+        ]
+    )
+    list(play(kit, run))
+
+    assert [slow.source.name for slow in kit.session[ProviderSlow].all()] == ["slow"]

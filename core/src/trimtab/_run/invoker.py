@@ -96,6 +96,7 @@ class ProviderInvoker:
         inside.add(thread)
         try:
             began = monotonic()
+            latest = began + SLOW_SECONDS  # nobody is slow who ends before
             for entry in entries:
                 feed = feeds.get(entry.name)
                 if feed is None:
@@ -120,8 +121,10 @@ class ProviderInvoker:
                     feed.free()
                     _let_pass(error)
                     self.failed(entry.source, entry.hook, error)
+                    began = monotonic()
+                    continue
                 ended = monotonic()
-                if ended - began > SLOW_SECONDS:
+                if ended > latest:
                     self._succeeded(entry.source, entry.hook, ended - began)
                 began = ended
             return asked
@@ -152,6 +155,7 @@ class ProviderInvoker:
             results: list[tuple[GuidanceEntry, ProviderResult]] = []
             monotonic, failures = self._monotonic, self._run.state.faults
             began = monotonic()
+            latest = began + SLOW_SECONDS  # as in `not_quiet`
             for entry in entries:
                 try:
                     result = entry.ask(context)
@@ -161,7 +165,7 @@ class ProviderInvoker:
                     began = monotonic()
                     continue
                 ended = monotonic()
-                if failures or ended - began > SLOW_SECONDS:
+                if ended > latest or failures:
                     self._succeeded(entry.source, entry.hook, ended - began)
                 began = ended
                 if result is not None:
