@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trimtab import LazyPattern
 from trimtab.trajectory import digest, normalise_text
@@ -31,17 +31,25 @@ _LISTED = LazyPattern(
 
 # Where text that differs by chance may begin: dates, ids and durations hold a digit, or are letters
 # alone in a few forms; colours and spinners have characters of their own.
-_CHANCE = LazyPattern(r"\d|[\x1b\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7]|tmp|-[0-9a-fA-F]{4}-")
-_OPENING = 200
-_LONGEST = 3_000
+_CHANCE = LazyPattern(
+    r"[\dt\x1b\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7-]"
+    r"(?:(?<![t-])|(?<=t)mp|(?<=-)[0-9a-fA-F]{4}-)"
+)
+_END = 100
+_HALF = 1_500
+_LONGEST = 2 * _HALF
 _WORDS_BEFORE = 6
 """Words before a digit that may go with it, such as ``session id =``."""
+_WORDS_BEHIND = 3
+"""Words from a digit on that may go with it, such as ``5 minutes``."""
+
+_Words = Sequence[str]
 
 
 class Said:
     """One text of the model, compared without what differs by chance.
 
-    The comparison is cheap if the first words differ.
+    The comparison is cheap if the first or the last words differ.
 
     Args:
         text: the text.
@@ -54,12 +62,17 @@ class Said:
     __slots__ = ("_name", "_opening", "_text", "is_short")
 
     def __init__(self, text: str, name: str | None = None) -> None:
+        if len(text) > _LONGEST:  # no more than head and tail is compared
+            text = f"{text[:_HALF]}\n{text[-_HALF:]}"
         self._text, self._name, self._opening = text, name, _opening(text)
-        self.is_short = False
-        if name is None and sum(map(len, self._opening)) < SHORTEST_TEXT:
-            self.is_short = len(normalise_text(text)) < SHORTEST_TEXT
-        if len(text) > _LONGEST:
-            self._text, self._name = "", self.name
+        self.is_short = name is None and self._says_little()
+
+    def _says_little(self) -> bool:
+        return (
+            sum(map(len, self._opening)) < SHORTEST_TEXT
+            and sum(map(len, _closing(self._text))) < SHORTEST_TEXT
+            and len(normalise_text(self._text)) < SHORTEST_TEXT
+        )
 
     @property
     def name(self) -> str:
@@ -72,17 +85,31 @@ class Said:
         """Tell whether both say the same."""
         if self is other:
             return True
-        pairs = zip(self._opening, other._opening, strict=False)
-        return all(a == b for a, b in pairs) and self.name == other.name
+        return (
+            _agree(self._opening, other._opening)
+            and _agree(_closing(self._text), _closing(other._text))
+            and self.name == other.name
+        )
 
 
-def _opening(text: str) -> tuple[str, ...]:
+def _agree(some: _Words, others: _Words) -> bool:
+    return all(a == b for a, b in zip(some, others, strict=False))
+
+
+def _opening(text: str) -> _Words:
     """Return the first words, up to where text that differs by chance may begin."""
-    opening = text[:_OPENING]
-    found = _CHANCE.search(opening)
-    words = (opening if found is None else opening[: found.start()]).split()
-    # The last word may be cut.
-    return tuple(words[: -1 if found is None else -_WORDS_BEFORE])
+    head = text[:_END]
+    found = _CHANCE.search(head)
+    if found is not None:
+        head = head[: found.start()]
+    elif len(text) <= _END:
+        return head.split()
+    return head.split()[:-_WORDS_BEFORE]
+
+
+def _closing(text: str) -> _Words:
+    """Return the last words, the very last one first, down to where such text may end."""
+    return _CHANCE.split(text[-_END:])[-1].split()[: _WORDS_BEHIND - 1 : -1]
 
 
 def find_chant(text: str) -> tuple[str, int] | None:
