@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from operator import ne
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -111,12 +111,16 @@ def shape_of(text: str) -> Shape:
 
 
 def _is_value(word: str) -> bool:
-    return any(c.isdigit() for c in word) or "-" in word
+    if "-" in word:
+        return True
+    plain = word.replace("_", "").replace(".", "")
+    return not plain.isalpha() and (plain.isascii() or any(map(str.isdigit, plain)))
 
 
 def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
     """Note the values in `word`, and return what stays of it."""
-    if is_random(word) or before.lower() in NAMES or not any(c.isdigit() for c in word):
+    made_of_words = "-" in word and not any(map(str.isdigit, word))
+    if made_of_words or is_random(word) or before.lower() in NAMES:
         slots.append(Slot(word, label_words(before), behind))
         return "#"
     label = before
@@ -135,10 +139,11 @@ def label_words(text: str) -> tuple[str, ...]:
 
 def is_random(word: str) -> bool:
     """Tell whether a word looks random: letters and digits in turn."""
-    if len(word) < 4:
+    if len(word) < 4 or word.isdigit():
         return False
-    kinds = "".join("d" if c.isdigit() else "a" for c in word if c.isalnum())
-    turns = sum(a != b for a, b in pairwise(kinds))
+    plain = word.replace("_", "").replace("-", "").replace(".", "")
+    kinds = list(map(str.isdigit, plain))
+    turns: int = sum(map(ne, kinds, kinds[1:]))
     return turns >= 2 and turns * 4 >= len(kinds)
 
 
@@ -211,7 +216,9 @@ def pieces_of(text: str, params: Any) -> Pieces:
     found: set[int] = set()
     for part in _SPLIT.split(text):
         piece = _MARKER.sub("", part).strip(" \t\r\"',:.")
-        if len(piece) >= _SHORTEST and piece != "~" and not _SCORE.search(piece):
+        if len(piece) < _SHORTEST or piece == "~":
+            continue
+        if piece[-1].isalpha() or not _SCORE.search(piece):
             found.add(crc32(piece.encode("utf-8", "replace")))
             if len(found) >= _MOST:
                 break

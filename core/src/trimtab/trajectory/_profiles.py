@@ -173,6 +173,7 @@ def is_aside(tool: str) -> bool:
     return not (_PLANS | _THOUGHTS).isdisjoint(_words_of(tool))
 
 
+@lru_cache(maxsize=_KEPT)
 def guess(name: str) -> ToolProfile:
     """Return what a tool's name tells about it: its first verb counts, but for "replace"."""
     words = name_words(name)
