@@ -159,6 +159,8 @@ class ProviderInvoker:
             for entry in entries:
                 try:
                     result = entry.ask(context)
+                    if result is not None and entry.judge is not None:  # `_ask`, inlined
+                        result = entry.judge(result)
                 except BaseException as error:
                     _let_pass(error)
                     self.failed(entry.source, entry.hook, error)
@@ -178,7 +180,7 @@ class ProviderInvoker:
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float
     ) -> list[tuple[GuidanceEntry, ProviderResult]]:
         results: list[tuple[GuidanceEntry, ProviderResult]] = []
-        jobs = [partial(entry.ask, context) for entry in entries]
+        jobs = [partial(_ask, entry, context) for entry in entries]
         for entry, done in zip(entries, self._on_worker(jobs, timeout), strict=True):
             try:
                 result = done.result()
@@ -261,6 +263,14 @@ class ProviderInvoker:
         failures = state.faults[source.key]
         if source.kind is not ProviderKind.COMPLETION and failures == FAILURES_BEFORE_QUARANTINE:
             self._run.dispatch(ProviderQuarantined, source=source, hook=hook, faults=failures)
+
+
+def _ask(entry: GuidanceEntry, context: GuidanceContext) -> ProviderResult:
+    """Return what a provider has to say, judged."""
+    result = entry.ask(context)
+    if result is None or entry.judge is None:
+        return result  # type: ignore[no-any-return]
+    return entry.judge(result)
 
 
 def _let_pass(error: BaseException) -> None:

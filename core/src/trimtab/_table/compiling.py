@@ -67,13 +67,8 @@ def _provide_by_method(
     return make
 
 
-def _ask_by_hook(
-    call: Callable[[GuidanceContext], object], threshold: float, hook: str
-) -> Callable[[GuidanceContext], ProviderResult]:
-    def ask(context: GuidanceContext) -> ProviderResult:
-        value = call(context)
-        if value is None:
-            return None
+def _judge_by_hook(threshold: float, hook: str) -> Callable[[object], ProviderResult]:
+    def judge(value: object) -> ProviderResult:
         proposal = Proposal(value) if isinstance(value, GuidanceInjection) else value
         if not isinstance(proposal, Proposal):
             raise wrong_return(value, hook)
@@ -81,7 +76,7 @@ def _ask_by_hook(
         passes = verdict.relevant and verdict.confidence >= threshold
         return proposal if passes else None
 
-    return ask
+    return judge
 
 
 def _feedback_by_methods(
@@ -174,8 +169,8 @@ def _guide(
     category = category if isinstance(category, str) else ""
     threshold = config.min_confidence
     if own is not None:
-        ask = _ask_by_hook(own, threshold, hook)
-        return GuidanceEntry(source, config, order, hook, category, ask)
+        judge = _judge_by_hook(threshold, hook)
+        return GuidanceEntry(source, config, order, hook, category, own, judge=judge)
     ask = _ask_by_method(instance.classify, threshold)
     provide = _provide_by_method(instance.provide)
     return GuidanceEntry(source, config, order, hook, category, ask, provide)

@@ -58,6 +58,8 @@ class GuidanceEntry:
             a proposal; or a classification: relevant, so that `provide` makes the text, or not
             relevant but with an episode, which has ended.
         provide: makes the text of a relevant classification; None if `ask` returns proposals.
+        judge: takes what `ask` returned, unless that is None, and returns what `ask` should;
+            None if there is nothing to judge.
         name: of the provider, under which its projection is attached.
     """
 
@@ -66,8 +68,9 @@ class GuidanceEntry:
     order: int
     hook: str
     category: str
-    ask: Callable[[GuidanceContext], ProviderResult]
+    ask: Callable[[GuidanceContext], Any]
     provide: Callable[[GuidanceContext], GuidanceInjection] | None = None
+    judge: Callable[[object], ProviderResult] | None = None
     name: str = attrs.field(
         init=False, default=attrs.Factory(lambda entry: entry.source.name, takes_self=True)
     )
