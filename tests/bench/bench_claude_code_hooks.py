@@ -50,6 +50,7 @@ def main() -> None:
         install(work, settings)
         folder = state / "claude-code"
         try:
+            measure_without_server(work)
             measure_session(folder, work)
             program = find_program()
             if program is None:
@@ -86,7 +87,22 @@ def measure_session(folder: Path, work: Path) -> None:
         number += 1
 
 
+def measure_without_server(work: Path) -> None:
+    """Measure an event that is let go because the server could not be started a moment ago."""
+    with tempfile.TemporaryDirectory() as name:
+        client = [sys.executable, "-I", "-S", _client.__file__, name, "8"]
+        Path(name, _client.FAILED).touch()
+        ours, beside = beside_bare_python(client, work, 1)
+        row("event while no server can be started, CPU", f"{ours:.1f} ms", "≤ 2 ×", beside)
+
+
 def measure_clients(client: list[str], work: Path, stage: int, number: int) -> int:
+    ours, beside = beside_bare_python(client, work, number)
+    row(f"client of a hook event, {stage} turns, CPU", f"{ours:.1f} ms", "≤ 2.5 ×", beside)
+    return number + ROUNDS // 3 + 1
+
+
+def beside_bare_python(client: list[str], work: Path, number: int) -> tuple[float, str]:
     """Start bare Pythons and clients in turn, so that all meet the same noise."""
     bare = [sys.executable, "-I", "-S", "-c", "pass"]
     rounds = [
@@ -94,9 +110,7 @@ def measure_clients(client: list[str], work: Path, stage: int, number: int) -> i
         for body in itertools.islice(bodies(work, number), ROUNDS)
     ]
     nothing, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
-    beside = f"python -I -S -c pass: {nothing:.1f} ms; ratio {ours / nothing:.2f}"
-    row(f"client of a hook event, {stage} turns, CPU", f"{ours:.1f} ms", "≤ 2.5 ×", beside)
-    return number + ROUNDS // 3 + 1
+    return ours, f"python -I -S -c pass: {nothing:.1f} ms; ratio {ours / nothing:.2f}"
 
 
 def measure_server(folder: Path, work: Path, stage: int, number: int) -> int:

@@ -19,12 +19,9 @@ from trimtab_claude_code._state.files import Busy, locked
 from trimtab_claude_code._state.problems import Problems
 
 START_TIMEOUT = 5.0
-RETRY_AFTER = 30.0
-"""Seconds after a failed start in which only a session that begins tries again."""
 
 _PAUSE = 0.01
 _DETACHED = 0x00000008 | 0x00000200  # without a console, in a process group of its own
-_FAILED = "server.failed"
 _OF_A_SESSION = ("CLAUDE", *(name.decode() for name in _client.NAMES))
 
 
@@ -128,7 +125,7 @@ def start_server(folder: Path, *, force: bool = True) -> None:
 
 
 def _start(folder: Path) -> None:
-    log, marker = folder / "server.log", folder / _FAILED
+    log, marker = folder / "server.log", folder / _client.FAILED
     with open(log, "wb", opener=_private) as output:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "trimtab_claude_code._server", str(folder)],
@@ -161,7 +158,7 @@ def _listens(folder: Path) -> bool:
 
 def _failed_lately(folder: Path) -> bool:
     try:
-        return time.time() - (folder / _FAILED).stat().st_mtime < RETRY_AFTER  # noqa: TID251  # runs without trimtab
+        return time.time() - (folder / _client.FAILED).stat().st_mtime < _client.RETRY_AFTER  # noqa: TID251  # runs without trimtab
     except OSError:
         return False
 

@@ -55,8 +55,7 @@ def test_agent_types_have_the_prompts_that_the_configuration_names(hook):
     assert guidance(hook(payload("SubagentStart", **alone))) == ""
 
 
-def test_the_client_imports_built_in_modules_only(user, folder, hook):
-    hook(payload("UserPromptSubmit", prompt="Go."))
+def imported_by_the_client(folder):
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-X", "importtime", _client.__file__, str(folder), "8"],
         input=json.dumps(payload("PreToolUse")).encode(),
@@ -66,9 +65,28 @@ def test_the_client_imports_built_in_modules_only(user, folder, hook):
     )
 
     lines = done.stderr.decode().splitlines()
-    imported = {line.rpartition("|")[2].strip() for line in lines}
-    needless = {"re", "typing", "pathlib", "hashlib", "json", "os", "socket", "enum", "site"}
-    assert imported & needless == set()
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+NEEDLESS = {"re", "typing", "pathlib", "hashlib", "json", "os", "socket", "enum", "site"}
+
+
+def test_the_client_imports_built_in_modules_only(user, folder, hook):
+    hook(payload("UserPromptSubmit", prompt="Go."))
+
+    assert imported_by_the_client(folder) & NEEDLESS == set()
+
+
+def test_so_does_it_for_half_a_minute_after_a_start_that_failed(folder):
+    failed = folder / _client.FAILED
+    failed.touch()
+
+    assert imported_by_the_client(folder) & NEEDLESS == set()
+
+    long_ago = time.time() - _client.RETRY_AFTER - 1
+    os.utime(failed, (long_ago, long_ago))
+    assert imported_by_the_client(folder) >= {"json", "pathlib"}
+    assert not failed.exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
