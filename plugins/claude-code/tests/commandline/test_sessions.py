@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
+from trimtab_claude_code import _limits
 from trimtab_claude_code._limits import Redaction, bounded
 from trimtab_claude_code._state.folders import JournalSettings, remove_old_journals
 from trimtab_claude_code._state.index import SessionIndex
@@ -179,6 +182,67 @@ def test_redaction_takes_linear_time(part, size):
     began = time.perf_counter()
     redact(text)
     assert time.perf_counter() - began < 4
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *(
+            "sk-",
+            "PK_",
+            "pk_",
+            "ghp_",
+            "gho-",
+            "github_pat_",
+            "glpat-",
+            "xoxb-",
+            "AKIA",
+            "ASIA",
+            "eyJ",
+        ),
+        *(
+            "-----BEGIN ",
+            "RSA PRIVATE KEY-----",
+            "Bearer ",
+            "password",
+            "PASSWD",
+            "Secret",
+            "token",
+        ),
+        *(
+            "api_key",
+            "API-KEY",
+            "apikey",
+            "access_key",
+            "\u017fecret",
+            "ap\u0131key",
+            "AP\u0130_KEY",
+        ),
+        *(
+            "to\u212aen",
+            "acme-",
+            "x",
+            ".",
+            "=",
+            ": ",
+            "'",
+            '"',
+            " ",
+            "\n",
+            "a1B2c3D4e5F6g7H8i9",
+            "ABCDEF0123456789",
+        ),
+    ]
+)
+
+
+@settings(max_examples=400)
+@given(st.lists(FRAGMENTS, max_size=12).map("".join), st.sampled_from([[], ["acme-"]]))
+def test_looking_for_parts_first_changes_no_redaction(text, prefixes):
+    own = [rf"{re.escape(prefix)}[^\s\"']{{1,2000}}" for prefix in prefixes]
+    forms = dict.fromkeys(form for _, form in _limits._SECRETS)
+    everything = re.compile("|".join((*own, *forms, _limits._NAMED)))
+
+    assert Redaction(prefixes)(text) == everything.sub(_limits._redacted, text)
 
 
 def test_the_journal_holds_no_secret(hook, user):
