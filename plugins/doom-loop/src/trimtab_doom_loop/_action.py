@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from trimtab import Outcome
-from trimtab.trajectory import CallRecord, TurnRecord, confirms, is_wait, says_unchanged
+from trimtab.trajectory import (
+    CallRecord,
+    TurnRecord,
+    confirms,
+    is_wait,
+    leaves_running,
+    says_unchanged,
+)
 
 
 def waits(call: CallRecord) -> bool:
@@ -41,6 +48,7 @@ class Action:
     may_repeat: bool | None = None
     _waits: bool | None = None
     _changes: bool | None = None
+    _leaves_running: bool | None = None
 
     def __init__(
         self, number: int, calls: tuple[CallRecord, ...], turn: TurnRecord, asked: str
@@ -66,6 +74,13 @@ class Action:
         if self._waits is None:
             self._waits = any(waits(call) for call in self.calls)
         return self._waits
+
+    @property
+    def leaves_running(self) -> bool:
+        """Whether any of its calls leaves something running."""
+        if self._leaves_running is None:
+            self._leaves_running = any(leaves_running(call) for call in self.calls)
+        return self._leaves_running
 
     @property
     def changes(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -35,7 +34,6 @@ from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import find_paged_again
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
-_tool_of = attrgetter("tool")
 _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
 _MORE_REJECTIONS = 2
@@ -77,7 +75,10 @@ class LoopProjection(BaseProjection):
     def turn_closed(self, turn: TurnRecord) -> None:
         """Judge the action of a turn, also as if nothing were thought or planned in between."""
         self._judge(turn)
-        if any(map(is_aside, map(_tool_of, turn.asked))):
+        has_aside = False
+        for call in turn.asked:
+            has_aside = has_aside or is_aside(call.tool)
+        if has_aside:
             self._aside_at = turn.number
         elif self._bare is None:
             return
@@ -158,8 +159,8 @@ class LoopProjection(BaseProjection):
             return False
         if not self._actions.may_repeat(action):
             return False
-        kept = self._actions.kept
-        earlier = [s.calls[0].pieces for s in islice(reversed(kept), 1, self._streak + 1)]
+        lately = islice(reversed(self._actions.kept), 1, self._streak + 1)
+        earlier = (one.calls[0].pieces for one in lately)
         return bool(call.pieces) and brings_nothing(call.pieces, earlier)
 
     def _obey(self, orders: Orders) -> None:

@@ -18,7 +18,6 @@ from trimtab.trajectory import (
     has_ended,
     in_progress,
     is_wait,
-    leaves_running,
     name_words,
     paused,
     span_of,
@@ -127,7 +126,7 @@ def _is_live(actions: Actions, length: int) -> bool:
     if not all(call.reads for action in looks for call in action.calls):
         return False
     since = actions.kept[-1].number - CEILING_CALLS
-    return any(leaves_running(call) for action in actions.since(since) for call in action.calls)
+    return any(action.leaves_running for action in actions.since(since))
 
 
 def _moves_by_itself(actions: Actions, first: Action) -> bool:
