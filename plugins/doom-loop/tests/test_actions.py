@@ -52,7 +52,8 @@ def check_against(before: list[Action], actions: Actions, action: Action) -> Non
     for call in CALLS:
         count = sum(one.fingerprint == call.fingerprint for one in calls)
         assert actions.count(call) == count
-        assert actions.tool_count(call.tool) == sum(one.tool == call.tool for one in calls)
+        count = sum(one.tool == call.tool for one in calls)
+        assert [actions.count_alike(call, n) for n in (1, 9)] == [min(count, 1), count]
         of_tool = [one for one in actions.kept if one.calls[0].tool == call.tool]
         assert list(actions.alike_in_tool(call)) == of_tool[::-1]
 
@@ -82,6 +83,14 @@ def test_what_is_kept_of_many_actions_is_bounded():
     for number, call in enumerate((*new, *same * 100, *new)):
         actions.add(TurnRecord((call,) * (1 + number % 2), number))
         held = [part for part in vars(actions).values() if isinstance(part, dict | deque)]
-        lists = [part for index in held if isinstance(index, dict) for part in index.values()]
-        assert max(map(len, held)) <= 2 * KEEP + _TOGETHER
-        assert max(len(part) for part in lists if isinstance(part, deque)) <= KEEP
+        assert max(map(len, held)) <= KEEP + _TOGETHER
+
+
+def test_what_is_used_all_along_is_not_forgotten_among_much_that_is_new():
+    same = records(1, 1, 1)[0]
+    actions = Actions(KEEP)
+    for number, new in enumerate(records(60, 1, 1)[1:]):
+        actions.add(TurnRecord((new,), 2 * number))
+        actions.add(TurnRecord((same,), 2 * number + 1))
+        assert actions.count(same) == actions.count_alike(same, 9) == KEEP // 2
+        assert actions.kept[-1].brought == 1

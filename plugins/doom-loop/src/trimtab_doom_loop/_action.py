@@ -38,6 +38,7 @@ class Action:
             of the first of them.
         brought: equal for two actions that got the same answers of the same tools.
         earlier: number of the action before that made the same calls, -1 if none was kept.
+        alike: number of the action before whose first call was of the same tool; -1 for none.
         calls: its calls that count.
         turn: the whole turn.
         asked: fingerprint of its calls as a set.
@@ -45,6 +46,7 @@ class Action:
     """
 
     earlier = -1
+    alike = -1
     may_repeat: bool | None = None
     _waits: bool | None = None
     _changes: bool | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -54,13 +53,13 @@ class Actions:
         self._keep = keep
         self._number = 0
         self._tidy_at = keep
-        # The latest action with these calls, and with these answers; the last used at the end.
+        # The latest action with these calls, with these answers, and with a first call of this
+        # tool; the last used at the end.
         self._asked: dict[str, int] = {}
         self._answers: dict[str, int] = {}
-        # All with this tool in the first call, and all with several calls.
-        self._tools: dict[str, deque[int]] = {}
-        self._batches: deque[Action] = deque()
+        self._tools: dict[str, int] = {}
         # The calls of batches that the indexes, with one entry per action, do not count.
+        self._batches: deque[Action] = deque()
         self._more_calls: Counter[str] = Counter()
         self._more_tools: Counter[str] = Counter()
 
@@ -98,11 +97,8 @@ class Actions:
         if last_asked != number or last_answered != number:
             is_new = self._note_earlier(action, answers)
         self.kept.append(action)
-        of_tool = self._tools.get(call.tool)
-        if of_tool is None:
-            self._begin_tool(call.tool, number)
-        else:
-            of_tool.append(number)
+        action.alike = self._tools.pop(call.tool, -1)
+        self._tools[call.tool] = number
         if number >= self._tidy_at:
             self._tidy()
         if self._batches or len(calls) > 1:
@@ -136,18 +132,11 @@ class Actions:
             number = action.earlier
 
     def _tidy(self) -> None:
-        """Drop what the indexes of calls and answers hold beyond as many as are kept."""
+        """Drop what the indexes hold beyond as many as are kept."""
         self._tidy_at = self._number + _TOGETHER
-        for index in (self._asked, self._answers):
+        for index in (self._asked, self._answers, self._tools):
             for key in tuple(islice(index, max(0, len(index) - self._keep))):
                 del index[key]
-
-    def _begin_tool(self, tool: str, number: int) -> None:
-        """Note the first action of a tool; drop those of which none is kept, if there are many."""
-        self._tools[tool] = deque((number,), self._keep)
-        if len(self._tools) > 2 * self._keep:
-            first = self.kept[0].number
-            self._tools = {name: held for name, held in self._tools.items() if held[-1] >= first}
 
     def _count_batches(self, action: Action) -> None:
         """Count the calls of the newest action, no longer those of batches that have left."""
@@ -175,30 +164,20 @@ class Actions:
     def alike_in_tool(self, call: CallRecord) -> Iterator[Action]:
         """Yield the actions whose first call is of the same tool, latest first."""
         kept = self.kept
-        first = kept[0].number
-        for number in reversed(self._tools.get(call.tool, ())):
-            if number < first:
-                return
-            yield kept[number - first]
+        first, number = kept[0].number, self._tools.get(call.tool, -1)
+        while number >= first:
+            action = kept[number - first]
+            yield action
+            number = action.alike
 
-    def lately_alike(self, call: CallRecord, most: int) -> list[Action]:
-        """Return those of the last `most` actions whose first call is of the same tool, latest
-        first.
-        """
-        kept, found = self.kept, []
-        first = kept[0].number
-        since = max(first, self._number - most)
-        for number in reversed(self._tools[call.tool]):
-            if number < since:
-                break
-            found.append(kept[number - first])
-        return found
-
-    def tool_count(self, tool: str) -> int:
-        """Return how many of the kept calls are of `tool`."""
-        numbers = self._tools.get(tool, ())
-        left = bisect_left(numbers, self.kept[0].number)
-        return len(numbers) - left + self._more_tools.get(tool, 0)
+    def count_alike(self, call: CallRecord, enough: int) -> int:
+        """Return how many of the kept calls are of the same tool; count up to `enough`."""
+        kept, count = self.kept, self._more_tools.get(call.tool, 0)
+        first, number = kept[0].number, self._tools.get(call.tool, -1)
+        while number >= first and count < enough:
+            number = kept[number - first].alike
+            count += 1
+        return min(count, enough)
 
     def count(self, call: CallRecord) -> int:
         """Return how often `call` was made, whatever it answered."""
@@ -209,10 +188,9 @@ class Actions:
     def may_repeat(self, action: Action) -> bool:
         """Tell cheaply whether the newest action may bring what the last call of its tool did."""
         if action.may_repeat is None:
-            kept, call = self.kept, action.calls[0]
-            numbers = self._tools[call.tool]
-            place = numbers[-2] - kept[0].number if len(numbers) > 1 else -1
-            action.may_repeat = place >= 0 and call.may_repeat(kept[place].calls[0])
+            kept = self.kept
+            place = action.alike - kept[0].number
+            action.may_repeat = place >= 0 and action.calls[0].may_repeat(kept[place].calls[0])
         return action.may_repeat
 
     def occurrences(self, call: CallRecord) -> list[tuple[int, CallRecord]]:

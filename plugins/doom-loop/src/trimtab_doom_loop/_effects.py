@@ -219,8 +219,14 @@ def _alike_in_size(actions: Actions, call: CallRecord, needed: int) -> list[Acti
     """Return the latest actions whose answers are as long as that of `call`, latest first."""
     most = max(_SMALLEST, _NEAR * call.size)
     least, largest = call.size - most, call.size + most
-    lately = actions.lately_alike(call, 3 * needed)
-    return [action for action in lately if least <= action.calls[0].size <= largest]
+    since = actions.kept[-1].number - 3 * needed
+    found = []
+    for action in actions.alike_in_tool(call):
+        if action.number <= since:
+            break
+        if least <= action.calls[0].size <= largest:
+            found.append(action)
+    return found
 
 
 def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:

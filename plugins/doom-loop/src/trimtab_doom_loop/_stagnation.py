@@ -184,9 +184,9 @@ def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | Non
     before = actions.kept[-2].calls[0]
     if before.tool != call.tool or call.size < _SMALLEST or before.size < _SMALLEST:
         return None
-    if call.failed or call.profile.writes or actions.tool_count(call.tool) < 2 * needed:
+    if call.failed or call.profile.writes or not alike_but_for_numbers((before, call)):
         return None
-    if not alike_but_for_numbers((before, call)) or not call.reads:
+    if actions.count_alike(call, 2 * needed) < 2 * needed or not call.reads:
         return None
     found = _paged_again(actions, call, needed)
     return None if found is not None and action.waits else found
