@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from trimtab._types.text import LazyPattern
@@ -59,6 +60,8 @@ _SPINNER = LazyPattern(r"[\u2800-\u28ff\u25d0-\u25d3\u25f4-\u25f7]")
 # Runs of more than one, and single ones that are no blank.
 _SPACES = LazyPattern(r"[ \t\r\f\v](?:(?<! )|[ \t\r\f\v])[ \t\r\f\v]*")
 _MEASURED_WITHIN = 2_000
+_LATELY = 16
+"""Texts kept with what they became: most that come back do so soon."""
 
 
 def bounded(text: str, edge: int = EDGE) -> str:
@@ -82,11 +85,12 @@ def measures(text: str) -> bool:
 
 def normalise_lines(text: str) -> str:
     """Return what `normalise_text` returns, its lines kept."""
-    return str(_SPACES.sub(" ", _without_chance(text)))
+    return str(_SPACES.sub(" ", _without_chance(bounded(text))))
 
 
+@lru_cache(maxsize=_LATELY)
 def _without_chance(text: str) -> str:
-    text = plain_text(bounded(text))
+    text = plain_text(text)
     if "64," in text or "64:" in text:
         text = _BINARY.sub("~", text)
     if "tmp" in text or "pytest-" in text:
@@ -107,7 +111,7 @@ def normalise_text(text: str) -> str:
     percentages, "3 failed", offsets and plain numbers stay, for they may be progress; so do the
     durations of a measurement. Texts over 3,000 characters are cut to head and tail first.
     """
-    return " ".join(_without_chance(text).split())
+    return " ".join(_without_chance(bounded(text)).split())
 
 
 def without_times(text: str) -> str:

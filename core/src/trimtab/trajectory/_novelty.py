@@ -147,6 +147,7 @@ def is_random(word: str) -> bool:
     return turns >= 2 and turns * 4 >= len(kinds)
 
 
+@lru_cache(maxsize=16)
 def may_say_same(earlier: str, later: str) -> bool:
     """Tell cheaply whether two normalised outputs may have one frame.
 

@@ -128,12 +128,13 @@ def reads_only(command: str) -> bool:
 
 @lru_cache(maxsize=_KEPT)
 def _only_reads(command: str) -> bool:
-    bare = _bare(command)
-    if (">" in bare or "<<" in bare or "tee" in bare) and _REDIRECT.search(bare):
+    if not all(map(_reads, _segments(command))):
         return False
+    bare = _bare(command)
     if _CHANGING_FLAGS.search(bare):
         return False
-    return all(_reads(words) for words in _segments(command))
+    redirects = ">" in bare or "<<" in bare or "tee" in bare
+    return not redirects or _REDIRECT.search(bare) is None
 
 
 def _reads(words: Words) -> bool:
