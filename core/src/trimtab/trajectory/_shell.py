@@ -13,6 +13,7 @@ _SEPARATORS = LazyPattern(r"\|\||&&|[;|\n]")
 _QUOTED = LazyPattern(r"'[^']*+'|\"(?:[^\"\\]++|\\.)*+\"", re.DOTALL)
 _ASSIGNMENT = LazyPattern(r"(?<!\w)[A-Za-z_]\w*=\S*$")
 _REDIRECT = LazyPattern(r"(?<![0-9&<-])>{1,2}\s*(?!/dev/null|&)|\btee\b|<<")
+_REDIRECTS = (">", "<<", "tee")
 _WAIT = LazyPattern(r"(?:^|[;&|(\n]|\bdo)[^\S\n]*(?:sleep|wait|watch|inotifywait)\b")
 _AWAITS = LazyPattern(
     r"(?i)\bConnectTimeout=|\s--(?:connect-timeout|retry|wait|wait-timeout|watch)\b|\bwait-for\b"
@@ -133,8 +134,7 @@ def _only_reads(command: str) -> bool:
     bare = _bare(command)
     if _CHANGING_FLAGS.search(bare):
         return False
-    redirects = ">" in bare or "<<" in bare or "tee" in bare
-    return not redirects or _REDIRECT.search(bare) is None
+    return not any(sign in bare for sign in _REDIRECTS) or _REDIRECT.search(bare) is None
 
 
 def _reads(words: Words) -> bool:
