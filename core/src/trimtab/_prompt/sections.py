@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
 
@@ -67,6 +66,8 @@ def field_names(params_type: type[Any]) -> frozenset[str]:
     """
     if attrs.has(params_type):
         return frozenset(field.name for field in attrs.fields(params_type))
+    import dataclasses  # imported by whoever has made one
+
     if dataclasses.is_dataclass(params_type):
         return frozenset(field.name for field in dataclasses.fields(params_type))
     raise PromptError(f"parameters {params_type!r} must be an attrs class or a dataclass")
