@@ -84,6 +84,7 @@ def importing() -> None:
         "bare": ["-c", "import trimtab"],
         "touched": ["-c", "import trimtab; trimtab.PromptTemplate; trimtab.Session"],
         "version": ["-m", "trimtab", "--version"],
+        "list": ["-m", "trimtab", "plugins", "list"],
         "pass": ["-c", "pass"],
     }
     taken: dict[str, list[float]] = {name: [] for name in commands}
@@ -95,6 +96,9 @@ def importing() -> None:
     row("import trimtab", f"{middle['bare'] / base:.2f} ×", "≤ 0.5 ×", f"to {base * 1000:.0f} ms")
     row("  with PromptTemplate and Session", f"{middle['touched'] / base:.2f} ×", "≤ 2 ×")
     row("trimtab --version", f"{middle['version'] / empty:.2f} ×", "≤ 2 ×", "to python -c pass")
+    row(
+        "trimtab plugins list", f"{middle['list'] / base:.2f} ×", "≤ 2 ×", "to import attrs, pluggy"
+    )
 
 
 def seconds(work: Callable[[], object]) -> float:
