@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -28,6 +25,9 @@ from trimtab_replay._results import Replayed
 from trimtab_replay._selection import Prompts, Selection, keeps_nothing
 from trimtab_replay._tracing import trace_of
 from trimtab_replay._transcript import Skipped
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 _AHEAD = 16
 _COLLECT_EVERY = 50_000
@@ -225,6 +225,9 @@ def _run_parallel(
     after_file: Callable[[int, int], None],
     jobs: int,
 ) -> Iterator[Replayed]:
+    import multiprocessing  # with what follows a twentieth of starting a small replay
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+
     context = multiprocessing.get_context(_way_to_start())
     if context.get_start_method() == "fork":
         _prepare(job)  # the processes inherit it

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from statistics import median
 
 import attrs
 
@@ -34,6 +33,8 @@ class ProviderSummary:
     @property
     def typical_first_call(self) -> float | None:
         """The median of `first_calls`; None if it never spoke."""
+        from statistics import median  # needed for a screen only
+
         return median(self.first_calls) if self.first_calls else None
 
 

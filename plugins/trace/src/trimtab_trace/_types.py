@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
-from importlib.metadata import entry_points
 from typing import Any
 
 import attrs
@@ -245,6 +244,8 @@ def _converter() -> Any:
 
 @cache
 def _offers() -> Mapping[str, Any]:
+    from importlib.metadata import entry_points  # takes a twentieth of starting a small replay
+
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
