@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
+import threading
 
 import pytest
 
+from trimtab import Session
 from trimtab.inspection import refresh
+from trimtab_replay import _pool
 from trimtab_replay._results import Decision, Note, Replayed
 from trimtab_replay._terminal import Screen, cells, fit, wrap
 from trimtab_replay._timeline import show
@@ -180,7 +184,9 @@ def test_all_asks_everyone_and_goes_on_without_those_that_fail(run, write_cases,
     assert "ruin" in {note["provider"] for note in line["notes"] if note["event"] == "skipped"}
 
 
-def test_any_number_of_jobs_prints_the_same(run, write_cases, tmp_path):
+@pytest.mark.parametrize("way", sorted({_pool._way_to_start(), "spawn"}))
+def test_any_number_of_jobs_prints_the_same(run, write_cases, tmp_path, monkeypatch, way):
+    monkeypatch.setattr(_pool, "_way_to_start", lambda: way)
     for number in range(4):
         write_cases({**LOOP, "id": f"n{number}"}, QUIET, name=f"{number}.jsonl")
     arguments = ["replay", tmp_path, "--enable", "points", "--enable", "broken", "--json"]
@@ -188,6 +194,39 @@ def test_any_number_of_jobs_prints_the_same(run, write_cases, tmp_path):
 
     assert len(lines(alone[1])) == 8
     assert alone == several
+
+
+def test_a_process_with_threads_is_not_forked():
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    way = _pool._way_to_start()
+    done.set()
+    thread.join()
+
+    assert way == "spawn"
+
+
+def test_sessions_of_runs_that_ended_are_freed_between_two_collections(run, write_cases):
+    many = {"calls": [call(turn=turn, result=f"{turn}") for turn in range(40)]}
+    path = write_cases(*({**many, "id": str(number)} for number in range(60)))
+    before, most = gc.get_threshold(), []
+    listen = _pool._free_session
+
+    def count():
+        listen()
+        most.append(sum(isinstance(each, Session) for each in gc.get_objects()))
+
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_pool, "_free_session", count)
+            run("replay", path, "--enable", "repeats", "--json", "--jobs", 1)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
+
+    assert len(most) == 60
+    assert max(most) < 20
 
 
 def test_a_limit_may_be_any_number(run, write_cases):
