@@ -12,6 +12,8 @@ from trimtab import LazyPattern
 from trimtab._types.text import lowered
 from trimtab.trajectory import NO_ORDERS, in_progress, orders_in
 from trimtab.trajectory._answers import _STATE, _STATE_NAMES
+from trimtab.trajectory._failure_lines import _FRAMED, _TELLING
+from trimtab.trajectory._frame import _HINT
 from trimtab.trajectory._orders import _ALONE, _ALONE_WORDS
 from trimtab.trajectory._shell import _REDIRECT, _REDIRECTS, _WAIT, waits
 
@@ -66,3 +68,12 @@ def test_numbers_may_be_written_in_letters_beyond_ascii(message):
 @pytest.mark.parametrize("said", ["STILL RUNNING", "STİLL RUNNİNG", "x" * 200 + " Status: PENDİNG"])
 def test_case_is_ignored_in_what_goes_on(said):
     assert in_progress(said)
+
+
+@pytest.mark.parametrize("pattern", [_TELLING, _FRAMED, _HINT], ids=["telling", "framed", "hint"])
+@given(data=st.data())
+def test_words_are_found_in_any_case(pattern, data):
+    in_any_case = re.compile(pattern._text, re.IGNORECASE)
+    text = data.draw(st.from_regex(in_any_case))
+
+    assert pattern.search(lowered(text)) is not None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from trimtab._types.text import CaselessPattern, LazyPattern
+from trimtab._types.text import LazyPattern, lowered
 from trimtab.trajectory._normalise import bounded, plain_text
 
 _LONGEST_LINE = 400
@@ -44,7 +44,8 @@ _TEST = LazyPattern(
 _LABELLED = LazyPattern(
     r"(?:^|[\s\]])(?:error|ERROR|fatal|FATAL|Error)\b(?:\W{1,3}|\s)\w|\bunexpected EOF\b"
 )
-_TELLING = CaselessPattern(
+# This one and `_FRAMED` are searched for in text in lower case.
+_TELLING = LazyPattern(
     r"error|exception|fail|fatal|no rule|cannot|can't|could not|denied|refused|not found"
     r"|no such|invalid"
     r"|unknown|timed? ?out|missing|unable|must|exceeded|forbidden|unauthorized|blocked|rejected"
@@ -72,7 +73,7 @@ _FRAME = LazyPattern(
     r"|^\[INFO\]|^warning:",
     re.IGNORECASE,
 )
-_FRAMED = CaselessPattern(
+_FRAMED = LazyPattern(
     r"tests? completed\b|t(?<!\wt)here (?:was|were) \d|g(?<!\wg)enerated an exception\b"
     r"|r(?<!\wr)eturned non-zero\b|e(?<!\we)(?:lifecycle\b|xit(?:ed)?\b.{0,20}\d\W*$)"
     r"|did not complete successfully|process completed with"
@@ -142,7 +143,7 @@ def identifying(lines: Iterable[str]) -> list[str]:
         return strong if len(strong) <= 2 * _KEPT else strong[:_KEPT] + strong[-_KEPT:]
     weak, said = [], []
     for line in all_lines:
-        if _TELLING.is_in(line):
+        if _TELLING.search(lowered(line)):
             weak.append(line)
             if not _aside(line):
                 said.append(line)
@@ -164,7 +165,7 @@ def key_line(text: str) -> str:
 
 def sounds_like_failure(text: str) -> bool:
     """Tell whether a text holds a word of failure, other than to say that there is none."""
-    return _TELLING.is_in(_NO_FAILURE.sub("", text))
+    return _TELLING.search(lowered(_NO_FAILURE.sub("", text))) is not None
 
 
 def best_line(lines: Sequence[str]) -> str:
@@ -189,7 +190,7 @@ def _best(lines: Sequence[str]) -> str:
         return best
     if in_traceback:
         return lines[-1]
-    said = next((line for line in lines if _TELLING.is_in(line) and not _aside(line)), "")
+    said = next((line for line in lines if _TELLING.search(lowered(line)) and not _aside(line)), "")
     return said or last_word(lines)
 
 
@@ -214,4 +215,4 @@ def _aside(line: str) -> bool:
     if _SOURCE.match(line) is not None:
         return True
     line = line.strip()
-    return _FRAME.match(line) is not None or _FRAMED.is_in(line)
+    return _FRAME.match(line) is not None or _FRAMED.search(lowered(line)) is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from trimtab._types.text import CaselessPattern, LazyPattern
+from trimtab._types.text import LazyPattern, lowered
 
 _LONGEST_LINE = 240
 _MOST_LINES = 12
@@ -39,7 +39,7 @@ _ENDED = LazyPattern(
 _AROUND = " \t:=*#[]()-"
 _PREFIX = LazyPattern(r"^(?:observation|tool (?:output|result|response))\s?: {0,4}", re.IGNORECASE)
 _DIGIT = LazyPattern(r"\d")
-_HINT = CaselessPattern(
+_HINT = LazyPattern(  # for text in lower case
     r"turn|step|iter|call|round|context|token|budget|session|cost|request|message"
 )
 _COUNTER = LazyPattern(
@@ -168,7 +168,7 @@ def _counts(line: str, others: str) -> bool:
     """Tell whether a line says how far the run is. A mere count that stands alone is an answer,
     if it is not in brackets.
     """
-    if _DIGIT.search(line) is None or not _HINT.is_in(line):
+    if _DIGIT.search(line) is None or _HINT.search(lowered(line)) is None:
         return False
     if _COUNTER.match(line):
         return line[0] in _BRACKETS or bool(others.strip())
