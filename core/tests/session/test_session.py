@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 
 from trimtab import (
     Event,
+    ModelResponded,
     ObserverFaulted,
     Plan,
     Replace,
@@ -21,6 +22,7 @@ from trimtab import (
     SessionError,
     SnapshotError,
     ToolInvoked,
+    ToolStarted,
     UserMessage,
     append_all,
     keep_last,
@@ -145,6 +147,27 @@ def test_observers_hear_of_subclasses_outside_the_lock_and_can_leave() -> None:
     assert heard == [("UserMessage", False)]
 
 
+def test_observers_come_and_go_between_the_calls_of_a_run(kit: Any) -> None:
+    session = Session()
+    run = session.open_run(kit.run().prompt)
+    heard: list[Any] = []
+    stops = []
+    for number in range(3):
+        run.model_responded()
+        run.tool_started("read", {}, str(number))
+        run.tool_finished(str(number))
+        for stop in stops:
+            stop()
+        if number == 0:
+            kinds = ModelResponded, ToolStarted, ToolInvoked
+            stops = [session.observe(kind, heard.append) for kind in kinds]
+
+    assert [type(event).__name__ for event in heard] == [
+        "ModelResponded", "ToolStarted", "ToolInvoked",
+    ]  # fmt: skip
+    assert [len(session[kind]) for kind in kinds] == [3, 3, 3]
+
+
 class Mute(Exception):
     def __str__(self) -> str:
         raise ValueError("no text")
@@ -210,6 +233,31 @@ def test_old_calls_are_packed_in_batches_and_read_back_in_order() -> None:
     assert [type(call.result) for call in calls] == [ResultDigest] * 260 + [str] * 40
     assert [call.result.length for call in calls[:260]] == list(range(260))
     assert session[ToolInvoked].tail(290) == calls[-290:]
+
+
+WITHIN = {"a": "x" * 100, "b": -3, "c": [1.5, None, {"d": True, "e": "f"}]}
+
+
+@pytest.mark.parametrize("params", [{}, WITHIN, {"a": "x" * 240}, {"a": {"b": {"c": {}}}}], ids=str)
+def test_short_arguments_of_old_calls_are_kept(params: Any) -> None:
+    session = Session(keep=1)
+    for _ in range(2):
+        session.dispatch(ToolInvoked(tool="t", params=params))
+
+    assert session[ToolInvoked].all()[0].params == params
+
+
+TOO_LARGE = {"a": "x" * 250}, {str(n): n for n in range(40)}, [0] * 60, {"a": [{"b": "x" * 250}]}
+NOT_PLAIN = {1: "a"}, {"a": (1,)}, {"a": {1}}, {"a": 1 << 70}, {"a": [[[[[]]]]]}, {"a": b"b"}
+
+
+@pytest.mark.parametrize("params", [*TOO_LARGE, *NOT_PLAIN], ids=lambda params: str(params)[:20])
+def test_other_arguments_of_old_calls_are_reduced(params: Any) -> None:
+    session = Session(keep=1)
+    for _ in range(2):
+        session.dispatch(ToolInvoked(tool="t", params=params))
+
+    assert isinstance(session[ToolInvoked].all()[0].params, ResultDigest)
 
 
 class Kept(str):
