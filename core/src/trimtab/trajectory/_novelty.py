@@ -16,7 +16,8 @@ from zlib import crc32
 from trimtab._types.text import LazyPattern
 from trimtab.trajectory._canonical import digest
 
-_SPLIT = LazyPattern(r"[\n{}\[\];]|, |,(?=[\"'{\[]|\w{1,40}=)|(?<=[.!?]) +")
+# Begins with a set of characters, so that the engine skips to the first that fits.
+_SPLIT = LazyPattern(r"[\n{}\[\];, ](?:(?<![, ])|(?<=,)(?: |(?=[\"'{\[]|\w{1,40}=))|(?<=[.!?] ) *)")
 _MARKER = LazyPattern(r"^\W*(?:\d{1,3}[.):|]\s*)?")
 _SCORE = LazyPattern(
     r"\b(?:score|relevance|rank|similarity|distance|position|query|id)\W{1,4}[\d.]+\W*$", 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from operator import eq
 
 from trimtab import LazyPattern
 from trimtab.trajectory import digest, normalise_text
@@ -93,7 +94,7 @@ class Said:
 
 
 def _agree(some: _Words, others: _Words) -> bool:
-    return all(a == b for a, b in zip(some, others, strict=False))
+    return all(map(eq, some, others))
 
 
 def _opening(text: str) -> _Words:
