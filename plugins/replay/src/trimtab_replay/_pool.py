@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -250,9 +249,12 @@ def _run_parallel(
 
 
 def _way_to_start() -> str:
-    """Return how to start processes: a copy of one with threads, or on macOS, is not safe."""
-    alone = sys.platform == "linux" and threading.active_count() == 1
-    return "fork" if alone else "spawn"
+    """Return how to start processes: a copy of one with threads, of any language, is not safe."""
+    try:
+        threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names only
+    except OSError:  # not on Linux
+        return "spawn"
+    return "fork" if threads == 1 else "spawn"
 
 
 def _submitted(executor: ProcessPoolExecutor, files: Iterable[Found]) -> list[Future[Part]]:
