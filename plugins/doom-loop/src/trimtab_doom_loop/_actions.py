@@ -151,7 +151,7 @@ class Actions:
         """Count the calls of a batch, except those that its entry in a list counts."""
         one = action.calls[0]
         counts = Counter(call.fingerprint for call in action.calls)
-        if len(counts) == 1:  # its entry in `_kinds` counts one
+        if len(counts) == 1:  # its entry in `_asked` counts one
             counts[one.fingerprint] -= 1
         tools = Counter(call.tool for call in action.calls)
         tools[one.tool] -= 1
