@@ -229,6 +229,10 @@ def test_what_is_left_running_is_seen():
             "ERRORS:\n- E999 IndentationError: unexpected indent",
             "E999 IndentationError: unexpected indent",
         ),
+        (
+            "it failed, and exited with return code 3221225477\nthe lock cannot be taken",
+            "the lock cannot be taken",
+        ),
         ("- a.py: no such file", "- a.py: no such file"),
         ("<returncode>1</returncode>\n<output>\n</output>", ""),
         ("", ""),

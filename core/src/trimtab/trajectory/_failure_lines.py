@@ -75,7 +75,7 @@ _FRAME = LazyPattern(
 )
 _FRAMED = LazyPattern(
     r"tests? completed\b|t(?<!\wt)here (?:was|were) \d|g(?<!\wg)enerated an exception\b"
-    r"|r(?<!\wr)eturned non-zero\b|e(?<!\we)(?:lifecycle\b|xit(?:ed)?\b.{0,20}\d\W*$)"
+    r"|r(?<!\wr)eturned non-zero\b|e(?<!\we)(?:lifecycle\b|xit(?:ed)?\b.{0,20}\d+\W*$)"
     r"|did not complete successfully|process completed with"
 )
 # Source that a tool shows beside its complaint.
