@@ -258,3 +258,9 @@ def test_names_in_a_long_text_are_its_subject():
 def test_integers_of_any_length_have_a_text_of_their_own(bits):
     assert canonical(1 << bits) != canonical((1 << bits) + 1)
     assert canonical({"n": 1 << bits}) == canonical({"n": 1 << bits})
+
+
+@pytest.mark.parametrize("path", ["src/..", "src/.", "a/b"])
+def test_a_path_in_a_list_is_tidied_as_one_in_a_mapping(path):
+    assert canonical({"path": path}) == f"{{path={canonical(path)}}}"
+    assert canonical([path]) == f"[{canonical(path)}]"

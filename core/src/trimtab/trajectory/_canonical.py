@@ -60,7 +60,9 @@ def canonical(value: Any, ignored: frozenset[str] = _NONE, depth: int = 0) -> st
 
 
 def _text(value: str) -> str:
-    return encode_basestring(tidy_path(value) if "/" in value else value)
+    if "/" in value and ("//" in value or "./" in value or value[-1] == "/"):
+        value = tidy_path(value)
+    return encode_basestring(value)
 
 
 def plain(value: Any, depth: int = 0) -> Any:
