@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
+from collections import deque
 from typing import Any
 
 import attrs
@@ -464,6 +465,34 @@ def test_of_events_that_come_with_every_call_the_newest_are_kept():
     assert session[Frequent].dropped == 2
     assert [event.number for event in restored[Frequent].all()] == [3, 4, 5]
     assert restored[Frequent].dropped == 3
+
+
+def test_a_record_that_is_not_counted_yet_does_not_count_as_dropped():
+    session = Session(keep=3)
+    records, seen = session[Frequent], []
+
+    class Watched(deque):
+        def append(self, item):
+            super().append(item)
+            seen.append(records.dropped)
+
+    records._items = Watched(maxlen=3)
+    for number in range(5):
+        session.dispatch(Frequent(number=number))
+
+    assert seen == [0, 0, 0, 0, 1]
+    assert records.dropped == 2
+
+
+def test_a_copy_of_reduced_calls_goes_on_as_the_original():
+    session = Session(keep=1)
+    for number in range(4):
+        session.dispatch(ToolInvoked(tool=f"t{number}", params={}))
+    copied = session[ToolInvoked]._copy()
+    copied._append(ToolInvoked(tool="later", params={}))
+    copied._append(ToolInvoked(tool="t0", params={}))
+
+    assert [call.tool for call in copied.all()] == ["t0", "t1", "t2", "t3", "later", "t0"]
 
 
 def test_a_session_that_keeps_all_keeps_frequent_events_too():

@@ -49,7 +49,8 @@ class RecentSlice(Slice[T], Generic[T]):
 
     @property
     def dropped(self) -> int:
-        return self._taken - len(self._items)
+        # Who reads without the lock may see a record that isn't counted yet.
+        return max(0, self._taken - len(self._items))
 
     def tail(self, n: int) -> tuple[T, ...]:
         return tuple(islice(self._items, max(0, len(self._items) - n), None)) if n > 0 else ()
@@ -157,6 +158,7 @@ class ToolLog(Slice[ToolInvoked]):
         batches, items = self._state
         copied._state = (batches, items.copy())
         copied._old, copied._heads = self._old.copy(), self._heads.copy()
+        copied._numbers = self._numbers.copy()
         return copied
 
     def _append(self, item: ToolInvoked) -> None:
