@@ -336,3 +336,27 @@ def test_only_the_slow_projection_is_recorded(kit: Any) -> None:
     list(play(kit, run))
 
     assert [slow.source.name for slow in kit.session[ProviderSlow].all()] == ["slow"]
+
+
+def test_a_state_that_another_thread_saved_meanwhile_is_kept(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Telling()])
+    list(play(kit, run))
+    feed = run.state.trajectory_writer.feeds["telling"]
+
+    class SavedMeanwhile:
+        """A mutex for which this thread waits while another saves."""
+
+        def __init__(self, mutex: Any) -> None:
+            self.mutex = mutex
+            self.release = mutex.release
+
+        def acquire(self) -> None:
+            feed.mutex = self.mutex
+            feed.save()
+            self.mutex.acquire()
+
+    kit.call(run)
+    feed.mutex = SavedMeanwhile(feed.mutex)
+    run.guide(SELECT)
+
+    assert feed.is_saved

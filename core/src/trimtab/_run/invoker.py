@@ -107,8 +107,8 @@ class ProviderInvoker:
                     if pending:  # `Feed.catch_up`, inlined: the most frequent call
                         mutex = feed.mutex
                         mutex.acquire()
-                        feed.saved = None
                         while pending:
+                            feed.saved = None
                             fact = pending.popleft()
                             if fact.__class__ is TurnRecord:
                                 feed.turn_closed(fact)

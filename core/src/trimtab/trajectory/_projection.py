@@ -267,9 +267,8 @@ class Feed:
         """
         pending = self.pending
         with self.mutex:
-            if pending:
-                self.saved = None
             while pending:
+                self.saved = None
                 fact = pending.popleft()
                 if fact.__class__ is TurnRecord:
                     self.turn_closed(fact)
