@@ -484,6 +484,17 @@ def test_a_record_that_is_not_counted_yet_does_not_count_as_dropped():
     assert records.dropped == 2
 
 
+def test_the_newest_can_be_read_while_others_come():
+    session = Session(keep=3)
+    for number in range(4):
+        session.dispatch(Frequent(number=number))
+    newest = session[Frequent].newest()
+    numbers = [next(newest).number]
+    session.dispatch(Frequent(number=4))
+
+    assert [*numbers, *(event.number for event in newest)] == [3, 2, 1]
+
+
 def test_a_copy_of_reduced_calls_goes_on_as_the_original():
     session = Session(keep=1)
     for number in range(4):

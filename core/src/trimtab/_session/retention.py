@@ -53,7 +53,10 @@ class RecentSlice(Slice[T], Generic[T]):
         return max(0, self._taken - len(self._items))
 
     def tail(self, n: int) -> tuple[T, ...]:
-        return tuple(islice(self._items, max(0, len(self._items) - n), None)) if n > 0 else ()
+        return tuple(self._items)[-n:] if n > 0 else ()
+
+    def newest(self) -> Iterator[T]:
+        return reversed(tuple(self._items))  # at once, for others may add records meanwhile
 
     def _append(self, item: T) -> None:
         self._items.append(item)
