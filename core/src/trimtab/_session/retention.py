@@ -56,7 +56,8 @@ class RecentSlice(Slice[T], Generic[T]):
         return tuple(self._items)[-n:] if n > 0 else ()
 
     def newest(self) -> Iterator[T]:
-        return reversed(tuple(self._items))  # at once, for others may add records meanwhile
+        kept: tuple[T, ...] = tuple(self._items)  # at once, for others may add records meanwhile
+        return reversed(kept)
 
     def _append(self, item: T) -> None:
         self._items.append(item)
