@@ -106,10 +106,12 @@ def test_what_stands_behind_the_members_of_a_gzip_file_is_named(tmp_path, damage
     assert [each.message.partition(":")[0] for each in corpus.skipped] == ["damaged or cut off"]
 
 
-def test_a_wrong_checksum_of_a_gzip_file_is_named(tmp_path):
+@pytest.mark.parametrize("wrong", [-8, -1])
+def test_a_wrong_checksum_or_length_of_a_gzip_file_is_named_and_all_of_it_read(tmp_path, wrong):
     data = bytearray(gzip.compress(CLAUDE))
-    data[-8] ^= 1
-    corpus, _ = read(written(tmp_path, bytes(data), "run.jsonl.gz"))
+    data[wrong] ^= 1
+    corpus, calls = read(written(tmp_path, bytes(data), "run.jsonl.gz"))
+    assert calls == CLAUDE_CALLS
     assert [each.message.partition(":")[0] for each in corpus.skipped] == ["damaged or cut off"]
 
 

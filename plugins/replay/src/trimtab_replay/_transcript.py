@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -71,6 +72,7 @@ class _Unpacked(io.RawIOBase):
         self._most = max(SMALL, MAX_RATIO * file.stat().st_size)
         self._handed_out = 0
         self._packed = b""
+        self._at_once = _PACKED_AT_ONCE
         self._inflater = zlib.decompressobj(_GZIP)
 
     def readable(self) -> bool:
@@ -84,24 +86,38 @@ class _Unpacked(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         data = b""
         while not data and self._has_more():
-            data = self._inflater.decompress(self._packed, len(view))
-            self._packed = self._inflater.unconsumed_tail
+            data = self._inflated(len(view))
         view[: len(data)] = data
         self._handed_out += len(data)
         if self._handed_out > self._most:
             raise TooLarge(f"it unpacks to more than {MAX_RATIO} times its size")
         return len(data)
 
+    def _inflated(self, most: int) -> bytes:
+        """Unpack what was read last; where it is damaged, read it again byte by byte up to there."""
+        before = self._inflater.copy()
+        try:
+            data = self._inflater.decompress(self._packed, most)
+        except zlib.error:
+            if self._at_once == 1:
+                raise
+            self._inflater, self._at_once = before, 1
+            self._file.seek(-len(self._packed), os.SEEK_CUR)
+            self._packed = b""
+            return b""
+        self._packed = self._inflater.unconsumed_tail
+        return data
+
     def _has_more(self) -> bool:
         """Take the next packed bytes; the members of a file may be padded with zeros."""
         if not self._inflater.eof:
-            self._packed = self._packed or self._file.read(_PACKED_AT_ONCE)
+            self._packed = self._packed or self._file.read(self._at_once)
             if not self._packed:
-                raise EOFError("it ends within a member")
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
             return True
         packed = self._inflater.unused_data.lstrip(b"\0")
         while not packed:
-            read = self._file.read(_PACKED_AT_ONCE)
+            read = self._file.read(self._at_once)
             if not read:
                 return False
             packed = read.lstrip(b"\0")
