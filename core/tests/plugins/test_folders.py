@@ -159,6 +159,22 @@ def test_other_finders_are_asked_in_their_order(site, monkeypatch):
     assert next(iter(installed_metadata([str(site.path)]))).where == os.curdir
 
 
+def test_a_finder_before_that_of_the_path_hides_nothing_on_it(site, python):
+    site.add("acme", entries=ENTRIES)
+    code = (
+        "import sys; from types import SimpleNamespace; from trimtab.inspection import discover;"
+        "finder = SimpleNamespace(find_spec=lambda *_: None, find_distributions=lambda _: []);"
+        "sys.meta_path.insert(0, finder);"
+        f"assert [entry.full_name for entry in discover([{str(site.path)!r}]).entries];"
+        "print([entry.full_name for entry in discover().entries if entry.name == 'loop'])"
+    )
+
+    assert (
+        python("-S", "-c", code, PYTHONPATH=os.pathsep.join([str(site.path), *sys.path])).stdout
+        == "['acme:loop']\n"
+    )
+
+
 def test_what_can_not_be_listed_is_left_out(site):
     site.add("acme", entries=ENTRIES)
     plain = site.path / "plain"

@@ -95,8 +95,10 @@ def installed_metadata(path: Sequence[str] | None = None) -> Iterator[MetadataFo
     Args:
         path: where to look; `sys.path` if None.
     """
-    for finder in tuple(sys.meta_path):
-        find: Any = getattr(finder, "find_distributions", None)
+    # Taken before one is asked: importing `importlib_metadata` changes what the finders offer.
+    offers = [(each, getattr(each, "find_distributions", None)) for each in sys.meta_path]
+    find: Any
+    for finder, find in offers:
         if find is None:
             continue
         if getattr(finder, "__module__", "") in _PATH_FINDERS:
