@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import multiprocessing
 import threading
 
 import pytest
@@ -205,6 +206,30 @@ def test_a_process_with_threads_is_not_forked():
     thread.join()
 
     assert way == "spawn"
+
+
+def test_a_process_in_which_a_provider_started_a_thread_is_not_forked(
+    run, write_cases, tmp_path, monkeypatch
+):
+    done, ways = threading.Event(), []
+    prepare, get_context = _pool._prepare, multiprocessing.get_context
+
+    def import_a_client(job):
+        prepare(job)
+        threading.Thread(target=done.wait).start()
+
+    def context(way):
+        ways.append(way)
+        return get_context(way)
+
+    monkeypatch.setattr(_pool, "_prepare", import_a_client)
+    monkeypatch.setattr(multiprocessing, "get_context", context)
+    for number in range(2):
+        write_cases(LOOP, name=f"{number}.jsonl")
+    run("replay", tmp_path, "--enable", "points", "--jobs", 2)
+    done.set()
+
+    assert ways == ["spawn"]
 
 
 def test_sessions_of_runs_that_ended_are_freed_between_two_collections(run, write_cases):

@@ -227,9 +227,9 @@ def _run_parallel(
     import multiprocessing  # with what follows a twentieth of starting a small replay
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 
+    if _way_to_start() == "fork":
+        _prepare(job)  # the processes inherit it, unless a provider has started a thread
     context = multiprocessing.get_context(_way_to_start())
-    if context.get_start_method() == "fork":
-        _prepare(job)  # the processes inherit it
     executor = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(job,))
     waiting = iter(files)
     running: deque[Future[Part]] = deque()

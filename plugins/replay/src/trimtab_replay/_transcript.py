@@ -94,7 +94,7 @@ class _Unpacked(io.RawIOBase):
         return len(data)
 
     def _inflated(self, most: int) -> bytes:
-        """Unpack what was read last; where it is damaged, read it again byte by byte up to there."""
+        """Unpack what was read last; where it is damaged, again, byte by byte up to there."""
         before = self._inflater.copy()
         try:
             data = self._inflater.decompress(self._packed, most)
