@@ -76,21 +76,17 @@ class Acceptors:
         else:
             connection.close()
         with self._changed:
-            needed = self._waiting < _SPARE
+            needed = self._waiting < _SPARE and not self.ended.is_set()
             self._waiting += needed
             return needed
 
     def _accepted(self) -> socket.socket | None:
         """Wait for a connection; None if this thread has to end."""
         try:
-            connection = self._listener.accept()
+            return self._listener.accept()
         except OSError:
             self.ended.set()
             return None
-        if not self.ended.is_set():
-            return connection
-        connection.close()
-        return None
 
     def _take(self) -> bool:
         """Count this thread as busy, and see to it that another one waits for connections."""
@@ -99,8 +95,9 @@ class Acceptors:
             if not self._waiting and self._threads <= MAX_CONNECTIONS:
                 self._add_thread()
             free = self._changed.wait_for(lambda: self._busy < MAX_CONNECTIONS, _PATIENCE)
-            self._busy += free
-            return free
+            taken = free and not self.ended.is_set()  # `stop` waits for what is taken before it
+            self._busy += taken
+            return taken
 
     def _give_back(self) -> None:
         with self._changed:

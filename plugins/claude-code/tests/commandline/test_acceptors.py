@@ -99,3 +99,17 @@ def test_stopping_waits_for_answers_and_accepts_no_more(started, desk, tmp_path)
     if sys.platform == "linux":
         with pytest.raises(ConnectionRefusedError):
             connect(tmp_path, 5)
+
+
+def test_nothing_is_answered_after_stopping_said_that_all_was(started, desk, tmp_path, monkeypatch):
+    take, stopped = started._take, []
+
+    def take_too_late():
+        stopped.append(started.stop(0))
+        return take()
+
+    monkeypatch.setattr(started, "_take", take_too_late)
+
+    assert ask(tmp_path) == b""
+    assert stopped == [True]
+    assert desk.threads == set()
