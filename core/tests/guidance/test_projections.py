@@ -360,3 +360,28 @@ def test_a_state_that_another_thread_saved_meanwhile_is_kept(kit: Any) -> None:
     run.guide(SELECT)
 
     assert feed.is_saved
+
+
+class InterruptedOnEntry(set[int]):
+    """The threads inside a provider; an interrupt comes when the first is added."""
+
+    interrupt: BaseException | None = KeyboardInterrupt()
+
+    def add(self, thread: int) -> None:
+        super().add(thread)
+        error, self.interrupt = self.interrupt, None
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize("projection", [Counting, Hushed])
+def test_an_interrupt_just_before_providers_are_asked_leaves_the_run_usable(
+    kit: Any, projection: Any
+) -> None:
+    run = kit.run(guidance_providers=[Telling(projection)])
+    run.invoker._guard.inside = InterruptedOnEntry()
+    with pytest.raises(KeyboardInterrupt):
+        list(play(kit, run))
+
+    assert [bool(text) for text in play(kit, run, 3)][-1]
+    assert not run.invoker.busy

@@ -55,8 +55,8 @@ class _ReentrancyGuard:
     def enter(self, call: Callable[..., T], *arguments: Any) -> T:
         """Return ``call(*arguments)``, with this thread marked as inside."""
         thread = self.check()
-        self.inside.add(thread)
         try:
+            self.inside.add(thread)  # here, for an interrupt may come right after it
             return call(*arguments)
         finally:
             self.inside.discard(thread)
@@ -93,8 +93,8 @@ class ProviderInvoker:
             self._guard.check()
         asked: list[GuidanceEntry] = []
         feeds = self._run.state.trajectory_writer.quiet_feeds
-        inside.add(thread)
         try:
+            inside.add(thread)
             began = monotonic()
             latest = began + SLOW_SECONDS  # nobody is slow who ends before
             for entry in entries:
@@ -150,8 +150,8 @@ class ProviderInvoker:
         inside, thread = self._guard.inside, get_ident()  # `enter`, inlined: the most frequent call
         if thread in inside:
             self._guard.check()
-        inside.add(thread)
         try:
+            inside.add(thread)
             results: list[tuple[GuidanceEntry, ProviderResult]] = []
             monotonic, failures = self._monotonic, self._run.state.faults
             began = monotonic()
