@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab import Host, enable
+from trimtab import DecisionPoint, Host, enable
 from trimtab.testing import Call, Text
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind
@@ -206,3 +206,14 @@ def test_only_an_empty_answer_is_called_empty(name, outcome):
 def test_arguments_are_named_one_by_one_even_if_one_of_them_cannot_be_shown():
     params = {"q": 1, "of": Mute()}
     assert "call t(of='<Mute>',q=1) 3" in play([Call("t", params, "a")] * 3).texts[0]
+
+
+def test_a_loop_that_another_thread_ends_meanwhile_is_still_described():
+    player = play([READ] * 3)
+    detector = DoomLoopDetector()
+    context = player.run.guidance_context(DecisionPoint.PRE_TOOL_SELECTION)
+    assert detector.classify(context=context).relevant
+    player.run.user_message("stop")  # ends the loop
+
+    assert "read(path='a.py')" in detector.provide(context=context).content
+    assert not detector.classify(context=context).relevant

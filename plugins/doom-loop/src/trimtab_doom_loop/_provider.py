@@ -82,24 +82,24 @@ class DoomLoopDetector:
         assert isinstance(attached, LoopProjection)
         return attached
 
-    def _loop(self, context: GuidanceContext) -> Loop | None:
+    def _followed(self, context: GuidanceContext) -> LoopProjection:
         followed = context.trajectory.projection(self.name)
-        if not isinstance(followed, LoopProjection):
-            followed = self._follow(context)
-        if context.decision_point is DecisionPoint.PRE_RESPONSE:
-            return followed.chant
-        return followed.loop or followed.chant
+        return followed if isinstance(followed, LoopProjection) else self._follow(context)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Say whether the last action, or the last response, belongs to a loop."""
-        loop = self._loop(context)
+        followed = self._followed(context)
+        loop = followed.chant
+        if context.decision_point is not DecisionPoint.PRE_RESPONSE:
+            loop = followed.loop or loop
         if loop is None:
             return NOT_RELEVANT
+        followed.classified = loop
         return ClassificationResult(True, loop.confidence, seen(loop), loop.episode)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen: firmer each time, and finally suggest to consult someone."""
-        loop = self._loop(context)
+        loop = self._followed(context).classified  # other threads may have ended it since
         assert loop is not None
         return GuidanceInjection(
             key=f"doom-loop.{loop.kind.value.replace('_', '-')}",
