@@ -187,6 +187,8 @@ def test_all_asks_everyone_and_goes_on_without_those_that_fail(run, write_cases,
 
 @pytest.mark.parametrize("way", sorted({_pool._way_to_start(), "spawn"}))
 def test_any_number_of_jobs_prints_the_same(run, write_cases, tmp_path, monkeypatch, way):
+    if way == "fork" and _pool._way_to_start() != way:
+        pytest.skip("another test left a thread behind")
     monkeypatch.setattr(_pool, "_way_to_start", lambda: way)
     for number in range(4):
         write_cases({**LOOP, "id": f"n{number}"}, QUIET, name=f"{number}.jsonl")
