@@ -213,10 +213,10 @@ def _made(head: tuple[Any, ...], facts: tuple[Any, ...]) -> ToolInvoked:
 
 def _dumps(batch: list[tuple[int, tuple[Any, ...]]]) -> bytes:
     try:
-        return marshal.dumps(batch, 2)
+        return marshal.dumps(batch)
     except ValueError:
         plain = [(number, tuple(map(_plain, facts))) for number, facts in batch]
-        return marshal.dumps(plain, 2)
+        return marshal.dumps(plain)
 
 
 def _plain(value: Any) -> Any:
