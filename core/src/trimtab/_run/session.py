@@ -181,7 +181,7 @@ class Session(Record):
 
     def snapshot(self) -> str:
         """Return the session as JSON text, to be read back by `restore`."""
-        from trimtab._run.snapshot import dump
+        from trimtab._run.saving import dump
 
         for run in tuple(self._runs.values()):
             run.save_projections()

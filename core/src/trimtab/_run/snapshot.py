@@ -1,4 +1,4 @@
-"""Sessions as JSON text: saved whole, restored whole."""
+"""Sessions read back from JSON text."""
 
 from __future__ import annotations
 
@@ -31,22 +31,17 @@ from trimtab._events.run import (
     ToolStarted,
     UserMessage,
 )
-from trimtab._run.values import decode, encode, escaped, unescaped
-from trimtab._session.retention import FACTS, HEAD, OldCalls, ToolLog
-from trimtab._session.slices import Slice
+from trimtab._run.saving import EVENT, VERSION
+from trimtab._run.values import decode, unescaped
+from trimtab._session.retention import FACTS, HEAD, OldCalls
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
-from trimtab._types.text import as_text, shown
-from trimtab._types.values import reduced
+from trimtab._types.text import shown
 
-VERSION = 3
 _READ = (2, VERSION)
 """Version 2 held old calls like all others."""
 
-_EVENT = "$event"
 _NOT_FINITE = frozenset({"nan", "inf", "-inf"})
-_DEEPEST = 200
-_PLAIN = (str, int, float, bool, type(None))
 RECORDS: tuple[type[Any], ...] = (
     RunOpened,
     RunClosed,
@@ -88,104 +83,11 @@ class Saved:
     current: Mapping[str, str]
 
 
-def dump(
-    keep: int | None,
-    slices: Mapping[type[Any], Slice[Any]],
-    states: Iterable[Mapping[str, Any]],
-    current: Mapping[str, str],
-) -> str:
-    """Return the JSON text of a session.
-
-    Args:
-        keep: the session's `keep`.
-        slices: copies that nobody changes any more.
-        states: what the runs' `state()` returned.
-        current: the run that is current, by prompt name.
-
-    Raises:
-        SnapshotError: two types of records share a name.
-    """
-    body = {
-        "version": VERSION,
-        "keep": keep,
-        "slices": _dumped(slices),
-        "runs": [_pack(state) for state in states],
-        "current": dict(current),
-    }
-    try:
-        return json.dumps(body, default=_as_json, allow_nan=False)
-    except ValueError:  # in a field of a record, or in the state of a provider
-        plain = reduced(body, deepest=_DEEPEST)
-        return json.dumps(plain, default=_as_json, allow_nan=False)
-
-
-def _as_json(value: Any) -> str:
-    return value.hex() if value.__class__ is bytes else as_text(value)
-
-
-def _dumped(slices: Mapping[type[Any], Slice[Any]]) -> dict[str, Any]:
-    dumped: dict[str, Any] = {}
-    for kind, records in slices.items():
-        name = kind.__name__
-        if name in dumped:
-            raise SnapshotError(f"two types of records are called {name!r}; rename one")
-        if isinstance(records, ToolLog) and len(records):
-            dumped[name] = _dumped_calls(records)
-        elif len(records) or records.dropped:
-            items = [_fields_of(item) for item in records.all()]
-            dumped[name] = {"items": items, "dropped": records.dropped}
-    return dumped
-
-
-def _dumped_calls(log: ToolLog) -> dict[str, Any]:
-    """Return the calls of a session; old ones as they are packed, for there may be 100,000."""
-    old, recent = log.parted()
-    dumped: dict[str, Any] = {"items": [_fields_of(call) for call in recent], "dropped": 0}
-    if old.rows:
-        dumped["old"] = {"head": HEAD, "facts": FACTS, "heads": old.heads, "rows": old.rows}
-    return dumped
-
-
-def _fields_of(record: Any) -> Any:
-    """Return a record as JSON, without the fields that have their defaults."""
-    names = _field_defaults(record.__class__)
-    if names is None:
-        return encode(record)
-    found = {}
-    for name, default in names:
-        value = getattr(record, name)
-        if value is default or (value.__class__ in _PLAIN and value == default):
-            continue
-        found[name] = value if value.__class__ in _PLAIN else _field(value)
-    return found
-
-
-def _field(value: Any) -> Any:
-    if value.__class__ is datetime:
-        return value.isoformat()
-    if attrs.has(value.__class__) and not hasattr(value, "digest"):
-        return _fields_of(value)
-    if value.__class__ is tuple:
-        return [_field(item) for item in value]
-    return encode(value)
-
-
-@cache
-def _field_defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
-    if not attrs.has(kind):
-        return None
-    unset = object()
-    return tuple(
-        (field.name, unset if isinstance(field.default, attrs.Factory) else field.default)  # type: ignore[arg-type]
-        for field in attrs.fields(kind)
-    )
-
-
 def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     """Read a snapshot back.
 
     Args:
-        text: what `dump` returned.
+        text: what `saving.dump` returned.
         types: record types beyond core's own and those of installed plugins.
 
     Raises:
@@ -242,10 +144,15 @@ def _facts(facts: list[Any]) -> tuple[Any, ...]:
     if len(facts) != len(FACTS):
         raise ValueError("an old call has other facts than these: " + ", ".join(FACTS))
     *plain, result, params, large = facts
-    result, large = (
-        None if one is None else (one[0], bytes.fromhex(one[1])) for one in (result, large)
-    )
-    return (*plain, result, params, large)
+    return (*plain, _digest(result), params, _digest(large))
+
+
+def _digest(raw: list[Any] | None) -> tuple[int, str] | None:
+    if raw is None:
+        return None
+    length, digest = raw
+    bytes.fromhex(digest)  # raises where it is none
+    return length, digest
 
 
 def _known(known: dict[str, type[Any]], name: str) -> type[Any]:
@@ -317,23 +224,12 @@ def _record_maker(kind: Any) -> Callable[[Any], Any]:
     return make
 
 
-def _pack(value: Any) -> Any:
-    """Mark the events inside a run's state with their type."""
-    if isinstance(value, dict):
-        return {escaped(as_text(key)): _pack(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_pack(item) for item in value]
-    if attrs.has(type(value)):
-        return {_EVENT: type(value).__name__, "fields": _fields_of(value)}
-    return encode(value)
-
-
 def _unpack(value: Any, known: dict[str, type[Any]]) -> Any:
     if isinstance(value, list):
         return [_unpack(item, known) for item in value]
     if not isinstance(value, dict):
         return value
-    if _EVENT in value:
-        kind: Any = _known(known, value[_EVENT])
+    if EVENT in value:
+        kind: Any = _known(known, value[EVENT])
         return _maker(kind)(value["fields"])
     return {unescaped(key): _unpack(item, known) for key, item in value.items()}

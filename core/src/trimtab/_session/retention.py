@@ -27,6 +27,8 @@ FACTS = (
     "params_digest",
 )
 _HEAD = attrgetter(*HEAD)
+_Head = tuple[Any, ...]
+_Row = tuple[int, tuple[Any, ...]]
 _KEPT_TEXT = 200
 
 
@@ -70,11 +72,11 @@ class OldCalls(NamedTuple):
     Attributes:
         heads: what many calls have in common, in the order of `HEAD`.
         rows: of each call the place of its head, and the rest in the order of `FACTS`; times in
-            seconds, digests as length and bytes.
+            seconds, digests as length and hexadecimal text.
     """
 
-    heads: list[tuple[Any, ...]]
-    rows: list[tuple[int, tuple[Any, ...]]]
+    heads: list[_Head]
+    rows: list[_Row]
 
     def calls(self) -> Iterator[ToolInvoked]:
         """Yield the calls."""
@@ -106,8 +108,8 @@ class ToolLog(Slice[ToolInvoked]):
         self._batch = _BATCH if keep is None else min(keep, _BATCH)
         self._full = None if keep is None else keep + self._batch
         self._old: list[bytes] = []
-        self._heads: list[tuple[Any, ...]] = []
-        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._heads: list[_Head] = []
+        self._numbers: dict[_Head, int] = {}
         # How many batches there are, and what came after them: replaced together, so that who
         # reads without the lock misses nothing.
         self._state: tuple[int, list[ToolInvoked]] = (0, [])
@@ -125,12 +127,11 @@ class ToolLog(Slice[ToolInvoked]):
         self._state = (len(self._old), [])
         return items
 
-    def parted(self) -> tuple[OldCalls, tuple[ToolInvoked, ...]]:
-        """Return the old calls as they are packed, and those after them."""
+    def parted(self) -> tuple[list[_Head], Iterator[list[_Row]], tuple[ToolInvoked, ...]]:
+        """Return heads and rows of the old calls, batch by batch, and the calls after them."""
         batches, items = self._state
-        packed = self._old[:batches]
-        rows = list(chain.from_iterable(map(marshal.loads, packed)))
-        return OldCalls(self._heads, rows), tuple(islice(self.newest(), len(items)))[::-1]
+        rows = map(marshal.loads, self._old[:batches])
+        return self._heads, rows, tuple(islice(self.newest(), len(items)))[::-1]
 
     def __len__(self) -> int:
         batches, items = self._state
@@ -200,18 +201,18 @@ def _reduced(call: ToolInvoked) -> tuple[Any, ...]:
     return tuple(map(_plain, facts))
 
 
-def _made(head: tuple[Any, ...], facts: tuple[Any, ...]) -> ToolInvoked:
+def _made(head: _Head, facts: tuple[Any, ...]) -> ToolInvoked:
     prompt_name, run_id, agent_id, tool, outcome, evidence, caller, poll = head
     call_id, turn, elapsed, duration, at, started, error, result, params, large = facts
     return tool_invoked(
         prompt_name, run_id, agent_id, _time(at), elapsed, tool,
-        params if large is None else ResultDigest(large[0], large[1].hex()),
-        None if result is None else ResultDigest(result[0], result[1].hex()),
+        params if large is None else ResultDigest(*large),
+        None if result is None else ResultDigest(*result),
         call_id, turn, outcome, evidence, error, _time(started), duration, caller, poll,
     )  # fmt: skip
 
 
-def _dumps(batch: list[tuple[int, tuple[Any, ...]]]) -> bytes:
+def _dumps(batch: list[_Row]) -> bytes:
     try:
         return marshal.dumps(batch)
     except ValueError:
@@ -231,15 +232,15 @@ def _plain(value: Any) -> Any:
     return float.__float__(value) if isinstance(value, float) else None
 
 
-def _digest(value: Any) -> tuple[int, bytes]:
+def _digest(value: Any) -> tuple[int, str]:
     if value.__class__ is str:
         text = value
     elif value.__class__ is ResultDigest:
-        return value.length, bytes.fromhex(value.digest)
+        return value.length, value.digest
     else:
         text = as_text(value)
     raw = text.encode("utf-8", "surrogatepass")
-    return len(text), blake2b(raw, digest_size=16).digest()
+    return len(text), blake2b(raw, digest_size=16).hexdigest()
 
 
 def _room_after(value: Any, room: int, depth: int = 4) -> int:
