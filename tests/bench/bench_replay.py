@@ -19,7 +19,8 @@ import attrs
 from measure import row, yardstick
 
 from trimtab_replay._driver import replay
-from trimtab_replay._pool import Job, ReadStats, replay_all
+from trimtab_replay._job import Job, ReadStats
+from trimtab_replay._pool import replay_all
 from trimtab_replay._recording import Recording
 from trimtab_replay._selection import Prompts, everything
 

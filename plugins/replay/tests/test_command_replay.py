@@ -12,7 +12,7 @@ import pytest
 
 from trimtab import Session
 from trimtab.inspection import refresh
-from trimtab_replay import _pool
+from trimtab_replay import _file, _pool
 from trimtab_replay._results import Decision, Note, Replayed
 from trimtab_replay._terminal import Screen, cells, fit, wrap
 from trimtab_replay._timeline import show
@@ -238,7 +238,7 @@ def test_sessions_of_runs_that_ended_are_freed_between_two_collections(run, writ
     many = {"calls": [call(turn=turn, result=f"{turn}") for turn in range(40)]}
     path = write_cases(*({**many, "id": str(number)} for number in range(60)))
     before, most = gc.get_threshold(), []
-    listen = _pool._free_session
+    listen = _file._free_session
 
     def count():
         listen()
@@ -246,7 +246,7 @@ def test_sessions_of_runs_that_ended_are_freed_between_two_collections(run, writ
 
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_pool, "_free_session", count)
+            patch.setattr(_file, "_free_session", count)
             run("replay", path, "--enable", "repeats", "--json", "--jobs", 1)
     finally:
         gc.unfreeze()

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from trimtab_replay._backtest.scores import Scores, score
 from trimtab_replay._backtest.verdicts import Judged, Verdict, judge_case
-from trimtab_replay._pool import Job, ReadStats, replay_all
+from trimtab_replay._job import Job, ReadStats
+from trimtab_replay._pool import replay_all
 from trimtab_replay._results import Decision, Replayed
 from trimtab_replay._selection import everything
 

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from distributed import Client, LocalCluster, as_completed
 
+from trimtab_replay import Job, replay_file
 from trimtab_replay._corpus import Found, find
-from trimtab_replay._pool import Job, replay_file
 from trimtab_replay._results import Replayed
 from trimtab_replay._selection import everything
 

@@ -13,12 +13,9 @@ if TYPE_CHECKING:
     from trimtab_replay._assembler import Assembler as Assembler, CallResult as CallResult
     from trimtab_replay._corpus import Corpus as Corpus, Found as Found, find as find
     from trimtab_replay._driver import replay as replay
-    from trimtab_replay._pool import (
-        Job as Job,
-        ReadStats as ReadStats,
-        replay_all as replay_all,
-        replay_file as replay_file,
-    )
+    from trimtab_replay._file import replay_file as replay_file
+    from trimtab_replay._job import Job as Job, ReadStats as ReadStats
+    from trimtab_replay._pool import replay_all as replay_all
     from trimtab_replay._recording import (
         Idle as Idle,
         RecordedItem as RecordedItem,
@@ -58,10 +55,10 @@ _HOMES = {
     "Decision": "_results",
     "Found": "_corpus",
     "Idle": "_recording",
-    "Job": "_pool",
+    "Job": "_job",
     "Note": "_results",
     "Prompts": "_selection",
-    "ReadStats": "_pool",
+    "ReadStats": "_job",
     "RecordedItem": "_recording",
     "Recording": "_recording",
     "ReplayError": "_recording",
@@ -82,7 +79,7 @@ _HOMES = {
     "find": "_corpus",
     "replay": "_driver",
     "replay_all": "_pool",
-    "replay_file": "_pool",
+    "replay_file": "_file",
 }
 __all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]  # noqa: PLE0604
 

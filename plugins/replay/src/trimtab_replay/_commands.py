@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from trimtab import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection, selection_of
 from trimtab_replay._corpus import Found
+from trimtab_replay._job import Job, ReadStats
 from trimtab_replay._local_sessions import by_agent, local_sessions
 from trimtab_replay._output import as_json
-from trimtab_replay._pool import Job, ReadStats, collect_rarely, replay_all
+from trimtab_replay._pool import collect_rarely, replay_all
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._reporting import complain, report_stats
 from trimtab_replay._results import Replayed

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from trimtab import plural, sanitize
-from trimtab_replay._pool import ReadStats
+from trimtab_replay._job import ReadStats
 from trimtab_replay._transcript import Skipped
 
 MAX_FAILURES = 20

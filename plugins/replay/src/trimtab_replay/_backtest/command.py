@@ -14,7 +14,7 @@ from trimtab_replay._backtest.gate import Gate, failures
 from trimtab_replay._backtest.scoring import Exam, sit
 from trimtab_replay._backtest.sweep import Sweep
 from trimtab_replay._backtest.tables import changes, show_comparison, show_part, show_sweep
-from trimtab_replay._pool import ReadStats
+from trimtab_replay._job import ReadStats
 from trimtab_replay._reporting import complain, report_stats
 from trimtab_replay._selection import Selection, SelectionError, configured
 from trimtab_replay._terminal import Progress, Screen

@@ -13,7 +13,8 @@ from trimtab.inspection import did_you_mean, quoted_list
 from trimtab_replay._backtest.labels import holds_cases, holds_labels, read_labels
 from trimtab_replay._backtest.scores import TOGETHER
 from trimtab_replay._backtest.verdicts import Judged, Label, judge_case, judge_label
-from trimtab_replay._pool import Job, ReadStats, names_of, replay_all
+from trimtab_replay._job import Job, ReadStats, names_of
+from trimtab_replay._pool import replay_all
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._results import Replayed
 from trimtab_replay._selection import Selection, SelectionError, provider_names

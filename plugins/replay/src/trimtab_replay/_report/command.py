@@ -9,7 +9,7 @@ from pathlib import Path
 from trimtab import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection
 from trimtab_replay._commands import job_of, replayed_runs
-from trimtab_replay._pool import ReadStats
+from trimtab_replay._job import ReadStats
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._report.data import ReportData
 from trimtab_replay._report.page import page
