@@ -216,7 +216,7 @@ def pieces_of(text: str, params: Any) -> Pieces:
         if echo in text:
             text = _without(text, echo)
     found: set[int] = set()
-    for part in _SPLIT.split(text):
+    for part in dict.fromkeys(_SPLIT.split(text)):  # logs say the same line again and again
         piece = _MARKER.sub("", part).strip(" \t\r\"',:.")
         if len(piece) < _SHORTEST or piece == "~":
             continue
