@@ -86,15 +86,18 @@ class DoomLoopDetector:
         followed = context.trajectory.projection(self.name)
         return followed if isinstance(followed, LoopProjection) else self._follow(context)
 
+    def _loop(self, context: GuidanceContext) -> Loop | None:
+        followed = self._followed(context)
+        if context.decision_point is DecisionPoint.PRE_RESPONSE:
+            return followed.chant
+        return followed.loop or followed.chant
+
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Say whether the last action, or the last response, belongs to a loop."""
-        followed = self._followed(context)
-        loop = followed.chant
-        if context.decision_point is not DecisionPoint.PRE_RESPONSE:
-            loop = followed.loop or loop
+        loop = self._loop(context)
         if loop is None:
             return NOT_RELEVANT
-        followed.classified = loop
+        self._followed(context).classified = loop
         return ClassificationResult(True, loop.confidence, seen(loop), loop.episode)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
