@@ -22,6 +22,15 @@ def test_chaos_on_one_sqlite_file(tmp_path, capsys):
     assert report.faults["kill"] and report.faults["stop"]
 
 
+@pytest.mark.timeout(300)
+def test_messages_are_sent_until_each_fault_was_made(tmp_path):
+    report = run_chaos(f"sqlite:///{tmp_path}/queue.db", messages=1, timeout=200)
+
+    assert set(report.faults) == {"kill", "stop"}
+    assert report.sent > 1
+    assert report.lost == 0
+
+
 def test_a_message_that_nobody_finished_counts_as_lost():
     from trimtab_worker import MailboxStats
 

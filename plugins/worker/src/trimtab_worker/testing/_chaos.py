@@ -28,6 +28,7 @@ work(sys.argv[1], sys.argv[2], float(sys.argv[3]))
 Fault = Callable[[], object]
 WORK = 0.08
 """Longest work on one message, in seconds: most faults meet a worker that holds one."""
+_MORE = 50
 
 
 @attrs.frozen
@@ -84,7 +85,7 @@ def run_chaos(
     Args:
         url: of an empty mailbox that several processes can open.
         messages: how many are sent; the environment's ``TRIMTAB_CHAOS_MESSAGES``, else 200, where
-            None.
+            None. More are sent if they are done before each fault was made.
         workers: processes that work at a time; a killed one is replaced.
         lease: seconds of a lease; a stopped worker stays stopped for longer.
         faults: disturbances of the server, by name; each is made several times.
@@ -101,14 +102,13 @@ def run_chaos(
         crew = _Crew(url, Path(folder), lease, pause, random.Random(seed))  # noqa: S311 - no secrets
         mailbox = open_mailbox(url)
         started = time.perf_counter()
-        for number in range(messages):
-            mailbox.send(number)
+        crew.send(mailbox, messages)
         try:
             made = crew.disturb(workers, mailbox, faults or {}, started + limit)
         finally:
             crew.end()
         seconds = time.perf_counter() - started
-        report = _report(crew.journal(), messages, made, _settled(mailbox), seconds)
+        report = _report(crew.journal(), crew.sent, made, _settled(mailbox), seconds)
         mailbox.close()
     return report
 
@@ -124,6 +124,12 @@ class _Crew:
     random: random.Random
     running: dict[Path, subprocess.Popen[bytes]] = attrs.field(factory=dict)
     started: int = 0
+    sent: int = 0
+
+    def send(self, mailbox: Any, count: int) -> None:
+        for number in range(self.sent, self.sent + count):
+            mailbox.send(number)
+        self.sent += count
 
     def hire(self, wanted: int) -> None:
         self.running = {path: one for path, one in self.running.items() if one.poll() is None}
@@ -147,7 +153,9 @@ class _Crew:
             self.hire(wanted)
             time.sleep(self.random.uniform(*self.pause))
             if _empty(mailbox):
-                break
+                if len(made) == len(kinds):
+                    break
+                self.send(mailbox, _MORE)
             name, fault = kinds[turn % len(kinds)]
             if self.working():
                 turn += 1
