@@ -43,7 +43,7 @@ def read(path: Path) -> tuple[list[TraceEvent], list[Damage]]:
     return events, damages
 
 
-def continued(path: Path, *, expected: int) -> None:
+def assert_continues(path: Path, *, expected: int) -> None:
     """Append to the file, and check that the new event follows event `expected` - 1."""
     writer = TraceWriter(JsonlStore(path, durability="none"))
     assert writer.store.next_seq == expected
@@ -64,7 +64,7 @@ def test_a_cut_at_every_byte_of_the_last_line_leaves_an_exact_prefix(
         whole = 600 if cut >= len(data) - 1 else 599
         assert found == events[:whole]
         assert not damages
-        continued(path, expected=whole)
+        assert_continues(path, expected=whole)
         if cut % 50 == 0:
             found, damages = read(path)
             assert [event.seq for event in found] == list(range(whole + 1))
@@ -82,7 +82,7 @@ def test_a_cut_at_every_line_boundary_leaves_an_exact_prefix(
         assert found == events[:count]
         assert not damages
         if count % 50 == 0:
-            continued(path, expected=count)
+            assert_continues(path, expected=count)
         end = data.find(b"\n", cut)
         if end < 0:
             break
@@ -149,7 +149,7 @@ def test_a_writer_goes_on_behind_damaged_lines(
     lines = data.splitlines(keepends=True)
     path = tmp_path / "tail.jsonl"
     path.write_bytes(b"".join([*lines[:-2], b"\0" * 80 + b"\n", b"{}\n"]))
-    continued(path, expected=600)
+    assert_continues(path, expected=600)
 
 
 def test_a_torn_line_of_nothing_else_is_removed(tmp_path: Path) -> None:
