@@ -11,6 +11,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.driver": "Driver",
         "_hosting.threads": "call_in_parallel call_within",
         "_hosting.executor": "format_error is_cancelled RAISED ToolAnswer ToolExecutor",
+        "_types.in_flight": "watch_calls",
         "_types.schema": "from_json json_schema to_json",
         "_types.text": "replace_surrogates",
     },

@@ -23,6 +23,9 @@ from trimtab._hosting.threads import (
     call_in_parallel as call_in_parallel,
     call_within as call_within,
 )
+from trimtab._types.in_flight import (
+    watch_calls as watch_calls,
+)
 from trimtab._types.schema import (
     from_json as from_json,
     json_schema as json_schema,

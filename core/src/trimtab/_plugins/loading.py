@@ -8,6 +8,7 @@ import linecache
 import operator
 import re
 from collections.abc import Mapping
+from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -18,6 +19,7 @@ from trimtab._types.errors import (
     ProviderOptionsError,
     TrimtabError,
 )
+from trimtab._types.in_flight import call_told
 from trimtab._types.text import describe_error, error_message, refusal, sanitize
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -50,7 +52,7 @@ def _import(entry: PluginInfo) -> ModuleType:
     error = _failed.get(key)
     if error is None:
         try:
-            return importlib.import_module(entry.module)
+            return call_told(entry.name, importlib.import_module, entry.module)
         except (Exception, SystemExit) as fresh:  # noqa: BLE001  # raised below, each time
             error = _failed[key] = fresh
     raise ProviderLoadError(
@@ -84,7 +86,7 @@ def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> An
         )
     _check_names(entry, factory, options)
     try:
-        return factory(**options)
+        return call_told(entry.name, partial(factory, **options))
     except (TypeError, ValueError) as error:
         raise _refused(entry, options, error) from error
     except (Exception, SystemExit) as error:

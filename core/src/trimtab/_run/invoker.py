@@ -12,6 +12,7 @@ import attrs
 
 from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._types.errors import SessionError
+from trimtab._types.in_flight import WATCH, call_told
 from trimtab._types.text import describe_error
 from trimtab.trajectory import TurnRecord
 
@@ -92,7 +93,7 @@ class ProviderInvoker:
         if thread in inside:
             self._guard.check()
         asked: list[GuidanceEntry] = []
-        feeds = self._run.state.trajectory_writer.quiet_feeds
+        feeds, tell = self._run.state.trajectory_writer.quiet_feeds, WATCH.tell
         try:
             inside.add(thread)
             began = monotonic()
@@ -104,6 +105,7 @@ class ProviderInvoker:
                     continue
                 try:
                     pending = feed.pending
+                    tell(entry.source.name)
                     if pending:  # `Feed.catch_up`, inlined: the most frequent call
                         mutex = feed.mutex
                         mutex.acquire()
@@ -130,6 +132,7 @@ class ProviderInvoker:
             return asked
         finally:
             inside.discard(thread)
+            tell("")
 
     def ask_guides(
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float | None
@@ -150,6 +153,7 @@ class ProviderInvoker:
         inside, thread = self._guard.inside, get_ident()  # `enter`, inlined: the most frequent call
         if thread in inside:
             self._guard.check()
+        tell = WATCH.tell
         try:
             inside.add(thread)
             results: list[tuple[GuidanceEntry, ProviderResult]] = []
@@ -158,6 +162,7 @@ class ProviderInvoker:
             latest = began + SLOW_SECONDS  # as in `not_quiet`
             for entry in entries:
                 try:
+                    tell(entry.source.name)
                     result = entry.ask(context)
                     if result is not None and entry.judge is not None:  # `_ask`, inlined
                         result = entry.judge(result)
@@ -175,12 +180,13 @@ class ProviderInvoker:
             return results
         finally:
             inside.discard(thread)
+            tell("")
 
     def _ask_on_worker(
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float
     ) -> list[tuple[GuidanceEntry, ProviderResult]]:
         results: list[tuple[GuidanceEntry, ProviderResult]] = []
-        jobs = [partial(_ask, entry, context) for entry in entries]
+        jobs = [partial(call_told, each.source.name, _ask, each, context) for each in entries]
         for entry, done in zip(entries, self._on_worker(jobs, timeout), strict=True):
             try:
                 result = done.result()
@@ -215,11 +221,12 @@ class ProviderInvoker:
         """
         self._guard.check()
         began = self._monotonic()
+        told = partial(call_told, source.name, ask, context)
         try:
             if timeout is None:
-                value = self._guard.enter(ask, context)
+                value = self._guard.enter(told)
             else:
-                value = self._on_worker([partial(ask, context)], timeout)[0].result()  # type: ignore[assignment]
+                value = self._on_worker([told], timeout)[0].result()  # type: ignore[assignment]
         except BaseException as error:
             _let_pass(error)
             self.failed(source, hook, error)

@@ -17,6 +17,7 @@ from trimtab._events.run import Event
 from trimtab._run.invoker import SLOW_SECONDS
 from trimtab._session.slices import Sink
 from trimtab._table.entries import WrongReturn
+from trimtab._types.in_flight import call_told
 
 if TYPE_CHECKING:
     from trimtab._events.provenance import Provenance
@@ -130,7 +131,7 @@ class RecorderFeed(Sink):
                 self._recorded(done.seconds)
 
     def _take(self, event: object) -> tuple[object, ...]:
-        return _returned(self._record(event))
+        return _returned(call_told(self.source.name, self._record, event))
 
     def _recorded(self, seconds: float) -> None:
         if self._run.state.faults:
