@@ -1,9 +1,9 @@
 """Fixtures for the tests of every distribution; examples in pages and docstrings as tests.
 
-In a page, a `python` block runs in the page's namespace, a block with a caption is written to a
-file of that name (`py`, `toml`, ...), and a `console` block runs its `$` lines beside these files
-and compares what they print; a last line `[N]` stands for exit status N. A `sh` block is for the
-reader's own shell and not run.
+In a page, a `python` block runs in the page's namespace. A block with a caption, or a `py` or
+`toml` block whose first line is `# FILE`, is written to a file of that name. A `console` block runs
+its `$` lines beside these files and compares what they print; a last line `[N]` stands for exit
+status N. A `sh` block is for the reader's own shell and not run.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from hypothesis import settings
 from sybil import Document, Example, Region, Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers import myst, rest
+from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 from sybil.parsers.myst.lexers import DirectiveLexer
 
 ROOT = Path(__file__).parent
@@ -39,6 +40,7 @@ settings.register_profile("trimtab", deadline=None, derandomize="CI" in os.envir
 settings.load_profile("trimtab")
 
 INTO_SITE = "--quiet --no-deps --target site"
+FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 STATUS = re.compile(r"^\[(\d+)\]\s*\Z", re.MULTILINE)
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -139,6 +141,16 @@ def write_captioned(document: Document) -> Iterable[Region]:
             yield region
 
 
+def write_named(document: Document) -> Iterable[Region]:
+    """Find plain `py` and `toml` blocks that begin with a file's name: every site shows them."""
+    for region in FencedCodeBlockLexer("py|toml")(document):
+        name = FILE_NAME.match(region.lexemes["source"])
+        if name:
+            region.parsed = name[1], region.lexemes["source"]
+            region.evaluator = _write
+            yield region
+
+
 def _write(example: Example) -> None:
     name, text = example.parsed
     path = Path(example.namespace["desk"], name)
@@ -157,6 +169,7 @@ _pages = Sybil(
     name="page",
     parsers=[
         write_captioned,
+        write_named,
         myst.PythonCodeBlockParser(doctest_optionflags=LENIENT),
         myst.CodeBlockParser(language="console", evaluator=run_console),
     ],

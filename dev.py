@@ -225,7 +225,8 @@ def digest() -> str:
     """A short digest of all that goes into the wheels."""
     total = hashlib.sha256()
     for folder in [*distributions(), TEST_SERVERS]:
-        for path in [folder / "pyproject.toml", folder / "README.md", *folder.glob("src/**/*")]:
+        named = (folder / name for name in ("pyproject.toml", "README.md", "LICENSE"))
+        for path in [*named, *folder.glob("src/**/*")]:
             if path.is_file() and path.suffix != ".pyc":
                 total.update(f"{path.relative_to(ROOT)}\0{path.stat().st_size}\0".encode())
                 total.update(path.read_bytes())

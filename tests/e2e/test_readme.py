@@ -23,7 +23,7 @@ from trimtab_test_servers import (
 pytestmark = pytest.mark.e2e
 
 README = Path(__file__).parents[2] / "README.md"
-FILES = dict(re.findall(r":caption: (\S+)\n(.*?)```", README.read_text(), re.DOTALL))
+FILES = dict(re.findall(r"```\w+\n# (\S+\.(?:py|toml))\n(.*?)```", README.read_text(), re.DOTALL))
 SAID = b'guidance source=\\"doom-loop'
 FAILING = [Call("Bash", {"command": "cat missing", "description": "x"})] * 3
 

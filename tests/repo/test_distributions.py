@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import readme_renderer.markdown
 from packaging.requirements import Requirement
 
 from trimtab import __version__
@@ -80,6 +81,30 @@ def test_the_pythons(metadata: dict[str, Any]) -> None:
 
 def test_the_wheel_has_one_import_name(wheel_names: list[str], folder: Path) -> None:
     assert {import_name(folder)} == {name.split("/")[0] for name in wheel_names}
+
+
+def test_the_wheel_holds_the_licence(folder: Path, root: Path, dev: ModuleType) -> None:
+    with zipfile.ZipFile(wheel_of(folder, dev)) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("/licenses/LICENSE"))
+        text = wheel.read(name)
+
+    assert text == (root / "LICENSE").read_bytes()
+
+
+def test_a_package_index_links_to_the_project(metadata: dict[str, Any], root: Path) -> None:
+    core = tomllib.loads((root / "core/pyproject.toml").read_text())["project"]
+
+    assert {"Documentation", "Source", "Changelog", "Issues"} == set(metadata["urls"])
+    assert metadata["urls"] == core["urls"]
+
+
+def test_a_package_index_shows_the_readme(folder: Path) -> None:
+    """Blocks with directives are shown as they are there, and pasting them is an error."""
+    page = readme_renderer.markdown.render((folder / "README.md").read_text())
+
+    assert page is not None
+    assert "{code-block}" not in page
+    assert ":caption:" not in page
 
 
 def test_the_wheel_is_typed(wheel_names: list[str], folder: Path) -> None:

@@ -13,7 +13,7 @@ from trimtab_test_servers import Call, say
 pytestmark = pytest.mark.e2e
 
 README = Path(__file__).parents[1] / "README.md"
-EXAMPLES = dict(re.findall(r":caption: (\w+\.py)\n(.*?)```", README.read_text(), re.DOTALL))
+EXAMPLES = dict(re.findall(r"```py\n# (\w+\.py)\n(.*?)```", README.read_text(), re.DOTALL))
 
 
 @pytest.mark.parametrize("name", ["agent.py", "own_options.py"])

@@ -17,7 +17,7 @@ pytest.importorskip("trimtab_doom_loop")
 pytestmark = pytest.mark.e2e
 
 README = Path(__file__).parents[1] / "README.md"
-EXAMPLES = dict(re.findall(r":caption: (\w+\.py)\n(.*?)```", README.read_text(), re.DOTALL))
+EXAMPLES = dict(re.findall(r"```py\n# (\w+\.py)\n(.*?)```", README.read_text(), re.DOTALL))
 SCRIPTS = {
     "agent.py": [say(Call("read", {"path": "setup.cfg"})), say("It sets a name.")],
     "conversation.py": [say("Hello."), say("Goodbye.")],

@@ -1,0 +1,132 @@
+"""A release up to the upload: built, checked, sent to an index on loopback, installed, heard."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[2]
+SPEAKS = """
+from trimtab import DecisionPoint, MarkdownSection, Prompt, Session
+run = Session().open_run(
+    Prompt("a", "b", [MarkdownSection(title="T", key="t", template="x")],
+           guidance_providers=["doom-loop"])
+)
+for number in range(3):
+    run.model_responded()
+    run.tool_started("Bash", {"command": "make"}, f"c{number}")
+    run.tool_finished(f"c{number}", "no rule to make target")
+print(run.guide(DecisionPoint.PRE_TOOL_SELECTION).text)
+"""
+
+
+@pytest.fixture(scope="module")
+def release() -> ModuleType:
+    pytest.importorskip("twine")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+        spec = importlib.util.spec_from_file_location("release", ROOT / "release.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module
+
+
+@pytest.fixture(scope="module")
+def built(release: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release")
+    assert release.main(["build", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty package index."""
+    pytest.importorskip("pypiserver")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    options = ["-i", "127.0.0.1", "-p", str(port), "-P", ".", "-a", ".", "--disable-fallback"]
+    command = [sys.executable, "-m", "pypiserver", "run", *options, str(packages)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(url, timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield url
+        server.terminate()
+
+
+def test_what_is_released_is_in_order(release: ModuleType, built: Path) -> None:
+    assert release.main(["check", str(built)]) == 0
+
+
+@pytest.mark.timeout(300)
+def test_a_release_can_be_installed_and_speaks(
+    release: ModuleType, built: Path, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TWINE_USERNAME", "any")
+    monkeypatch.setenv("TWINE_PASSWORD", "any")
+    assert release.main(["upload", str(built), "--to", f"{index}/"]) == 0
+
+    python = tmp_path / "fresh" / "bin" / "python"
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run([*uv, "venv", "-q", "-p", sys.executable, str(tmp_path / "fresh")], check=True)
+    install = [*uv, "pip", "install", "-q", "--index", f"{index}/simple/", "-p", str(python)]
+    subprocess.run([*install, "trimtab-doom-loop"], check=True)
+    said = subprocess.run([python, "-c", SPEAKS], capture_output=True, text=True, check=True)
+
+    assert said.stdout.startswith('<guidance source="doom-loop">')
+
+
+def test_nothing_goes_to_a_public_index_before_the_project_has_a_home(
+    release: ModuleType, built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert release.main(["upload", str(built)]) == 2
+    assert "release.py home URL" in capsys.readouterr().err
+
+
+def test_a_folder_that_lacks_a_distribution_is_refused(
+    release: ModuleType, built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in built.glob("trimtab-[0-9]*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+
+    assert release.main(["check", str(tmp_path)]) == 1
+    assert "has 1 wheels" in capsys.readouterr().err
+
+
+def test_the_same_sources_give_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    uv_build = [sys.executable, "-m", "uv", "build", "-q", "--out-dir", str(tmp_path)]
+    subprocess.run([*uv_build, str(ROOT / "core")], check=True)
+    again = sorted(p for p in tmp_path.iterdir() if p.name.startswith("trimtab-"))
+
+    assert len(again) == 2
+    for path in again:
+        same = built / path.name
+        assert hashlib.sha256(path.read_bytes()).digest() == (
+            hashlib.sha256(same.read_bytes()).digest()
+        )
+
+
+def test_core_is_uploaded_before_the_plugins(release: ModuleType) -> None:
+    names = [folder.name for folder in release.in_order()]
+
+    assert names[0] == "core"
+    assert names.index("worker") < names.index("redis")
