@@ -9,8 +9,15 @@ from trimtab._hosting.blocking import (
 from trimtab._hosting.calls import (
     RunningCall as RunningCall,
 )
+from trimtab._hosting.chat import (
+    Answer as Answer,
+    Chat as Chat,
+)
 from trimtab._hosting.driver import (
     Driver as Driver,
+)
+from trimtab._hosting.drivers import (
+    Drivers as Drivers,
 )
 from trimtab._hosting.executor import (
     RAISED as RAISED,

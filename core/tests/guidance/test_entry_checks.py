@@ -234,11 +234,11 @@ def test_one_tool_of_the_prompt_says_nothing_about_the_hosts(kit: Any) -> None:
         lambda run: run.session.open_run(run.prompt, timeout="a"),
         lambda run: run.session.fork_run(run, run_id=3),
         lambda run: run.session.fork_run(None),
-        lambda run: Driver(run).responded(None, None),
-        lambda run: Driver(run).responded("x", None),
-        lambda run: Driver(run).responded("x", [{}]),
-        lambda run: Driver(run).answered(None, "x"),
-        lambda run: Driver(run).close(3),
+        lambda run: Driver(run, strict=True).responded(None, None),
+        lambda run: Driver(run, strict=True).responded("x", None),
+        lambda run: Driver(run, strict=True).responded("x", [{}]),
+        lambda run: Driver(run, strict=True).answered(None, "x"),
+        lambda run: Driver(run, strict=True).close(3),
     ],
 )
 def test_a_host_s_wrong_argument_is_refused_and_nothing_is_recorded(kit: Any, act: Any) -> None:

@@ -48,7 +48,14 @@ EVERYWHERE = host()
 def drive(kit: Any) -> Callable[..., Driver]:
     """Return a driver whose providers speak at every point, each time with another text."""
 
-    def make(*, points: tuple[str, ...] = (), on: Host = EVERYWHERE, **prompt: Any) -> Driver:
+    def make(
+        *,
+        points: tuple[str, ...] = (),
+        on: Host = EVERYWHERE,
+        strict: bool = False,
+        of: type[Driver] = Driver,
+        **prompt: Any,
+    ) -> Driver:
         providers = [
             GuidanceProviderConfig(
                 kit.Speaker(
@@ -62,7 +69,8 @@ def drive(kit: Any) -> Callable[..., Driver]:
             )
             for point in points
         ]
-        return Driver(kit.run(guidance_providers=providers, host=on, **prompt), timeout=None)
+        run = kit.run(guidance_providers=providers, host=on, **prompt)
+        return of(run, timeout=None, strict=strict)
 
     return make
 
@@ -118,19 +126,22 @@ def test_persisted_text_stands_behind_the_results(drive: Any) -> None:
     }
 
 
-def test_a_host_that_can_only_refuse_refuses_one_call(drive: Any, kit: Any) -> None:
+def test_a_refusal_is_of_the_whole_batch_until_the_next_response(drive: Any, kit: Any) -> None:
     speaker = GuidanceProviderConfig(kit.Speaker(text="Not like this."), refuse=True)
     on = Host("gate", {DecisionPoint.PRE_TOOL_EXECUTION: Delivery.REFUSAL})
-    driver = Driver(kit.run(guidance_providers=[speaker], host=on), timeout=None)
+    driver = Driver(kit.run(guidance_providers=[speaker], host=on), timeout=None, strict=True)
     assert driver.responded("", CALLS) == ""
-    with driver.running(CALLS[0]) as running:
-        assert texts(running.refusal) == ["Not like this."]
-        driver.answered("c1", running.refusal, Outcome.DENIED)
-    with driver.running("c2") as running:
+    for call in (CALLS[1], CALLS[0], "c1"):  # the runtime may start a call a second time
+        with driver.running(call) as running:
+            assert texts(running.refusal) == ["Not like this."]
+    for call in CALLS:
+        driver.answered(call, "refused", Outcome.DENIED)
+    driver.responded("", [ToolCall("read", {"path": "c"}, "c3")])
+    with driver.running("c3") as running:
         assert running.refusal == ""
-        driver.answered("c2", "done")
+        driver.answered("c3", "done")
     ended = driver.run.session[ToolInvoked].all()
-    assert [call.outcome for call in ended] == [Outcome.DENIED, Outcome.OK]
+    assert [call.outcome for call in ended] == [Outcome.DENIED, Outcome.DENIED, Outcome.OK]
 
 
 def test_feedback_stands_behind_the_result_or_goes_with_the_request(kit: Any) -> None:
@@ -155,8 +166,8 @@ def test_an_answer_knows_the_call_of_the_response(drive: Any) -> None:
     assert (call.tool, call.params, call.error) == ("read", {"path": "b"}, "no such file")
 
 
-def test_a_call_is_answered_once(drive: Any) -> None:
-    driver = drive()
+def test_a_strict_driver_lets_a_call_be_answered_once(drive: Any) -> None:
+    driver = drive(strict=True)
     driver.responded("", CALLS[:1])
     driver.answered("c1", "done")
     with pytest.raises(SessionError, match="has its answer already"):
@@ -191,10 +202,11 @@ def test_a_tool_that_raises_is_recorded_once(
     driver.responded("", CALLS[:1])
     with pytest.raises(type(error)), driver.running("c1"):
         raise error
-    assert [call.outcome for call in driver.run.session[ToolInvoked].all()] == [outcome]
-    assert not driver.run.state.running
     driver.answered("c1", "told to the model", Outcome.ERROR)
-    assert len(driver.run.session[ToolInvoked]) == 1
+    [ended] = driver.run.session[ToolInvoked].all()
+    assert (ended.outcome, ended.result) != (outcome, "told to the model")
+    assert ended.outcome is outcome
+    assert not driver.run.state.running
     assert texts(driver.next_request()) == ["post_tool_result 1"]
 
 

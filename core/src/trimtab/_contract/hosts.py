@@ -25,6 +25,33 @@ def as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
     return {_member(DecisionPoint, point): _member(Delivery, way) for point, way in value.items()}
 
 
+def as_feedback_delivery(value: Any) -> Delivery | None:
+    """Return how feedback is placed, or None.
+
+    Raises:
+        ValueError: it is no delivery that feedback can have.
+    """
+    if value is None:
+        return None
+    way = _member(Delivery, value)
+    if way is Delivery.REFUSAL:
+        raise ValueError("feedback follows a call that has run: it can't be a refusal")
+    return way
+
+
+def as_exceptions(value: Any) -> tuple[type[BaseException], ...]:
+    """Return classes of exceptions.
+
+    Raises:
+        TypeError: it is no collection of them.
+    """
+    classes = tuple(_items("control_flow", "classes of exceptions", value, type))
+    for kind in classes:
+        if not issubclass(kind, BaseException):
+            raise TypeError(f"control_flow must hold classes of exceptions, not {shown(kind)}")
+    return classes
+
+
 def as_tool_names(value: Any) -> frozenset[str] | None:
     """Return names of tools, or None.
 

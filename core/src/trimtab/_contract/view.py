@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._contract.hosts import as_delivery, as_descriptions, as_profiles, as_tool_names
+from trimtab._contract.hosts import (
+    as_delivery,
+    as_descriptions,
+    as_exceptions,
+    as_feedback_delivery,
+    as_profiles,
+    as_tool_names,
+)
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._session.recorder import Recorder
 from trimtab._types.options import text, yes_or_no
@@ -41,6 +48,11 @@ class Host:
         parallel_calls: whether one response may hold several calls; None if unknown.
         tool_profiles: what the host knows of its own tools.
         tool_descriptions: what its tools say of themselves, by name, as far as known.
+        feedback: how feedback is placed: `Delivery.PERSISTED` behind the result of a call,
+            `Delivery.EPHEMERAL` in the next request, `Delivery.NONE` not at all. If None, behind
+            results where POST_TOOL_RESULT text can be placed, else in the next request.
+        control_flow: exceptions by which the runtime leaves a tool without an end of the call: to
+            ask the user, to run it elsewhere, to end the agent.
 
     Raises:
         TypeError, ValueError: a field has the wrong type; plain strings are accepted for points
@@ -56,9 +68,22 @@ class Host:
     tool_profiles: tuple[ToolProfile, ...] = attrs.field(default=(), converter=as_profiles)
     tool_descriptions: Mapping[str, str] = attrs.field(factory=dict, converter=as_descriptions)
 
+    feedback: Delivery | None = attrs.field(default=None, converter=as_feedback_delivery)
+    control_flow: tuple[type[BaseException], ...] = attrs.field(default=(), converter=as_exceptions)
+
     def delivers(self, point: DecisionPoint) -> Delivery:
         """Return how text is placed at `point`."""
         return self.delivery.get(point, Delivery.NONE)
+
+    @property
+    def feedback_delivery(self) -> Delivery:
+        """How feedback is placed."""
+        if self.feedback is not None:
+            return self.feedback
+        if self.delivers(DecisionPoint.POST_TOOL_RESULT) is not Delivery.NONE:
+            return Delivery.PERSISTED
+        fixed = self.delivers(DecisionPoint.PRE_TOOL_SELECTION) is Delivery.NONE
+        return Delivery.NONE if fixed else Delivery.EPHEMERAL
 
 
 LOCAL_HOST = Host()

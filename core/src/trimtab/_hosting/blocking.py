@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+import logging
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
 
@@ -25,7 +26,32 @@ if TYPE_CHECKING:
     from trimtab._run.run import Run
     from trimtab._types.limits import Usage
 
-T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+LOG = logging.getLogger("trimtab.hosting")
+
+
+def contained(nothing: object) -> Callable[[Method], Method]:
+    """Let a method of a driver log what it raises and return `nothing`, unless it is strict.
+
+    Args:
+        nothing: what a host gets when there is nothing to place.
+    """
+
+    def around(method: Method) -> Method:
+        @wraps(method)
+        def call(driver: BlockingDriver, *arguments: Any, **options: Any) -> Any:
+            if driver.strict:
+                return method(driver, *arguments, **options)
+            try:
+                return method(driver, *arguments, **options)
+            except Exception:
+                LOG.exception("%s failed; the agent goes on without guidance", method.__name__)
+                return nothing
+
+        return cast(Method, call)
+
+    return around
 
 
 @attrs.frozen
@@ -57,9 +83,11 @@ class BlockingDriver:
     Args:
         run: opened by ``session.open_run(prompt, host=…)``.
         timeout: seconds that a provider may take, on a worker thread; None asks on the caller's.
+        strict: whether a method raises for an id that it doesn't know, a second answer, or an
+            argument of the wrong type. If not, that is logged and ignored.
     """
 
-    def __init__(self, run: Run, *, timeout: float | None = 1.0) -> None:
+    def __init__(self, run: Run, *, timeout: float | None = 1.0, strict: bool = False) -> None:
         if not isinstance(run, Recorder):
             raise SessionError(
                 f"run must be a Run, as session.open_run(prompt) returns it, not {shown(run)}"
@@ -71,9 +99,10 @@ class BlockingDriver:
                 "run_id=…), or open a new one"
             )
         self.run = run
+        self.strict = strict
         self._placement = Placement(run, timeout)
         self._timeout = timeout
-        self._calls = AskedCalls()
+        self._calls = AskedCalls(run)
         self._guidance = ""
         self._unanswered: str | None = None
 
@@ -97,14 +126,21 @@ class BlockingDriver:
             self._placement.ask(DecisionPoint.PRE_RENDER)
         return rendered
 
+    @contained(None)
     def user_said(self, text: str) -> None:
-        """Record a request of the user; the same text again before a response is one request."""
+        """Record what the user newly said; the same text again before a response is one request.
+
+        Every request of the user begins anew what is counted about a stretch of work. So report
+        no message that the runtime itself adds, such as the rules of an output format.
+        """
         if text == self._unanswered:
             return
         self._unanswered = text
+        self._calls.settle()
         self._placement.something_happened()
         self.run.user_message(text)
 
+    @contained("")
     def next_request(self, *, delivery: Delivery | None = None, replayed: bool = False) -> str:
         """Return the text that the next request carries besides the conversation.
 
@@ -116,10 +152,12 @@ class BlockingDriver:
             delivery: how the text is placed this time; as the host declares if None.
             replayed: as for `Run.guide`.
         """
+        self._calls.settle()
         return self._placement.request(delivery, replayed=replayed)
 
     # The response and its calls.
 
+    @contained("")
     def responded(
         self,
         text: str = "",
@@ -149,6 +187,7 @@ class BlockingDriver:
         self.heard(text, calls, usage, reasoning=reasoning, stop_reason=stop_reason, at=at)
         return self.before_tools(delivery=delivery, replayed=replayed)
 
+    @contained(None)
     def heard(
         self,
         text: str = "",
@@ -158,17 +197,26 @@ class BlockingDriver:
     ) -> None:
         """Record a response without asking for guidance; `before_tools` asks.
 
+        Calls of the last response without an end were interrupted.
+
         Args:
             text, calls, usage: as for `responded`.
             more: as for `Run.model_responded`.
         """
         asked = check_calls(calls, "calls")
+        self._calls.end_open()
         self.run.model_responded(text=text, tool_calls=asked, usage=usage, **more)
         self._calls.replace(asked)
         self._placement.something_happened()
         self._placement.forget_calls()
         self._guidance, self._unanswered = "", None
 
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last response that have no end, in its order."""
+        return self._calls.pending
+
+    @contained("")
     def before_tools(self, *, delivery: Delivery | None = None, replayed: bool = False) -> str:
         """Return guidance about the calls of the last response, before they run.
 
@@ -180,23 +228,41 @@ class BlockingDriver:
             self._guidance = self._placement.before_tools(pending, delivery, replayed=replayed)
         return self._guidance
 
-    def running(self, call: ToolCall | str) -> RunningCall:
+    def running(
+        self, call: ToolCall | str, *, passes: tuple[type[BaseException], ...] = ()
+    ) -> RunningCall:
         """Return the context in which a call runs: ``with driver.running(call): …``.
 
-        The start is recorded, and the end too if the block raises. ``async with`` does the same;
-        nobody is asked here, so that the loop never waits.
+        The start is recorded. If the block raises, the error is the end of the call, unless the
+        call runs again before `answered` or the next report: the last attempt counts.
+        ``async with`` does the same; nobody is asked here, so that the loop never waits.
 
         Args:
             call: the call or its id.
+            passes: exceptions that are no end of the call, beside `Host.control_flow`: the call
+                stays open.
 
         Raises:
-            SessionError: the last response held no call of that id.
+            SessionError: the last response held no call of that id, and the driver is strict.
         """
-        found = self._calls.find(call)
-        start = partial(self.run.tool_started, found.tool, found.params, found.call_id)
-        fail = partial(self._failed, found)
-        return RunningCall(found, self._guidance, self._placement.refusal(), start, fail)
+        try:
+            found, known = self._calls.find(call), True
+        except SessionError as refused:
+            if self.strict:
+                raise
+            LOG.info("running: %s", refused)
+            found, known = ToolCall("", {}, str(call)), False
+        return RunningCall(
+            found,
+            self._guidance,
+            self._placement.refusal() if known else "",
+            self._started if known else _unknown,
+            self._stopped if known else _unknown,
+            self._calls.leave if known else _unknown,
+            (*self.run.host.control_flow, *passes),
+        )
 
+    @contained("")
     def answered(
         self,
         call: ToolCall | str,
@@ -232,17 +298,30 @@ class BlockingDriver:
             delivery, replayed: as for `next_request`.
 
         Raises:
-            SessionError: the call is unknown or has its answer already, or an argument has the
-                wrong type.
+            SessionError: the driver is strict, and the call is unknown or has its answer already,
+                or an argument has the wrong type.
         """
         if not isinstance(call, str | ToolCall):
             raise SessionError(f"call must be a ToolCall or its id, not {shown(call)}")
-        if not self._calls.was_recorded(call):
+        if self._calls.failed(call):
+            return self.comment(delivery=delivery, replayed=replayed)
+        call_id = call.call_id if isinstance(call, ToolCall) else call
+        try:
             asked = self._calls.take(call)
-            if error is None and outcome != Outcome.OK:
-                error = as_text(result)
+        except SessionError as refused:
+            if self.strict:
+                raise
+            LOG.info("answered: %s", refused)
+            return ""
+        known = asked is not None or tool is not None or call_id in self.run.state.running
+        if not known and not self.strict:
+            LOG.info("answered: no response asked for call %.100r", call_id)
+            return ""
+        if error is None and outcome != Outcome.OK:
+            error = as_text(result)
+        try:
             self.run.tool_finished(
-                call.call_id if isinstance(call, ToolCall) else call,
+                call_id,
                 result,
                 outcome=outcome,
                 evidence=evidence,
@@ -253,8 +332,12 @@ class BlockingDriver:
                 params=params if asked is None else asked.params,
                 at=at,
             )
+        except SessionError:
+            self._calls.give_back(asked)
+            raise
         return self.comment(delivery=delivery, replayed=replayed)
 
+    @contained("")
     def comment(self, *, delivery: Delivery | None = None, replayed: bool = False) -> str:
         """Return the text behind the result of a call that was recorded elsewhere.
 
@@ -264,14 +347,17 @@ class BlockingDriver:
         self._placement.something_happened()
         return self._placement.behind_result(delivery, replayed=replayed)
 
-    def _failed(self, call: ToolCall, outcome: Outcome, text: str) -> None:
-        self.run.tool_finished(
-            call.call_id, text, outcome=outcome, error=text, tool=call.tool, params=call.params
-        )
-        self._calls.failed(call)
+    @contained(None)
+    def _started(self, call: ToolCall) -> None:
+        self._calls.start(call)
+
+    @contained(None)
+    def _stopped(self, call: ToolCall, outcome: Outcome, text: str) -> None:
+        self._calls.stop(call, outcome, text)
 
     # The end.
 
+    @contained(StopDecision(may_stop=True))
     def may_stop(
         self,
         text: str | None = None,
@@ -300,6 +386,7 @@ class BlockingDriver:
                 no guidance, only the gate's verdict.
             replayed: as for `next_request`; the gate is not asked.
         """
+        self._calls.settle()
         if not api_error:  # after a failed request the next one is a retry
             self._placement.something_happened()
         stays = awaiting_user or background_work or final or api_error or self.exhausted()
@@ -333,10 +420,17 @@ class BlockingDriver:
         limit = self.run.exhausted_budget()
         return f"the budget is used up: {limit}" if limit else None
 
+    @contained(None)
     def close(self, reason: str = "completed") -> None:
-        """End the run; closing twice is no error."""
+        """End the run; closing twice is no error. Calls without an end were interrupted."""
+        if not self.run.state.closed:
+            self._calls.end_open()
         self.run.close(reason)
 
     def asks(self, point: DecisionPoint) -> bool:
         """Return whether a provider would be asked at `point`."""
         return bool(self.run.prompt.table.guides.get(point))
+
+
+def _unknown(*_: object) -> None:
+    """Record nothing: the call of an unknown id."""

@@ -3,40 +3,93 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import attrs
 
-from trimtab._events.run import Outcome, ToolCall
+from trimtab._events.run import CallOrigin, Evidence, Outcome, ToolCall
 from trimtab._hosting.executor import RAISED, format_error, is_cancelled
 from trimtab._types.errors import SessionError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trimtab._run.run import Run
+
+REMEMBERED = 256
+"""Ids of calls that ended without an answer, kept to know an answer that comes too late."""
+
+MANY = 32
+"""Calls of one response whose ends, retries included, may not be among a run's last 64 calls."""
+
+
+@attrs.frozen
+class Raised:
+    """The end of a call whose tool raised, until it is reported or the call runs again.
+
+    Args:
+        call: the call.
+        text: the error.
+        at: when it raised.
+        duration: seconds since the call started first.
+    """
+
+    call: ToolCall
+    text: str
+    at: datetime
+    duration: float | None
 
 
 class AskedCalls:
     """The calls of the last response that have no answer yet.
 
-    Several calls may share an id: some services give the same one twice.
+    Several calls may share an id: some services give the same one twice. Where the runtime calls
+    a tool again that raised, the end of the last attempt counts.
+
+    Args:
+        run: its record knows the calls that were asked for before, and those that others ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._lock = Lock()
-        self._known: frozenset[str] = frozenset()
-        self._open: list[ToolCall] = []
-        self._failed: list[str] = []
+        last = run.state.last_response
+        self._open = list(last.tool_calls) if last is not None else []
+        self._known = frozenset(call.call_id for call in self._open)
+        self._ended: Counter[str] = Counter()  # of the known ones, by way of this object
+        self._raised: dict[str, Raised] = {}
+        self._told: Counter[str] = Counter()
+        self._left: deque[str] = deque(maxlen=REMEMBERED)
+        # Calls that started and will be started again: in an earlier process, where they were
+        # interrupted to ask the user, or where they raised.
+        self._begun: Counter[str] = Counter(
+            {call_id: len(starts) for call_id, starts in run.state.running.items()}
+        )
+        self._began: dict[str, float] = {}
 
     def replace(self, calls: Iterable[ToolCall]) -> None:
-        """Start with the calls of a new response."""
+        """Start with the calls of a new response; see `end_open`."""
         with self._lock:
             self._open = list(calls)
             self._known = frozenset(call.call_id for call in self._open)
-            self._failed = []
+            self._ended.clear()
 
     @property
     def pending(self) -> tuple[ToolCall, ...]:
         """The calls without an answer, in the order of the response."""
-        return tuple(self._open)
+        with self._lock:
+            asked, ours = tuple(self._open), self._ended.copy()
+        last = self._run.state.last_response
+        if not asked or last is None:
+            return asked
+        # The run has its last 64 calls at hand; for more, the session searches its record.
+        recent = self._run.recent_tool_calls(max(len(self._run.state.recent), _more(asked)))
+        ended = Counter(call.call_id for call in recent if (call.turn or 0) >= (last.turn or 0))
+        ended.subtract(ours)
+        return tuple(_without(asked, ended))
 
     def find(self, call: ToolCall | str) -> ToolCall:
         """Return the call, which may be given by its id.
@@ -63,25 +116,126 @@ class AskedCalls:
             same = [known for known in self._open if known.call_id == call_id]
             if same:
                 found = next((known for known in same if known is call), same[0])
-                self._open = [known for known in self._open if known is not found]
+                self._close(found)
                 return found
             if call_id in self._known:
                 raise SessionError(f"call {call_id!r:.100} has its answer already: answer it once")
+            if call_id and call_id in self._left:
+                raise SessionError(f"call {call_id!r:.100} ended without an answer: it came late")
         return call if isinstance(call, ToolCall) else None
 
-    def failed(self, call: ToolCall) -> None:
-        """Note that the end of a call was recorded where it raised."""
-        self.take(call)
-        with self._lock:
-            self._failed.append(call.call_id)
+    def give_back(self, call: ToolCall | None) -> None:
+        """Open a call again whose answer could not be recorded."""
+        if call is not None:
+            with self._lock:
+                self._open.append(call)
+                self._ended[call.call_id] -= 1
 
-    def was_recorded(self, call: ToolCall | str) -> bool:
-        """Return, once, whether the end of a call was recorded where it raised."""
+    # While a tool runs.
+
+    def start(self, call: ToolCall) -> None:
+        """Record that a call starts; once, if the runtime starts it again."""
+        call_id = call.call_id
         with self._lock:
-            if _id(call) not in self._failed:
+            if call_id in self._known and all(known.call_id != call_id for known in self._open):
+                return  # it has its answer: a retried step of the runtime
+            self._raised.pop(call_id, None)
+            again = self._begun[call_id] > 0
+            if again:
+                self._begun[call_id] -= 1
+            else:
+                self._began[call_id] = self._run.active_seconds
+        if not again:
+            self._run.tool_started(call.tool, call.params, call_id)
+
+    def leave(self, call: ToolCall) -> None:
+        """Note that a started call was left by control flow, not by an end."""
+        with self._lock:
+            self._begun[call.call_id] += 1
+
+    def stop(self, call: ToolCall, outcome: Outcome, text: str) -> None:
+        """Note how a call ended whose tool raised; an error waits for another attempt."""
+        with self._lock:
+            began = self._began.pop(call.call_id, None)
+            duration = None if began is None else max(self._run.active_seconds - began, 0.0)
+            raised = Raised(call, text, self._run.session.clock.now(), duration)
+            if outcome is Outcome.ERROR:
+                self._raised[call.call_id] = raised
+                self._begun[call.call_id] += 1
+                if began is not None:
+                    self._began[call.call_id] = began
+                return
+            self._told[call.call_id] += 1
+            self._close(call)
+        self._record(raised, outcome)
+
+    def failed(self, call: ToolCall | str) -> bool:
+        """Return whether the tool of a call raised; its end is recorded now, if it was not."""
+        call_id = _id(call)
+        with self._lock:
+            if self._told[call_id] > 0:
+                self._told[call_id] -= 1
+                return True
+            raised = self._raised.pop(call_id, None)
+            if raised is None:
                 return False
-            self._failed.remove(_id(call))
-            return True
+            self._begun[call_id] -= 1
+            self._close(raised.call)
+        self._record(raised, Outcome.ERROR)
+        return True
+
+    def settle(self) -> None:
+        """Record all errors that wait for another attempt: there was none."""
+        for call_id in tuple(self._raised):
+            if self.failed(call_id):
+                self._told[call_id] += 1
+
+    def end_open(self) -> None:
+        """Record that all calls without an end were interrupted."""
+        self.settle()
+        asked = self.pending
+        begun = [
+            ToolCall(start.tool, start.params, start.call_id)
+            for starts in tuple(self._run.state.running.values())
+            for start in starts
+            if start.caller is CallOrigin.MODEL
+        ]
+        never = _without(asked, Counter(call.call_id for call in begun))
+        with self._lock:
+            self._open = []
+            self._begun.clear()
+            self._began.clear()
+            self._told.clear()
+        for call in (*begun, *never):
+            self._left.append(call.call_id)
+            self._run.tool_finished(
+                call.call_id,
+                outcome=Outcome.INTERRUPTED,
+                evidence=Evidence.DERIVED,
+                error="no answer",
+                tool=call.tool,
+                params=call.params,
+            )
+
+    def _close(self, call: ToolCall) -> None:
+        same = [known for known in self._open if known.call_id == call.call_id]
+        if same:
+            found = next((known for known in same if known is call), same[0])
+            self._open = [known for known in self._open if known is not found]
+            self._ended[call.call_id] += 1
+
+    def _record(self, raised: Raised, outcome: Outcome) -> None:
+        call = raised.call
+        self._run.tool_finished(
+            call.call_id,
+            raised.text,
+            outcome=outcome,
+            error=raised.text,
+            duration=raised.duration,
+            tool=call.tool,
+            params=call.params,
+            at=raised.at,
+        )
 
 
 @attrs.frozen
@@ -92,28 +246,35 @@ class RunningCall:
         call: the call.
         guidance: what providers say about the calls of this response, for `ToolContext.guidance`.
         refusal: if not empty, don't run the tool: answer with this text and `Outcome.DENIED`.
-        start: called when the block is entered, unless the call is refused.
-        fail: called with outcome and error text if the block raises.
+        start: called with the call when the block is entered, unless the call is refused.
+        fail: called with the call, outcome and error text if the block raises.
+        leave: called with the call if the block is left by one of `passes`.
+        passes: exceptions by which the runtime leaves a call and comes back to it, or hands it to
+            the user: no end of the call.
     """
 
     call: ToolCall
     guidance: str
     refusal: str
-    _start: Callable[[], object] = attrs.field(repr=False, alias="start")
-    _fail: Callable[[Outcome, str], object] = attrs.field(repr=False, alias="fail")
+    _start: Callable[[ToolCall], object] = attrs.field(repr=False, alias="start")
+    _fail: Callable[[ToolCall, Outcome, str], object] = attrs.field(repr=False, alias="fail")
+    _leave: Callable[[ToolCall], object] = attrs.field(repr=False, alias="leave")
+    passes: tuple[type[BaseException], ...] = ()
 
     def __enter__(self) -> Self:
         if not self.refusal:
-            self._start()
+            self._start(self.call)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if error is None:
             return
         if self.refusal:
-            self._fail(Outcome.DENIED, self.refusal)
+            self._fail(self.call, Outcome.DENIED, self.refusal)
+        elif isinstance(error, self.passes):
+            self._leave(self.call)
         else:
-            self._fail(*end_of(error))
+            self._fail(self.call, *end_of(error))
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -136,6 +297,22 @@ def _cancels(error: BaseException) -> bool:
         return is_cancelled(error)
     except RuntimeError:  # no event loop runs on this thread
         return False
+
+
+def _without(calls: Iterable[ToolCall], counted: Counter[str]) -> list[ToolCall]:
+    """Return the calls but for as many of each id as are counted."""
+    left = []
+    for call in calls:
+        if counted[call.call_id] > 0:
+            counted[call.call_id] -= 1
+        else:
+            left.append(call)
+    return left
+
+
+def _more(asked: Sequence[ToolCall]) -> int:
+    """Return how many calls to look at after a response of many calls; 0 if it had few."""
+    return 2 * len(asked) if len(asked) > MANY else 0
 
 
 def _id(call: ToolCall | str) -> str:

@@ -36,6 +36,8 @@ class Placement:
         self._run = run
         self._timeout = timeout
         self._lock = Lock()
+        self._asking = Lock()
+        self._happened = 0
         self._carried: list[str] = []
         self._behind: list[str] = []
         self._request: str | None = None
@@ -47,7 +49,15 @@ class Placement:
 
     def something_happened(self) -> None:
         """Note that the next request is no retry of the last one."""
-        self._request = None
+        with self._lock:
+            self._happened += 1
+            self._request = None
+
+    def carry(self, text: str) -> None:
+        """Keep `text` for the next request."""
+        if text:
+            with self._lock:
+                self._carried.append(text)
 
     def ask(
         self,
@@ -63,22 +73,25 @@ class Placement:
             point, pending=pending, timeout=self._timeout, delivery=way, replayed=replayed
         )
         if batch and way is Delivery.EPHEMERAL:
-            with self._lock:
-                self._carried.append(batch.text)
+            self.carry(batch.text)
         return batch.text
 
     def request(self, delivery: Delivery | None, *, replayed: bool) -> str:
         """Return the text of the next request; again until something happens."""
-        if self._request is not None:
-            return self._request
-        way = delivery or self.way(REQUEST)
-        kept = self.ask(REQUEST, way, replayed=replayed)
-        with self._lock:
-            said, self._carried = self._carried, []
-        said += [kept] if kept and way is not Delivery.EPHEMERAL else []
-        text = "\n".join(said)
-        self._request = "" if way is Delivery.PERSISTED else text
-        return text
+        with self._asking:  # threads that ask at the same time send one request, or retry it
+            with self._lock:
+                happened, known = self._happened, self._request
+            if known is not None:
+                return known
+            way = delivery or self.way(REQUEST)
+            kept = self.ask(REQUEST, way, replayed=replayed)
+            with self._lock:
+                said, self._carried = self._carried, []
+                said += [kept] if kept and way is not Delivery.EPHEMERAL else []
+                text = "\n".join(said)
+                if happened == self._happened:
+                    self._request = "" if way is Delivery.PERSISTED else text
+            return text
 
     def before_tools(
         self, pending: tuple[ToolCall, ...], delivery: Delivery | None, *, replayed: bool
@@ -95,10 +108,11 @@ class Placement:
         return text
 
     def refusal(self) -> str:
-        """Return the text by which the next call is refused, once; empty if it may run."""
-        with self._lock:
-            text, self._refusal = self._refusal, ""
-        return text
+        """Return the text by which all calls of the batch are refused; empty if they may run.
+
+        A provider speaks about a batch, and does not say which of its calls it means.
+        """
+        return self._refusal
 
     def forget_calls(self) -> None:
         """Drop what waits for calls that no longer run."""
@@ -109,27 +123,22 @@ class Placement:
         """Return what stands behind the result of a call."""
         way = delivery or self.way(RESULT)
         text = self.ask(RESULT, way, replayed=replayed)
-        feedback = self._feedback(way, delivery, replayed=replayed)
+        feedback = self._feedback(delivery, replayed=replayed)
         with self._lock:
             behind, self._behind = self._behind, []
         behind += [text] if text and way is not Delivery.EPHEMERAL else []
-        return "\n\n".join((*behind, *feedback))
+        return "\n\n".join(filter(None, (*behind, feedback)))
 
-    def _feedback(
-        self, way: Delivery, delivery: Delivery | None, *, replayed: bool
-    ) -> tuple[str, ...]:
-        """Return the feedback that is due; it goes with the next request if results are fixed."""
-        fixed = way is Delivery.NONE
-        if fixed and (delivery is way or self.way(REQUEST) is way):
-            return ()
-        text = self._run.feedback(timeout=self._timeout, replayed=replayed)
-        if text is None:
-            return ()
-        if not fixed:
-            return (text,)
-        with self._lock:
-            self._carried.append(text)
-        return ()
+    def _feedback(self, delivery: Delivery | None, *, replayed: bool) -> str:
+        """Return the feedback that stands behind a result; or keep it for the next request."""
+        way = self._run.host.feedback_delivery
+        if Delivery.NONE in (way, delivery):
+            return ""
+        text = self._run.feedback(timeout=self._timeout, replayed=replayed) or ""
+        if way is Delivery.PERSISTED:
+            return text
+        self.carry(text)
+        return ""
 
 
 def _check(run: Run) -> None:
@@ -138,6 +147,7 @@ def _check(run: Run) -> None:
     if host.delivers(REQUEST) is not Delivery.PERSISTED:
         return
     mixed = [p.name for p in DecisionPoint if host.delivers(p) is Delivery.EPHEMERAL]
+    mixed += ["feedback"] if host.feedback is Delivery.EPHEMERAL else []
     if mixed:
         raise SessionError(
             f"host {host.name!r} declares PRE_TOOL_SELECTION persisted and {', '.join(mixed)} "

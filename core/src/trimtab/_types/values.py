@@ -60,6 +60,8 @@ def _odd(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
     """Return what is kept of a value of no plain class; foreign methods may raise."""
     if isinstance(value, int | float):
         return _number(value)
+    if isinstance(value, str):
+        return str.__str__(value)  # a plain one: JSON can't tell, and repr would
     if not isinstance(value, Mapping | list | tuple | set | frozenset):
         return value
     if id(value) in inside:

@@ -58,7 +58,7 @@ class LoopHooks:
 
     def __init__(self, run: Run, settings: Settings = DEFAULTS) -> None:
         self.run = run
-        self.driver = Driver(run, timeout=settings.timeout)
+        self.driver = Driver(run, timeout=settings.timeout, strict=True)
         self._settings = settings
         self._interface = settings.interface
 
