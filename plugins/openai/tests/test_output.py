@@ -104,6 +104,18 @@ def test_an_answer_that_is_not_one_object_is_refused_quickly(text):
     assert time.perf_counter() - began < 1
 
 
+def test_a_model_of_pydantic_is_sent_as_it_is_and_read_by_itself():
+    pydantic = pytest.importorskip("pydantic", minversion="2")
+    model = pydantic.create_model(
+        "Found", __config__={"extra": "forbid"}, name=(str, pydantic.Field(min_length=2))
+    )
+    form = OutputForm.of(model)
+    assert not form.strict
+    assert form.parse('{"name": "ab"}').name == "ab"
+    with pytest.raises(PromptEvaluationError, match=r"2 characters at output\.name"):
+        form.parse('{"name": "a"}')
+
+
 def test_a_tool_can_be_sent_strictly():
     assert describe_tool(TOOL, strict=True)["strict"] is True
     assert "strict" not in describe_tool(TOOL, strict=False)

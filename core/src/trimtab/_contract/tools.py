@@ -163,8 +163,11 @@ class Tool(Generic[Params, Value]):
     Args:
         name: what the model calls it.
         description: when and how to use it, for the model.
-        params: attrs class or dataclass of its arguments.
+        params: the record of its arguments, see `json_schema`.
         handler: ``handler(params, *, context) -> ToolResult``, plain or ``async def``.
+
+    Raises:
+        ToolError: a field of `params` has no counterpart in JSON, or a type that can't be resolved.
     """
 
     name: str = attrs.field(validator=attrs.validators.min_len(1))
@@ -172,12 +175,19 @@ class Tool(Generic[Params, Value]):
     params: type[Params]
     handler: ToolHandler[Params, Value]
 
+    def __attrs_post_init__(self) -> None:
+        # What is offered can be read: a tool that the model can't call is refused here.
+        _ = self.schema
+
     @property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
         from trimtab._types.schema import json_schema
 
-        return json_schema(self.params)
+        try:
+            return json_schema(self.params)
+        except ToolError as error:
+            raise ToolError(f"tool {self.name!r}: {error}") from error
 
     def parse(self, arguments: Mapping[str, Any]) -> Params:
         """Return the arguments of a call as `params`.
@@ -195,9 +205,9 @@ class Tool(Generic[Params, Value]):
 
     def describe_arguments(self) -> str:
         """Return one line about the arguments: ``Arguments: path (str), limit (int, optional).``"""
-        from trimtab._types.conformance import describe_fields
+        from trimtab._types.schema import describe_fields
 
-        return f"Arguments: {describe_fields(self.schema) or 'none'}."
+        return f"Arguments: {describe_fields(self.params) or 'none'}."
 
     def call(
         self, arguments: Mapping[str, Any], *, context: ToolContext

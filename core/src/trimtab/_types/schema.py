@@ -1,47 +1,35 @@
-"""JSON Schema of attrs classes and dataclasses, and conversion from and to JSON."""
+"""JSON Schema of records, and conversion from and to JSON."""
 
 from __future__ import annotations
 
 import dataclasses
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
-from datetime import date, datetime
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Set as AbstractSet
+from datetime import date, time
+from decimal import Decimal
 from enum import Enum
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any, TypeVar
+from uuid import UUID
 
 import attrs
-import cattrs
 
-from trimtab._types.conformance import problems_of
+from trimtab._types.annotations import type_of
 from trimtab._types.errors import ToolError
+from trimtab._types.json_types import MAX_PROBLEMS, Schema, resolve_root
 
-Schema = dict[str, Any]
-
-_PLAIN: Mapping[Any, Schema] = {
-    Any: {},
-    object: {},
-    str: {"type": "string"},
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    None: {"type": "null"},
-    type(None): {"type": "null"},
-    Path: {"type": "string"},
-    date: {"type": "string", "format": "date"},
-    datetime: {"type": "string", "format": "date-time"},
-    list: {"type": "array"},
-    tuple: {"type": "array"},
-    dict: {"type": "object"},
-}
+T = TypeVar("T")
 
 
 def json_schema(cls: type[Any]) -> Schema:
-    """Return the JSON Schema of an attrs class or dataclass, from its annotations.
+    """Return the JSON Schema of a record, from its annotations.
 
-    ``Annotated[T, "text"]`` and a field's metadata ``{"description": "text"}`` describe fields;
-    fields with a default are optional; classes may nest but not contain themselves.
+    Records are attrs classes, dataclasses, TypedDicts, NamedTuples (by name), and pydantic models
+    (by their own schema). ``Annotated[T, "text"]`` and a field's metadata
+    ``{"description": "text"}`` describe fields; fields with a default are optional; records may
+    nest but not contain themselves.
 
     Args:
         cls: the class.
@@ -49,132 +37,22 @@ def json_schema(cls: type[Any]) -> Schema:
     Raises:
         ToolError: an annotation has no counterpart in JSON, or can't be resolved.
     """
-    return _object(cls, ())
-
-
-def _object(cls: type[Any], outer: tuple[type[Any], ...]) -> Schema:
-    if cls in outer:
-        raise ToolError(f"{cls.__name__} contains itself; a flat schema can't say that")
-    hints = _hints(cls)
-    properties: Schema = {}
-    required: list[str] = []
-    for name, described, optional in _fields(cls):
-        properties[name] = {**_schema(hints[name], (*outer, cls)), **described}
-        required += [] if optional else [name]
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
-
-
-def _hints(cls: type[Any]) -> dict[str, Any]:
-    try:
-        return get_type_hints(cls, include_extras=True)
-    except NameError as error:
-        raise ToolError(f"{cls.__name__}: {error}; define the type at module level") from error
-
-
-def _fields(cls: type[Any]) -> Iterator[tuple[str, Schema, bool]]:
-    """Yield name, description and whether it may be left out, for each field of `__init__`."""
-    if attrs.has(cls):
-        for field in attrs.fields(cls):
-            if field.init:
-                yield field.name, _described(field.metadata), field.default is not attrs.NOTHING
-    elif dataclasses.is_dataclass(cls):
-        for item in dataclasses.fields(cls):
-            if item.init:
-                yield item.name, _described(item.metadata), _has_default(item)
-    else:
-        raise ToolError(f"{cls!r} has no counterpart in JSON; use an attrs class or a dataclass")
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    missing = dataclasses.MISSING
-    return field.default is not missing or field.default_factory is not missing
-
-
-def _described(metadata: Mapping[Any, Any]) -> Schema:
-    return {"description": metadata["description"]} if "description" in metadata else {}
-
-
-def _schema(annotation: Any, outer: tuple[type[Any], ...]) -> Schema:
-    origin = get_origin(annotation)
-    if origin is None:
-        return _bare(annotation, outer)
-    if origin not in _GENERIC:
-        raise ToolError(f"{annotation!r} has no counterpart in JSON Schema")
-    return _GENERIC[origin](get_args(annotation), outer)
-
-
-def _bare(cls: Any, outer: tuple[type[Any], ...]) -> Schema:
-    if cls in _PLAIN:
-        return dict(_PLAIN[cls])
-    if isinstance(cls, type) and issubclass(cls, Enum):
-        return {"enum": [member.value for member in cls]}
-    return _object(cls, outer)
-
-
-def _annotated(args: tuple[Any, ...], outer: tuple[type[Any], ...]) -> Schema:
-    words = [note for note in args[1:] if isinstance(note, str)]
-    return {**_schema(args[0], outer), **({"description": words[0]} if words else {})}
-
-
-def _union(args: tuple[Any, ...], outer: tuple[type[Any], ...]) -> Schema:
-    return {"anyOf": [_schema(arg, outer) for arg in args]}
-
-
-def _literal(args: tuple[Any, ...], _: tuple[type[Any], ...]) -> Schema:
-    return {"enum": list(args)}
-
-
-def _array(args: tuple[Any, ...], outer: tuple[type[Any], ...]) -> Schema:
-    return {"type": "array", "items": _schema(args[0], outer)}
-
-
-def _tuple(args: tuple[Any, ...], outer: tuple[type[Any], ...]) -> Schema:
-    if len(args) == 2 and args[1] is Ellipsis:
-        return _array(args, outer)
-    items = [_schema(arg, outer) for arg in args]
-    return {
-        "type": "array",
-        "prefixItems": items,
-        "minItems": len(items),
-        "maxItems": len(items),
-    }
-
-
-def _mapping(args: tuple[Any, ...], outer: tuple[type[Any], ...]) -> Schema:
-    return {"type": "object", "additionalProperties": _schema(args[1], outer)}
-
-
-_GENERIC: Mapping[Any, Callable[[tuple[Any, ...], tuple[type[Any], ...]], Schema]] = {
-    Annotated: _annotated,
-    Literal: _literal,
-    Union: _union,
-    types.UnionType: _union,
-    tuple: _tuple,
-    dict: _mapping,
-    Mapping: _mapping,
-    list: _array,
-    set: _array,
-    frozenset: _array,
-    Sequence: _array,
-    AbstractSet: _array,
-}
-
-T = TypeVar("T")
+    defs: Schema = {}
+    made = resolve_root(type_of(cls).schema(defs), defs)
+    if made.get("type") != "object":
+        raise ToolError(f"{cls!r:.100} is no JSON object; use a record with fields")
+    return {**made, "$defs": defs} if defs else made
 
 
 def from_json(cls: type[T], value: Any, *, name: str) -> T:
     """Return `value`, decoded JSON, as an object of `cls`; nothing is converted silently.
 
-    The value must conform to the schema of `cls`: a whole float is an int, texts become dates,
-    paths and members of enums, lists become tuples and sets. All else is a problem.
+    Each value that the schema of `cls` admits is converted: a whole float is an int, texts become
+    dates, paths, UUIDs and members of enums, lists become tuples and sets. Validators may refuse
+    it, and the message has their words. A pydantic model converts as it is configured to.
 
     Args:
-        cls: an attrs class or dataclass.
+        cls: a record, as for `json_schema`.
         value: decoded JSON.
         name: what the message calls `value`, e.g. ``"params"``.
 
@@ -182,36 +60,72 @@ def from_json(cls: type[T], value: Any, *, name: str) -> T:
         ValueError: it does not conform; the message lists the problems, in words for the model.
         ToolError: `cls` has no counterpart in JSON.
     """
-    import cattrs
+    found: list[str] = []
+    made = type_of(cls).read(value, name, found)
+    if found:
+        raise ValueError("; ".join(found[:MAX_PROBLEMS]))
+    return made  # type: ignore[no-any-return]
 
-    problems = problems_of(_schema_of(cls), value, name)  # type: ignore[arg-type]
-    if problems:
-        raise ValueError("; ".join(problems))
-    try:
-        return _converter(strict=True).structure(value, cls)
-    except Exception as error:  # cattrs and validators raise what they like
-        reasons = [reason.replace(" @ ", " at ") for reason in cattrs.transform_error(error, name)]
-        raise ValueError("; ".join(reasons)) from error
+
+def describe_fields(cls: type[Any]) -> str:
+    """Return the fields of a record in one line: ``path (str), limit (int, optional)``."""
+    return type_of(cls).describe_fields()
 
 
 def to_json(value: Any) -> Any:
-    """Return `value` in lists, dicts and plain values."""
-    return _converter(strict=False).unstructure(value)
+    """Return `value` in lists, dicts and plain values, as `from_json` reads them.
+
+    What it does not know stays as it is.
+    """
+    if value is None or value.__class__ in (str, bool, int, float):
+        return value
+    kind: Any = type(value)
+    if hasattr(kind, "__pydantic_validator__"):
+        return _adapter(kind).dump_python(value, mode="json")
+    if isinstance(value, Enum):
+        return to_json(value.value)
+    for kinds, write in _WRITTEN:
+        if isinstance(value, kinds):
+            return write(value)
+    fields = _fields(value)
+    return value if fields is None else {name: to_json(getattr(value, name)) for name in fields}
+
+
+def _fields(value: Any) -> list[str] | None:
+    """Return the names of a record's fields; None for other values."""
+    if isinstance(value, type):
+        return None
+    if attrs.has(type(value)):
+        return [field.name for field in attrs.fields(type(value)) if field.init]
+    if dataclasses.is_dataclass(value):
+        return [field.name for field in dataclasses.fields(value) if field.init]
+    return None
+
+
+def _write_list(value: Any) -> Any:
+    if hasattr(value, "_fields"):  # a NamedTuple: read by name
+        return {name: to_json(getattr(value, name)) for name in value._fields}
+    return [to_json(item) for item in value]
+
+
+def _write_set(value: AbstractSet[Any]) -> list[Any]:
+    # In one order: the hashes of texts differ from process to process.
+    return sorted(map(to_json, value), key=lambda item: (type(item).__name__, str(item)))
+
+
+def _write_table(value: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {to_json(key): to_json(item) for key, item in value.items()}
+
+
+_WRITTEN: tuple[tuple[tuple[type[Any], ...], Callable[[Any], Any]], ...] = (
+    ((list, tuple, deque), _write_list),
+    ((Mapping,), _write_table),
+    ((AbstractSet,), _write_set),
+    ((date, time), lambda value: value.isoformat()),
+    ((PurePath, UUID, Decimal), str),
+)
 
 
 @lru_cache(maxsize=256)
-def _schema_of(cls: type[Any]) -> Schema:
-    return json_schema(cls)
-
-
-@cache  # a converter compiles its hooks for a class once
-def _converter(*, strict: bool) -> cattrs.Converter:
-    import cattrs
-    from cattrs.strategies import configure_union_passthrough
-
-    converter = cattrs.Converter(forbid_extra_keys=strict)
-    converter.register_structure_hook(Path, lambda value, _: Path(value))
-    converter.register_structure_hook(date, lambda value, _: date.fromisoformat(value))
-    converter.register_structure_hook(datetime, lambda value, _: datetime.fromisoformat(value))
-    configure_union_passthrough(str | bool | int | float | None, converter)
-    return converter
+def _adapter(cls: Any) -> Any:
+    return sys.modules["pydantic"].TypeAdapter(cls)

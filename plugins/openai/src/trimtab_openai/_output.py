@@ -16,6 +16,11 @@ from trimtab_openai._model_response import Json
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
 _FENCE = "```"
 _SHOWN = 300
+_STRICT = {
+    *("type", "description", "enum", "anyOf", "items", "format"),
+    *("properties", "required", "additionalProperties"),
+}
+"""Keywords that our schemas use and that strict mode takes; models of pydantic bring others."""
 
 
 @attrs.frozen
@@ -120,8 +125,8 @@ def describe_tool(tool: Tool[Any, Any], *, strict: bool) -> Json:
 
 
 def can_be_strict(schema: Any) -> bool:
-    """Return whether strict mode can express `schema`: no open objects, no tuples."""
-    if not schema or "prefixItems" in schema:
+    """Return whether strict mode can express `schema`: no open objects, no tuples, no models."""
+    if not schema or not schema.keys() <= _STRICT:
         return False
     if schema.get("type") == "object":
         closed = schema.get("additionalProperties") is False
