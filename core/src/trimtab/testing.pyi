@@ -1,3 +1,8 @@
+from trimtab._testing.conformance import (
+    CompletionConformance as CompletionConformance,
+    FeedbackConformance as FeedbackConformance,
+    GuidanceConformance as GuidanceConformance,
+)
 from trimtab._testing.lab import (
     Lab as Lab,
 )
@@ -11,6 +16,10 @@ from trimtab._testing.providers import (
     Checker as Checker,
     Commentator as Commentator,
     Speaker as Speaker,
+)
+from trimtab._testing.runs import (
+    good_runs as good_runs,
+    odd_run as odd_run,
 )
 from trimtab._testing.script import (
     Call as Call,
