@@ -33,6 +33,9 @@ from trimtab._hosting.threads import (
 from trimtab._types.in_flight import (
     watch_calls as watch_calls,
 )
+from trimtab._types.options import (
+    read_seconds as read_seconds,
+)
 from trimtab._types.schema import (
     from_json as from_json,
     json_schema as json_schema,

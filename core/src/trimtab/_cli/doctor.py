@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from math import isfinite
 
 from trimtab._cli.output import problem_json, say, say_json
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.registry import WORDS, PluginInfo, Problem
+from trimtab._types.options import read_seconds
 
 _SECONDS = 30.0
 
@@ -56,10 +56,11 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not isfinite(seconds) or seconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
-    return seconds
+    try:
+        return read_seconds(text, "the timeout")
+    except ValueError as error:
+        what = f"{text!r} is not a number of seconds above 0"
+        raise argparse.ArgumentTypeError(what) from error
 
 
 def _report(problems: list[Problem], valid: list[PluginInfo]) -> None:

@@ -92,7 +92,7 @@ class BlockingDriver:
             raise SessionError(
                 f"run must be a Run, as session.open_run(prompt) returns it, not {shown(run)}"
             )
-        as_timeout(timeout)
+        timeout = as_timeout(timeout)
         if run.state.closed:
             raise SessionError(
                 f"run {run.run_id!r} is closed: open it again with session.open_run(prompt, "

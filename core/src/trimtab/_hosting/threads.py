@@ -10,6 +10,8 @@ from contextvars import copy_context
 from threading import Thread
 from typing import Any, TypeVar
 
+from trimtab._types.options import bounded
+
 T = TypeVar("T")
 _SLICE = 1.0
 
@@ -39,7 +41,7 @@ def call_within(seconds: float, work: Callable[[], T]) -> T:
         Exception: what `work` raises.
     """
     future = start(work)
-    if not wait([future], timeout=seconds).done:
+    if not wait([future], timeout=bounded(seconds)).done:
         raise TimeoutError(f"no result after {seconds:.3g} seconds")
     return future.result()
 

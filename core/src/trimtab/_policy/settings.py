@@ -7,7 +7,7 @@ from typing import Any, Literal
 import attrs
 
 from trimtab._events.provenance import ProviderKind, ProviderRef
-from trimtab._types.options import number, one_of, text, whole_number
+from trimtab._types.options import bounded, number, one_of, text, whole_number
 
 Mode = Literal["live", "shadow"]
 
@@ -38,7 +38,7 @@ class FeedbackTrigger:
 
     every_n_calls: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
     every_n_seconds: float | None = attrs.field(
-        default=None, validator=number(0, above=True, optional=True)
+        default=None, converter=bounded, validator=number(0, above=True, optional=True)
     )
     on_file_created: str | None = attrs.field(default=None, validator=_path_below)
     reset_by: str | None = None
@@ -123,7 +123,7 @@ class CompletionCheckerConfig:
     """
 
     provider: Any = attrs.field(converter=_as_ref)
-    timeout: float = attrs.field(default=30.0, validator=number(0, above=True))
+    timeout: float = attrs.field(default=30.0, converter=bounded, validator=number(0, above=True))
 
     kind = ProviderKind.COMPLETION
 

@@ -106,7 +106,7 @@ class Run(RunLifecycle):
         if point.__class__ is not DecisionPoint:
             point = _decision_point(point)
         if timeout is not None:
-            as_timeout(timeout)
+            timeout = as_timeout(timeout)
         if delivery is not None and delivery.__class__ is not Delivery:
             delivery = as_member("delivery", Delivery, delivery)
         calls = _NO_CALLS if pending is _NO_CALLS else as_calls(pending, "pending")
@@ -175,7 +175,7 @@ class Run(RunLifecycle):
             replayed: as for `feedback`.
         """
         if timeout is not None:
-            as_timeout(timeout)
+            timeout = as_timeout(timeout)
         if self.state.closed or not self.prompt.table.feedback:
             return ()
         if self.recordings is not None:

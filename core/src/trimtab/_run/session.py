@@ -69,7 +69,7 @@ class Session(Record):
         """
         _check_arguments(prompt, host, deadline, budget)
         _check_names(agent_id=agent_id, run_id=run_id)
-        as_timeout(timeout)
+        timeout = as_timeout(timeout)
         hooks = (*prompt.table.recorders, *_recorders(recorders))
         if run_id in self._runs:
             self._runs[run_id].save_projections()

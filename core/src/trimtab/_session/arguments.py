@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from trimtab._events.run import ToolCall
 from trimtab._types.errors import SessionError
-from trimtab._types.options import is_finite, is_number
+from trimtab._types.options import bounded, is_finite, is_number
 from trimtab._types.text import shown
 from trimtab._types.values import reduced
 
@@ -99,7 +99,7 @@ def as_seconds(name: str, value: object) -> float | None:
         raise SessionError(f"{name} must be a number of seconds or None, not {shown(value)}")
     if not is_finite(value) or value < 0:
         raise SessionError(f"{name} must be seconds, 0 or more, or None, not {shown(value)}")
-    return value
+    return bounded(value)  # type: ignore[no-any-return]
 
 
 def as_timeout(value: object) -> float | None:
@@ -117,7 +117,7 @@ def as_timeout(value: object) -> float | None:
         or value <= 0
     ):
         raise SessionError(f"timeout must be seconds above 0, or None, not {shown(value)}")
-    return value
+    return bounded(value)  # type: ignore[no-any-return]
 
 
 def as_time(value: object) -> datetime:

@@ -9,7 +9,14 @@ from typing import Any, Protocol
 
 import attrs
 
-from trimtab._types.options import is_finite, is_number, number, whole_number
+from trimtab._types.options import (
+    LONGEST,
+    bounded,
+    is_finite,
+    is_number,
+    number,
+    whole_number,
+)
 from trimtab._types.positional import positional
 from trimtab._types.text import shown
 
@@ -58,8 +65,8 @@ class ManualClock:
 
     def advance(self, seconds: float) -> None:
         """Move both clocks on by `seconds` (≥ 0)."""
-        if seconds < 0:
-            raise ValueError(f"a clock advances by 0 seconds or more, not {seconds}")
+        if not 0 <= seconds <= LONGEST:
+            raise ValueError(f"a clock advances by 0 to {LONGEST:g} seconds, not {seconds}")
         self.seconds += seconds
         self.wall += timedelta(seconds=seconds)
 
@@ -86,7 +93,7 @@ class Deadline:
     """A limit on duration, kept in monotonic time so that a stepped wall clock can't move it.
 
     Args:
-        total: seconds allowed in all, from `started`.
+        total: seconds allowed in all, from `started`; more than 1e9 (31 years) count as that.
         clock: the source of time.
         started: monotonic seconds at which the work began; the clock's reading now if None.
 
@@ -94,7 +101,7 @@ class Deadline:
         TypeError, ValueError: `total` is no finite number.
     """
 
-    total: float = attrs.field(validator=_finite)
+    total: float = attrs.field(converter=bounded, validator=_finite)
     clock: Clock = attrs.field(default=SYSTEM_CLOCK, eq=False, repr=False)
     started: float = None  # type: ignore[assignment]  # set right below
 
@@ -115,7 +122,7 @@ class Deadline:
 
     def elapsed(self) -> timedelta:
         """Return the time used so far."""
-        return timedelta(seconds=self.clock.monotonic() - self.started)
+        return timedelta(seconds=bounded(self.clock.monotonic() - self.started))
 
     def remaining(self) -> timedelta:
         """Return the time left; negative once the deadline has passed."""

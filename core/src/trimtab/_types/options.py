@@ -22,6 +22,43 @@ def is_finite(value: float) -> bool:
     return -float_info.max <= value <= float_info.max
 
 
+LONGEST = 1e9
+"""Most seconds that count: 31 years. Beyond some 292 years the waits of a platform overflow, and
+beyond the year 9999 dates; so a larger number means the same as this one."""
+
+
+def bounded(seconds: Any) -> Any:
+    """Return a number of seconds within what clocks and waits take; other values as they are.
+
+    Every number of seconds that a user gives passes here, where it comes in.
+
+    Args:
+        seconds: any value; what is no finite number is left for a validator to refuse.
+    """
+    if not is_number(seconds) or not is_finite(seconds):
+        return seconds
+    return max(-LONGEST, min(seconds, LONGEST))
+
+
+def read_seconds(value: object, name: str) -> float:
+    """Return a number of seconds above 0, from a file, a variable or an argument.
+
+    Args:
+        value: as given; text is read as a number.
+        name: what the message calls it.
+
+    Raises:
+        ValueError: it is no finite number above 0.
+    """
+    try:
+        found: Any = float(value) if isinstance(value, str) else value
+    except ValueError:
+        found = value
+    if not is_number(found) or not is_finite(found) or found <= 0:
+        raise ValueError(f"{name} must be a number of seconds above 0, not {shown(value)}")
+    return float(bounded(found))
+
+
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
     """Return `items` as a tuple: records keep tuples, and take lists too.
 

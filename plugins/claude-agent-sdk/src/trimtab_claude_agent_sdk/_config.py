@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
+from trimtab.hosting import read_seconds
 from trimtab_claude_code.hooks import PROVIDER_TIMEOUT
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def _one_conversation(_: object, __: object, options: Mapping[str, Any]) -> None
                 f"options[{name!r}]: the id of a run is that of its conversation; leave it out, or "
                 "give ClaudeAgentSDKClientConfig(resume=...)"
             )
+
+
+def _seconds(value: object) -> float:
+    return read_seconds(value, "provider_timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -53,9 +58,7 @@ class ClaudeAgentSDKClientConfig:
     task_completion_checker: TaskCompletionChecker | None = None
     resume: str | None = None
     subagents: Mapping[str, Prompt[Any]] = attrs.field(factory=dict, converter=_copied)
-    provider_timeout: float = attrs.field(
-        default=PROVIDER_TIMEOUT, validator=attrs.validators.gt(0)
-    )
+    provider_timeout: float = attrs.field(default=PROVIDER_TIMEOUT, converter=_seconds)
     options: Mapping[str, Any] = attrs.field(
         factory=dict, converter=_copied, validator=_one_conversation
     )

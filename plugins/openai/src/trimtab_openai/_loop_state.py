@@ -114,7 +114,9 @@ class LoopState:
     def seconds_left(self) -> float | None:
         """Return how long a request may take; None without a deadline."""
         deadline = self.hooks.run.deadline
-        return None if deadline is None else max(deadline.remaining().total_seconds(), 0.001)
+        if deadline is None:
+            return None
+        return min(max(deadline.remaining().total_seconds(), 0.001), LONGEST_REQUEST)
 
     def _time_left(self) -> Json:
         """The client waits no longer than the deadline leaves, each time that it tries."""
@@ -227,6 +229,10 @@ def request_fields(
     if form is not None and isinstance(options.get("text"), Mapping):
         fields["text"] = {**options["text"], **made["text"]}
     return fields
+
+
+LONGEST_REQUEST = 2_000_000.0
+"""Seconds, 23 days: sockets count milliseconds in 31 bits."""
 
 
 def seconds(timeout: Any) -> float | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import isfinite
 from typing import Any, Literal
 
 import attrs
 
+from trimtab.hosting import read_seconds
 from trimtab_openai._api import APIS, Api, ApiName
 
 RESERVED_OPTIONS = (
@@ -64,8 +64,7 @@ def _seconds(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         return
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"{attribute.name} must be seconds or None, not {value!r:.100}")
-    if not isfinite(value) or value <= 0:
-        raise ValueError(f"{attribute.name} must be above 0 seconds, or None, not {value}")
+    read_seconds(value, attribute.name)
 
 
 @attrs.frozen(kw_only=True)

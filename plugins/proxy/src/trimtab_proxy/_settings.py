@@ -17,6 +17,7 @@ from trimtab import (
     find_configuration,
     load_configuration,
 )
+from trimtab.hosting import read_seconds
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
 from trimtab_proxy._hearing import check_prompt
 
@@ -55,13 +56,15 @@ def read_settings(configuration: Configuration) -> Settings:
     gate, timeout = table.get("gate", False), table.get("timeout", PROVIDER_SECONDS)
     if not isinstance(gate, bool):
         raise _wrong(configuration, "gate must be true or false.")
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
-        raise _wrong(configuration, "timeout must be a number of seconds above 0.")
+    try:
+        seconds = read_seconds(timeout, "timeout")
+    except ValueError as error:
+        raise _wrong(configuration, f"{error}.") from error
     return Settings(
         prompt=prompt,
         subagents=_prompt(table, "subagents", prompt, configuration),
         gate=gate,
-        timeout=float(timeout),
+        timeout=seconds,
     )
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trimtab import SYSTEM_CLOCK, find_configuration
+from trimtab.hosting import read_seconds
 from trimtab_replay._selection import Selection, SelectionError, configured, enabled, everything
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -123,12 +124,10 @@ def toml_value(text: str) -> Any:
 
 def _seconds(text: str) -> float:
     try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
+        return read_seconds(text, "this option")
+    except ValueError as error:
+        what = f"{text!r} is not a number of seconds above 0"
+        raise argparse.ArgumentTypeError(what) from error
 
 
 def count(text: str) -> int:
