@@ -81,6 +81,8 @@ def _is_of_the_engine(part: str) -> bool:
     project = ROOT / part / "pyproject.toml"
     if not part.startswith("plugins/") or not project.exists():
         return part == "core"
+    if part == "plugins/signals":  # what the providers have in common
+        return True
     declared = project.read_text()
     return 'entry-points."trimtab.guidance"' in declared or "trimtab.completion" in declared
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
 
-from trimtab.trajectory import is_aside
+from trimtab_signals import is_aside
 
 Case = dict[str, Any]
 Item = dict[str, Any]

@@ -46,7 +46,10 @@ def test_core_keeps_its_layers(root: Path, source: Path) -> None:
     [
         ("_session/state.py", "from trimtab._run.run import Run"),
         ("_types/text.py", f"{ONLY_TYPES}\n    import trimtab._events.run"),
-        ("_policy/guidance.py", "def later():\n    from trimtab.trajectory import Trajectory"),
+        (
+            "_policy/guidance.py",
+            "def later():\n    from trimtab._session.trajectory import Trajectory",
+        ),
     ],
     ids=["upwards", "annotation only", "sideways and late"],
 )

@@ -53,7 +53,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_run.batch": "GuidanceBatch",
         "_run.run": "Run",
         "_run.session": "Session",
+        "_session.projection": "Projection",
         "_session.slices": "Append append_all keep_last Replace replace_latest Slice upsert_by",
+        "_session.trajectory": "Trajectory",
         "_types.errors": (
             "AmbiguousProvider ConfigurationError IncompatibleProvider PromptError "
             "PromptEvaluationError ProviderError ProviderInvalid ProviderLoadError "
@@ -65,12 +67,12 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_types.options": "level_texts number text_option texts_by_level whole_number",
         "_types.plan": "in_namespace is_done Plan PlannedTool PlanStep",
         "_types.plan_calls": "is_plan_tool plan_after PLAN_TOOLS",
+        "_types.profiles": "ToolProfile",
         "_types.resources": "Filesystem Resources RootedFilesystem",
         "_types.schema": "json_schema",
         "_types.text": (
             "CONTROL_CHARACTERS describe_error escape LazyPattern plural quote render_block "
             "sanitize shorten"
         ),
-        "trajectory": "Projection ToolProfile ToolProfiles Trajectory",
     },
 )

@@ -131,6 +131,7 @@ from trimtab._run.run import (
 from trimtab._run.session import (
     Session as Session,
 )
+from trimtab._session.projection import Projection as Projection
 from trimtab._session.slices import (
     Append as Append,
     Replace as Replace,
@@ -140,6 +141,7 @@ from trimtab._session.slices import (
     replace_latest as replace_latest,
     upsert_by as upsert_by,
 )
+from trimtab._session.trajectory import Trajectory as Trajectory
 from trimtab._types.errors import (
     AmbiguousProvider as AmbiguousProvider,
     ConfigurationError as ConfigurationError,
@@ -189,6 +191,7 @@ from trimtab._types.plan_calls import (
     is_plan_tool as is_plan_tool,
     plan_after as plan_after,
 )
+from trimtab._types.profiles import ToolProfile as ToolProfile
 from trimtab._types.resources import (
     Filesystem as Filesystem,
     Resources as Resources,
@@ -209,9 +212,3 @@ from trimtab._types.text import (
     shorten as shorten,
 )
 from trimtab._version import __version__ as __version__
-from trimtab.trajectory import (
-    Projection as Projection,
-    ToolProfile as ToolProfile,
-    ToolProfiles as ToolProfiles,
-    Trajectory as Trajectory,
-)

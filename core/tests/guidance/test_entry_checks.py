@@ -294,7 +294,7 @@ def test_a_call_that_never_ran_is_known_from_the_response(kit: Any) -> None:
 
 def test_collect_guidance_closes_the_turn_as_guide_does(kit: Any) -> None:
     counting = kit.Speaker(
-        verdict=lambda context: ClassificationResult(context.trajectory.repeats >= 3)
+        verdict=lambda context: ClassificationResult(context.trajectory.turns >= 3)
     )
     run = kit.run(guidance_providers=[counting])
     for _ in range(3):

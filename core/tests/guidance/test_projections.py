@@ -32,7 +32,7 @@ class Counting(BaseProjection):
     def __init__(self) -> None:
         self.calls = 0
 
-    def call_ended(self, call: Any, event: Any) -> None:
+    def call_ended(self, call: Any) -> None:
         self.calls += 1
 
     def state(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def test_recording_never_runs_a_projection_under_the_lock(kit: Any) -> None:
     inside: list[bool] = []
 
     class Watching(Counting):
-        def call_ended(self, call: Any, event: Any) -> None:
+        def call_ended(self, call: Any) -> None:
             inside.append(kit.session.lock.held)
 
     run = kit.run(guidance_providers=[Follower(Watching)])
@@ -206,8 +206,8 @@ class Hushed(Counting):
 
     quiet = True
 
-    def call_ended(self, call: Any, event: Any) -> None:
-        super().call_ended(call, event)
+    def call_ended(self, call: Any) -> None:
+        super().call_ended(call)
         self.quiet = self.calls < 3
 
 
@@ -341,19 +341,21 @@ def test_only_the_slow_projection_is_recorded(kit: Any) -> None:
 def test_a_state_that_another_thread_saved_meanwhile_is_kept(kit: Any) -> None:
     run = kit.run(guidance_providers=[Telling()])
     list(play(kit, run))
-    feed = run.state.trajectory_writer.feeds["telling"]
+    feed = run.state.feeds.feeds["telling"]
 
     class SavedMeanwhile:
         """A mutex for which this thread waits while another saves."""
 
         def __init__(self, mutex: Any) -> None:
             self.mutex = mutex
-            self.release = mutex.release
 
-        def acquire(self) -> None:
+        def __enter__(self) -> None:
             feed.mutex = self.mutex
             feed.save()
             self.mutex.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.mutex.release()
 
     kit.call(run)
     feed.mutex = SavedMeanwhile(feed.mutex)

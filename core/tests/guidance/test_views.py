@@ -37,7 +37,7 @@ class Climber:
     def classify(self, *, context: GuidanceContext) -> Any:
         self._climb(context, "context", 5)
         self._climb(context.session[UserMessage], "slice", 4)
-        for call in context.trajectory.recent(2):
+        for call in context.recent_tool_calls(2):
             self._climb(call, "call", 4)
         return ClassificationResult(relevant=False)
 
@@ -84,7 +84,7 @@ def test_no_writing_method_is_reachable_from_a_context() -> None:
     assert len(climber.seen) > 8
     assert climber.found == set()
     assert climber.assigned == set()
-    assert {"CallRecord", "RunView", "StateView", "SessionView"} <= {
+    assert {"ToolInvoked", "RunView", "StateView", "SessionView"} <= {
         type(one).__name__ for one in climber.seen
     }
 

@@ -92,12 +92,12 @@ def test_a_closed_run_can_be_forked_and_a_snapshot_keeps_the_origin(parent: Any,
 
 
 def test_a_projection_of_a_fork_sees_the_calls_before_it(parent: Any) -> None:
-    from trimtab.trajectory._projection import BaseProjection
+    from trimtab.trajectory import BaseProjection
 
     class Counter(BaseProjection):
         seen = 0
 
-        def call_ended(self, call: Any, event: Any) -> None:
+        def call_ended(self, call: Any) -> None:
             self.seen += 1
 
     fork = parent.session.fork_run(parent, calls=4)

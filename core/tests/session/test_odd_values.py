@@ -22,7 +22,6 @@ from trimtab import (
     ToolStarted,
     Usage,
 )
-from trimtab.hosting import Driver
 
 HUGE = 10**5000
 NAN, INFINITE = float("nan"), float("inf")
@@ -122,38 +121,6 @@ def test_any_value_is_recorded_once_and_saved(params: Any, result: Any) -> None:
     assert run.state.calls == run.trajectory.calls == 6
     assert len(restored[ToolInvoked]) == 6
     assert restored.runs()[run.run_id].calls == 6
-
-
-@pytest.mark.parametrize("name", sorted(ODD))
-def test_a_provider_reads_a_call_with_an_odd_value(kit: Any, name: str) -> None:
-    def read(context: Any) -> Any:
-        call = context.trajectory.recent(1)[0]
-        _ = call.pieces, call.fingerprint, call.shape, call.output_fingerprint
-        _ = [json.dumps(one.params, default=repr) for one in context.pending_tool_calls]
-        return None
-
-    seen = kit.Speaker(verdict=read)
-    run = kit.run(guidance_providers=[seen])
-    driver = Driver(run)
-    odd = ODD[name]()
-    call = ToolCall("t", {"v": odd}, "c")
-    driver.responded("", [call])
-    with driver.running(call):
-        pass
-    driver.answered(call, {"v": odd})
-
-    assert run.trajectory.recent(1)[0].pieces is not None
-    assert run.trajectory.recent(1)[0].fingerprint
-    saved(kit.session)
-
-
-def test_two_huge_numbers_are_two_arguments(kit: Any) -> None:
-    run = kit.run()
-    for number in (HUGE, HUGE + 1):
-        kit.call(run, params={"n": number})
-
-    first, second = run.trajectory.recent(2)
-    assert first.fingerprint != second.fingerprint
 
 
 @attrs.frozen

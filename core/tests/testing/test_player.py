@@ -93,7 +93,7 @@ def test_after_a_restart_the_run_goes_on_with_new_providers() -> None:
 
 def test_a_trajectory_and_a_session_are_built_from_calls() -> None:
     trajectory = build_trajectory([FAILING] * 3)
-    assert trajectory.consecutive_errors == 3
+    assert (trajectory.calls, trajectory.turns) == (3, 3)
     session = recorded_session([FAILING, Call("read")])
     assert [call.outcome for call in session[ToolInvoked].all()] == [Outcome.ERROR, Outcome.OK]
 

@@ -4,8 +4,9 @@ from importlib.metadata import distribution
 
 import pytest
 
-from trimtab import DecisionPoint, GuidanceProviderConfig, Prompt, ToolProfiles
+from trimtab import DecisionPoint, GuidanceProviderConfig, Prompt
 from trimtab_claude_code.hooks import CLAUDE_CODE, UnsupportedPoint, check_prompt
+from trimtab_signals import ToolProfiles
 
 SELECTION = DecisionPoint.PRE_TOOL_SELECTION
 EXECUTION = DecisionPoint.PRE_TOOL_EXECUTION

@@ -8,10 +8,10 @@ from itertools import product
 from hypothesis import given, settings, strategies as st
 
 from trimtab import Prompt, Session
-from trimtab.trajectory import CallRecord, TurnRecord, same_outputs
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import _TOGETHER, Actions
 from trimtab_doom_loop._similarity import answer_key
+from trimtab_signals import CallRecord, Calls, TurnRecord, same_outputs
 
 KEEP = 2
 
@@ -23,7 +23,7 @@ def records(tools: int, params: int, answers: int) -> tuple[CallRecord, ...]:
     ):
         run.tool_started(f"ask{tool}", {"x": x}, str(number))
         run.tool_finished(str(number), f"answer {answer}")
-    return run.trajectory.recent(tools * params * answers)
+    return run.trajectory.follow(Calls).recent(tools * params * answers)
 
 
 CALLS = records(6, 2, 2)

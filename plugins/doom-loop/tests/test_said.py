@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import example, given, strategies as st
 
-from trimtab.trajectory import digest, normalise_text
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said
+from trimtab_signals import digest, normalise_text
 
 PARTS = (
     "Let me look at the file again", "all tests of the module pass now", "5 minutes", "3s",

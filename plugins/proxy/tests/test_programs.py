@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from trimtab_signals import Calls
 from trimtab_test_servers import Call, OpenAIServer, say
 
 from .programs import SHELL, npm_program, steps
@@ -202,7 +203,7 @@ def test_codex_with_a_model_that_calls_tools_by_code_is_guided_in_one_request(gr
         with ground.proxy(prompt, environment) as proxy:
             done = ground.run([program, *flags, "Fix it."], environment, proxy)
             (known,) = (thread.follower.run for thread in ground.guide.threads)
-            failed = known.trajectory.consecutive_errors
+            failed = known.trajectory.follow(Calls).consecutive_errors
 
     assert (done.returncode, done.stdout.strip()) == (0, "All done."), done.stderr
     assert ground.guided() == [0, 0, 1, 0]

@@ -25,6 +25,7 @@ from trimtab_replay._driver import replay
 from trimtab_replay._recording import Item, RecordedItem, Recording
 from trimtab_replay._results import Replayed
 from trimtab_replay._selection import Prompts, Selection
+from trimtab_signals import Calls
 
 
 @attrs.define
@@ -55,11 +56,13 @@ class Repeats:
     decision_points: tuple[DecisionPoint, ...] = (DecisionPoint.PRE_TOOL_SELECTION,)
 
     def classify(self, *, context: Any) -> ClassificationResult:
-        repeats = context.trajectory.repeats
+        repeats = context.trajectory.follow(Calls).repeats
         return ClassificationResult(repeats >= self.times, reason=f"{repeats} times over")
 
     def provide(self, *, context: Any) -> GuidanceInjection:
-        return GuidanceInjection(key="again", content=f"Step {context.trajectory.repeats} again.")
+        return GuidanceInjection(
+            key="again", content=f"Step {context.trajectory.follow(Calls).repeats} again."
+        )
 
 
 @attrs.define

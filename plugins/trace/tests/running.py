@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 import attrs
@@ -30,6 +31,11 @@ from trimtab import (
 )
 
 
+def _failed_in_a_row(context: Any) -> int:
+    calls = reversed(context.recent_tool_calls(64))
+    return sum(1 for _ in takewhile(lambda call: call.outcome is Outcome.ERROR, calls))
+
+
 @attrs.define
 class Repeats:
     """Speaks from the third failure in a row on."""
@@ -39,12 +45,12 @@ class Repeats:
     category: str = "loops"
 
     def classify(self, *, context: Any) -> ClassificationResult:
-        if context.trajectory.consecutive_errors < self.threshold:
+        if _failed_in_a_row(context) < self.threshold:
             return NOT_RELEVANT
         return ClassificationResult(relevant=True, confidence=0.9, reason="failures in a row")
 
     def provide(self, *, context: Any) -> GuidanceInjection:
-        times = context.trajectory.consecutive_errors
+        times = _failed_in_a_row(context)
         return GuidanceInjection("repeats", f"{times} failures in a row at {context.turn_count}.")
 
 

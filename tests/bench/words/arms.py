@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import attrs
 
-from trimtab.trajectory import ToolProfiles, name_words
 from trimtab_diagnostic_signal._messages import TEXTS as FAILURES
 from trimtab_doom_loop._messages import TEXTS as LOOPS
+from trimtab_signals import ToolProfiles, name_words
 from words.guided import PROVIDERS, false_alarm, request_at
 from words.moments import Moment
 
@@ -107,7 +107,7 @@ def by_likeness(
 @contextmanager
 def choosing(function: Callable[..., tuple[str, ...]]) -> Iterator[None]:
     """Let the providers choose untried tools in another way."""
-    with patch("trimtab.trajectory.untried_tools", function):
+    with patch("trimtab_signals._untried.ranked", function):
         yield
 
 

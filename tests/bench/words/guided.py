@@ -14,6 +14,7 @@ from trimtab._run.invoker import ProviderInvoker
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_openai import HOST, LoopHooks, Settings
+from trimtab_signals import Calls
 from words.moments import Moment, Step, exchange
 from words.world import Tool
 
@@ -132,5 +133,5 @@ def false_alarm(moment: Moment) -> str:
 
 def _mistaken(_: DoomLoopDetector, context: GuidanceContext) -> Loop:
     """Take the last call for a loop, whatever came of it."""
-    (last,) = context.trajectory.recent(1)
+    (last,) = context.trajectory.follow(Calls).recent(1)
     return loop_of(LoopKind.REPEAT, last, times=3, members=frozenset())

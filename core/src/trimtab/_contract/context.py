@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from trimtab._events.providers import Feedback
     from trimtab._policy.guidance import Episode
     from trimtab._policy.settings import ProviderConfig
+    from trimtab._session.trajectory import Trajectory
     from trimtab._types.limits import Budget, Deadline, Usage
+    from trimtab._types.profiles import ToolProfile
     from trimtab._types.resources import Resources
-    from trimtab.trajectory import ToolProfile, Trajectory
-
-_RECENT_CALLS = 64
 
 
 def _as_view(run: Any) -> RunView:
@@ -57,7 +56,7 @@ class RunContext:
 
     @property
     def trajectory(self) -> Trajectory:
-        """Signals over the tool calls of this run; projections are attached here."""
+        """The calls of this run; projections are attached here."""
         return self.run.trajectory
 
     @property
@@ -176,24 +175,6 @@ class GuidanceContext(RunContext):
             0 in the turn in which it spoke; None if it has not spoken in this run.
         """
         return self.run.state.turns_since_nudge(provider)
-
-    def untried_tools(self, tried: Sequence[str]) -> tuple[str, ...]:
-        """Return up to four tools of the agent to propose, the most helpful first.
-
-        As `trimtab.trajectory.untried_tools`, with what this run knows.
-
-        Args:
-            tried: names of the tools that are part of the problem.
-        """
-        from trimtab.trajectory import untried_tools
-
-        return untried_tools(
-            self.tools,
-            tried,
-            self.trajectory.profiles,
-            calls=self.trajectory.recent(_RECENT_CALLS),
-            descriptions=self.tool_descriptions,
-        )
 
 
 guidance_context = positional(GuidanceContext)

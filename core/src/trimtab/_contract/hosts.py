@@ -7,8 +7,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from trimtab._events.provenance import DecisionPoint, Delivery
+from trimtab._types.profiles import ToolProfile
 from trimtab._types.text import shown
-from trimtab.trajectory import ToolProfile
 
 E = TypeVar("E", bound=Enum)
 

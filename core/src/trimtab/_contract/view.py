@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from trimtab._session.record import Record
     from trimtab._session.slices import Slice
     from trimtab._session.state import RunState
+    from trimtab._session.trajectory import Trajectory
     from trimtab._types.limits import Budget, Clock, Deadline, Usage
-    from trimtab.trajectory import ToolProfile, Trajectory
+    from trimtab._types.profiles import ToolProfile
 
 T = TypeVar("T")
 
@@ -205,7 +206,7 @@ class RunView:
     Attributes:
         session: its session.
         state: its counters.
-        trajectory: signals over its tool calls.
+        trajectory: its tool calls, as projections follow them.
     """
 
     __slots__ = ("_run", "session", "state", "trajectory")

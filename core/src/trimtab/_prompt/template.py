@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt, Tool
     from trimtab._plugins.config_records import Configuration
     from trimtab._table.entries import PromptTable
-    from trimtab.trajectory import ToolProfile
+    from trimtab._types.profiles import ToolProfile
 
 
 if TYPE_CHECKING:

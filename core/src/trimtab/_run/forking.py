@@ -97,7 +97,7 @@ def _rebuilt(
         run_id, parent.prompt_name, agent_id, lock=session.lock, history=session.events_of
     )
     state.feedback.watched = parent.feedback.watched
-    state.trajectory_writer.use_profiles(parent.trajectory.profiles)
+    state.use_profiles(parent.feeds.profiles)
     for provider in parent.feedback.state()["created"]:
         state.feedback.file_created(provider)
     for event in _until(_all_events(session, parent), calls):

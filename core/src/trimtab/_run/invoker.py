@@ -14,7 +14,6 @@ from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._types.errors import SessionError
 from trimtab._types.in_flight import WATCH, call_told
 from trimtab._types.text import describe_error
-from trimtab.trajectory import TurnRecord
 
 if TYPE_CHECKING:
     from trimtab._contract.context import GuidanceContext
@@ -93,7 +92,7 @@ class ProviderInvoker:
         if thread in inside:
             self._guard.check()
         asked: list[GuidanceEntry] = []
-        feeds, tell = self._run.state.trajectory_writer.quiet_feeds, WATCH.tell
+        feeds, tell = self._run.state.feeds.quiet_feeds, WATCH.tell
         try:
             inside.add(thread)
             began = monotonic()
@@ -104,19 +103,8 @@ class ProviderInvoker:
                     asked.append(entry)
                     continue
                 try:
-                    pending = feed.pending
                     tell(entry.source.name)
-                    if pending:  # `Feed.catch_up`, inlined: the most frequent call
-                        mutex = feed.mutex
-                        mutex.acquire()
-                        while pending:
-                            feed.saved = None
-                            fact = pending.popleft()
-                            if fact.__class__ is TurnRecord:
-                                feed.turn_closed(fact)
-                            else:
-                                fact[0](*fact[1])
-                        mutex.release()
+                    feed.catch_up()
                     if feed.projection.quiet is not True:  # type: ignore[attr-defined]
                         asked.append(entry)
                 except BaseException as error:

@@ -62,8 +62,8 @@ class OpenRun(BoundRun):
 
     def save_projections(self) -> None:
         """Bring the providers' projections up to date and keep their states for a snapshot."""
-        for name in self.state.trajectory_writer.attached:
-            self._call_projection(name, self.state.trajectory_writer.save)
+        for name in self.state.feeds.attached:
+            self._call_projection(name, self.state.feeds.save)
 
     def _begin(
         self,
@@ -92,12 +92,12 @@ class OpenRun(BoundRun):
         # this thread.
         if episodes.open or state.faults or timeout is not None:
             return entries
-        return self.invoker.not_quiet(entries) if state.trajectory_writer.quiet_feeds else entries
+        return self.invoker.not_quiet(entries) if state.feeds.quiet_feeds else entries
 
     def _look_after(self) -> None:
         if self.invoker.busy:
             return
-        for name in self.state.trajectory_writer.behind:
+        for name in self.state.feeds.behind:
             self._call_projection(name, self.trajectory.projection)
 
     def _call_projection(self, name: str, call: Callable[[str], object]) -> None:

@@ -32,7 +32,7 @@ from trimtab._types.values import reduced
 if TYPE_CHECKING:
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
-    from trimtab.trajectory import Trajectory
+    from trimtab._session.trajectory import Trajectory
 
 E = TypeVar("E", bound=Event)
 _NO_CALLS: tuple[ToolCall, ...] = ()
@@ -79,7 +79,7 @@ class Recorder:
 
     @property
     def trajectory(self) -> Trajectory:
-        """Signals over the tool calls of this run."""
+        """The calls of this run, as projections follow them."""
         return self.state.trajectory
 
     @property

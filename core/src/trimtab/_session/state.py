@@ -1,4 +1,4 @@
-"""State of one run: counters and signals, updated by each event in constant time."""
+"""State of one run, updated by each event in constant time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from trimtab._events.run import (
 from trimtab._policy.feedback import FeedbackState, Mark
 from trimtab._policy.gate import GateState
 from trimtab._policy.guidance import GuidanceState
+from trimtab._session.feeds import Feeds
+from trimtab._session.trajectory import Trajectory
 from trimtab._types.limits import Usage
-from trimtab.trajectory import ToolProfiles
-from trimtab.trajectory._writer import TrajectoryWriter
 
 if TYPE_CHECKING:
     from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from trimtab._policy.guidance import EpisodeBook
     from trimtab._session.lock import SessionLock
-    from trimtab.trajectory import ToolProfile
+    from trimtab._types.profiles import ToolProfile
 
 
 History = Callable[[str], Iterable[Event]]
@@ -66,7 +66,7 @@ class RunState:
         turns: turns opened so far; the open or last one has the index ``turns - 1``.
         open_turn: index of the open turn, None between turns.
         calls: ended tool calls so far.
-        trajectory_writer: takes in what `trajectory` is read from.
+        feeds: hands what happens to the projections of providers.
         running: calls that have started and not ended, by id; those that share one as they started.
         usage: tokens and cost so far.
         closed: whether the run has ended.
@@ -95,10 +95,8 @@ class RunState:
         self.closed = False
         self.origin: Origin | None = None
         self.active_seconds = 0.0
-        self.trajectory_writer = TrajectoryWriter(
-            lock=lock, history=None if history is None else partial(history, run_id)
-        )
-        self.trajectory = self.trajectory_writer.view
+        self.feeds = Feeds(lock=lock, history=None if history is None else partial(history, run_id))
+        self.trajectory = Trajectory(self.feeds)
         self.guidance = GuidanceState()
         self.feedback = FeedbackState()
         self.gate = GateState()
@@ -106,8 +104,8 @@ class RunState:
         self.quarantined: set[str] = set()
 
     def use_profiles(self, profiles: Iterable[ToolProfile]) -> None:
-        """Let the trajectory know how the tools of this run behave."""
-        self.trajectory_writer.use_profiles(ToolProfiles(profiles))
+        """Take what prompt and host declare about the tools of this run."""
+        self.feeds.use_profiles(tuple(profiles))
 
     @property
     def last_call(self) -> ToolInvoked | None:
@@ -148,7 +146,7 @@ class RunState:
         """End the open turn, if there is one."""
         if self.open_turn is not None:
             self.open_turn = None
-            self.trajectory_writer.close_turn()
+            self.feeds.close_turn()
 
     def next_turn(self) -> int:
         """Return the index of the turn that a call made now belongs to."""
@@ -172,7 +170,7 @@ class RunState:
         self.last_response = event
         if event.usage is not None:
             self.usage = self.usage + event.usage
-        self.trajectory_writer.responded(event)
+        self.feeds.responded(event)
 
     def take_start(self, event: ToolStarted) -> None:
         """Fold the start of a call in."""
@@ -202,7 +200,7 @@ class RunState:
         self.recent.append(event)
         if event.tool in self.feedback.watched:
             self.feedback.used(event.tool, Mark(self.calls, self.active_seconds))
-        self.trajectory_writer.ended(event)
+        self.feeds.ended(event)
         if turn is None:
             self.close_turn()
 
@@ -211,11 +209,11 @@ class RunState:
         if not event.notification:
             self.episodes.close_all()
             self.gate.user_spoke()
-        self.trajectory_writer.user_spoke(event)
+        self.feeds.user_spoke(event)
 
     def _compacted(self, _: CompactionHappened) -> None:
         self.guidance.persisted.clear()
-        self.trajectory_writer.compacted()
+        self.feeds.compacted()
 
     def _guided(self, event: GuidanceDelivered) -> None:
         self.guidance.delivered(event)
@@ -258,7 +256,7 @@ class RunState:
             "closed": self.closed,
             "origin": None if self.origin is None else attrs.asdict(self.origin),
             "active_seconds": self.active_seconds,
-            "trajectory": self.trajectory_writer.state(),
+            "trajectory": self.feeds.state(),
             "guidance": self.guidance.state(),
             "feedback": self.feedback.state(),
             "gate": attrs.asdict(self.gate),
@@ -285,7 +283,7 @@ class RunState:
         for event in state["running"]:
             run.running.setdefault(event.call_id, []).append(event)
         run.usage = Usage(**state["usage"])
-        run.trajectory_writer.load_state(state["trajectory"])
+        run.feeds.load_state(state["trajectory"])
         run.guidance = GuidanceState.from_state(state["guidance"])
         run.feedback = FeedbackState.from_state(state["feedback"])
         run.gate = GateState(**state["gate"])

@@ -14,10 +14,11 @@ from trimtab._events.run import CallOrigin, Outcome, ToolCall
 from trimtab._prompt.template import Prompt, PromptTemplate
 from trimtab._run.run import Run
 from trimtab._run.session import Session
+from trimtab._session.trajectory import Trajectory
 from trimtab._testing.script import Call, Compaction, Item, Message, Text, Wait
 from trimtab._types.limits import Budget, Deadline, ManualClock
+from trimtab._types.profiles import ToolProfile
 from trimtab._types.text import as_text
-from trimtab.trajectory import ToolProfile, Trajectory
 
 
 class ProviderFailed(AssertionError):
@@ -193,7 +194,7 @@ class Player:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The signals over the calls of the run."""
+        """The calls of the run, as projections follow them."""
         return self.run.trajectory
 
     def _take(self, item: Item) -> None:
@@ -249,7 +250,7 @@ class Player:
 
 
 def build_trajectory(items: Iterable[Item], profiles: Iterable[ToolProfile] = ()) -> Trajectory:
-    """Return the signals over a made-up run.
+    """Return the trajectory of a made-up run.
 
     Args:
         items: what happens.

@@ -67,21 +67,6 @@ U+FE0F, which turns a sign into an emoji, is allowed: a single character hides n
 """
 
 
-_KIN = LazyPattern("[\u0130\u0131\u017f\u212a]")
-_OF_ASCII = str.maketrans("\u0130\u0131\u017f\u212a", "iisk")
-
-
-def lowered(text: str) -> str:
-    """Return `text` in lower case, each character for itself.
-
-    An expression in lower case finds in it what one that ignores case finds in `text`, in a
-    fraction of the time. The four letters beyond ASCII that count as i, s and k then do here.
-    """
-    if not text.isascii() and _KIN.search(text) is not None:
-        text = text.translate(_OF_ASCII)
-    return text.lower()
-
-
 def escape(text: str) -> str:
     """Return `text` in which no tag can open or close."""
     return _escaped(text, quote=False)

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from trimtab import CallOrigin, LazyPattern
-from trimtab.trajectory import (
-    BaseProjection,
+from trimtab.trajectory import MessageRecord
+from trimtab_signals import (
+    CallProjection,
     CallRecord,
-    MessageRecord,
     TurnRecord,
     digest,
     is_wait,
@@ -52,7 +52,7 @@ class Attempt:
     fine: int = 0
 
 
-class Attempts(BaseProjection):
+class Attempts(CallProjection):
     """The attempts of one run that failed and are not repaired.
 
     An attempt is a turn with a failure: what failed, with what was changed since the failure

@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 
 from trimtab import LazyPattern, Outcome
-from trimtab.trajectory import (
+from trimtab.trajectory import MessageRecord
+from trimtab_signals import (
     CEILING_CALLS,
-    BaseProjection,
+    CallProjection,
     CallRecord,
-    MessageRecord,
     Span,
     TurnRecord,
     describe_call,
@@ -124,7 +124,7 @@ def _succeeded(call: CallRecord) -> bool:
     return done and not is_aside(call.tool)
 
 
-class FailureProjection(BaseProjection):
+class FailureProjection(CallProjection):
     """Counts the failures of one run that come back.
 
     There are two counts: of a failure in any call, which a success of the same operation ends,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trimtab import quote, shorten
-from trimtab.trajectory import tool_name
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure
+from trimtab_signals import tool_name
 
 TEXTS: Mapping[int, str] = {
     1: "Turn {turn}: {seen} Do not try again in the same way: find the cause first. {look}",

@@ -20,6 +20,7 @@ from trimtab import (
 )
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
 from trimtab_diagnostic_signal._messages import seed_text, text_for
+from trimtab_signals import untried_tools
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext
@@ -132,6 +133,6 @@ class DiagnosticSignalProvider:
             return seed_text(failure, None if lacks else tool)
         if context.tools is None or tool not in context.tools:
             tool = None
-        untried = context.untried_tools(failure.tools)
+        untried = untried_tools(context, failure.tools)
         level, turn = context.level_of(failure.name), context.turn_count
         return text_for(failure, level, tool, self.texts, untried=untried, turn=turn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab import Outcome
-from trimtab.trajectory import (
+from trimtab_signals import (
     CallRecord,
     TurnRecord,
     confirms,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from trimtab import Outcome
-from trimtab.trajectory import CallRecord, TurnRecord, same_outputs, says_unchanged
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._similarity import answer_key
+from trimtab_signals import CallRecord, TurnRecord, same_outputs, says_unchanged
 
 _TOGETHER = 8
 _INTERRUPTED = Outcome.INTERRUPTED

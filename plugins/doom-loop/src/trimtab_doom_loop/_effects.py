@@ -7,17 +7,11 @@ from itertools import islice, pairwise, takewhile
 from posixpath import basename
 
 from trimtab import LazyPattern
-from trimtab.trajectory import (
-    CallRecord,
-    confirms,
-    mentions_failure,
-    reports_nothing,
-    without_input,
-)
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import reworded
+from trimtab_signals import CallRecord, confirms, mentions_failure, reports_nothing, without_input
 
 _FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 # What names a single thing: a file, an address, a long number.

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from trimtab.trajectory import CallRecord, describe_call, digest, excerpt, failure_episode
+from trimtab_signals import CallRecord, describe_call, digest, excerpt, failure_episode
 
 
 class LoopKind(StrEnum):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trimtab import quote, shorten
-from trimtab.trajectory import tool_name
 from trimtab_doom_loop._loop import Loop, LoopKind
+from trimtab_signals import tool_name
 
 TEXTS: Mapping[int, str] = {
     1: "Turn {turn}: {seen} {stop} {next}",

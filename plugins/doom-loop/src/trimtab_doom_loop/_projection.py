@@ -8,12 +8,19 @@ from typing import Any
 
 import attrs
 
-from trimtab.trajectory import (
+from trimtab.trajectory import MessageRecord, TextRecord
+from trimtab_doom_loop._action import Action
+from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._effects import find_news_without_effect
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_from, loop_state
+from trimtab_doom_loop._rejections import Rejections
+from trimtab_doom_loop._search import Limits, find_loop
+from trimtab_doom_loop._stagnation import find_paged_again
+from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
+from trimtab_signals import (
     NO_ORDERS,
-    BaseProjection,
-    MessageRecord,
+    CallProjection,
     Orders,
-    TextRecord,
     ToolProfiles,
     TurnRecord,
     brings_nothing,
@@ -25,14 +32,6 @@ from trimtab.trajectory import (
     turn_from,
     turn_state,
 )
-from trimtab_doom_loop._action import Action
-from trimtab_doom_loop._actions import Actions
-from trimtab_doom_loop._effects import find_news_without_effect
-from trimtab_doom_loop._loop import Loop, LoopKind, loop_from, loop_state
-from trimtab_doom_loop._rejections import Rejections
-from trimtab_doom_loop._search import Limits, find_loop
-from trimtab_doom_loop._stagnation import find_paged_again
-from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 
 _NOTICES_KEPT = 16
 _MORE_FOR_TEXT = 2
@@ -43,7 +42,7 @@ _ASIDES_APART = 16
 _LOOKS = frozenset({LoopKind.REPEAT, LoopKind.INTERLEAVED, LoopKind.SAME_CONTENT, LoopKind.KNOWN})
 
 
-class LoopProjection(BaseProjection):
+class LoopProjection(CallProjection):
     """Follows one run and finds the loops in its last actions.
 
     Attributes:

@@ -22,6 +22,7 @@ from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._messages import SEED, seen, text_for
 from trimtab_doom_loop._projection import LoopProjection
 from trimtab_doom_loop._search import Limits
+from trimtab_signals import ToolProfiles, untried_tools
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext
@@ -77,8 +78,9 @@ class DoomLoopDetector:
 
     def _follow(self, context: Any) -> LoopProjection:
         trajectory = context.trajectory
+        profiles = ToolProfiles(trajectory.tool_profiles)
         limits = Limits(self.similarity_threshold, self.window_size, self.max_repetitions)
-        attached = trajectory.attach(self.name, LoopProjection(limits, trajectory.profiles))
+        attached = trajectory.attach(self.name, LoopProjection(limits, profiles))
         assert isinstance(attached, LoopProjection)
         return attached
 
@@ -112,6 +114,6 @@ class DoomLoopDetector:
         )
 
     def _text(self, loop: Loop, context: GuidanceContext) -> str:
-        untried = context.untried_tools(loop.tools)
+        untried = untried_tools(context, loop.tools)
         level, turn = context.level_of(loop.episode), context.turn_count
         return text_for(loop, level, self.texts, untried=untried, turn=turn)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 
-from trimtab.trajectory import CallRecord, is_wait, says_unchanged
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
+from trimtab_signals import CallRecord, is_wait, says_unchanged
 
 _FEWER = 1
 _ROUND = 2

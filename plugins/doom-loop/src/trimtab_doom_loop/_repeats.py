@@ -8,7 +8,11 @@ from itertools import pairwise
 
 import attrs
 
-from trimtab.trajectory import (
+from trimtab_doom_loop._action import Action, moves_unseen, waits
+from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
+from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
+from trimtab_signals import (
     CEILING_CALLS,
     CallRecord,
     Span,
@@ -23,10 +27,6 @@ from trimtab.trajectory import (
     span_of,
     waited_too_long,
 )
-from trimtab_doom_loop._action import Action, moves_unseen, waits
-from trimtab_doom_loop._actions import Actions
-from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
 
 LONGEST_ROUND = 16
 """Longest round looked for, in actions; one beyond `window_size` must repeat as often."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trimtab import LazyPattern
-from trimtab.trajectory import CallRecord, finds_nothing
+from trimtab_signals import CallRecord, finds_nothing
 
 _NUMBER = LazyPattern(r"\d+")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")

@@ -6,16 +6,6 @@ from collections.abc import Sequence
 from itertools import islice, pairwise
 
 from trimtab import LazyPattern
-from trimtab.trajectory import (
-    CallRecord,
-    confirms,
-    finds_nothing,
-    mentions_failure,
-    refuses,
-    reports_nothing,
-    says_unchanged,
-    without_times,
-)
 from trimtab_doom_loop._action import Action, moves_unseen
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
@@ -28,6 +18,16 @@ from trimtab_doom_loop._similarity import (
     reworded,
     same_subject,
     stable_answer_key,
+)
+from trimtab_signals import (
+    CallRecord,
+    confirms,
+    finds_nothing,
+    mentions_failure,
+    refuses,
+    reports_nothing,
+    says_unchanged,
+    without_times,
 )
 
 # How many more equal answers than exact repeats are needed. With fewer, batch work and honest

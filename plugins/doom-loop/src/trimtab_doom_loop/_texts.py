@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from operator import eq
 
 from trimtab import LazyPattern
-from trimtab.trajectory import digest, normalise_text
+from trimtab_signals import digest, normalise_text
 
 SHORTEST_TEXT = 12
 """Characters from which a text says enough to be the same as another."""

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab import LazyPattern
-from trimtab.trajectory import (
+from trimtab_signals import (
     CallRecord,
     finds_nothing,
     leaves_running,

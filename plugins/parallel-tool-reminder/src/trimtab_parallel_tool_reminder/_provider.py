@@ -19,8 +19,8 @@ from trimtab import (
     text_option,
     whole_number,
 )
-from trimtab.trajectory import wants_one_at_a_time
 from trimtab_parallel_tool_reminder._streak import Streak
+from trimtab_signals import ToolProfiles, wants_one_at_a_time
 
 NAME = "parallel-tool-reminder"
 PATIENCE = 4
@@ -74,7 +74,7 @@ class ParallelToolReminder:
     @hookimpl
     def run_opened(self, context: RunContext) -> None:
         """Watch the turns of the run."""
-        streak = Streak(context.trajectory.profiles, self.sequential_threshold)
+        streak = Streak(ToolProfiles(context.trajectory.tool_profiles), self.sequential_threshold)
         context.trajectory.attach(NAME, streak)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:

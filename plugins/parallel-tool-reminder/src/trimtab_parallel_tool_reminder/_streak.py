@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab import CallOrigin, ToolInvoked
-from trimtab.trajectory import (
-    BaseProjection,
+from trimtab.trajectory import MessageRecord
+from trimtab_parallel_tool_reminder._dependence import Link, could_be_one_of_several, depends
+from trimtab_signals import (
+    CallProjection,
     CallRecord,
-    MessageRecord,
     ToolProfiles,
     TurnRecord,
     call_from,
     orders_in,
 )
-from trimtab_parallel_tool_reminder._dependence import Link, could_be_one_of_several, depends
 
 _MODEL = CallOrigin.MODEL
 COMPARED = 8
@@ -26,7 +26,7 @@ Ended = tuple[CallRecord, Any, Any]
 """A call, its arguments and its answer: what a `Link` is made of."""
 
 
-class Streak(BaseProjection):
+class Streak(CallProjection):
     """The streak at the end of one run.
 
     Arguments and answers are compared when `independent` is called, not while calls come in.

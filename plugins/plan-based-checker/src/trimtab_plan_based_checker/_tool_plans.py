@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab import Outcome, PlanStep, ToolInvoked, is_plan_tool, plan_after
-from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord
+from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker._plan_steps import Step
+from trimtab_signals import CallProjection, CallRecord
 
 
-class SeenPlan(BaseProjection):
+class SeenPlan(CallProjection):
     """The plan of one run, as its tool calls show it.
 
     Attributes:

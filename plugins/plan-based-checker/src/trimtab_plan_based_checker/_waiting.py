@@ -6,16 +6,8 @@ import re
 from typing import Any
 
 from trimtab import LazyPattern, ToolInvoked
-from trimtab.trajectory import (
-    BaseProjection,
-    CallRecord,
-    MessageRecord,
-    TextRecord,
-    asks_user,
-    confirms,
-    has_ended,
-    name_words,
-)
+from trimtab.trajectory import MessageRecord, TextRecord
+from trimtab_signals import CallProjection, CallRecord, asks_user, confirms, has_ended, name_words
 
 _EDGE = 600
 _LONGEST_TASKS = 64
@@ -68,7 +60,7 @@ def says_stop(text: str) -> bool:
     return _STOP_THERE.search(text[: 4 * _EDGE]) is not None
 
 
-class Waits(BaseProjection):
+class Waits(CallProjection):
     """What the agent of one run may be waiting for.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab import Outcome, Plan, PlanStep, ToolInvoked, is_plan_tool, plan_after
-from trimtab.trajectory import BaseProjection, CallRecord, MessageRecord
+from trimtab.trajectory import BaseProjection, MessageRecord
 from trimtab_planning._plans import MAX_STEPS
 
 
@@ -37,9 +37,9 @@ class HostPlan(BaseProjection):
         """The plan; None if there is none, or if it had open steps when the user spoke."""
         return Plan(self._steps) if self._current and self._steps else None
 
-    def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:  # noqa: ARG002  protocol
+    def call_ended(self, call: ToolInvoked) -> None:
         """Follow a call."""
-        steps = steps_after(self._steps, event)
+        steps = steps_after(self._steps, call)
         if steps is not None:
             self._steps, self._current = steps, True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trimtab import PLAN_TOOLS, is_plan_tool
-from trimtab.trajectory import name_words
+from trimtab_signals import name_words
 
 PLAN_SET, PLAN_UPDATE_STEP = "plan_set", "plan_update_step"
 PLAN_REVISE, PLAN_REFLECT = "plan_revise", "plan_reflect"

@@ -6,17 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab import CallOrigin, ToolInvoked, Trajectory, shorten
+from trimtab import CallOrigin, ToolInvoked, shorten
 from trimtab_replay._results import CallView
+from trimtab_signals import Calls
 
 MAX_PARAMS = 400
 MAX_RESULT = 600
 
 
-def call_view(event: ToolInvoked, trajectory: Trajectory, *, turn: int, call: int) -> CallView:
-    """Return `event` bounded for showing, with what `trajectory` made of it."""
-    # The trajectory leaves out the calls of others than the model.
-    recent = trajectory.recent(1) if event.caller is CallOrigin.MODEL else ()
+def call_view(event: ToolInvoked, calls: Calls, *, turn: int, call: int) -> CallView:
+    """Return `event` bounded for showing, with what `calls` made of it."""
+    # The records leave out the calls of others than the model.
+    recent = calls.recent(1) if event.caller is CallOrigin.MODEL else ()
     record = recent[-1] if recent else None
     return CallView(
         turn=turn,

@@ -40,6 +40,7 @@ from trimtab_replay._results import CallView, Replayed
 from trimtab_replay._selection import Prompts
 from trimtab_replay._timing import RecordedTime
 from trimtab_replay.profiles import PROFILES
+from trimtab_signals import Calls
 
 
 def replay(
@@ -237,7 +238,8 @@ class _Driver:
         track.stopped = False
         if self.keep_calls:
             turn = track.turns[event.turn or 0]
-            self._views.append(call_view(event, track.run.trajectory, turn=turn, call=self.call))
+            calls = track.run.trajectory.follow(Calls)
+            self._views.append(call_view(event, calls, turn=turn, call=self.call))
         _guide(track.run, DecisionPoint.POST_TOOL_RESULT)
         track.run.due_feedback()
         track.waiting.discard(event.call_id)

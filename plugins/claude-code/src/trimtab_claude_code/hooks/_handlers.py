@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trimtab import DecisionPoint, Outcome, ToolCall
-from trimtab.trajectory import asks_user
 from trimtab_claude_code.hooks._agent import STRUCTURED_OUTPUT, Agent
 from trimtab_claude_code.hooks._payload import (
     HookOutput,
@@ -15,6 +14,7 @@ from trimtab_claude_code.hooks._payload import (
     refusal,
     unfinished,
 )
+from trimtab_signals import asks_user
 
 if TYPE_CHECKING:
     from trimtab import CompletionChecked

@@ -1,0 +1,389 @@
+"""Closed turns and events of one run, handed to the projections that follow it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+from trimtab._events.run import (
+    HARNESS,
+    CompactionHappened,
+    Event,
+    ModelResponded,
+    ToolInvoked,
+    UserMessage,
+)
+from trimtab._session.projection import (
+    HOOKS,
+    BaseProjection,
+    MessageRecord,
+    Projection,
+    TextRecord,
+    Turn,
+)
+from trimtab._types.profiles import ToolProfile
+
+BACKLOG = 128
+"""Facts that may wait for one projection before its run hands them over unasked."""
+
+MOST_CALLS = 64
+"""Calls of one turn that are handed over as its batch; a model that asks for more is stuck."""
+
+Fact = tuple[int, str, tuple[Any, ...]]
+"""Its number in the run, the method that takes it, and what that takes."""
+
+
+class Feed:
+    """One projection and the facts that it has not seen yet.
+
+    A projection is its provider's code, so it never runs where events are recorded. It catches
+    up when the provider asks for it: on the provider's thread, within its time limit, and with
+    its failures counted as the provider's.
+
+    Args:
+        projection: what is fed.
+        source: the feed of the projection that it needs; None if it takes facts as they are.
+
+    Attributes:
+        pending: the facts that wait.
+        begin: restores the projection, or feeds it everything that happened before, when it first
+            catches up; None if it has seen all of it.
+        restores: whether `begin` takes a saved state back.
+        seen: number of the last fact that `begin` has fed.
+        followers: the feeds of the projections that need this one.
+        mutex: held while the projection takes facts.
+        saved: the projection's state after all but `pending`; None if it is not saved.
+    """
+
+    def __init__(self, projection: Projection, source: Feed | None = None) -> None:
+        self.projection = projection
+        self.source = source
+        self.pending: deque[Fact] = deque()
+        self.begin: Callable[[], None] | None = None
+        self.restores = False
+        self.seen = 0
+        self.saved: dict[str, Any] | None = None
+        self.mutex = threading.RLock()
+        self.followers: list[Feed] = []
+        self._forward: dict[str, tuple[Callable[[Fact], None], ...]] = {}
+        self._methods: dict[str, Callable[..., Any]] = {
+            hook: getattr(projection, hook)
+            for hook in HOOKS
+            if getattr(type(projection), hook, None) is not getattr(BaseProjection, hook)
+        }
+        if source is not None:
+            source.followers.append(self)
+            source._look_at_followers()
+
+    def _look_at_followers(self) -> None:
+        self._forward = {
+            hook: tuple(feed.pending.append for feed in self.followers if feed.takes(hook))
+            for hook in HOOKS
+        }
+        if self.source is not None:
+            self.source._look_at_followers()
+
+    def takes(self, hook: str) -> bool:
+        """Return whether the projection, or one that needs it, has a method for these facts."""
+        return hook in self._methods or bool(self._forward.get(hook))
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether `saved` is the state after everything that happened."""
+        if self.saved is None or self.pending or self.begin is not None:
+            return False
+        return self.source is None or self.source.is_saved
+
+    @property
+    def backlog(self) -> int:
+        """How many facts wait, those that the projection it needs has not seen included."""
+        return len(self.pending) + (0 if self.source is None else self.source.backlog)
+
+    def catch_up(self) -> None:
+        """Hand over what waits; what the projection raises passes through.
+
+        A fact that the projection fails on is not handed over again.
+        """
+        if self.source is not None:
+            self.source.catch_up()
+        pending = self.pending
+        if not pending and self.begin is None:
+            return
+        with self.mutex:
+            if self.begin is not None:
+                self.saved = None
+                begin, self.begin = self.begin, None
+                begin()
+            while pending:
+                self.saved = None
+                number, hook, fact = pending.popleft()
+                if number > self.seen:
+                    self._hand_over(number, hook, fact)
+
+    def _hand_over(self, number: int, hook: str, fact: tuple[Any, ...]) -> None:
+        method = self._methods.get(hook)
+        made = None if method is None else method(*fact)
+        if self.followers:
+            for put in self._forward[hook]:
+                put((number, hook, fact if made is None else made))
+
+    def free(self) -> None:
+        """Release the mutex if this thread holds it."""
+        try:
+            self.mutex.release()
+        except RuntimeError:
+            pass
+
+    def save(self) -> None:
+        """Catch up and keep the projection's state; what it raises passes through."""
+        self.catch_up()
+        with self.mutex:
+            self.saved = self.projection.state()
+
+
+class Feeds:
+    """Takes the events of one run in, in constant time, and feeds projections.
+
+    Nothing here looks into what calls return: that is up to the projections.
+
+    Args:
+        profiles: what prompt and host declare about the tools, in order of precedence.
+        lock: the session's; held while events come in.
+        history: returns the events of the run so far, in order; called under the lock.
+
+    Attributes:
+        feeds: the projections by name.
+        quiet_feeds: those of them that can say that their provider need not be asked.
+        turns: closed turns with calls of the model or the user.
+        calls: ended tool calls, without the harness's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        profiles: tuple[ToolProfile, ...] = (),
+        lock: AbstractContextManager[Any] | None = None,
+        history: Callable[[], Iterable[Event]] | None = None,
+    ) -> None:
+        self.profiles = profiles
+        self.feeds: dict[str, Feed] = {}
+        self.quiet_feeds: dict[str, Feed] = {}
+        self.turns = 0
+        self.calls = 0
+        self._history = history
+        self._lock: AbstractContextManager[Any] = lock or threading.RLock()
+        self._takers: dict[str, tuple[Callable[[Fact], None], ...]] = dict.fromkeys(HOOKS, ())
+        self._saved: dict[str, dict[str, Any]] = {}
+        self._saved_at = 0
+        self._open: list[ToolInvoked] = []
+        self._began = False
+        self._facts = 0
+
+    # Projections -------------------------------------------------------------------------------
+
+    def attach(self, name: str, projection: Projection) -> Projection:
+        """Feed a projection from now on, and return what is fed under `name`."""
+        return self._attached(name, lambda: projection).projection
+
+    def follow(self, kind: type[BaseProjection]) -> BaseProjection:
+        """Return the one projection of its class, up to date; it is attached if it was not."""
+        feed = self._shared(kind)
+        feed.catch_up()
+        return feed.projection  # type: ignore[return-value]
+
+    def _shared(self, kind: type[BaseProjection]) -> Feed:
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        return self._attached(name, lambda: kind.of_run(self.profiles))
+
+    def _attached(self, name: str, make: Callable[[], Projection]) -> Feed:
+        feed = self.feeds.get(name)
+        if feed is not None:
+            return feed
+        projection = make()
+        needed: type[BaseProjection] | None = getattr(projection, "needs", None)
+        source = None if needed is None else self._shared(needed)
+        with self._lock:
+            feed = self.feeds.get(name)
+            if feed is None:
+                feed = self._new_feed(name, projection, source)
+        if feed.restores:
+            feed.catch_up()
+        return feed
+
+    def _new_feed(self, name: str, projection: Projection, source: Feed | None) -> Feed:
+        feed = Feed(projection, source)
+        state = self._saved.pop(name, None)
+        # It goes on from its state unless something has happened since, or what it needs can't.
+        current = self._facts == self._saved_at and (source is None or source.restores)
+        if state is not None and current:
+            feed.begin, feed.restores = partial(projection.load_state, state), True
+        elif self._began and self._history is not None:
+            feed.begin = partial(self._rebuild, name, feed)
+        self.feeds[name] = feed
+        if hasattr(projection, "quiet"):
+            self.quiet_feeds = {**self.quiet_feeds, name: feed}
+        self._feed_all()
+        return feed
+
+    def save(self, name: str) -> None:
+        """Bring a projection up to date and keep its state for the next `state()`."""
+        feed = self.feeds.get(name)
+        if feed is not None:
+            feed.save()
+
+    @property
+    def attached(self) -> tuple[str, ...]:
+        """Names under which projections are fed, each after the one that it needs."""
+        return tuple(self.feeds)
+
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """Names of the projections for which much is waiting.
+
+        Those that others need are left out: they catch up with these, on their provider's time.
+        """
+        return tuple(
+            name
+            for name, feed in self.feeds.items()
+            if feed.backlog > BACKLOG and not feed.followers
+        )
+
+    def _rebuild(self, name: str, feed: Feed) -> None:
+        """Feed everything that happened in the run to a projection that joins late."""
+        assert self._history is not None
+        with self._lock:
+            feed.seen = self._facts
+            is_open = bool(self._open)
+            events = tuple(self._history())
+        past = Feeds(profiles=self.profiles)
+        past.attach(name, feed.projection)
+        for event in events:
+            past.apply(event)
+            past.feeds[name].catch_up()
+        if not is_open:
+            past.close_turn()
+            past.feeds[name].catch_up()
+
+    def _feed_all(self) -> None:
+        """Hand each kind of fact to the feeds that take it from now on."""
+        self._takers = {
+            hook: tuple(
+                feed.pending.append
+                for feed in self.feeds.values()
+                if feed.source is None and feed.takes(hook)
+            )
+            for hook in HOOKS
+        }
+
+    def _feed(self, hook: str, *fact: Any) -> None:
+        self._facts = number = self._facts + 1
+        for put in self._takers[hook]:
+            put((number, hook, fact))
+
+    # Events ------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Take `event` in; called under the session's lock, in constant time."""
+        if isinstance(event, ToolInvoked):
+            self.ended(event)
+        elif isinstance(event, ModelResponded):
+            self.responded(event)
+        elif isinstance(event, UserMessage):
+            self.user_spoke(event)
+        elif isinstance(event, CompactionHappened):
+            self.compacted()
+
+    def ended(self, event: ToolInvoked) -> None:
+        """Take an ended call in."""
+        self._began = True
+        if event.caller is HARNESS:
+            return
+        open_calls = self._open
+        if open_calls and _begins_turn(event.turn, open_calls[0].turn):
+            self.close_turn()
+        self.calls += 1
+        if len(open_calls) < MOST_CALLS:
+            open_calls.append(event)
+        self._feed("call_ended", event)
+
+    def responded(self, event: ModelResponded) -> None:
+        """Take a response in."""
+        self._began = True
+        if self._open:
+            self.close_turn()
+        if event.text or event.reasoning:
+            text = TextRecord(event.text, event.reasoning, bool(event.tool_calls))
+            self._feed("responded", text)
+
+    def user_spoke(self, event: UserMessage) -> None:
+        """Take a message in."""
+        self._began = True
+        self.close_turn()
+        self._feed("user_spoke", MessageRecord(event.text, event.notification))
+
+    def compacted(self) -> None:
+        """Note that the model's history was shortened."""
+        self._began = True
+        self._feed("compacted")
+
+    def close_turn(self) -> None:
+        """Close the open turn, if there is one: its calls are a whole batch now; as `apply`."""
+        if not self._open:
+            return
+        turn = Turn(tuple(self._open), self.turns)
+        self._open.clear()
+        self.turns += 1
+        self._feed("turn_closed", turn)
+
+    # State -------------------------------------------------------------------------------------
+
+    def use_profiles(self, profiles: tuple[ToolProfile, ...]) -> None:
+        """Take what prompt and host declare about the tools.
+
+        Projections are detached: the next one of each name gets the state that was saved.
+        """
+        with self._lock:
+            self.profiles = profiles
+            self._saved, self._saved_at = self._states(), self._facts
+            self.feeds.clear()
+            self.quiet_feeds = {}
+            self._feed_all()
+
+    def _states(self) -> dict[str, dict[str, Any]]:
+        saved = {
+            name: feed.saved
+            for name, feed in self.feeds.items()
+            if feed.is_saved and feed.saved is not None
+        }
+        return {**self._saved, **saved}
+
+    def state(self) -> dict[str, Any]:
+        """Return everything, JSON-like but for events, with the states of saved projections.
+
+        A projection that is not saved is rebuilt from the record later.
+        """
+        with self._lock:
+            return {
+                "open": list(self._open),
+                "projections": self._states(),
+                "began": self._began,
+                "turns": self.turns,
+                "calls": self.calls,
+            }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned; projections get theirs when they are attached."""
+        with self._lock:
+            self._open = list(state["open"])
+            self.turns, self.calls = state["turns"], state["calls"]
+            self._began = state["began"]
+            self._saved, self._saved_at = dict(state["projections"]), self._facts
+
+
+def _begins_turn(turn: int | None, open_turn: int | None) -> bool:
+    """Tell whether a call of `turn` ends the open turn; a late answer of an earlier one doesn't."""
+    return turn is None or open_turn is None or turn > open_turn

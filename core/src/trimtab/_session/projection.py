@@ -1,0 +1,169 @@
+"""What a projection is: a provider's own state over a run, fed with what happens."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import attrs
+
+from trimtab._events.run import ToolInvoked
+from trimtab._types.profiles import ToolProfile
+
+HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
+
+
+@attrs.frozen(eq=False)
+class Turn:
+    """One closed turn: the calls of one response, an unordered batch.
+
+    Attributes:
+        calls: in the order in which they ended, the first 64; without the harness's own.
+        number: how many turns were closed before it.
+    """
+
+    calls: tuple[ToolInvoked, ...]
+    number: int
+
+
+@attrs.frozen(eq=False)
+class TextRecord:
+    """What a response said, beside its calls.
+
+    Attributes:
+        text, reasoning: as they came; don't keep them.
+        has_calls: whether the response also asked for tools.
+    """
+
+    text: str
+    reasoning: str
+    has_calls: bool
+
+
+@attrs.frozen(eq=False)
+class MessageRecord:
+    """What the user, or the harness as a `notification`, said; don't keep the text."""
+
+    text: str
+    notification: bool
+
+
+@runtime_checkable
+class Projection(Protocol):
+    """Derives from `BaseProjection`, or has these methods.
+
+    They are called when the provider asks for the projection (``context.trajectory.projection``),
+    in order, with everything that has happened since; so their time and failures are the
+    provider's own. If much waits, a run hands it over unasked, isolated in the same way. Keep
+    no event or record forever: a run may have 100,000 calls.
+
+    A projection that needs another takes what that one makes of each fact (see
+    `BaseProjection.needs`), such as records in place of events.
+
+    A projection that is attached under its provider's name may also have an attribute ``quiet``.
+    While it is True and no episode of the run is open, the guidance provider is not asked, which
+    is most of what a decision costs. Set it where the facts seen so far call for no guidance,
+    whatever else `classify` looks at.
+    """
+
+    def call_ended(self, *call: Any, **_: Any) -> Any:
+        """Take a tool call that has ended; its turn is still open.
+
+        Args:
+            call: the event `trimtab.ToolInvoked`, with arguments and result; or what the
+                projection that this one needs returned for it.
+        """
+        ...
+
+    def turn_closed(self, turn: Any) -> Any:
+        """Take a whole batch, before the next response is asked for.
+
+        Args:
+            turn: the `Turn`, with its calls.
+        """
+        ...
+
+    def responded(self, text: TextRecord) -> Any:
+        """Take the text of a response.
+
+        Args:
+            text: the text, and whether there were calls beside it.
+        """
+        ...
+
+    def user_spoke(self, message: MessageRecord) -> Any:
+        """Take a message of the user, or a notification of the harness.
+
+        Args:
+            message: the message.
+        """
+        ...
+
+    def compacted(self) -> Any:
+        """Take note that the model's history was shortened."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return everything, JSON-like; decisions after `load_state` of it are the same."""
+        ...
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned."""
+        ...
+
+
+class BaseProjection:
+    """A projection that ignores everything: override what matters.
+
+    Example:
+        >>> class Denials(BaseProjection):
+        ...     count = 0
+        ...     quiet = True
+        ...     def call_ended(self, call):
+        ...         self.count += call.outcome == "denied"
+        ...         self.quiet = self.count == 0
+        ...     def state(self):
+        ...         return {"count": self.count}
+        ...     def load_state(self, state):
+        ...         self.count = state["count"]
+        ...         self.quiet = self.count == 0
+
+    Attributes:
+        quiet: whether the guidance provider need not be asked (see `Projection`).
+        needs: the class of a projection that takes each fact first, one for all that need it in a
+            run. What its method returns for a fact, a tuple, is what the methods of this one take
+            in place of the fact; where it returns None, they take the fact itself.
+    """
+
+    quiet: bool = False
+    needs: ClassVar[type[BaseProjection] | None] = None
+
+    @classmethod
+    def of_run(cls, tool_profiles: tuple[ToolProfile, ...]) -> Self:  # noqa: ARG003 - for others
+        """Return the projection of one run, for those that need this class.
+
+        Args:
+            tool_profiles: what prompt and host declare about the tools, in order of precedence.
+        """
+        return cls()
+
+    def call_ended(self, *call: Any, **_: Any) -> Any:
+        """Ignore it."""
+
+    def turn_closed(self, turn: Any) -> Any:
+        """Ignore it."""
+
+    def responded(self, text: TextRecord) -> Any:
+        """Ignore it."""
+
+    def user_spoke(self, message: MessageRecord) -> Any:
+        """Ignore it."""
+
+    def compacted(self) -> Any:
+        """Ignore it."""
+
+    def state(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take nothing."""

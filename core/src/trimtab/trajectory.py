@@ -1,0 +1,21 @@
+"""For authors of providers that follow a run: projections, the facts they take, tool profiles."""
+
+from trimtab._session.projection import (
+    BaseProjection,
+    MessageRecord,
+    Projection,
+    TextRecord,
+    Turn,
+)
+from trimtab._session.trajectory import Trajectory
+from trimtab._types.profiles import ToolProfile
+
+__all__ = [
+    "BaseProjection",
+    "MessageRecord",
+    "Projection",
+    "TextRecord",
+    "ToolProfile",
+    "Trajectory",
+    "Turn",
+]

@@ -1,0 +1,136 @@
+"""What tool calls mean: records, failures, novelty, waiting, what is known about tools."""
+
+from trimtab_signals._answers import (
+    asks_for_input,
+    confirms,
+    finds_nothing,
+    has_ended,
+    in_progress,
+    refuses,
+    reports_nothing,
+    says_unchanged,
+)
+from trimtab_signals._calls import CallProjection, Calls
+from trimtab_signals._canonical import (
+    canonical,
+    digest,
+    fingerprint,
+)
+from trimtab_signals._failure_lines import (
+    excerpt,
+    key_line,
+)
+from trimtab_signals._failures import (
+    error_signature,
+)
+from trimtab_signals._normalise import (
+    normalise_text,
+    text_of,
+    without_times,
+)
+from trimtab_signals._novelty import (
+    Pieces,
+    brings_nothing,
+)
+from trimtab_signals._orders import (
+    NO_ORDERS,
+    Orders,
+    asks_user,
+    orders_in,
+    wants_one_at_a_time,
+)
+from trimtab_signals._profiles import (
+    ToolProfiles,
+    is_aside,
+    name_words,
+    tool_name,
+)
+from trimtab_signals._records import (
+    CallRecord,
+    call_from,
+    describe_call,
+    failure_episode,
+    mentions_failure,
+)
+from trimtab_signals._shell import (
+    operation,
+    reads_only,
+    starts_background,
+    without_input,
+)
+from trimtab_signals._turns import (
+    TurnRecord,
+    same_outputs,
+    turn_from,
+    turn_state,
+)
+from trimtab_signals._untried import (
+    untried_tools,
+)
+from trimtab_signals._waiting import (
+    CEILING_CALLS,
+    Excuse,
+    Span,
+    excuse_of,
+    is_wait,
+    leaves_running,
+    paused,
+    span_of,
+    waited_too_long,
+)
+
+__all__ = [
+    "CEILING_CALLS",
+    "NO_ORDERS",
+    "CallProjection",
+    "CallRecord",
+    "Calls",
+    "Excuse",
+    "Orders",
+    "Pieces",
+    "Span",
+    "ToolProfiles",
+    "TurnRecord",
+    "asks_for_input",
+    "asks_user",
+    "brings_nothing",
+    "call_from",
+    "canonical",
+    "confirms",
+    "describe_call",
+    "digest",
+    "error_signature",
+    "excerpt",
+    "excuse_of",
+    "failure_episode",
+    "finds_nothing",
+    "fingerprint",
+    "has_ended",
+    "in_progress",
+    "is_aside",
+    "is_wait",
+    "key_line",
+    "leaves_running",
+    "mentions_failure",
+    "name_words",
+    "normalise_text",
+    "operation",
+    "orders_in",
+    "paused",
+    "reads_only",
+    "refuses",
+    "reports_nothing",
+    "same_outputs",
+    "says_unchanged",
+    "span_of",
+    "starts_background",
+    "text_of",
+    "tool_name",
+    "turn_from",
+    "turn_state",
+    "untried_tools",
+    "waited_too_long",
+    "wants_one_at_a_time",
+    "without_input",
+    "without_times",
+]

@@ -1,0 +1,198 @@
+"""What an answer says by itself, whatever was asked."""
+
+from __future__ import annotations
+
+import re
+
+from trimtab import LazyPattern
+from trimtab_signals._normalise import lowered
+
+_CONFIRMED = LazyPattern(
+    r"\b(?:accepted|added|affected|applied|approved|archived|assigned|booked|cancell?ed|changed"
+    r"|clicked|closed|committed|completed?|configured|confirmed|converted|copied|created"
+    r"|delivered"
+    r"|deleted|disabled|done|edited|enabled|exported|finished|generated|granted|image|imported"
+    r"|inserted|installed|labell?ed|merged|modified|moved|none|null|ok|okay|opened|pass(?:ed|ing)"
+    r"|posted|pressed|processed|published|queued|registered|removed|renamed|replaced|restarted"
+    r"|restored|reverted|saved|scheduled|screenshot|scrolled|sent|set|started|stopped|stored"
+    r"|submitted|succeeded|success\w*|translated|true|typed|undone|updated|uploaded|written)\b"
+    r"|^HTTP/\d(?:\.\d)? 2\d\d\b"
+    r"|\b(?:no|0|zero) (?:\w+ )?(?:diagnostics|errors?|issues?|offenses|problems?|violations?"
+    r"|vulnerabilities|warnings?)\b",
+    re.IGNORECASE,
+)
+_REFUSED = LazyPattern(
+    r"\b(?:blocked|cannot|denied|error|failed|forbidden|invalid|never|not|refused|rejected"
+    r"|unable)\b"
+    r"|n't\b",
+    re.IGNORECASE,
+)
+_UNCHANGED = LazyPattern(
+    r"\bunchanged\b|\bno (?:\w{1,20} ){0,2}(?:change|difference|effect)s?\b"
+    r"|\bnothing (?:has )?(?:changed|to (?:commit|do))\b|\bnot changed\b|\bunmodified\b"
+    r"|\b(?:did|has|have|was|were)(?: not|n't) changed?\b|\balready up[- ]to[- ]date\b"
+    r"|\b(?:changed|modified|updated)\W{0,2}[=:]\W{0,2}(?:0|false|no|none)\b",
+    re.IGNORECASE,
+)
+# What a shell's harness puts around nothing.
+_FRAME = LazyPattern(r"<?\b(?:exit|return)[ _]?code\W{1,3}0\b|</?\w+>", re.IGNORECASE)
+_NOTHING = LazyPattern(
+    r"\b(?:no|0|zero) (?:\w+ )?(?:results?|match(?:es)?|hits?|files?|items?|rows?|records?"
+    r"|entries|data|documents?|pages?|usages?|references?)\b"
+    r"|\bnot found\b|\bnothing\b|\bnone (?:found|available)\b|\bfound (?:0|no)\b|\bempty\b"
+    r"|\bdoes(?: not|n't) exist\b|\bno such\b",
+    re.IGNORECASE,
+)
+# These two are for text in lower case.
+_IN_PROGRESS = LazyPattern(
+    r"(?<![a-z])(?:booting|building|deploying|downloading|executing|initiali[sz]ing|installing"
+    r"|in[ _-]?progress|pending|processing|provisioning|queued|running|scheduled|starting|syncing"
+    r"|still (?:\w+ing|in|being)|submitted|waiting|warming|creating|updating|preparing"
+    r"|working(?! (?:copy|dir|tree))"
+    r"|not (?:yet )?(?:available|complete|completed|done|finished|ready|started)"
+    r"|(?:retry|try again|check back) (?:in|later|after)"
+    r"|no (?:new )?output(?: yet)?)(?![a-z])",
+)
+_STATE = LazyPattern(
+    r"(?:\b(?:state|status|phase|stage|conclusion)\"?\s?[:=]\s?|<(?:state|status)>)\"?"
+    r"([a-z_ -]{2,24})"
+)
+_STATE_NAMES = ("stat", "phase", "stage", "conclusion")
+_NOT_YET = LazyPattern(
+    r"\b(?:not (?:yet )?(?:ready|available|finished|complete|started)|still (?:starting|booting"
+    r"|running|building|processing)|in progress|(?:retry|try again|check back) (?:in|later|after)"
+    r"|starting up|warming up|booting)\b",
+    re.IGNORECASE,
+)
+_ENDED = LazyPattern(
+    r"(?<![A-Za-z])(?:aborted|cancell?ed|completed?|crashed|deleted|died|dead|done|ended|errored"
+    r"|exited|expired|failed|failure|finished|killed|terminated|succeeded|success|stopped"
+    r"|timed?[ _]out|no (?:such|longer)|not running|oomkilled|not found)(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_ASKS = LazyPattern(
+    r"(?:\b(?:password|passphrase|passcode|otp|verification code|username|login"
+    r"|pin)\b[^\n]{0,60}[:?]"
+    r"|[\[(](?:y(?:es)?/no?|n/y|Y/n|y/N)[^\])]{0,20}[\])]|\bpress (?:any key|enter|return)\b"
+    r"|\bare you sure\b|\bwaiting for (?:your |user )?input\b|\(yes/no)",
+    re.IGNORECASE,
+)
+# The command itself is wrong: no waiting mends that.
+_MALFORMED = LazyPattern(
+    r"(?:^|[\s:])(?:usage:|syntax error|parse error|command not found"
+    r"|(?:invalid|unknown|unrecogni[sz]ed|unexpected) (?:argument|command|field|flag|json|operator"
+    r"|option|query|subcommand|syntax|token)"
+    r"|expected\b[^\n]{1,60}\bbut got\b|(?:attribute|key|name|reference|syntax|type)error\b)",
+    re.IGNORECASE,
+)
+_BARE = frozenset({"", "[]", "{}", "()", "null", "none", "0", "''", '""', "false"})
+_SHORT = 160
+_BRIEF = 80
+_STATED = 600
+
+
+def confirms(said: str) -> bool:
+    """Tell whether an output only confirms in known words that something was done.
+
+    Args:
+        said: the output.
+    """
+    said = said.strip()
+    if not said:
+        return True
+    if len(said) > _BRIEF:
+        return False
+    if _CONFIRMED.search(said) is not None:
+        return not says_unchanged(said) and _REFUSED.search(said) is None
+    return not _FRAME.sub("", said).strip()
+
+
+def refuses(said: str) -> bool:
+    """Tell whether a short output says that something was not done.
+
+    Args:
+        said: the output.
+    """
+    return len(said) <= _SHORT and _REFUSED.search(said) is not None
+
+
+def says_unchanged(said: str) -> bool:
+    """Tell whether an output says that nothing has changed.
+
+    Args:
+        said: the output.
+    """
+    return len(said) <= _SHORT and _UNCHANGED.search(said) is not None
+
+
+def finds_nothing(said: str) -> bool:
+    """Tell whether an output is empty, or says that there is nothing.
+
+    Args:
+        said: the output.
+    """
+    said = said.strip()
+    if len(said) > _SHORT:
+        return False
+    return said.lower() in _BARE or _NOTHING.search(said) is not None
+
+
+def reports_nothing(said: str) -> bool:
+    """Tell whether an output says in words that there is nothing.
+
+    Args:
+        said: the output.
+    """
+    said = said.strip()
+    return len(said) <= _SHORT and _NOTHING.search(said) is not None
+
+
+def in_progress(said: str) -> bool:
+    """Tell whether an output says that something is not finished yet.
+
+    Args:
+        said: the output.
+    """
+    if len(said) <= _SHORT:
+        goes_on = _IN_PROGRESS.search(lowered(said)) is not None
+    else:
+        goes_on = any(_IN_PROGRESS.search(state) is not None for state in _states_in(said))
+    return goes_on and not asks_for_input(said)
+
+
+def _states_in(said: str) -> list[str]:
+    text = lowered(said[:_STATED])
+    return _STATE.findall(text) if any(name in text for name in _STATE_NAMES) else []
+
+
+def not_yet(said: str) -> bool:
+    """Tell whether a failure says that the time for it has not come."""
+    return len(said) <= _SHORT and _NOT_YET.search(said) is not None
+
+
+def has_ended(said: str) -> bool:
+    """Tell whether an output says that the process waited for has ended, in success or failure.
+
+    Args:
+        said: the output.
+    """
+    if len(said) <= _SHORT:
+        ended = _ENDED.search(said) is not None
+    else:
+        states = _states_in(said)
+        ended = bool(states) and all(_ENDED.search(state) is not None for state in states)
+    return ended and not in_progress(said)
+
+
+def blames_call(said: str) -> bool:
+    """Tell whether an answer says that the command itself is wrong."""
+    return len(said) <= _STATED and _MALFORMED.search(said) is not None
+
+
+def asks_for_input(said: str) -> bool:
+    """Tell whether an output ends with a prompt that somebody must answer.
+
+    Args:
+        said: the output.
+    """
+    return _ASKS.search(said[-_SHORT:]) is not None

@@ -1,0 +1,202 @@
+"""One record a call, shared by all providers of a run, and what a run's calls look like so far."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+
+from trimtab import ToolInvoked, ToolProfile
+from trimtab.trajectory import BaseProjection, MessageRecord, Turn
+from trimtab_signals._canonical import plain
+from trimtab_signals._profiles import ToolProfiles
+from trimtab_signals._records import CallRecord, record_of
+from trimtab_signals._turns import TurnRecord, turn_from, turn_state
+
+KEPT = 64
+"""How many calls, and how many turns, are kept; older ones leave, their counts stay."""
+
+_TOOLS_KEPT = 256
+_BATCH_KEPT_WHOLE = 8
+_OTHER_TOOLS = "…"
+
+
+class Calls(BaseProjection):
+    """Makes one `CallRecord` of each ended call, once for all projections that need it.
+
+    Projections that derive from `CallProjection` take the records. All others get at them with
+    ``context.trajectory.follow(Calls)``.
+
+    `tool_frequency` counts the whole run. The other signals are computed when they are read, from
+    the last 64 turns, and count to 64 at most. The harness's own calls are left out everywhere.
+    The user's count as calls, but other signals skip turns without a call of the model.
+
+    Args:
+        tool_profiles: what prompt and host declare about the tools, in order of precedence.
+
+    Attributes:
+        profiles: what is known about the tools.
+    """
+
+    def __init__(self, tool_profiles: Sequence[ToolProfile] = ()) -> None:
+        self.profiles = ToolProfiles(tool_profiles)
+        # Providers ask from several threads, one of which may be taking facts in.
+        self._lock = Lock()
+        self._open: list[CallRecord] = []
+        self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
+        self._frequency: dict[str, int] = {}
+        self._turns = 0
+        self._user_spoke_at = 0
+
+    @classmethod
+    def of_run(cls, tool_profiles: tuple[ToolProfile, ...]) -> Self:
+        """Return the records of a run in which these profiles count."""
+        return cls(tool_profiles)
+
+    # Reading -----------------------------------------------------------------------------------
+
+    @property
+    def consecutive_errors(self) -> int:
+        """Closed turns in a row, since the user last spoke, in which every call failed."""
+        count = 0
+        for turn in self._latest():
+            if not all(call.failed for call in turn.asked):
+                break
+            count += 1
+        return count
+
+    @property
+    def repeats(self) -> int:
+        """How often in a row, since the user last spoke, the last turn's calls brought the same.
+
+        1 if they are new. Two turns are the same if their calls and answers are, as sets.
+        """
+        turns = self._latest()
+        for count, (later, earlier) in enumerate(pairwise(turns), 1):
+            if not later.repeats(earlier):
+                return count
+        return len(turns)
+
+    @property
+    def tool_frequency(self) -> Mapping[str, int]:
+        """Calls by tool, over the whole run; names beyond the 256th together under ``…``."""
+        with self._lock:
+            return dict(self._frequency)
+
+    def recent(self, n: int) -> tuple[CallRecord, ...]:
+        """Return the last calls, oldest first, those of the open turn included.
+
+        Args:
+            n: how many; at most 64 are kept.
+        """
+        found: list[CallRecord] = []
+        with self._lock:
+            for calls in (tuple(self._open), *(turn.calls for turn in reversed(self._closed))):
+                found.extend(reversed(calls))
+                if len(found) >= n:
+                    break
+        return tuple(reversed(found[: max(0, min(n, KEPT))]))
+
+    def _latest(self) -> list[TurnRecord]:
+        """Return the closed turns with calls of the model since the user spoke, newest first."""
+        with self._lock:
+            first = self._user_spoke_at
+            kept = [turn for turn in self._closed if turn.asked and turn.number >= first]
+        kept.reverse()
+        return kept
+
+    # Facts -------------------------------------------------------------------------------------
+
+    def call_ended(self, call: ToolInvoked) -> tuple[CallRecord, ToolInvoked]:
+        """Make the record of a call; return it with the event."""
+        profile = self.profiles.of(call.tool)
+        try:
+            record = record_of(call, profile)
+        except Exception:  # noqa: BLE001  parameters or results whose own methods raise
+            safe = attrs.evolve(call, params=plain(call.params), result=plain(call.result))
+            record = record_of(safe, profile)
+        with self._lock:
+            frequency, tool = self._frequency, call.tool
+            if tool not in frequency and len(frequency) >= _TOOLS_KEPT:
+                tool = _OTHER_TOOLS
+            frequency[tool] = frequency.get(tool, 0) + 1
+            if len(self._open) < KEPT:
+                self._open.append(record)
+        return record, call
+
+    def turn_closed(self, turn: Turn) -> tuple[TurnRecord]:
+        """Return the records of a batch."""
+        closed = TurnRecord(tuple(self._open), turn.number)
+        if len(closed.calls) > _BATCH_KEPT_WHOLE:
+            _release_many(closed.asked)
+        with self._lock:
+            self._open.clear()
+            self._closed.append(closed)
+            self._turns = turn.number + 1
+        return (closed,)
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Begin anew where signals count in a row."""
+        if not message.notification:
+            self._user_spoke_at = self._turns
+
+    # State -------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return everything."""
+        return {
+            "open": [call.state() for call in self._open],
+            "closed": [turn_state(turn) for turn in self._closed],
+            "frequency": dict(self._frequency),
+            "turns": self._turns,
+            "user_spoke_at": self._user_spoke_at,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned."""
+        profiles = self.profiles
+        with self._lock:
+            self._open = list(turn_from({"calls": state["open"], "number": 0}, profiles).calls)
+            self._closed.clear()
+            self._closed.extend(turn_from(turn, profiles) for turn in state["closed"])
+            self._frequency = dict(state["frequency"])
+            self._turns = state["turns"]
+            self._user_spoke_at = state["user_spoke_at"]
+
+
+def _release_many(calls: Sequence[CallRecord]) -> None:
+    """Drop the texts of the calls of one turn if they are many."""
+    if len(calls) > _BATCH_KEPT_WHOLE:
+        for call in calls:
+            call.drop_text()
+
+
+class CallProjection(BaseProjection):
+    """A projection that takes `CallRecord` and `TurnRecord` in place of events: override as there.
+
+    Example:
+        >>> from trimtab_signals import CallProjection
+        >>> class Failures(CallProjection):
+        ...     count = 0
+        ...     def call_ended(self, call, event):
+        ...         self.count += call.failed
+        ...     def state(self):
+        ...         return {"count": self.count}
+        ...     def load_state(self, state):
+        ...         self.count = state["count"]
+    """
+
+    needs = Calls
+
+    # Not there at run time: a projection is not handed what it has no method for.
+    if TYPE_CHECKING:
+
+        def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
+            """Take a tool call that has ended, and the event that its record was made of."""
+
+        def turn_closed(self, turn: TurnRecord) -> None:
+            """Take a whole batch."""

@@ -1,0 +1,262 @@
+"""What is new in an answer: pieces that were not there before, and values that have moved.
+
+Learned from the answers themselves. What stays the same is the frame, what differs are values
+in it. A value that counts the calls, keeps time with the clock, or is another random name each
+time says nothing about the work. Any other value that moves is news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from operator import ne
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from trimtab import LazyPattern
+from trimtab_signals._canonical import digest
+
+# Begins with a set of characters, so that the engine skips to the first that fits.
+_SPLIT = LazyPattern(r"[\n{}\[\];, ](?:(?<![, ])|(?<=,)(?: |(?=[\"'{\[]|\w{1,40}=))|(?<=[.!?] ) *)")
+_MARKER = LazyPattern(r"^\W*(?:\d{1,3}[.):|]\s*)?")
+_SCORE = LazyPattern(
+    r"\b(?:score|relevance|rank|similarity|distance|position|query|id)\W{1,4}[\d.]+\W*$", 2
+)
+_WHOLE_NUMBER = LazyPattern(r"(?<![\w.])\d+(?![\w.])")
+_SHORTEST = 3
+_SHORTEST_ECHO = 4
+_SMALLEST_ECHO = 10
+_MOST = 400
+_DEEP = 4
+_WORD = LazyPattern(r"[^\W_]+(?:[_.-][^\W_]+)*")
+_NUMBER = LazyPattern(r"\d+(?:\.\d+)?")
+_CAMEL = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_FEW = 96
+_NEAR = 3
+
+CLOCKS = frozenset(
+    {
+        "age", "ago", "clock", "date", "duration", "elapsed", "expires", "latency", "millis",
+        "milliseconds", "ms", "now", "runtime", "seconds", "secs", "since", "timestamp", "took",
+        "ts", "ttl", "uptime", "waited",
+    }
+)  # fmt: skip
+COSTS = frozenset(
+    {
+        "billed", "budget", "cost", "credit", "credits", "quota", "rate",
+        "ratelimit", "spent", "tokens", "usage",
+    }
+)  # fmt: skip
+NAMES = frozenset(
+    {
+        "etag", "id", "nonce", "pid", "port",
+    }
+)  # fmt: skip
+_SCORES = frozenset(
+    {
+        "distance", "rank", "relevance", "score", "similarity",
+    }
+)  # fmt: skip
+_PROGRESS = frozenset(
+    {
+        "bytes", "chapter", "complete", "completed", "count", "done", "downloaded", "failed",
+        "files", "imported", "indexed", "items", "left", "level", "line", "lines", "move", "page",
+        "passed", "percent", "position", "processed", "progress", "ready", "remaining", "round",
+        "row", "rows", "size", "slide", "step", "total", "turn", "uploaded", "written",
+    }
+)  # fmt: skip
+
+Pieces = frozenset[int]
+
+
+class Slot(NamedTuple):
+    """A value in an answer.
+
+    Attributes:
+        value: as it stands there.
+        label: the words before it, lower case; empty if nothing is.
+        behind: the two characters after it.
+    """
+
+    value: str
+    label: tuple[str, ...]
+    behind: str
+
+
+class Shape(NamedTuple):
+    """An answer as a frame with values.
+
+    Attributes:
+        frame: fingerprint of the text without its values.
+        slots: the values, at most 96.
+    """
+
+    frame: str
+    slots: tuple[Slot, ...]
+
+
+def shape_of(text: str) -> Shape:
+    """Return the frame and the values of a normalised answer."""
+    frame: list[str] = []
+    slots: list[Slot] = []
+    end, before = 0, ""
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if not word.isalpha() and _is_value(word):
+            frame.append(text[end : match.start()])
+            end = match.end()
+            frame.append(_take(word, before, text[end : end + 2], slots))
+        before = word
+    frame.append(text[end:])
+    return Shape(digest("".join(frame)), tuple(slots[:_FEW]))
+
+
+def _is_value(word: str) -> bool:
+    if "-" in word:
+        return True
+    plain = word.replace("_", "").replace(".", "")
+    return not plain.isalpha() and (plain.isascii() or any(map(str.isdigit, plain)))
+
+
+def _take(word: str, before: str, behind: str, slots: list[Slot]) -> str:
+    """Note the values in `word`, and return what stays of it."""
+    made_of_words = "-" in word and not any(map(str.isdigit, word))
+    if made_of_words or is_random(word) or before.lower() in NAMES:
+        slots.append(Slot(word, label_words(before), behind))
+        return "#"
+    label = before
+    for match in _NUMBER.finditer(word):
+        front = word[: match.start()]
+        words = (*label_words(label), *label_words(front))
+        slots.append(Slot(match[0], words, word[match.end() :][:2] or behind))
+    return str(_NUMBER.sub("#", word))
+
+
+@lru_cache(maxsize=1024)
+def label_words(text: str) -> tuple[str, ...]:
+    """Return the last three words of a label, lower case: ``requestId`` → request, id."""
+    return tuple(word.lower() for word in _CAMEL.findall(text)[-_NEAR:])
+
+
+def is_random(word: str) -> bool:
+    """Tell whether a word looks random: letters and digits in turn."""
+    if len(word) < 4 or word.isdigit():
+        return False
+    plain = word.replace("_", "").replace("-", "").replace(".", "")
+    kinds = list(map(str.isdigit, plain))
+    turns: int = sum(map(ne, kinds, kinds[1:]))
+    return turns >= 2 and turns * 4 >= len(kinds)
+
+
+@lru_cache(maxsize=16)
+def may_say_same(earlier: str, later: str) -> bool:
+    """Tell cheaply whether two normalised outputs may have one frame.
+
+    They may if they differ only in words that may be values.
+    """
+    a, b = earlier.split(), later.split()
+    if len(a) != len(b):
+        return False
+    return all(x == y or not (x.isalpha() or y.isalpha()) for x, y in zip(a, b, strict=True))
+
+
+def says_same(earlier: Shape, later: Shape, seconds: float | None, *, reads: bool) -> bool:
+    """Tell whether the later of two outputs of one call differs by nothing new.
+
+    Args:
+        earlier, later: the outputs, normalised.
+        seconds: between them; None if unknown.
+        reads: whether the call only reads; then another name in its output is new.
+    """
+    if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):
+        return False
+    return all(
+        a.value == b.value or _idle(a, b, seconds, reads=reads)
+        for a, b in zip(earlier.slots, later.slots, strict=True)
+    )
+
+
+def _idle(a: Slot, b: Slot, seconds: float | None, *, reads: bool) -> bool:
+    label = set(b.label)
+    named = bool(label & NAMES) and not reads
+    if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
+        return named or _another_name(a, b, reads=reads)
+    if label & (COSTS | _SCORES) or named:
+        return True
+    if b.behind[:1] in ("/", "%") or b.behind == " o" or label & _PROGRESS:
+        return False
+    if label & CLOCKS:
+        return True
+    step = float(b.value) - float(a.value)
+    return (step == 1 and bool(label)) or _keeps_time(step, seconds)
+
+
+def _another_name(a: Slot, b: Slot, *, reads: bool) -> bool:
+    if is_random(a.value) and is_random(b.value):
+        return True
+    made_of_words = "-" in a.value and "-" in b.value
+    return made_of_words and not reads and a.value.count("-") == b.value.count("-")
+
+
+def _keeps_time(step: float, seconds: float | None) -> bool:
+    if seconds is None or seconds < _NEAR or step <= 0:
+        return False
+    return any(abs(step / unit - seconds) <= max(2.0, 0.1 * seconds) for unit in (1, 1000))
+
+
+def pieces_of(text: str, params: Any) -> Pieces:
+    """Return the parts of an output: its lines and items, without order, numbering, scores and
+    what it repeats of the arguments.
+
+    Args:
+        text: the normalised output, its lines kept.
+        params: the arguments of the call.
+    """
+    for echo in sorted(_echoes(params), key=len, reverse=True):
+        if echo in text:
+            text = _without(text, echo)
+    found: set[int] = set()
+    for part in dict.fromkeys(_SPLIT.split(text)):  # logs say the same line again and again
+        piece = _MARKER.sub("", part).strip(" \t\r\"',:.")
+        if len(piece) < _SHORTEST or piece == "~":
+            continue
+        if piece[-1].isalpha() or not _SCORE.search(piece):
+            found.add(crc32(piece.encode("utf-8", "replace")))
+            if len(found) >= _MOST:
+                break
+    return frozenset(found)
+
+
+def _without(text: str, echo: str) -> str:
+    if not echo.isdecimal():
+        return text.replace(echo, "~")
+    return _WHOLE_NUMBER.sub(lambda match: "~" if match[0] == echo else match[0], text)
+
+
+def _echoes(params: Any, depth: int = 0) -> Iterator[str]:
+    if type(params) is int and params >= _SMALLEST_ECHO:
+        yield str(params)
+    elif isinstance(params, str):
+        if len(params) >= _SHORTEST_ECHO:
+            yield " ".join(params.split())
+    elif isinstance(params, Mapping) and depth < _DEEP:
+        for value in params.values():
+            yield from _echoes(value, depth + 1)
+    elif isinstance(params, list | tuple) and depth < _DEEP:
+        for value in params[:_MOST]:
+            yield from _echoes(value, depth + 1)
+
+
+def brings_nothing(pieces: Pieces, before: Iterable[Pieces]) -> bool:
+    """Tell whether an output consists of what earlier ones brought; an empty one brings nothing.
+
+    Args:
+        pieces: of the output, `CallRecord.pieces`.
+        before: of the earlier outputs.
+    """
+    left = set(pieces)
+    for known in before:
+        left -= known
+        if not left:
+            return True
+    return not left

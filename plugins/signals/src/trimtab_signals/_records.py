@@ -1,0 +1,380 @@
+"""Ended tool calls as detectors see them, with their fingerprints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from trimtab import (
+    CallOrigin,
+    LazyPattern,
+    Outcome,
+    ToolInvoked,
+    ToolProfile,
+    quote,
+    shorten,
+)
+from trimtab_signals._canonical import canonical_params, digest, plain
+from trimtab_signals._envelope import arguments_of, opened
+from trimtab_signals._failure_lines import best_line, excerpt, lines_of, sounds_like_failure
+from trimtab_signals._failures import failed, failure_text, signatures
+from trimtab_signals._frame import without_frame
+from trimtab_signals._normalise import (
+    EDGE,
+    bounded,
+    normalise_lines,
+    shown_of,
+    text_of,
+)
+from trimtab_signals._novelty import (
+    Pieces,
+    Shape,
+    Slot,
+    may_say_same,
+    pieces_of,
+    says_same,
+    shape_of,
+)
+from trimtab_signals._profiles import ToolProfiles, tool_name
+from trimtab_signals._shell import reads_only
+
+_PARAMS_KEPT = 512
+_OUTPUT_KEPT = 200
+_NOISY = 1_000
+_LONGEST_CALL = 90
+_MOST_APART = 200
+_FRACTION = LazyPattern(r"(?:^|[:=])[01]?\.\d+$")  # a score, most likely
+_BETWEEN_WORDS = "\"',{}[]();"
+_SPACED = str.maketrans(dict.fromkeys(_BETWEEN_WORDS, " "))
+_SPACED_ASCII = bytes(
+    32 if chr(n) in _BETWEEN_WORDS + "\x1c\x1d\x1e\x1f" else n for n in range(256)
+)
+
+
+@attrs.define(eq=False, weakref_slot=False)
+class CallRecord:
+    """One ended tool call as detectors see it, one for all providers of a run: don't change it.
+
+    Attributes:
+        tool: its name.
+        failed: whether it failed (see `trimtab_signals._failures`).
+        signature: what is the same whenever this failure comes back; empty where it did not fail.
+        bare_signature: the same, with the values of the arguments that the failure repeats.
+        size: length of the whole output, in characters.
+        outcome, caller, turn: as in the event.
+        waits: a declared poll, by the host or by the tool's profile.
+        started, ended: monotonic seconds since the run's opening; None where unknown.
+        profile: what is known about the tool.
+        command: the command line, where the tool is a shell (at most 512 characters).
+    """
+
+    tool: str
+    failed: bool
+    outcome: Outcome
+    caller: CallOrigin
+    turn: int | None
+    waits: bool
+    started: float | None
+    ended: float | None
+    profile: ToolProfile
+    command: str | None
+    size: int
+    _text: str | None = None
+    _params: Any = None
+    _output_hash: str | None = None
+    _output: str | None = None
+    signature: str = ""
+    bare_signature: str = ""
+    excuse: str | None = None
+    # Computed when they are read: most calls are never compared.
+    _fingerprint: str | None = None
+    _params_text: str | None = None
+    _output_fingerprint: str | None = None
+    _shape: Shape | None = None
+    _pieces: Pieces | None = None
+    _words: frozenset[str] | None = None
+    _lines: str | None = attrs.field(default=None, init=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of tool and arguments; equal for calls that mean the same."""
+        if self._fingerprint is None:
+            return self._look_at_params()[0]
+        return self._fingerprint
+
+    @property
+    def params_text(self) -> str:
+        """The canonical arguments, at most 512 characters, for comparing by likeness."""
+        if self._params_text is None:
+            return self._look_at_params()[1]
+        return self._params_text
+
+    def _look_at_params(self) -> tuple[str, str]:
+        try:
+            text = canonical_params(self._params, self.profile)
+        except Exception:  # noqa: BLE001 - arguments whose own methods raise
+            text = canonical_params(plain(self._params), self.profile)
+        looked = digest(f"{self.tool}\n{text}"), text[:_PARAMS_KEPT]
+        self._fingerprint = looked[0]
+        self._params_text = looked[1]
+        return looked
+
+    @property
+    def output_hash(self) -> str:
+        """Fingerprint of the output as it came."""
+        value = self._output_hash
+        if value is None:
+            value = digest(self._text or "")
+            self._output_hash = value
+        return value
+
+    @property
+    def output(self) -> str:
+        """At most 200 characters of the output, raw, so escape them before quoting.
+
+        They are the key line of a failure, else head and tail.
+        """
+        value = self._output
+        if value is None:
+            value = self._text or ""
+            if len(value) > _OUTPUT_KEPT:
+                value = bounded(value, _OUTPUT_KEPT // 2)
+            self._output = value
+        return value
+
+    @property
+    def output_fingerprint(self) -> str:
+        """Fingerprint of the normalised output; equal if nothing in it is new."""
+        value = self._output_fingerprint
+        if value is None:
+            value = digest(" ".join(self._normal().split()))
+            self._output_fingerprint = value
+        return value
+
+    @property
+    def shape(self) -> Shape:
+        """The normalised output as a frame with values in it."""
+        value = self._shape
+        if value is None:
+            value = shape_of(" ".join(self._normal().split()))
+            self._shape = value
+        return value
+
+    @property
+    def pieces(self) -> Pieces:
+        """The lines and items of the output, unordered, without what repeats the arguments."""
+        value = self._pieces
+        if value is None:
+            value = pieces_of(self._normal(), self._params)
+            self._pieces = value
+        return value
+
+    def may_repeat(self, other: CallRecord) -> bool:
+        """Tell cheaply whether this output may repeat an earlier one.
+
+        It may if under a quarter of its words are new, without those of the arguments.
+
+        Args:
+            other: the earlier call.
+        """
+        if self._text is None or other._text is None:
+            return True
+        words, known = self._words, other._words
+        if words is None:
+            words = self._look_at_words()
+        if known is None:
+            known = other._look_at_words()
+        new = words - known
+        most = len(words)
+        if 4 * len(new) < most:
+            return True
+        asked, told = self.params_text, 0
+        for word in new:
+            if word not in asked and not ("." in word and _FRACTION.search(word)):
+                told += 4
+                if told >= most:
+                    return False
+        return most > 0
+
+    def _look_at_words(self) -> frozenset[str]:
+        text = self._text or ""
+        if text.isascii():  # a tenth of the time that `str.translate` takes
+            words = frozenset(text.encode().translate(_SPACED_ASCII).decode().split())
+        else:
+            words = frozenset(text.translate(_SPACED).split())
+        self._words = words
+        return words
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is known to change nothing."""
+        if self.command is not None:
+            return reads_only(self.command)
+        return bool(self.profile.read_only)
+
+    def _normal(self) -> str:
+        value = self._lines
+        if value is None:
+            value = normalise_lines(self._text or "")
+            self._lines = value
+        return value
+
+    def same_output(self, other: CallRecord) -> bool:
+        """Tell whether both outputs say the same, apart from details that differ by chance.
+
+        Those of equal calls do so too if they differ only in a value that counts the calls or
+        keeps time.
+
+        Args:
+            other: the earlier call.
+        """
+        if self.output_hash == other.output_hash:
+            return True
+        if abs(self.size - other.size) > _MOST_APART and not _noisy(self, other):
+            return False
+        return self.output_fingerprint == other.output_fingerprint or (
+            self.fingerprint == other.fingerprint and self._moved(other)
+        )
+
+    def _moved(self, other: CallRecord) -> bool:
+        """Tell whether this output differs from the earlier one in values that don't matter."""
+        has_texts = self._text is not None and other._text is not None
+        if has_texts and not may_say_same(other._normal(), self._normal()):
+            return False
+        seconds = None
+        if self.ended is not None and other.ended is not None:
+            seconds = abs(self.ended - other.ended)
+        return says_same(other.shape, self.shape, seconds, reads=self.reads)
+
+    def drop_text(self) -> None:
+        """Drop the text of the output; what comparisons need stays."""
+        _ = self.output_fingerprint, self.shape, self.pieces
+        _ = self.fingerprint, self.output_hash, self.output
+        self._text = self._params = self._lines = None
+
+    def state(self) -> dict[str, Any]:
+        """Return it JSON-like; the profile is looked up again by name."""
+        kept = (
+            "tool", "fingerprint", "output_hash", "failed", "signature", "bare_signature", "output",
+            "size", "turn",
+        )  # fmt: skip
+        state = {
+            name: getattr(self, name)
+            for name in (*kept, "params_text", "waits", "started", "ended")
+        }
+        return {
+            **state,
+            "command": self.command,
+            "outcome": self.outcome.value,
+            "caller": self.caller.value,
+            "output_fingerprint": self.output_fingerprint,
+            "shape": [self.shape.frame, *map(list, self.shape.slots)],
+            "pieces": sorted(self.pieces),
+        }
+
+
+def failure_episode(call: CallRecord) -> str:
+    """Return the name of a failed call's problem, the same for every provider.
+
+    So one provider speaks about it at a time, and its level rises whichever speaks.
+
+    Args:
+        call: the call.
+    """
+    return f"failure-{digest(call.signature or call.fingerprint)}"
+
+
+def mentions_failure(call: CallRecord) -> bool:
+    """Tell whether a call failed, or its output holds a word of failure.
+
+    Args:
+        call: the call.
+    """
+    return call.failed or sounds_like_failure(call.output)
+
+
+def _noisy(a: CallRecord, b: CallRecord) -> bool:
+    """Tell whether texts of unlike length may still say the same: within a fifth."""
+    return min(a.size, b.size) * 1.25 >= max(a.size, b.size)
+
+
+def call_from(state: dict[str, Any] | None, profiles: ToolProfiles) -> CallRecord | None:
+    """Return the record that `CallRecord.state` described; None for None.
+
+    Args:
+        state: what it returned.
+        profiles: what is known about the tools.
+    """
+    if state is None:
+        return None
+    return restored(state, profiles)
+
+
+def restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
+    enums = {"outcome": Outcome(state["outcome"]), "caller": CallOrigin(state["caller"])}
+    frame, *slots = state["shape"]
+    shape = Shape(frame, tuple(Slot(value, tuple(label), behind) for value, label, behind in slots))
+    learnt = {"shape": shape, "pieces": frozenset(state["pieces"])}
+    return CallRecord(**{**state, **enums, **learnt}, profile=profiles.of(state["tool"]))
+
+
+def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
+    """Return what detectors need to know about `event`."""
+    params = event.params
+    if type(params) is not dict or len(params) == 1:
+        params = arguments_of(params)
+    command = profile.command(params) if profile.command_params else None
+    result, holders = opened(event.result, event.tool, command)
+    text = result if type(result) is str else text_of(result)
+    if profile.result_noise is not None:
+        text = profile.result_noise.sub("", text[:_NOISY]) + text[_NOISY:]
+    if not text and event.error:
+        text = without_frame(event.error, event.tool, command)
+    ended, duration = event.elapsed, event.duration
+    size = len(text)
+    is_long = size > 2 * EDGE
+    signature = bare_signature = ""
+    output = None
+    has_failed = failed(event, text, holders, profile, command)
+    if has_failed:
+        lines = lines_of(failure_text(text, holders))
+        line = best_line(lines)
+        signature, bare_signature = signatures(lines, line, params)
+        output = (line.strip() or excerpt(text))[:_OUTPUT_KEPT]
+    elif is_long or type(result) is not str:
+        shown = shown_of(result, text)
+        if shown is text and type(event.result) is str:
+            shown = event.result  # an object in JSON, as it was written
+        output = bounded(shown, _OUTPUT_KEPT // 2)
+    return CallRecord(
+        tool=event.tool,
+        failed=has_failed,
+        outcome=event.outcome,
+        caller=event.caller,
+        turn=event.turn,
+        waits=profile.polls(params) if event.poll is None else event.poll,
+        started=ended if ended is None or duration is None else ended - duration,
+        ended=ended,
+        profile=profile,
+        command=command if command is None else command[:_PARAMS_KEPT],
+        size=size,
+        text=bounded(text) if is_long else text,
+        params=params,
+        output_hash=digest(text) if is_long else None,
+        output=output,
+        signature=signature,
+        bare_signature=bare_signature,
+    )
+
+
+def describe_call(call: CallRecord, limit: int = _LONGEST_CALL) -> str:
+    """Return a call as a text names it: ``read(path='a.py')``; one line, bounded.
+
+    Args:
+        call: its record.
+        limit: characters.
+    """
+    arguments = quote(call.params_text.removeprefix("{").removesuffix("}"), 2 * limit)[1:-1]
+    name = tool_name(call.tool, limit // 2)
+    return f"{name}({shorten(arguments, limit - len(name) - 2)})"

@@ -1,0 +1,135 @@
+"""Which repeats are excused: only what can change by itself.
+
+Time that the model or the harness spends between two calls is no excuse. An excuse is declared or
+seen: a poll, a command that sleeps or waits, an output that says it goes on, pauses that grow. A
+poll that has ended, or asks for input, is not waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
+
+from trimtab import LazyPattern
+from trimtab_signals._answers import asks_for_input, blames_call, has_ended, in_progress, not_yet
+from trimtab_signals._records import CallRecord
+from trimtab_signals._shell import awaits, starts_background, waits
+
+CEILING_CALLS = 20
+"""So many waits without change are too many."""
+CEILING_SECONDS = 900.0
+"""Waiting longer than this without change is too long."""
+
+_SHORTEST_BACK_OFF = 2.0
+_GROWTH = 1.8
+"""Back-off about doubles; below that, a model's own time to answer varies as much."""
+
+_LAUNCHED = LazyPattern(
+    r"(?i)\b(?:running|started|launched|working|continues?|moved) (?:it )?(?:in|to"
+    r"|into) (?:the )?background\b"
+    r"|\basync(?:hronous)?(?:ly)? (?:agent |task )?(?:launched|started)\b"
+)
+_RUNNING = LazyPattern(
+    r"(?i)\bstill running\b|\brunning with session id\b|\brunning=true\b|\bstatus=\"running\""
+)
+
+Span = tuple[float | None, float | None]
+"""When a call began and ended, monotonic seconds; None if unknown."""
+
+
+class Excuse(StrEnum):
+    """Why a call may be repeated without being a loop."""
+
+    POLL = "poll"
+    SLEEP = "sleep"
+    GOES_ON = "starts_background"
+    BACK_OFF = "back_off"
+
+
+def span_of(call: CallRecord) -> Span:
+    """Return when `call` began and ended."""
+    return call.started, call.ended
+
+
+def excuse_of(call: CallRecord) -> Excuse | None:
+    """Return what excuses repeating `call`; None if its result can't change by itself."""
+    if call.excuse is None:
+        call.excuse = _excuse(call) or ""
+    return Excuse(call.excuse) if call.excuse else None
+
+
+def _excuse(call: CallRecord) -> Excuse | None:
+    command, said = call.command, call.output
+    if command is not None and (waits(command) or (call.failed and awaits(command))):
+        starts = call.failed and starts_background(command)
+        return None if starts or blames_call(said) else Excuse.SLEEP
+    if call.waits or command == "":
+        return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
+    if call.failed:
+        return Excuse.GOES_ON if not_yet(said) else None
+    if call.profile.writes or not in_progress(said) or _launches(call):
+        return None
+    return Excuse.GOES_ON
+
+
+def _launches(call: CallRecord) -> bool:
+    """Tell whether a call has started something, so that a repeat would start it again."""
+    if _LAUNCHED.search(call.output) is not None:
+        return True
+    return call.command is not None and not call.reads and _RUNNING.search(call.output) is not None
+
+
+def leaves_running(call: CallRecord) -> bool:
+    """Tell whether a call leaves something running that may change the results of later calls.
+
+    Args:
+        call: the call.
+    """
+    if call.command is not None and starts_background(call.command):
+        return True
+    return _tells_running(call.output)
+
+
+@lru_cache(maxsize=256)
+def _tells_running(output: str) -> bool:
+    return _LAUNCHED.search(output) is not None or _RUNNING.search(output) is not None
+
+
+def is_wait(call: CallRecord) -> bool:
+    """Tell whether `call` waits: see `excuse_of`."""
+    return excuse_of(call) is not None
+
+
+def paused(spans: Sequence[Span]) -> bool:
+    """Tell whether the pauses between equal calls grow, as those of a back-off do.
+
+    Args:
+        spans: when each call began and ended.
+    """
+    gaps = _gaps(spans)
+    grows = all(later >= _GROWTH * earlier for earlier, later in pairwise(gaps))
+    return len(gaps) > 1 and grows and gaps[-1] >= _SHORTEST_BACK_OFF
+
+
+def _gaps(spans: Sequence[Span]) -> list[float]:
+    gaps = []
+    for (_, ended), later in pairwise(spans):
+        begun = later[0] if later[0] is not None else later[1]
+        if begun is None or ended is None:
+            return []
+        gaps.append(begun - ended)
+    return gaps
+
+
+def waited_too_long(spans: Sequence[Span]) -> bool:
+    """Tell whether waiting with the same output has reached its limit in calls or in time.
+
+    Args:
+        spans: when each call began and ended.
+    """
+    if len(spans) >= CEILING_CALLS:
+        return True
+    first, last = spans[0][1], spans[-1][1]
+    return first is not None and last is not None and last - first > CEILING_SECONDS
