@@ -327,3 +327,29 @@ def test_a_job_that_raises_keeps_others_from_starting():
 
     with pytest.raises(KeyError, match="0"):
         call_in_parallel([partial(job, n) for n in range(9)], 1)
+
+
+@attrs.frozen
+class Leaving:
+    path: str = attrs.field()
+
+    @path.validator
+    def _leave(self, _, value):
+        raise SystemExit(value)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (ToolCall("", {}, "1"), "There is no tool"),
+        (ToolCall("leaving", {"path": "a"}, "1"), "SystemExit: a"),
+    ],
+)
+def test_whatever_the_model_sends_it_reads_what_is_wrong(call, words):
+    run = Session().open_run(Prompt("a", "b", config=None))
+    run.model_responded(tool_calls=[call])
+    answer = ToolExecutor(run, [Tool("leaving", "", Leaving, read)]).execute(call)
+    assert words in answer.text
+    [recorded] = run.session[ToolInvoked].all()
+    assert recorded.outcome is Outcome.INVALID
+    assert recorded.tool

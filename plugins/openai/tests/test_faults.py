@@ -92,6 +92,84 @@ def test_arguments_of_another_type_never_reach_the_handler(way, opened):
         assert server.requests[1].mentions(text)
 
 
+# --- calls that are none ------------------------------------------------------------------------
+
+
+def both(*responses):
+    """The same client, plain and asynchronous, as a function that completes a run."""
+
+    def plainly(run, **loop):
+        return GuidedLoop(answering(*responses), run, model="m", **loop).complete("Go.")
+
+    def asynchronously(run, **loop):
+        given = iter(responses)
+
+        async def create(**_):
+            return next(given)
+
+        client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+        return asyncio.run(GuidedLoop(client, run, model="m", **loop).acomplete("Go."))
+
+    return plainly, asynchronously
+
+
+NO_CALLS = {
+    "no name": {"id": "c", "type": "function", "function": {"name": "", "arguments": "{}"}},
+    "null name": {"id": "c", "type": "function", "function": {"name": None, "arguments": "{}"}},
+    "no function": {"id": "c", "type": "function", "function": None},
+    "number as name": {"id": "c", "function": {"name": 7, "arguments": {"a": 1}}},
+    "custom": {"id": "c", "type": "custom", "custom": {"name": "grep", "input": "x"}},
+    "custom without anything": {"id": "c", "type": "custom"},
+    "number as id": {"id": 7, "function": {"name": "nope"}},
+    "empty": {},
+}
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["sync", "async"])
+@pytest.mark.parametrize("call", NO_CALLS.values(), ids=NO_CALLS)
+def test_the_model_reads_what_is_wrong_with_a_call_and_the_run_goes_on(opened, call, mode):
+    tool = Tool("read", "", Removal, lambda params, *, context: "never")
+    run = opened(tools=[tool])
+    complete = both(completion("", tool_calls=[call]), completion("Done."))[mode]
+    result = complete(run)
+    assert result.text == "Done."
+    [ended] = run.session[ToolInvoked].all()
+    assert ended.outcome is Outcome.INVALID
+    assert "There is no tool" in ended.result
+    assistant = next(message for message in result.messages if message.get("tool_calls"))
+    [kept] = assistant["tool_calls"]
+    answer = next(message for message in result.messages if message["role"] == "tool")
+    assert kept["function"]["name"]
+    assert answer["tool_call_id"] == kept["id"]
+    assert "custom" not in kept
+
+
+@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call"])
+def test_a_call_of_responses_without_a_name_is_answered(kind):
+    item = {"type": kind, "call_id": "c"}
+    read = RESPONSES.read({"output": [item], "status": "completed"})
+    assert [(call.tool, call.call_id) for call in read.tool_calls] == [("unnamed_tool", "c")]
+    assert read.items[0]["type"] == "function_call"
+
+
+class Ending(BaseException):
+    """What a user's tool may raise that is no Exception."""
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["sync", "async"])
+@pytest.mark.parametrize("error", [Ending("a"), BaseExceptionGroup("b", [Ending()])], ids=repr)
+def test_what_leaves_a_tool_leaves_the_loop_as_itself(opened, error, mode):
+    def fail(params, *, context):
+        raise error
+
+    run = opened(tools=[Tool("remove", "", Removal, fail)])
+    call = {"function": {"name": "remove", "arguments": '{"path": "a"}'}}
+    complete = both(completion("", tool_calls=[{"id": "1", **call}, {"id": "2", **call}]))[mode]
+    with pytest.raises(type(error)) as raised:
+        complete(run)
+    assert raised.value is error
+
+
 # --- cost and usage -----------------------------------------------------------------------------
 
 
@@ -447,7 +525,7 @@ def test_any_result_of_a_tool_has_a_text(result, text):
         ({"options": None}, "options must be a mapping"),
         ({"role": "developr"}, "role must be 'developer' or 'system' or 'user' or None"),
         ({"role": 5}, "role must be"),
-        ({"timeout": float("nan")}, "timeout must be above 0 seconds"),
+        ({"timeout": float("nan")}, "timeout must be a number of seconds above 0"),
         ({"timeout": "1s"}, "timeout must be seconds"),
         ({"api": "completions"}, "api must be 'chat' or 'responses'"),
     ],

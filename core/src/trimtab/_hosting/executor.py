@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MAX_ERROR_TEXT = 2_000
 """Most characters of an error, for the model and the record."""
 
+UNNAMED = "unnamed_tool"
+"""Recorded where the model names no tool: hosts must name one, models need not."""
+
 RAISED = (Exception, SystemExit, asyncio.CancelledError)
 """What a handler may raise of its own accord; see `is_cancelled` for the last."""
 
@@ -141,6 +144,7 @@ class ToolExecutor:
 
     def _bind(self, call: ToolCall, guidance: str) -> _Bound | ToolAnswer:
         """Return the call, ready to run and recorded as started, or why it can't run."""
+        call = call if call.tool else attrs.evolve(call, tool=UNNAMED)
         tool = self._tools.get(call.tool)
         if tool is None:
             return self._invalid(call, self._unknown(call))
@@ -153,6 +157,8 @@ class ToolExecutor:
             params = tool.parse(call.params)
         except ToolError as error:
             return self._invalid(call, str(error))
+        except RAISED as error:  # a validator of the user
+            return self._invalid(call, format_error(error))
         self._run.tool_started(call.tool, call.params, call.call_id)
         bound = _Bound(call, tool, params, self._context(guidance))
         with self._guard:

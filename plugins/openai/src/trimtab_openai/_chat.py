@@ -16,6 +16,7 @@ from trimtab_openai._model_response import (
     append_to,
     as_dict,
     as_json,
+    call_name,
     decode_errors,
     field,
     make_call_id,
@@ -111,7 +112,7 @@ def read_message(message: Json, stop_reason: str | None, used: Usage | None) -> 
     """Return what an assistant's message says."""
     # Chunks of a stream may end within a character.
     message = without_surrogates(message)
-    calls = [_complete_call(call) for call in message.get("tool_calls") or ()]
+    calls = [_complete_call(as_dict(call)) for call in message.get("tool_calls") or ()]
     return ModelResponse(
         items=(_kept(message, calls),),
         text=text_of(message.get("content")),
@@ -133,16 +134,24 @@ def _kept(message: Json, calls: list[Json]) -> Json:
 
 
 def _complete_call(call: Json) -> Json:
-    """A call with what every service takes back: an id, and arguments as text."""
-    function = call.get("function") or {}
+    """A call of a function with what every service takes back: id, name, arguments as text.
+
+    A call of another kind, and one without a name, becomes the call of a function that nobody
+    offers: the model reads so, and the conversation can go on.
+    """
+    function = as_dict(call.get("function"))
+    kept = {name: value for name, value in as_dict(call).items() if name != "custom"}
+    if call.get("type") == "custom":
+        custom = as_dict(call.get("custom"))
+        function = {"name": custom.get("name"), "arguments": custom.get("input") or ""}
+        kept["type"] = "function"
     given = function.get("arguments")
     if given and not isinstance(given, str):
-        call = {**call, "function": {**function, "arguments": as_json(given)}}
-    return call if call.get("id") else {**call, "id": make_call_id(None)}
+        function["arguments"] = as_json(given)
+    function["name"] = call_name(function.get("name"))
+    return {**kept, "id": make_call_id(call.get("id")), "function": function}
 
 
 def _call(call: Json) -> ToolCall:
-    function = call.get("function") or {}
-    return ToolCall(
-        function.get("name") or "", parse_arguments(function.get("arguments")), call["id"]
-    )
+    function = call["function"]
+    return ToolCall(function["name"], parse_arguments(function.get("arguments")), call["id"])

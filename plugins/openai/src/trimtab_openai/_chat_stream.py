@@ -59,11 +59,13 @@ class ChatStream:
 
     def _grow_call(self, part: Json) -> None:
         call = self._slot(part.pop("index", None), part.get("id"))
-        function = as_dict(part.pop("function", None) or {})
+        function, custom = as_dict(part.pop("function", None)), as_dict(part.pop("custom", None))
         call.update(part)
+        given = function or {"name": custom.get("name", ""), "arguments": custom.get("input", "")}
         known = call.setdefault("function", {"name": "", "arguments": ""})
-        known["name"] = known["name"] or function.get("name", "")
-        known["arguments"] += as_json(function.get("arguments", ""))
+        known["name"] = known["name"] or given.get("name", "")
+        known["arguments"] += as_json(given.get("arguments", ""))
+        call["type"] = "function"
 
     def _slot(self, index: int | None, id_: str | None) -> Json:
         """The call that a part belongs to: some services repeat ids, some give one index to all."""

@@ -164,6 +164,9 @@ class GuidedLoop:
                 done = await executor.aexecute(call, guidance=guidance)
                 return call.call_id, await self.hooks.acomment(done.text, last=state.last)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(answer(call)) for call in calls]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(answer(call)) for call in calls]
+        except BaseExceptionGroup as errors:  # what is raised is the same in both modes
+            raise errors.exceptions[0] from None
         return [task.result() for task in tasks]

@@ -136,9 +136,18 @@ def parse_arguments(text: Any) -> Any:
     return value if isinstance(value, dict) else text
 
 
-def make_call_id(given: str | None) -> str:
+UNNAMED = "unnamed_tool"
+"""Stands for the name of a call that has none: services refuse a history without it."""
+
+
+def call_name(given: Any) -> str:
+    """Return the name of a call as the model gave it; `UNNAMED` if it gave none."""
+    return given if isinstance(given, str) and given else UNNAMED
+
+
+def make_call_id(given: Any) -> str:
     """Return the id of a call; some services give none, and then one is made up."""
-    return given or f"call_{os.urandom(8).hex()}"
+    return str(given) if given else f"call_{os.urandom(8).hex()}"
 
 
 def read_usage(used: Any, response: Any = None) -> Usage | None:

@@ -13,6 +13,7 @@ from trimtab_openai._model_response import (
     ModelResponse,
     append_to,
     as_dict,
+    call_name,
     decode_errors,
     field,
     make_call_id,
@@ -156,8 +157,16 @@ def _refuse_failure(response: Any) -> None:
 
 def _item(value: Any) -> Json:
     item: Json = without_surrogates(as_dict(value))
+    if item.get("type") == "custom_tool_call":  # nobody offers such: the model reads so
+        item = {
+            "type": "function_call",
+            "call_id": item.get("call_id"),
+            "name": item.get("name"),
+            "arguments": item.get("input") or "",
+        }
     if item["type"] == "function_call":
-        return {**item, "call_id": make_call_id(item.get("call_id"))}
+        name, call_id = call_name(item.get("name")), make_call_id(item.get("call_id"))
+        return {**item, "name": name, "call_id": call_id}
     return item
 
 
