@@ -6,7 +6,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_hosting.adapter": "Adapter PromptResponse",
-        "_hosting.blocking": "append_text StopDecision",
+        "_hosting.blocking": "append_text contained StopDecision",
         "_hosting.calls": "RunningCall",
         "_hosting.chat": "Answer Chat",
         "_hosting.driver": "Driver",

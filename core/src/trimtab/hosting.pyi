@@ -5,6 +5,7 @@ from trimtab._hosting.adapter import (
 from trimtab._hosting.blocking import (
     StopDecision as StopDecision,
     append_text as append_text,
+    contained as contained,
 )
 from trimtab._hosting.calls import (
     RunningCall as RunningCall,

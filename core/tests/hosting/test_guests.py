@@ -233,6 +233,16 @@ def test_a_chat_may_know_when_calls_run() -> None:
     assert second.error == "OSError: disk on fire"
 
 
+def test_the_first_request_of_a_chat_carries_what_belongs_to_the_prompt() -> None:
+    speaker = Speaker(decision_points=[DecisionPoint.PRE_RENDER])
+    chat = open_driver(Chat, guidance_providers=[speaker])
+    first = chat.request(user="Go.")
+    assert "Look before" in first
+    assert chat.request(user="Go.") == first
+    chat.response("", CALLS[:1])
+    assert chat.request([Answer("c1", "done")]) == ""
+
+
 @pytest.mark.asyncio
 async def test_the_twins_of_a_chat_say_the_same() -> None:
     speaker = Speaker(decision_points=[DecisionPoint.PRE_TOOL_EXECUTION], text="Careful.")

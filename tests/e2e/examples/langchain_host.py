@@ -1,41 +1,60 @@
-"""A host for LangChain agents: one middleware per run."""
+"""A host in about 30 lines, for LangChain agents with a checkpointer."""
 
 from langchain.agents.middleware import AgentMiddleware, hook_config
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.config import get_config
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, ToolCall
-from trimtab.hosting import Driver, append_text
+from trimtab.hosting import Answer, Drivers
 
-HOST = Host("langchain", dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL), parallel_calls=True)
+HOST = Host(
+    name="langchain",
+    delivery=dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL),
+    parallel_calls=True,
+)
 
 
 class Guided(AgentMiddleware):
-    """Drives one run, which was opened with ``host=HOST``."""
+    """Guides all conversations of an agent; `drivers` has ``host=HOST``."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, drivers: Drivers) -> None:
         super().__init__()
-        self.driver = driver
+        self.drivers = drivers
 
-    def wrap_model_call(self, request, handler):
-        text = self.driver.next_request()
-        extra = [SystemMessage(text)] if text else []
-        response = handler(request.override(messages=[*request.messages, *extra]))
-        message = response.result[-1]
-        calls = [ToolCall(c["name"], c["args"], c["id"]) for c in message.tool_calls]
-        self.driver.responded(message.text, calls)
+    def chat(self):
+        return self.drivers.of(get_config()["configurable"]["thread_id"])
+
+    def before(self, request):
+        messages = request.messages
+        said = messages[-1].text if isinstance(messages[-1], HumanMessage) else None
+        tools = [message for message in messages if isinstance(message, ToolMessage)]
+        text = self.chat().request([answer(message) for message in tools], said)
+        return request.override(messages=[*messages, HumanMessage(text)]) if text else request
+
+    def after(self, response):
+        said = next(m for m in response.result if isinstance(m, AIMessage))
+        calls = [ToolCall(c["name"], c["args"], c["id"]) for c in said.tool_calls]
+        self.chat().response(said.text, calls)
         return response
 
-    def wrap_tool_call(self, request, handler):
-        call_id = request.tool_call["id"]
-        with self.driver.running(call_id):
-            message = handler(request)
-        outcome = Outcome.ERROR if message.status == "error" else Outcome.OK
-        text = self.driver.answered(call_id, message.text, outcome)
-        return message.model_copy(update={"content": append_text(message.text, text)})
+    def wrap_model_call(self, request, handler):
+        return self.after(handler(self.before(request)))
+
+    async def awrap_model_call(self, request, handler):
+        return self.after(await handler(self.before(request)))
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state, runtime):
-        if state["messages"][-1].tool_calls or (decision := self.driver.may_stop()):
+        last = state["messages"][-1]
+        if not isinstance(last, AIMessage) or last.tool_calls:
             return None
+        decision = self.chat().may_stop()
         said = [HumanMessage(decision.text)] if decision.text else []
-        return {"messages": said, "jump_to": "model"}
+        return None if decision else {"messages": said, "jump_to": "model"}
+
+
+def answer(message):
+    failed = Outcome.DENIED if "rejected" in message.text else Outcome.ERROR
+    return Answer(
+        message.tool_call_id, message.text, failed if message.status == "error" else Outcome.OK
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
@@ -32,24 +33,39 @@ LOG = logging.getLogger("trimtab.hosting")
 
 
 def contained(nothing: object) -> Callable[[Method], Method]:
-    """Let a method of a driver log what it raises and return `nothing`, unless it is strict.
+    """Let a method log what it raises and return `nothing`, if ``self.strict`` is false.
+
+    For methods, also ``async def``, of a host's objects: nothing of trimtab may raise into the
+    agent that it guides.
 
     Args:
-        nothing: what a host gets when there is nothing to place.
+        nothing: what the host gets when there is nothing to place.
     """
 
     def around(method: Method) -> Method:
+        failed = f"{method.__name__} failed; the agent goes on without guidance"
+
         @wraps(method)
-        def call(driver: BlockingDriver, *arguments: Any, **options: Any) -> Any:
-            if driver.strict:
-                return method(driver, *arguments, **options)
+        def call(host: Any, *arguments: Any, **options: Any) -> Any:
+            if host.strict:
+                return method(host, *arguments, **options)
             try:
-                return method(driver, *arguments, **options)
+                return method(host, *arguments, **options)
             except Exception:
-                LOG.exception("%s failed; the agent goes on without guidance", method.__name__)
+                LOG.exception(failed)
                 return nothing
 
-        return cast(Method, call)
+        @wraps(method)
+        async def acall(host: Any, *arguments: Any, **options: Any) -> Any:
+            try:
+                return await method(host, *arguments, **options)
+            except Exception:
+                if host.strict:
+                    raise
+                LOG.exception(failed)
+                return nothing
+
+        return cast(Method, acall if iscoroutinefunction(method) else call)
 
     return around
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import Evidence, Outcome, ToolCall
 from trimtab._hosting.blocking import contained
 from trimtab._hosting.driver import Driver, off_loop
@@ -43,9 +44,13 @@ class Chat(Driver):
     around its tools. The answers of the calls are taken from the next request, so feedback goes
     with it too. They may be given again and again.
 
+    PRE_RENDER guidance goes with the first request: the runtime renders its own prompt.
+
     Args:
         run, timeout, strict: as for `Driver`.
     """
+
+    _rendered = False
 
     @contained("")
     def request(
@@ -59,13 +64,17 @@ class Chat(Driver):
             user: what the user newly said; see `user_said`. Text that trimtab has placed is none.
         """
         self._take(answers, user)
+        first = not self.run.state.turns and not self._rendered
+        if first and self._placement.way(DecisionPoint.PRE_RENDER) is Delivery.EPHEMERAL:
+            self._rendered = True
+            self._placement.ask(DecisionPoint.PRE_RENDER)
         return self.next_request()
 
     async def arequest(
         self, answers: Iterable[Answer] = (), user: str | Iterable[str] | None = None
     ) -> str:
         """As `request`, off the event loop."""
-        busy = self.asks(REQUEST) or self._comments()
+        busy = self._comments() or any(map(self.asks, (REQUEST, DecisionPoint.PRE_RENDER)))
         return await off_loop(busy, self.request, answers, user)
 
     def response(
@@ -93,8 +102,17 @@ class Chat(Driver):
         """As `response`, off the event loop."""
         await off_loop(self.asks(TOOLS), self.response, text, calls, usage, **more)
 
-    def _take(self, answers: Iterable[Answer], user: str | Iterable[str] | None) -> None:
-        waiting = {call.call_id for call in self.open_calls}
+    @contained(None)
+    def settle(self, answers: Iterable[Answer]) -> None:
+        """Record the answers of calls that are open; feedback goes with the next request.
+
+        `request` does it too. A host calls this for answers that no request will carry, because
+        the agent ends with them.
+
+        Args:
+            answers: as for `request`.
+        """
+        waiting = {call.call_id for call in self.open_calls} | {*self.run.state.running}
         for answer in answers:
             if answer.call_id in waiting:
                 waiting.discard(answer.call_id)
@@ -102,6 +120,9 @@ class Chat(Driver):
                     answer.call_id, answer.result, answer.outcome, evidence=answer.evidence
                 )
                 self._placement.carry(text)
+
+    def _take(self, answers: Iterable[Answer], user: str | Iterable[str] | None) -> None:
+        self.settle(answers)
         for said in [user] if isinstance(user, str) else user or ():
             if not said.lstrip().startswith(_OURS):
                 self.user_said(said)

@@ -73,19 +73,23 @@ class Drivers:
         self._lock = Lock()
         self._held: dict[tuple[str, str | None], _Held] = {}
 
-    def of(self, conversation: str, agent_id: str | None = None) -> Chat:
+    def of(
+        self, conversation: str, agent_id: str | None = None, *, host: Host | None = None
+    ) -> Chat:
         """Return the driver of a conversation, or of a subagent in it.
 
         Args:
             conversation: the runtime's name of it, such as a thread's id.
             agent_id: the subagent; None for the main agent.
+            host: the runtime, with what is known of this agent's tools, if its run is opened;
+                that of all conversations if None.
         """
         key = (conversation, agent_id)
         with self._lock:
             held = self._held.get(key)
             if held is None or held.chat.run.state.closed:
                 session = self._session_of(conversation) if held is None else held.session
-                chat = self._open(session, conversation, agent_id)
+                chat = self._open(session, conversation, agent_id, host or self.host)
                 held = self._held[key] = _Held(chat, session)
             held.used = now = held.session.clock.monotonic()
             idle = [k for k, other in self._held.items() if now - other.used > self._idle]
@@ -94,11 +98,13 @@ class Drivers:
             other.chat.close("idle")
         return held.chat
 
-    async def aof(self, conversation: str, agent_id: str | None = None) -> Chat:
+    async def aof(
+        self, conversation: str, agent_id: str | None = None, *, host: Host | None = None
+    ) -> Chat:
         """As `of`, off the event loop if a run has to be opened."""
         held = self._held.get((conversation, agent_id))
         opens = held is None or held.chat.run.state.closed
-        return await off_loop(opens, self.of, conversation, agent_id)
+        return await off_loop(opens, self.of, conversation, agent_id, host=host)
 
     def __len__(self) -> int:
         """Return how many drivers are held, those of closed runs included."""
@@ -123,7 +129,7 @@ class Drivers:
         known = next((h for key, h in self._held.items() if key[0] == conversation), None)
         return Session() if known is None else known.session
 
-    def _open(self, session: Session, conversation: str, agent_id: str | None) -> Chat:
+    def _open(self, session: Session, conversation: str, agent_id: str | None, host: Host) -> Chat:
         limit = self._deadline
         if limit is not None and not isinstance(limit, Deadline):
             limit = Deadline(limit, session.clock)
@@ -132,7 +138,7 @@ class Drivers:
             self.prompt,
             agent_id,
             "/".join(names),
-            host=self.host,
+            host=host,
             deadline=limit,
             budget=self._budget,
             timeout=self._timeout,
