@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import psycopg
@@ -102,3 +103,47 @@ def server():
 def url(server):
     server.execute("drop table if exists trimtab_messages, trimtab_dead, trimtab_acked")
     return server.url("tests")
+
+
+@pytest.fixture(scope="session")
+def pooler(server):
+    """PgBouncer in transaction mode, with fewer connections to the server than clients have."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("pgbouncer is not installed, and CI must have it")
+        pytest.skip("pgbouncer is not installed (Debian package pgbouncer)")
+    folder = Path(tempfile.mkdtemp(prefix="trimtab-pgbouncer-"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "users").write_text('"postgres" ""\n')
+    (folder / "pgbouncer.ini").write_text(
+        f"[databases]\npostgres = host=127.0.0.1 port={server.port}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = trust\nauth_file = {folder}/users\npool_mode = transaction\n"
+        "default_pool_size = 3\nlogfile = \npidfile = \n"
+    )
+    command = [program, str(folder / "pgbouncer.ini")]
+    if os.geteuid() == 0:
+        command = [*command[:1], "-u", "postgres", *command[1:]]
+        user = pwd.getpwnam("postgres")
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, user.pw_uid, user.pw_gid)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                assert process.poll() is None and time.monotonic() < until, "no pgbouncer"
+                time.sleep(0.05)
+        yield port
+        process.terminate()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def pooled_url(url, server, pooler):
+    return url.replace(str(server.port), str(pooler))

@@ -1,19 +1,21 @@
 """The mailbox on a real server."""
 
 import contextlib
+import threading
 
 import pytest
 import redis
 
 from trimtab_redis import RedisMailbox
 from trimtab_worker import (
+    LEASE_CLOCK,
     Granted,
     Lost,
     MailboxError,
     Unknown,
     open_mailbox,
 )
-from trimtab_worker.testing import MailboxConformance, ServerConformance
+from trimtab_worker.testing import MailboxConformance, Proxy, ServerConformance
 
 pytestmark = pytest.mark.slow
 
@@ -94,3 +96,54 @@ def test_an_extension_in_a_batch_that_the_script_refuses_is_lost(mailbox):
 def test_a_name_that_would_break_the_keys_is_refused(name):
     with pytest.raises(MailboxError, match="not a valid queue name"):
         RedisMailbox(redis.Redis(), name)
+
+
+def test_a_waiting_worker_hears_of_a_new_message_at_once(mailbox, url):
+    took = []
+    with open_mailbox(url) as sender:
+        for _ in range(5):
+            threading.Timer(0.5, lambda: took.append(-LEASE_CLOCK.monotonic())).start()
+            threading.Timer(0.5, sender.send, ["x"]).start()
+            (message,) = mailbox.receive(wait=10)
+            took[-1] += LEASE_CLOCK.monotonic()
+            message.ack()
+
+    assert sorted(took)[2] < 0.2
+
+
+def test_an_idle_worker_asks_seldom(mailbox, server):
+    before = server.client.info("commandstats")["cmdstat_evalsha"]["calls"]
+    mailbox.receive(wait=3)
+    after = server.client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+    assert after - before <= 8
+
+
+def test_a_client_with_a_short_timeout_may_wait_for_long(server, url):
+    client = redis.Redis(port=server.port, socket_timeout=0.4)
+    with RedisMailbox(client, "tests") as mailbox:
+        assert list(mailbox.receive(wait=1.5)) == []
+
+
+def test_a_network_that_drops_packets_holds_no_call_for_ever(server, url):
+    proxy = Proxy(server.port)
+    with open_mailbox(url.replace(str(server.port), str(proxy.port))) as mailbox:
+        mailbox.send("x")
+        (message,) = mailbox.receive(visibility=60)
+        proxy.hold()
+        started = LEASE_CLOCK.monotonic()
+        with pytest.raises(MailboxError, match="Timeout"):
+            mailbox.receive(wait=60)
+        took = LEASE_CLOCK.monotonic() - started
+        proxy.release()
+
+        assert took < mailbox.facts.call_timeout * 1.5
+        assert message.ack()
+    proxy.close()
+
+
+def test_ids_are_not_used_again_after_the_server_was_emptied(mailbox, server):
+    before = mailbox.send("x")
+    server.client.flushall()
+
+    assert mailbox.send("x") != before

@@ -1,55 +1,23 @@
-"""moto's server on a loopback port, and a proxy whose connections can be cut."""
+"""moto's server on a loopback port, behind a proxy."""
 
 import contextlib
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 import uuid
 
 import boto3
 import pytest
 
+from trimtab_worker.testing import Proxy
+
 
 def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
-
-
-class Proxy:
-    """Passes bytes on, until `cut` closes every connection."""
-
-    def __init__(self, target):
-        self.target = target
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.open = set()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                far = socket.create_connection(("127.0.0.1", self.target))
-                self.open |= {near, far}
-                for pair in ((near, far), (far, near)):
-                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
-
-    def _pass_on(self, source, sink):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                sink.sendall(data)
-        for one in (source, sink):
-            one.close()
-            self.open.discard(one)
-
-    def cut(self):
-        for one in list(self.open):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
 
 
 class Server:

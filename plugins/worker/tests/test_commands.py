@@ -2,16 +2,19 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
 
 from trimtab import __main__  # noqa: F401 - the command line that is tested
 from trimtab_worker import SqliteMailbox, WorkerError
-from trimtab_worker._commands.worker import Supervisor, describe
+from trimtab_worker._commands.supervisor import Supervisor
+from trimtab_worker._commands.worker import describe
 from trimtab_worker._setup import make_loop
 
 pytestmark = pytest.mark.slow
@@ -34,6 +37,9 @@ class Agent:
             os.kill(os.getpid(), signal.SIGKILL)
         if "hang" in text:
             time.sleep(100)
+        if "executor" in text:
+            from concurrent.futures import ThreadPoolExecutor
+            ThreadPoolExecutor().submit(time.sleep, 100).result()
         return PromptResponse("done")
 
     async def aevaluate(self, prompt, **rest):
@@ -164,6 +170,11 @@ def test_dead_letters_are_listed_requeued_and_dropped(mailbox, capsys):
         (["mailbox", "dead", "sqlite:///mistyped.db"], "there is no mailbox"),
         (["mailbox", "send", "sqlite:///no/such/q.db", "1"], "unable to open database file"),
         (["mailbox", "stats", "sqlite:queue.db"], "names no file"),
+        (
+            ["mailbox", "send", "sqlite:///q.db?durabel=1", "1"],
+            "parameter of sqlite: is durable=1",
+        ),
+        (["mailbox", "send", "sqlite:///q.db?durable=yes", "1"], "one parameter of sqlite:"),
         (["mailbox", "stats", "sqlite://host/q.db"], "names no file"),
         (["worker", "agents_of_tests"], "names no factory"),
         (["worker", "no_such_module:f"], "can't be imported: ModuleNotFoundError"),
@@ -216,16 +227,142 @@ def test_sigterm_finishes_the_message_in_work(mailbox):
     assert (mailbox.stats().acked, mailbox.stats().waiting) == (1, 1)
 
 
-def test_a_second_signal_ends_the_process(mailbox):
+def working_on(mailbox, count=1):
+    """Wait until so many messages are in work."""
+    until = time.monotonic() + 30
+    while mailbox.stats().in_flight < count:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_second_signal_gives_the_message_back(mailbox):
+    """Nobody waits half an hour for a lease whose worker was stopped."""
     mailbox.send("hang")
     with start("agents_of_tests:loop", "--mailbox", URL) as worker:
-        read_until(worker.stderr, "waiting for messages")
+        working_on(mailbox)
         worker.send_signal(signal.SIGTERM)
         read_until(worker.stderr, "once more")
         worker.send_signal(signal.SIGTERM)
         rest = worker.stderr.read()
 
-    assert worker.returncode in (-signal.SIGTERM, 0), rest
+    assert worker.returncode == 0, rest
+    assert "message 1 given back unfinished" in rest
+    assert "0 abandoned, 1 returned" in rest
+    assert mailbox.stats().waiting == 1
+
+
+def test_a_message_is_given_back_when_the_time_to_drain_is_over(mailbox):
+    mailbox.send("hang")
+    with start("agents_of_tests:loop", "--mailbox", URL, "--drain", "0.3") as worker:
+        working_on(mailbox)
+        worker.send_signal(signal.SIGTERM)
+        rest = worker.stderr.read()
+
+    assert worker.returncode == 0, rest
+    assert mailbox.stats().waiting == 1
+
+
+def test_a_tool_thread_that_hangs_does_not_keep_the_process(mailbox):
+    """Threads of an executor are joined at exit, for ever if they hang."""
+    mailbox.send("executor")
+    with start("agents_of_tests:loop", "--mailbox", URL, "--drain", "0.3") as worker:
+        working_on(mailbox)
+        time.sleep(0.3)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(20) == 0
+    assert mailbox.stats().waiting == 1
+
+
+def test_the_third_signal_ends_a_worker_that_cannot_give_back(mailbox):
+    mailbox.send("hang")
+    with start("agents_of_tests:loop", "--mailbox", URL) as worker:
+        working_on(mailbox)
+        holder = sqlite3.connect("queue.db", isolation_level=None)
+        holder.execute("begin immediate")
+        for expected in ("once more gives it back", "once more ends at once"):
+            worker.send_signal(signal.SIGTERM)
+            read_until(worker.stderr, expected)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(20) == -signal.SIGTERM
+        holder.close()
+
+
+def test_three_signals_end_several_workers_that_hang(mailbox):
+    for _ in range(2):
+        mailbox.send("hang")
+    arguments = ("agents_of_tests:loop", "--mailbox", URL, "--workers", "2")
+    with start(*arguments) as supervisor:
+        working_on(mailbox, 2)
+        supervisor.send_signal(signal.SIGTERM)
+        read_until(supervisor.stderr, "once more")
+        supervisor.send_signal(signal.SIGTERM)
+        rest = supervisor.stderr.read()
+
+    assert supervisor.returncode == 0, rest
+    assert mailbox.stats().waiting == 2
+
+
+def test_workers_end_with_their_parent(mailbox):
+    """A parent that is killed leaves nobody behind who goes on taking messages."""
+    arguments = ("agents_of_tests:loop", "--mailbox", URL, "--workers", "2", "--drain", "0.2")
+    with start(*arguments) as supervisor:
+        for _ in range(2):
+            mailbox.send("hang")
+        working_on(mailbox, 2)
+        supervisor.kill()
+        rest = supervisor.stderr.read()  # the workers hold it open as long as they live
+
+    assert rest.count("the parent process has ended") == 2
+    assert mailbox.stats().waiting == 2
+
+
+def test_workers_that_end_by_themselves_without_a_limit_are_replaced(folder):
+    """Also with status 0: nobody told them to end."""
+    counter = folder / "starts"
+    code = f"open({str(counter)!r}, 'a').write('x')"
+    said = []
+    supervisor = Supervisor([sys.executable, "-c", code], 1, said.append)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    threading.Timer(4, lambda: signal.raise_signal(signal.SIGTERM)).start()
+    try:
+        status = supervisor.run()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert len(counter.read_text()) >= 2
+    assert status == 3
+    assert "ended with status 0" in said[0]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [["--workers", "0"], ["--workers", "-3"], ["--max-messages", "0"], ["--drain", "-1"]],
+)
+def test_numbers_that_mean_nothing_are_refused(folder, capsys, option):
+    from trimtab.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["worker", "agents_of_tests:setup", "--mailbox", URL, *option])
+    assert ended.value.code == 2
+    assert "is not a number" in capsys.readouterr().err
+
+
+def test_a_log_of_json_has_an_object_for_each_event(mailbox):
+    mailbox.send("a")
+    mailbox.send("fail")
+    worked = trimtab(
+        "worker", "agents_of_tests:loop", "--mailbox", URL, "--max-messages", "2", "--log", "json"
+    )
+    events = [json.loads(line) for line in worked.stderr.splitlines()]
+
+    assert [event["event"] for event in events] == [
+        "WorkerStarted", "MessageReceived", "MessageDone", "MessageReceived", "MessageFailed",
+        "WorkerStopped",
+    ]  # fmt: skip
+    assert {"at", "pid"} <= set(events[0])
+    assert (events[4]["message_id"], events[4]["deliveries"]) == ("2", 1)
+    assert events[5]["failed"] == 1
 
 
 def test_a_stuck_worker_is_reported_and_its_process_ends(mailbox):
@@ -250,8 +387,8 @@ def test_several_workers_share_the_work_and_a_dead_one_is_replaced(mailbox):
         supervisor.send_signal(signal.SIGTERM)
         rest = supervisor.stderr.read()
 
-    assert "2 workers ended" in rest
-    assert supervisor.returncode == 1
+    assert "2 workers ended, 1 of them replaced" in rest
+    assert supervisor.returncode == 3
     assert mailbox.stats().in_flight == 1
 
 
@@ -270,21 +407,23 @@ def test_a_worker_whose_input_is_wrong_is_not_started_again(folder, capfd):
     command = [sys.executable, "-m", "trimtab", "worker", "no_such_module:f"]
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        status = Supervisor(command, 2).run()
+        status = Supervisor(command, 2, print).run()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    assert status == 1
+    assert status == 2
     assert capfd.readouterr().err.count("can't be imported") == 2
 
 
 def test_lease_events_are_printed_with_their_facts():
-    from trimtab_worker import LeaseCapNear, LeaseLost
+    from trimtab_worker import LeaseCapNear, LeaseLost, LeaseShaky
 
     lost = LeaseLost(message_id="7", reason="no beat for 300 s", final=False)
     near = LeaseCapNear(message_id="7", remaining=600.0, limit=43200.0, reason="SQS")
 
+    shaky = LeaseShaky(message_id="7", error="down", remaining=-6.995878025598131)
+    assert describe(shaky) == "message 7: LeaseShaky (error down, remaining -7.0)"
     assert describe(lost) == "message 7: LeaseLost (reason no beat for 300 s, final False)"
     assert "remaining 600.0, limit 43200.0, reason SQS" in describe(near)
     assert describe(object()) is None

@@ -16,8 +16,10 @@ from trimtab_worker import (
     InMemoryMailbox,
     LeaseExtender,
     LeaseExtenderConfig,
+    LeaseLost,
     LeaseState,
     SqliteMailbox,
+    Unknown,
 )
 
 pytestmark = pytest.mark.slow
@@ -190,7 +192,10 @@ def test_leases_of_one_mailbox_are_extended_in_batches():
     assert max(calls) == 10
 
 
-def test_a_listener_that_raises_stops_nothing():
+@pytest.mark.parametrize(
+    "error", [RuntimeError("broken"), SystemExit(3), KeyboardInterrupt(), GeneratorExit()]
+)
+def test_a_listener_that_raises_stops_nothing(error):
     mailbox, heartbeat = InMemoryMailbox(), Heartbeat()
     mailbox.send("x")
     (message,) = mailbox.receive(visibility=0.3)
@@ -198,7 +203,7 @@ def test_a_listener_that_raises_stops_nothing():
 
     def listener(event):
         told.append(event)
-        raise RuntimeError("broken")
+        raise error
 
     other = Slow(0.0)
     with LeaseExtender(QUICK).attach(message, heartbeat, on_event=listener):
@@ -208,6 +213,60 @@ def test_a_listener_that_raises_stops_nothing():
 
     assert told
     assert "extend" in other.seen
+
+
+def test_a_listener_that_hangs_delays_no_other_lease():
+    mailbox, heartbeat, hanging = InMemoryMailbox(), Heartbeat(), threading.Event()
+    for _ in range(2):
+        mailbox.send("x")
+    first, second = mailbox.receive(2, visibility=0.3)
+    told = []
+    config = LeaseExtenderConfig(interval=0.1, extension=1.0, margin=0.05, join_timeout=0.1)
+    with LeaseExtender(config).attach(first, heartbeat, on_event=lambda _: hanging.wait(20)):
+        with LeaseExtender(config).attach(second, heartbeat, on_event=told.append) as lease:
+            time.sleep(0.6)
+            assert lease.lost
+            assert [type(event) for event in told] == [LeaseLost]
+    hanging.set()
+
+
+class Hanging(InMemoryMailbox):
+    """Its extensions hang until they are let go."""
+
+    def __init__(self):
+        super().__init__()
+        self.called, self.let_go = threading.Event(), threading.Event()
+
+    def prolong(self, receipt, seconds):
+        self.called.set()
+        self.let_go.wait(20)
+        return super().prolong(receipt, seconds)
+
+
+def test_a_call_that_hangs_delays_no_loss_and_harms_no_other_mailbox():
+    """Time is judged on a thread that makes no calls."""
+    hanging, healthy, heartbeat, told = Hanging(), InMemoryMailbox(), Heartbeat(), []
+    hanging.send("x")
+    healthy.send("y")
+    config = LeaseExtenderConfig(interval=0.1, extension=1.0, margin=0.05, join_timeout=0.1)
+    (stuck,) = hanging.receive(visibility=1)
+    (kept,) = healthy.receive(visibility=1)
+    with LeaseExtender(config).attach(stuck, heartbeat, on_event=told.append) as lost:
+        with LeaseExtender(config).attach(kept, heartbeat) as held:
+            assert not beaten(heartbeat, 0.3)
+            assert hanging.called.is_set()
+            started = time.monotonic()
+            while not told and time.monotonic() < started + 5:
+                beaten(heartbeat, 0.02)
+            late = time.monotonic() - started
+            beaten(heartbeat, 1.2)
+
+            assert [type(event) for event in told] == [LeaseLost]
+            assert late < 1.5
+            assert lost.lost
+            assert held.state is LeaseState.HELD
+    hanging.let_go.set()
+    assert kept.ack()
 
 
 def test_h3_nothing_leased_delays_the_exit_of_the_process():
@@ -313,10 +372,31 @@ def test_a_foreign_message_with_a_mailbox_of_its_own_kind_is_extended():
 
 @pytest.mark.parametrize("answer", [None, 17, "yes"])
 def test_a_foreign_message_that_returns_anything_counts_as_extended(answer):
-    from trimtab_worker._keeper import extend_one
+    from trimtab_worker._extension import extend_one
 
     class Foreign:
         def extend_visibility(self, seconds):
             return answer
 
     assert extend_one(Foreign(), 60) == Granted(60)
+
+
+@pytest.mark.parametrize(
+    "answer", [None, 17, True, "granted", Granted(float("nan")), [Granted(60)]]
+)
+def test_only_an_outcome_of_a_mailbox_is_one(answer):
+    """A mailbox of somebody else's that returns something else has granted nothing."""
+    from trimtab_worker._extension import extend
+
+    class Odd(InMemoryMailbox):
+        def prolong(self, receipt, seconds):
+            return answer
+
+    mailbox = Odd()
+    for _ in range(2):
+        mailbox.send("x")
+    messages = mailbox.receive(2)
+
+    for asked in (messages[:1], messages):
+        outcomes = extend([(message, 60.0) for message in asked])
+        assert [type(outcome) for outcome in outcomes] == [Unknown] * len(asked)

@@ -1,5 +1,6 @@
 """Loops: answers, failures, dead letters, lost leases, concurrency, the end."""
 
+import asyncio
 import threading
 import time
 
@@ -35,6 +36,8 @@ from trimtab_worker import (
     SampleScored,
     Score,
     SqliteMailbox,
+    WorkerCrashed,
+    WorkerStuck,
 )
 
 CONFIG = MainLoopConfig(poll_wait=0.05, longest_silence=60, watchdog_threshold=None)
@@ -75,6 +78,15 @@ def quick(**values):
     return attrs.evolve(CONFIG, longest_silence=0.8, **values)
 
 
+BRIEF = attrs.evolve(
+    CONFIG,
+    lease_extender=LeaseExtenderConfig(interval=0.1, extension=0.4, margin=0.05),
+    visibility_timeout=0.4,
+    longest_silence=0.1,
+)
+"""Leases that end under work of some tenths of a second."""
+
+
 @pytest.fixture
 def mailbox():
     return InMemoryMailbox(Question)
@@ -101,6 +113,11 @@ def loop_of(mailbox, replies, events):
         )
 
     return loop_of
+
+
+class Unprintable(BaseException):
+    def __str__(self):
+        raise RuntimeError("no text")
 
 
 def of(kind, events):
@@ -158,12 +175,26 @@ def test_a_failure_is_tried_again_later_and_later(mailbox, events, loop_of):
     loop.run(max_messages=1)
 
     (failed,) = of(MessageFailed, events)
-    assert (failed.error, failed.retry_in) == ("PromptEvaluationError: no valid end", 60)
+    assert failed.error == "PromptEvaluationError: no valid end"
+    assert 60 <= failed.retry_in <= 66
     assert mailbox.stats().delayed == 1
     assert [loop.retry_delay(n) for n in (1, 2, 20)] == [60, 120, 900]
 
 
-@pytest.mark.parametrize("error", [SystemExit(2), RuntimeError("x"), RecursionError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(2),
+        RuntimeError("x"),
+        RecursionError(),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        asyncio.CancelledError(),
+        BaseExceptionGroup("several", [KeyboardInterrupt()]),
+        Unprintable(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_whatever_the_work_raises_the_loop_goes_on(mailbox, events, loop_of, error):
     def act(**_):
         if not of(MessageFailed, events):
@@ -378,6 +409,161 @@ def test_a_mailbox_that_is_down_is_tried_again(mailbox, events, loop_of, monkeyp
     summary = loop_of().run(until_idle=True)
 
     assert (len(of(MailboxFailed, events)), summary.done) == (3, 1)
+
+
+def test_a_lease_that_ended_while_nobody_took_the_message_is_regained(
+    mailbox, replies, events, loop_of
+):
+    """Work that is finished is not thrown away, since no other worker has it."""
+
+    def act(**_):
+        time.sleep(0.6)
+        return PromptResponse("42")
+
+    mailbox.send(Question("a"))
+    summary = loop_of(act, BRIEF).run(max_messages=1)
+
+    assert [type(event).__name__ for event in events] == [
+        "MessageReceived", "LeaseLost", "LeaseRegained", "MessageDone",
+    ]  # fmt: skip
+    assert (summary.done, len(replies.receive())) == (1, 1)
+
+
+def test_a_lost_lease_is_not_regained_from_a_worker_that_took_the_message(
+    mailbox, replies, events, loop_of
+):
+    def act(**_):
+        time.sleep(0.6)
+        assert mailbox.receive(wait=1, visibility=60)
+        return PromptResponse("42")
+
+    mailbox.send(Question("a"))
+    summary = loop_of(act, BRIEF).run(max_messages=1)
+
+    assert (summary.done, summary.abandoned) == (0, 1)
+    assert list(replies.receive()) == []
+    assert mailbox.stats().in_flight == 1
+
+
+def test_an_engine_without_a_fence_is_not_asked_by_a_worker_that_lost_its_lease(loop_of, replies):
+    """Whatever a zombie asks of SQS is done: the mailbox refuses in its place."""
+
+    class Obedient(InMemoryMailbox):
+        facts = attrs.evolve(InMemoryMailbox.facts, fenced=False, reports_loss=False)
+
+        def delete(self, receipt):
+            asked.append("delete")
+            return True
+
+    def act(**_):
+        time.sleep(0.6)
+        return PromptResponse("42")
+
+    asked, requests = [], Obedient(Question)
+    requests.send(Question("a"))
+    summary = loop_of(act, BRIEF, requests).run(max_messages=1)
+
+    assert (summary.abandoned, asked, list(replies.receive())) == (1, [], [])
+
+
+def test_a_message_whose_lease_ended_before_it_arrived_is_not_begun(loop_of):
+    class Late(InMemoryMailbox):
+        def poll(self, count, visibility, wait):
+            asked, found = super().poll(count, visibility, wait)
+            return asked - visibility, found
+
+    worked, requests = [], Late(Question)
+    requests.send(Question("a"))
+    summary = loop_of(lambda **_: worked.append(1), quick(), requests).run(max_messages=1)
+
+    assert (worked, summary.abandoned) == ([], 1)
+
+
+def test_a_message_that_arrives_after_the_stop_is_not_begun(events, loop_of):
+    class Slow(InMemoryMailbox):
+        def poll(self, count, visibility, wait):
+            loop.stop()
+            return super().poll(count, visibility, wait)
+
+    worked, requests = [], Slow(Question)
+    requests.send(Question("a"))
+    loop = loop_of(lambda **_: worked.append(1), requests=requests)
+    summary = loop.run()
+
+    assert (worked, summary.received, requests.stats().waiting) == ([], 0, 1)
+
+
+def test_an_engine_that_is_away_is_asked_until_the_lease_ends(monkeypatch, events, loop_of):
+    """The work is done: a restart of some seconds must not throw it away."""
+    monkeypatch.setattr("trimtab_worker._handling.ATTEMPTS", (0.01, 0.01))
+
+    class Away(InMemoryMailbox):
+        failures = 30
+
+        def delete(self, receipt):
+            if self.failures:
+                self.failures -= 1
+                raise ConnectionError("refused")
+            return super().delete(receipt)
+
+    requests = Away(Question)
+    requests.send(Question("a"))
+    summary = loop_of(requests=requests).run(max_messages=1)
+
+    assert (summary.done, requests.stats().acked) == (1, 1)
+
+
+def test_an_engine_that_stays_away_is_called_so(monkeypatch, events, loop_of):
+    monkeypatch.setattr("trimtab_worker._handling.ATTEMPTS", (0.01,))
+    monkeypatch.setattr("trimtab_worker._handling.LONGEST_ATTEMPTS", 0.1)
+
+    class Away(InMemoryMailbox):
+        def delete(self, receipt):
+            raise ConnectionError("refused")
+
+    requests = Away(Question)
+    requests.send(Question("a"))
+    loop_of(requests=requests).run(max_messages=1)
+
+    assert of(MessageAbandoned, events)[0].reason == "the mailbox can't be reached: refused"
+
+
+def test_a_thread_that_ends_by_itself_is_replaced_and_counted(
+    monkeypatch, mailbox, events, loop_of
+):
+    """Whatever ends it: here a subclass whose retry delay raises."""
+    monkeypatch.setattr("trimtab_worker._loop.RECONNECT", (0.01, 0.02))
+
+    class Broken(MainLoop):
+        def retry_delay(self, deliveries):
+            raise SystemExit(4)
+
+    def fail(**_):
+        raise RuntimeError("broken")
+
+    mailbox.send(Question("a"))
+    mailbox.send(Question("b"))
+    loop = Broken(Agent(fail), mailbox, CONFIG, prepare=prepare, on_event=events.append)
+    summary = loop.run(until_idle=True)
+
+    assert summary.crashed == 2
+    assert [event.error for event in of(WorkerCrashed, events)] == ["SystemExit: 4"] * 2
+
+
+def test_a_mailbox_that_never_answers_is_a_stuck_worker(events, loop_of):
+    class Silent(InMemoryMailbox):
+        def receive(self, *args, **kwargs):
+            hanging.wait(20)
+            return []
+
+    hanging = threading.Event()
+    config = attrs.evolve(CONFIG, watchdog_threshold=0.2, longest_silence=0.1)
+    loop = loop_of(requests=Silent(Question), config=config, end=hanging.set)
+    loop.run(until_idle=True)
+
+    assert [(event.worker, event.message_id) for event in of(WorkerStuck, events)] == [
+        ("worker-0", None)
+    ]
 
 
 # Threads and the end.

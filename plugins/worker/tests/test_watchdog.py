@@ -52,7 +52,7 @@ def test_healthy_workers_may_finish_first(watch):
     healthy.heartbeat.beat()
     assert [type(one) for one in watch.after(20)] == [str, WorkerStuck]
     assert "end" not in watch.after(10)
-    healthy.heartbeat = None
+    healthy.heartbeat = healthy.message_id = None
 
     assert watch.after(1)[-1] == "end"
 

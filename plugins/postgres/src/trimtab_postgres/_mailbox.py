@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
+from psycopg import sql
 
 from trimtab_postgres import _sql
+from trimtab_postgres._connection import TIMEOUT, TimedConnection, works
 from trimtab_worker import (
     LEASE_CLOCK,
     BaseMailbox,
@@ -31,16 +34,21 @@ if TYPE_CHECKING:
 
 Body = TypeVar("Body")
 Receipt = tuple[int, bytes]
-Connection = psycopg.Connection[tuple[Any, ...]]
 
-TIMEOUT = 5
+BATCH = 64
+LONGEST_WAIT = 0.5
+"""Seconds between two looks while nothing is heard: delayed messages and leases that end make no
+sound, and a pooler may swallow what others say."""
+GONE = Lost("delivered again, given back, or gone")
 
 
 class PostgresMailbox(BaseMailbox[Body]):
     """A mailbox in the tables ``trimtab_messages``, ``trimtab_dead`` and ``trimtab_acked``.
 
     Leases are judged by the server's clock, and fenced by a random token per delivery. The tables
-    are made where they do not exist. There are as many connections as threads use at a time.
+    are made where they do not exist. There are as many connections as threads use at a time; each
+    call ends within 5 seconds, and nothing is prepared or set on the server, so that a pooler in
+    transaction mode, such as PgBouncer, may stand between.
 
     Args:
         conninfo: of the database, as for ``psycopg.connect``.
@@ -52,7 +60,9 @@ class PostgresMailbox(BaseMailbox[Body]):
         MailboxError: the database can't be reached, or refuses to make the tables.
     """
 
-    facts = MailboxFacts(engine="postgres", fenced=True, reports_loss=True, call_timeout=TIMEOUT)
+    facts = MailboxFacts(
+        engine="postgres", fenced=True, reports_loss=True, batch=BATCH, call_timeout=TIMEOUT
+    )
 
     def __init__(
         self,
@@ -65,7 +75,10 @@ class PostgresMailbox(BaseMailbox[Body]):
         super().__init__(body, clock=clock)
         self.queue = queue
         self._conninfo = conninfo
-        self._pool = ConnectionPool(self._connect, psycopg.Connection.close)
+        # The name of a queue may be longer than a channel's.
+        self._channel = f"trimtab_{hashlib.sha256(queue.encode()).hexdigest()[:32]}"
+        self._pool = ConnectionPool(self._connect, TimedConnection.close, works)
+        self._listening = ConnectionPool(self._listen, TimedConnection.close, works)
         self._prepare()
 
     @classmethod
@@ -79,29 +92,82 @@ class PostgresMailbox(BaseMailbox[Body]):
         return cls(*split_queue(url), body)
 
     def put(self, data: bytes, delay: float) -> str:
-        return str(self._row(_sql.PUT, (self.queue, data, delay))[0])
+        values = {"queue": self.queue, "body": data, "delay": delay, "channel": self._channel}
+        return str(self._row(_sql.PUT, values)[0])
 
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
+        with self._connection(self._pool) as connection:
+            return self._take(connection, count, visibility)
+
+    def _take(
+        self, connection: TimedConnection, count: int, visibility: float
+    ) -> Sequence[Delivery]:
         token = os.urandom(8)
         values = {"queue": self.queue, "count": count, "token": token, "visibility": visibility}
-        rows = self._do(_sql.TAKE, values).fetchall()
+        rows = connection.execute(_sql.TAKE, values).fetchall()
         return [
             Delivery(str(identifier), (identifier, token), body, deliveries, sent_at)
             for identifier, body, deliveries, sent_at in sorted(rows)
         ]
 
+    def poll(self, count: int, visibility: float, wait: float) -> tuple[float, Sequence[Delivery]]:
+        """Wait for the notification that each new message sends."""
+        until = self.clock.monotonic() + wait
+        asked, found = self.clock.monotonic(), self.take(count, visibility)
+        if found or not wait:
+            return asked, found
+        with self._connection(self._listening) as connection:
+            while True:
+                asked = self.clock.monotonic()
+                found = self._take(connection, count, visibility)
+                left = until - self.clock.monotonic()
+                if found or left <= 0:
+                    break
+                for _ in connection.notifies(timeout=min(left, LONGEST_WAIT), stop_after=1):
+                    """Heard: look again."""
+        if found:
+            # A worker that is busy for an hour must not let notifications pile up on the server.
+            self._stop_listening()
+        return asked, found
+
+    def _listen(self) -> TimedConnection:
+        connection = self._pool.take()
+        try:
+            connection.execute(sql.SQL(_sql.LISTEN).format(sql.Identifier(self._channel)))
+        except psycopg.Error:
+            self._pool.drop(connection)
+            raise
+        return connection
+
+    def _stop_listening(self) -> None:
+        connection = self._listening.take()
+        try:
+            connection.execute(_sql.UNLISTEN)
+        except psycopg.Error:
+            self._pool.drop(connection)
+        else:
+            self._pool.give(connection)
+
     def delete(self, receipt: Receipt) -> bool:
         return self._do(_sql.ACK, receipt).rowcount > 0
 
     def release(self, receipt: Receipt, delay: float) -> bool:
-        return self._do(_sql.RELEASE, (delay, *receipt)).rowcount > 0
+        identifier, token = receipt
+        values = {"delay": delay, "id": identifier, "token": token, "channel": self._channel}
+        return self._do(_sql.RELEASE, values).rowcount > 0
 
     def prolong(self, receipt: Receipt, seconds: float) -> Extension:
+        return self.prolong_many([(receipt, seconds)])[0]
+
+    def prolong_many(self, asked: Sequence[tuple[Receipt, float]]) -> Sequence[Extension]:
+        """Extend several leases in one statement."""
+        ids, tokens = (list(part) for part in zip(*(receipt for receipt, _ in asked), strict=True))
         try:
-            row = self._do(_sql.PROLONG, (seconds, *receipt)).fetchone()
+            rows = self._do(_sql.PROLONG, (ids, tokens, [s for _, s in asked])).fetchall()
         except MailboxError as error:
-            return Unknown(str(error))
-        return Granted(row[0]) if row else Lost("expired, delivered again, or gone")
+            return [Unknown(str(error))] * len(asked)
+        granted = dict(rows)
+        return [Granted(granted[id_]) if id_ in granted else GONE for id_ in ids]
 
     def discard(self, receipt: Receipt, reason: str) -> bool:
         # Postgres has no NUL in texts.
@@ -125,6 +191,7 @@ class PostgresMailbox(BaseMailbox[Body]):
         return MailboxStats(*self._row(_sql.STATS, {"queue": self.queue}))
 
     def close(self) -> None:
+        self._listening.close()
         self._pool.close()
 
     # The database.
@@ -135,26 +202,22 @@ class PostgresMailbox(BaseMailbox[Body]):
         return row
 
     def _do(self, statement: LiteralString, values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
-        with self._connection() as connection:
+        with self._connection(self._pool) as connection:
             return connection.execute(statement, values)
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connection(self, pool: ConnectionPool[TimedConnection]) -> Iterator[TimedConnection]:
         try:
-            with self._pool.use() as connection:
+            with pool.use() as connection:
                 yield connection
         except psycopg.Error as error:
             said = str(error).strip() or type(error).__name__
             raise MailboxError(f"mailbox {self.queue} in Postgres: {said}") from error
 
-    def _connect(self) -> Connection:
-        connection = psycopg.connect(
-            self._conninfo, autocommit=True, connect_timeout=TIMEOUT, application_name="trimtab"
-        )
-        connection.execute(_sql.TIMEOUT, (str(TIMEOUT * 1000),))
-        return connection
+    def _connect(self) -> TimedConnection:
+        return TimedConnection.open(self._conninfo)
 
     def _prepare(self) -> None:
-        with self._connection() as connection, connection.transaction():
+        with self._connection(self._pool) as connection, connection.transaction():
             for statement in _sql.SCHEMA:
                 connection.execute(statement)

@@ -19,9 +19,13 @@ SCHEMA = (
         queue text not null, slot integer not null, n bigint not null,
         primary key(queue, slot))""",
 )
-TIMEOUT = "select set_config('statement_timeout', %s, false)"
-PUT = """insert into trimtab_messages(queue, body, visible_at)
-    values(%s, %s, clock_timestamp() + make_interval(secs => %s)) returning id"""
+LISTEN = """listen {}"""
+UNLISTEN = """unlisten *"""
+PUT = """with made as (
+        insert into trimtab_messages(queue, body, visible_at)
+        values(%(queue)s, %(body)s, clock_timestamp() + make_interval(secs => %(delay)s))
+        returning id)
+    select id, case when %(delay)s = 0 then pg_notify(%(channel)s, '') end from made"""
 TAKE = """with ready as (
         select id from trimtab_messages
         where queue = %(queue)s and visible_at <= clock_timestamp()
@@ -34,13 +38,18 @@ TAKE = """with ready as (
 ACK = """with gone as (delete from trimtab_messages where id = %s and token = %s returning queue)
     insert into trimtab_acked(queue, slot, n) select queue, pg_backend_pid() %% 16, 1 from gone
     on conflict(queue, slot) do update set n = trimtab_acked.n + 1"""
-RELEASE = """update trimtab_messages
-    set token = null, visible_at = clock_timestamp() + make_interval(secs => %s)
-    where id = %s and token = %s"""
-PROLONG = """update trimtab_messages
-    set visible_at = greatest(visible_at, clock_timestamp() + make_interval(secs => %s))
-    where id = %s and token = %s and visible_at > clock_timestamp()
-    returning extract(epoch from visible_at - clock_timestamp())::float8"""
+RELEASE = """with given as (
+        update trimtab_messages
+        set token = null, visible_at = clock_timestamp() + make_interval(secs => %(delay)s)
+        where id = %(id)s and token = %(token)s returning id)
+    select case when %(delay)s = 0 then pg_notify(%(channel)s, '') end from given"""
+# The token alone decides: a lease that ended is regained while nobody has taken the message.
+PROLONG = """update trimtab_messages m
+    set visible_at = greatest(
+        m.visible_at, clock_timestamp() + make_interval(secs => asked.seconds))
+    from unnest(%s::bigint[], %s::bytea[], %s::float8[]) as asked(id, token, seconds)
+    where m.id = asked.id and m.token = asked.token
+    returning m.id, extract(epoch from m.visible_at - clock_timestamp())::float8"""
 BURY = """with gone as (
         delete from trimtab_messages where id = %s and token = %s
         returning queue, body, deliveries)

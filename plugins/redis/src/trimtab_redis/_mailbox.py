@@ -37,10 +37,12 @@ Body = TypeVar("Body")
 Receipt = tuple[str, str]
 
 TIMEOUT = 5.0
-KEYS = ("", ":leases", ":tokens", ":deliveries", ":delayed", ":staged", ":dead", ":counts")
+KEYS = ("", ":leases", ":tokens", ":deliveries", ":delayed", ":staged", ":dead", ":counts", ":bell")
 NAME = re.compile(r"[\w.:-]{1,200}")
 ENTRY_ID = re.compile(r"\d{1,20}-\d{1,20}")
-NOT_HELD, EXPIRED = -1, -2
+NOT_HELD = -1
+LONGEST_WAIT = 2.0
+"""Seconds of one blocking call, well below the timeout of a client's socket."""
 
 
 class RedisMailbox(BaseMailbox[Body]):
@@ -111,6 +113,35 @@ class RedisMailbox(BaseMailbox[Body]):
             for entry, name, body, deliveries, sent in found
         ]
 
+    def poll(self, count: int, visibility: float, wait: float) -> tuple[float, Sequence[Delivery]]:
+        """Wait for the bell that each new message rings, or until the next one is ready."""
+        until = self.clock.monotonic() + wait
+        while True:
+            asked = self.clock.monotonic()
+            found = self.take(count, visibility)
+            left = until - self.clock.monotonic()
+            if found or left <= 0:
+                return asked, found
+            self._hear(left)
+
+    def _hear(self, seconds: float) -> None:
+        """Wait for the bell; at most until a delayed message or an ended lease is ready."""
+        due = self._do("next")
+        longest = min(seconds, LONGEST_WAIT, self._longest_answer)
+        if due >= 0:
+            longest = min(longest, due / 1000)
+        try:
+            # Redis rounds below a millisecond to 0, which means for ever.
+            self._client.blpop([self._keys[8]], timeout=max(0.005, longest))
+        except RedisError as error:
+            raise self._failed(error) from error
+
+    @property
+    def _longest_answer(self) -> float:
+        """Half the time after which this client gives up waiting for an answer."""
+        limit = self._client.get_connection_kwargs().get("socket_timeout")
+        return LONGEST_WAIT if limit is None else float(limit) / 2
+
     def delete(self, receipt: Receipt) -> bool:
         return bool(self._do("ack", *receipt) > 0)
 
@@ -124,13 +155,13 @@ class RedisMailbox(BaseMailbox[Body]):
             return Unknown(str(error))
         return _extension(answer)
 
-    def extend_many(self, asked: Sequence[tuple[Any, float]]) -> Sequence[Extension]:
+    def prolong_many(self, asked: Sequence[tuple[Receipt, float]]) -> Sequence[Extension]:
         """Extend several leases in one round trip."""
         try:
             self._client.script_load(SCRIPT)
             pipeline = self._client.pipeline(transaction=False)
-            for message, seconds in asked:
-                arguments = ["extend", *message.receipt, _ms(seconds), self._worker]
+            for receipt, seconds in asked:
+                arguments: list[Any] = ["extend", *receipt, _ms(seconds), self._worker]
                 pipeline.evalsha(self._script.sha, len(KEYS), *self._keys, *arguments)
             answers = pipeline.execute(raise_on_error=False)
         except RedisError as error:
@@ -208,8 +239,6 @@ class RedisMailbox(BaseMailbox[Body]):
 def _extension(answer: int) -> Extension:
     if answer == NOT_HELD:
         return Lost("delivered again, given back, or gone")
-    if answer == EXPIRED:
-        return Lost("the lease has expired")
     return Granted(answer / 1000)
 
 

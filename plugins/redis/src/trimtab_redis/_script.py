@@ -2,14 +2,15 @@
 
 Keys: stream of bodies, leases (sorted set: stream id → end in ms), tokens (hash: stream id →
 token of the delivery), deliveries (hash), delayed (sorted set), staged (hash: id → body), dead
-(stream), counts (hash). A message that is leased, or given back with a delay, is pending in the
+(stream), counts (hash), bell (list: an element for each message that became ready, which wakes
+one waiting worker). A message that is leased, or given back with a delay, is pending in the
 group and has an entry in leases; its delivery count in the group is that of deliveries.
 """
 
 GROUP = "workers"
 
 SCRIPT = """
-local stream, leases, tokens, deliveries, delayed, staged, dead, counts = unpack(KEYS)
+local stream, leases, tokens, deliveries, delayed, staged, dead, counts, bell = unpack(KEYS)
 local operation, group = ARGV[1], 'workers'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,8 +27,18 @@ local function remove(id)
   redis.call('HDEL', deliveries, id)
 end
 
+local function ring()
+  if redis.call('LLEN', bell) < 1000 then redis.call('RPUSH', bell, 1) end
+end
+
 local function add(name, body, sent)
   redis.call('XADD', stream, '*', 'i', name, 'b', body, 's', sent)
+  ring()
+end
+
+-- Ids are not used again after the server was emptied: they begin with its time.
+local function fresh()
+  return now .. '-' .. redis.call('HINCRBY', counts, 'sent', 1)
 end
 
 local function field(fields, name)
@@ -54,7 +65,7 @@ end
 
 if operation == 'put' then
   local delay = tonumber(ARGV[3])
-  local name = tostring(redis.call('HINCRBY', counts, 'sent', 1))
+  local name = fresh()
   if delay > 0 then
     redis.call('HSET', staged, name, ARGV[2])
     redis.call('ZADD', delayed, now + delay, name)
@@ -76,10 +87,25 @@ if operation == 'take' then
     local fresh = redis.call('XREADGROUP', 'GROUP', group, worker, 'COUNT', want - #found,
                              'STREAMS', stream, '>')
     if fresh then
-      for _, entry in ipairs(fresh[1][2]) do lease(found, entry, token, lasting) end
+      for _, entry in ipairs(fresh[1][2]) do
+        lease(found, entry, token, lasting)
+        redis.call('LPOP', bell)
+      end
     end
   end
   return found
+end
+
+if operation == 'next' then
+  local soonest = -1
+  for _, key in ipairs({leases, delayed}) do
+    local due = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    if due then
+      local left = math.max(0, tonumber(due) - now)
+      if soonest < 0 or left < soonest then soonest = left end
+    end
+  end
+  return soonest
 end
 
 if operation == 'stats' then
@@ -103,7 +129,7 @@ if operation == 'requeue' or operation == 'drop' then
   local letters = redis.call('XRANGE', dead, first, last)
   for _, entry in ipairs(letters) do
     if operation == 'requeue' then
-      add(field(entry[2], 'i'), field(entry[2], 'b'), now)
+      add(fresh(), field(entry[2], 'b'), now)
     end
     redis.call('XDEL', dead, entry[1])
   end
@@ -122,12 +148,12 @@ end
 if operation == 'nack' then
   redis.call('HDEL', tokens, id)
   redis.call('ZADD', leases, now + tonumber(ARGV[4]), id)
+  if tonumber(ARGV[4]) == 0 then ring() end
   return 1
 end
 
 if operation == 'extend' then
   local ends = tonumber(redis.call('ZSCORE', leases, id))
-  if ends <= now then return -2 end
   ends = math.max(ends, now + tonumber(ARGV[4]))
   redis.call('ZADD', leases, ends, id)
   redis.call('XCLAIM', stream, group, ARGV[5], 0, id, 'JUSTID')

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 Body = TypeVar("Body")
 
-TIMEOUT = 5.0
+CONNECT, READ = 2.0, 5.0
+"""Seconds until a call is given up: a connection, then the answer."""
 LONGEST_POLL = 20
 LONGEST_DELAY = 900
 BATCH = 10
@@ -55,9 +56,11 @@ class Receipt:
 class SqsMailbox(BaseMailbox[Body]):
     """A mailbox on a standard SQS queue.
 
-    SQS has no fence: a worker whose lease was lost can still acknowledge the message, and its
-    extension may be accepted; a keeper judges by its own clock. No lease passes 12 hours after
-    receipt. Dead letters lie in a second queue, made when it is first needed.
+    SQS itself has no fence: it lets a worker whose lease was lost delete the message under
+    another one. So a delivery is over for this mailbox when its lease has ended by the clock of
+    this process, which goes on while the machine is suspended: nothing is deleted, returned or
+    extended in its name afterwards. No lease passes 12 hours after receipt. Dead letters lie in a
+    second queue, made when it is first needed.
 
     Args:
         queue_url: of the queue.
@@ -76,8 +79,8 @@ class SqsMailbox(BaseMailbox[Body]):
         max_grant=LONGEST_LEASE,
         whole_seconds=True,
         batch=BATCH,
-        call_timeout=TIMEOUT,
-        max_bytes=262_144,
+        call_timeout=CONNECT + READ,
+        max_bytes=1_048_576,
     )
 
     def __init__(
@@ -189,15 +192,15 @@ class SqsMailbox(BaseMailbox[Body]):
             QueueUrl=self.queue_url, ReceiptHandle=receipt.handle, VisibilityTimeout=int(seconds)
         )
 
-    def extend_many(self, asked: Sequence[tuple[Any, float]]) -> Sequence[Extension]:
+    def prolong_many(self, asked: Sequence[tuple[Receipt, float]]) -> Sequence[Extension]:
         """Extend up to ten leases in one call; each has an outcome of its own."""
-        entries = [
+        entries: list[dict[str, Any]] = [
             {
                 "Id": str(at),
-                "ReceiptHandle": message.receipt.handle,
+                "ReceiptHandle": receipt.handle,
                 "VisibilityTimeout": _whole(seconds),
             }
-            for at, (message, seconds) in enumerate(asked)
+            for at, (receipt, seconds) in enumerate(asked)
         ]
         outcomes: dict[str, Extension] = {}
         for start in range(0, len(entries), BATCH):
@@ -265,8 +268,8 @@ def make_client(
 ) -> Any:
     """Return a client whose calls end in time: retries are the keeper's and the loop's matter."""
     config = Config(
-        connect_timeout=TIMEOUT,
-        read_timeout=LONGEST_POLL + TIMEOUT if long_polls else TIMEOUT,
+        connect_timeout=CONNECT,
+        read_timeout=LONGEST_POLL + READ if long_polls else READ,
         retries={"total_max_attempts": 1},
     )
     try:

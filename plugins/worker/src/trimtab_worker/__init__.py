@@ -1,9 +1,16 @@
 """Agents that work from queues: leases kept by proof of work, mailboxes, loops."""
 
+from trimtab_worker._attempt import Attempt
 from trimtab_worker._calibration import calibrate
 from trimtab_worker._clock import LEASE_CLOCK, LeaseClock
 from trimtab_worker._codec import Codec, Envelope
-from trimtab_worker._config import DeadLetterPolicy, EvalLoopConfig, LoopConfig, MainLoopConfig
+from trimtab_worker._config import (
+    DeadLetterPolicy,
+    EvalLoopConfig,
+    LoopConfig,
+    MainLoopConfig,
+    WorkConfig,
+)
 from trimtab_worker._errors import (
     CalibrationError,
     CalibrationWarning,
@@ -28,7 +35,9 @@ from trimtab_worker._events import (
     MessageEvent,
     MessageFailed,
     MessageReceived,
+    MessageReturned,
     SampleScored,
+    WorkerCrashed,
     WorkerStuck,
 )
 from trimtab_worker._extender import LeaseExtender
@@ -55,12 +64,14 @@ from trimtab_worker._records import (
 )
 from trimtab_worker._setup import WorkerSetup
 from trimtab_worker._sqlite import SqliteMailbox
+from trimtab_worker._summary import LoopSummary
 from trimtab_worker._urls import open_mailbox, split_queue
 from trimtab_worker._watchdog import Watchdog
-from trimtab_worker._work import LoopSummary, Work
+from trimtab_worker._work import Work
 
 __all__ = [
     "LEASE_CLOCK",
+    "Attempt",
     "BaseMailbox",
     "CalibrationError",
     "CalibrationWarning",
@@ -108,6 +119,7 @@ __all__ = [
     "MessageEvent",
     "MessageFailed",
     "MessageReceived",
+    "MessageReturned",
     "MessageTooLarge",
     "ReceiptHandleExpiredError",
     "Reply",
@@ -119,6 +131,8 @@ __all__ = [
     "Unknown",
     "Watchdog",
     "Work",
+    "WorkConfig",
+    "WorkerCrashed",
     "WorkerError",
     "WorkerSetup",
     "WorkerStuck",

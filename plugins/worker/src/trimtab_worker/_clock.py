@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from functools import cache
+from pathlib import Path
 
 from trimtab import SystemClock
 
@@ -15,6 +17,15 @@ class LeaseClock(SystemClock):
     @staticmethod
     def monotonic() -> float:
         return time.clock_gettime(_BOOT)
+
+
+@cache
+def boot_id() -> str | None:
+    """Return what names this start of the machine, where `LeaseClock` counts from it."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() or None
+    except (OSError, ValueError):
+        return None
 
 
 LEASE_CLOCK = LeaseClock()

@@ -35,43 +35,53 @@ class DeadLetterPolicy:
 
 
 @attrs.frozen(kw_only=True)
-class LoopConfig:
-    """What `MainLoopConfig` and `EvalLoopConfig` share.
+class WorkConfig:
+    """How the work on one message is kept alive and limited, whichever engine drives it.
 
     Args:
         lease_extender: how leases are extended.
+        max_processing_time: seconds that the work on one message may take in all.
+        budget: of one message, for the adapter.
+        on_lease_lost: ``"stop"`` lets the deadline of the run pass when its lease is lost,
+            ``"continue"`` lets the agent finish; the session records `LeaseLost` either way.
+    """
+
+    lease_extender: LeaseExtenderConfig = attrs.field(factory=LeaseExtenderConfig)
+    max_processing_time: float | None = attrs.field(default=None, validator=_seconds)
+    budget: Budget | None = None
+    on_lease_lost: Literal["continue", "stop"] = attrs.field(
+        default="continue", validator=attrs.validators.in_(("continue", "stop"))
+    )
+
+
+@attrs.frozen(kw_only=True)
+class LoopConfig(WorkConfig):
+    """What `MainLoopConfig` and `EvalLoopConfig` share; see `WorkConfig` for the first arguments.
+
+    Args:
         visibility_timeout: seconds that a lease lasts at first.
         longest_silence: seconds that may pass without a beat: the slowest response of the model,
             the slowest tool that neither beats nor declares its silence.
-        max_processing_time: seconds that the work on one message may take in all.
         watchdog_threshold: seconds without a beat after which a worker counts as stuck; None:
             no watchdog.
         dead_letters: when a message is given up; None: never.
         concurrency: messages worked on at a time, each on a thread of its own.
         poll_wait: seconds that one call waits for messages.
-        budget: of one message, for the adapter.
-        on_lease_lost: ``"stop"`` lets the deadline of the run pass when its lease is lost,
-            ``"continue"`` lets the agent finish; the session records `LeaseLost` either way.
         retry_delay: seconds before a failed message is ready again, times its deliveries.
         longest_retry_delay: seconds that this delay never passes.
-        drain_timeout: seconds that stopping waits for messages in progress, None without limit.
+        drain_timeout: seconds that stopping waits for messages in progress, then they are given
+            back; None without limit. The default ends before an orchestrator's 30 seconds.
     """
 
-    lease_extender: LeaseExtenderConfig = attrs.field(factory=LeaseExtenderConfig)
     visibility_timeout: float = attrs.field(default=1800.0, validator=_seconds)
     longest_silence: float | None = attrs.field(default=None, validator=_seconds)
-    max_processing_time: float | None = attrs.field(default=None, validator=_seconds)
     watchdog_threshold: float | None = attrs.field(default=720.0, validator=_seconds)
     dead_letters: DeadLetterPolicy | None = attrs.field(factory=DeadLetterPolicy)
     concurrency: int = attrs.field(default=1, validator=attrs.validators.ge(1))
     poll_wait: float = attrs.field(default=1.0, validator=_from_zero)
-    budget: Budget | None = None
-    on_lease_lost: Literal["continue", "stop"] = attrs.field(
-        default="continue", validator=attrs.validators.in_(("continue", "stop"))
-    )
     retry_delay: float = attrs.field(default=60.0, validator=_from_zero)
     longest_retry_delay: float = attrs.field(default=900.0, validator=_from_zero)
-    drain_timeout: float | None = attrs.field(default=None, validator=_seconds)
+    drain_timeout: float | None = attrs.field(default=20.0, validator=_seconds)
 
 
 @attrs.frozen(kw_only=True)

@@ -131,7 +131,7 @@ class MessageFailed(MessageEvent):
 
 @attrs.frozen(kw_only=True)
 class MessageAbandoned(MessageEvent):
-    """The lease was lost: another worker has the message, and this result was not delivered.
+    """The result was not delivered: the lease was lost, or the mailbox can't be reached.
 
     Args:
         reason: what the engine or the lease said.
@@ -165,6 +165,26 @@ class MailboxFailed:
 
 
 @attrs.frozen(kw_only=True)
+class WorkerCrashed:
+    """A thread of a loop ended by an error that no message caused; another takes its place.
+
+    Args:
+        worker: its name.
+        error: what was raised.
+        retry_in: seconds until it starts again.
+    """
+
+    worker: str
+    error: str
+    retry_in: float
+
+
+@attrs.frozen(kw_only=True)
+class MessageReturned(MessageEvent):
+    """The loop stopped before the work was done, and gave the message back."""
+
+
+@attrs.frozen(kw_only=True)
 class WorkerStuck:
     """A worker showed no progress for too long; the process ends.
 
@@ -172,7 +192,7 @@ class WorkerStuck:
         worker: its name.
         silent_for: seconds since its last beat.
         threshold: seconds that were allowed.
-        message_id: of the message that it worked on, where it did.
+        message_id: of the message that it worked on; None: the mailbox did not answer.
     """
 
     worker: str

@@ -23,7 +23,7 @@ FOREIGN = MailboxFacts(engine="another mailbox", fenced=False, reports_loss=True
 class LeaseExtender:
     """Extends the lease of one message while beats come.
 
-    `Heartbeat.beat` only records the time; one thread per process asks the engines. A lease lasts
+    `Heartbeat.beat` only records the time; threads of the keeper ask the engines. A lease lasts
     `extension` seconds from the last beat, is never shortened, and nothing is asked after the
     block that `attach` opens.
 
@@ -55,7 +55,7 @@ class LeaseExtender:
             msg: a `Message`, or any object with `extend_visibility(seconds)`.
             heartbeat: whose beats are the proof of work.
             visibility: seconds that the lease lasts from now, where `msg` does not tell.
-            on_event: called with lease events, on the keeper's thread.
+            on_event: called with lease events, on a thread of their own, one after another.
 
         Raises:
             RuntimeError: this extender is attached already, or no thread can be started.
@@ -79,6 +79,16 @@ class LeaseExtender:
         finally:
             self._kept = None
             self._attaching.release()
+
+    def confirm(self) -> None:
+        """Ask the engine whether the lease is still ours, before work that is done takes effect.
+
+        A lease that ended by time alone is regained if no other worker has the message; then
+        `Lease.held` is true again. Engines that can't tell are not asked.
+        """
+        kept = self._kept
+        if kept is not None:
+            self._keeper.confirm(kept, self.config.join_timeout)
 
     def release(self) -> None:
         """Stop extending before the block ends, from any thread; wait for a call in flight."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import random
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -10,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import plural
+from trimtab import describe_error, plural
 from trimtab_worker._config import DeadLetterPolicy, LoopConfig
 from trimtab_worker._events import (
-    LeaseEvent,
     MailboxFailed,
     MessageAbandoned,
     MessageBuried,
@@ -21,13 +22,14 @@ from trimtab_worker._events import (
     MessageFailed,
     MessageReceived,
 )
-from trimtab_worker._extender import LeaseExtender
 from trimtab_worker._keeper import Keeper
-from trimtab_worker._work import LoopSummary, Work
+from trimtab_worker._summary import LoopSummary
+from trimtab_worker._work import Work
 
 if TYPE_CHECKING:
     from trimtab import Clock
-    from trimtab_worker._message import Message
+    from trimtab_worker._lease import Lease
+    from trimtab_worker._message import Mailbox, Message
     from trimtab_worker._watchdog import Watched
 
 LOG = logging.getLogger("trimtab_worker")
@@ -35,7 +37,11 @@ Replies = Any
 """A mailbox for all answers, or a mapping from the addresses that are allowed to mailboxes."""
 
 ATTEMPTS = (0.2, 1.0, 3.0)
-"""Seconds between attempts to acknowledge."""
+"""Seconds between attempts to acknowledge; the last goes on while the lease lasts."""
+LONGEST_ATTEMPTS = 60.0
+"""Seconds after which an acknowledgement is given up although the lease lasts."""
+JITTER = 0.1
+"""Share by which a retry comes later at random: what failed together must not return together."""
 
 
 class MessageHandler(ABC):
@@ -63,6 +69,11 @@ class MessageHandler(ABC):
         self._working: dict[Work, None] = {}
         self._summary = LoopSummary()
 
+    @property
+    def working(self) -> int:
+        """How many messages are worked on now, those included that were given back."""
+        return len(self._working)
+
     @abstractmethod
     def work(self, work: Work) -> Any:
         """Do what the message asks for; return the answer. An exception is a failure.
@@ -89,7 +100,7 @@ class MessageHandler(ABC):
                 message, policy, f"delivered {plural(message.deliveries, 'time')}, never finished"
             )
             return
-        work = Work(message, self.clock)
+        work = Work(message, self.config, on_event=self.tell, clock=self.clock, keeper=self._keeper)
         watched.message_id, watched.heartbeat = message.id, work.heartbeat
         with self._lock:
             self._working[work] = None
@@ -103,34 +114,43 @@ class MessageHandler(ABC):
     def _attempt(self, work: Work) -> None:
         started = self.clock.monotonic()
         try:
-            self._kept(work)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the work is not ours
+            with work.leased() as lease:
+                if not lease.held():
+                    self._abandon(work.message, "its lease had ended when it arrived")
+                    return
+                answer = self.work(work)
+                self._answer(work, answer)
+        except BaseException as error:  # noqa: BLE001 - whatever work raises is one failure
             self._failed(work, error)
-        except BaseException:
-            self._firmly(lambda: work.message.nack(0.0))
-            raise
         else:
             self._finish(work, self.clock.monotonic() - started)
 
-    def _kept(self, work: Work) -> None:
-        """Work and answer while the lease is kept; no extension is in flight afterwards."""
-        extender = work.extender = LeaseExtender(self.config.lease_extender, keeper=self._keeper)
+    def _answer(self, work: Work, answer: Any) -> None:
+        """Answer within the lease, if it is held; what is lost by time alone may be regained."""
+        address = self._address(work.message, answer)
+        if address is not None or work.lost is not None:
+            work.confirm()
+        if address is not None and work.lost is None:
+            address.send(answer)
 
-        def on_event(event: LeaseEvent) -> None:
-            work.record(event)
-            self.tell(event)
-
-        with extender.attach(work.message, work.heartbeat, on_event=on_event) as lease:
-            work.lease = lease
-            answer = self.work(work)
-            if work.lost is None:
-                self._answer(work.message, answer)
+    def _address(self, message: Message[Any], answer: Any) -> Mailbox[Any] | None:
+        """Return the mailbox that an answer goes to."""
+        if answer is None:
+            return None
+        mailbox = self.replies
+        if isinstance(mailbox, Mapping):
+            mailbox = mailbox.get(message.reply_to)
+        if mailbox is None and message.reply_to is not None:
+            LOG.warning("message %s asks for an answer to an unknown address", message.id)
+        found: Mailbox[Any] | None = mailbox
+        return found
 
     def _finish(self, work: Work, seconds: float) -> None:
-        message = work.message
-        reason = work.lost
-        if reason is None and not self._firmly(message.ack):
-            reason = "the engine refused the acknowledgement"
+        message, reason = work.message, work.lost
+        if reason is None:
+            reason = self._refused(
+                message.ack, work.lease, "the engine refused the acknowledgement"
+            )
         if reason is not None:
             self._abandon(message, reason)
             return
@@ -147,18 +167,21 @@ class MessageHandler(ABC):
         )
 
     def _failed(self, work: Work, error: BaseException) -> None:
-        message, said = work.message, f"{type(error).__name__}: {error}"
+        message, said = work.message, describe_error(error)
         if work.lost is not None:
             self._abandon(message, f"{work.lost}; {said}")
             return
         LOG.warning("message %s failed: %s", message.id, said, exc_info=error)
         policy = self.config.dead_letters
         if policy is not None and message.deliveries >= policy.max_deliveries:
-            self._bury(message, policy, said, self.failure(work, error))
+            self._bury(message, policy, said, self._last_answer(work, error))
             return
-        delay = self.retry_delay(message.deliveries)
-        if not self._firmly(lambda: message.nack(delay)):
-            self._abandon(message, f"the engine refused to take it back; {said}")
+        delay = self.retry_delay(message.deliveries) * (1 + JITTER * random.random())  # noqa: S311
+        reason = self._refused(
+            lambda: message.nack(delay), work.lease, "the engine refused to take it back"
+        )
+        if reason is not None:
+            self._abandon(message, f"{reason}; {said}")
             return
         self._count("failed")
         self.tell(
@@ -166,6 +189,13 @@ class MessageHandler(ABC):
                 message_id=message.id, deliveries=message.deliveries, error=said, retry_in=delay
             )
         )
+
+    def _last_answer(self, work: Work, error: BaseException) -> Any:
+        try:
+            return self.failure(work, error)
+        except BaseException:  # a message that can't be answered is given up all the same
+            LOG.exception("no answer for message %s", work.message.id)
+            return None
 
     def retry_delay(self, deliveries: int) -> float:
         """Return the seconds until a message that failed is ready again.
@@ -185,12 +215,13 @@ class MessageHandler(ABC):
             else:
                 policy.mailbox.send(message.body)
                 buried = message.ack()
-            if buried and answer is not None:
-                self._answer(message, answer)
+            address = self._address(message, answer) if buried else None
+            if address is not None:
+                address.send(answer)
         except Exception as error:  # noqa: BLE001 - an engine's client is not ours
             LOG.warning("message %s can't be given up now: %s", message.id, error)
             self.tell(MailboxFailed(error=str(error), retry_in=self.config.retry_delay))
-            self._firmly(lambda: message.nack(self.config.retry_delay))
+            self._refused(lambda: message.nack(self.config.retry_delay), None, "refused")
             return
         if not buried:
             self._abandon(message, "the engine refused to give it up")
@@ -200,27 +231,25 @@ class MessageHandler(ABC):
             MessageBuried(message_id=message.id, deliveries=message.deliveries, reason=reason)
         )
 
-    def _answer(self, message: Message[Any], answer: Any) -> None:
-        if answer is None:
-            return
-        mailbox = self.replies
-        if isinstance(mailbox, Mapping):
-            mailbox = mailbox.get(message.reply_to)
-        if mailbox is not None:
-            mailbox.send(answer)
-        elif message.reply_to is not None:
-            LOG.warning("message %s asks for an answer to an unknown address", message.id)
+    def _refused(self, call: Callable[[], bool], lease: Lease | None, words: str) -> str | None:
+        """Call the engine, again where it fails; None if it did what was asked, else why not.
 
-    def _firmly(self, call: Callable[[], bool]) -> bool:
-        """Call the engine again where it fails; False if it refuses or keeps failing."""
-        for pause in (*ATTEMPTS, None):
+        Args:
+            call: returns False where the engine refuses.
+            lease: of the message: it is worth trying while that lasts.
+            words: say that the engine refused.
+        """
+        until = self.clock.monotonic() + LONGEST_ATTEMPTS
+        for attempt in itertools.count():
             try:
-                return call()
+                return None if call() else words
             except Exception as error:  # noqa: BLE001 - an engine's client is not ours
                 LOG.warning("the mailbox failed: %s", error)
-                if pause is not None:
-                    threading.Event().wait(pause)
-        return False
+                over = self.clock.monotonic() >= until or lease is None or not lease.held()
+                if over and attempt >= len(ATTEMPTS):
+                    return f"the mailbox can't be reached: {error}"
+            threading.Event().wait(ATTEMPTS[min(attempt, len(ATTEMPTS) - 1)])
+        raise AssertionError("unreachable")
 
     def _count(self, name: str) -> None:
         with self._lock:
@@ -243,5 +272,5 @@ class MessageHandler(ABC):
             return
         try:
             self._on_event(event)
-        except Exception:  # a listener must not stop the work
+        except BaseException:  # a listener that exits must not stop the work
             LOG.exception("the listener of a loop failed")

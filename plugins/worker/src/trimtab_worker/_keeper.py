@@ -1,27 +1,27 @@
-"""The keeper: one thread per process that extends every attached lease."""
+"""The keeper: judges every attached lease on one thread, and asks engines on others."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab_worker._clock import LEASE_CLOCK
-from trimtab_worker._errors import ReceiptHandleExpiredError
+from trimtab_worker._extension import extend
 from trimtab_worker._lease import Lease
-from trimtab_worker._lease_config import NEVER
-from trimtab_worker._records import Capped, Extension, Granted, Lost, Unknown
+from trimtab_worker._lease_config import NEVER, LeaseState
+from trimtab_worker._records import Extension, Unknown
 
 if TYPE_CHECKING:
     from trimtab import Clock
     from trimtab_worker._events import LeaseEvent
 
 LOG = logging.getLogger("trimtab_worker")
-OUTCOMES = (Granted, Lost, Unknown, Capped)
 LONGEST_SLEEP = 3600.0
 
 
@@ -32,22 +32,44 @@ class Kept:
     Args:
         lease: the policy.
         message: what is extended.
-        tell: called with each event, on the keeper's thread.
+        listener: called with each event, on a thread of its own.
+        queued: a request waits for the engine's other calls.
         busy: a request is in flight.
+        untold: events that the listener was not called with yet.
+        teller: the thread that calls the listener, while there are events.
     """
 
     lease: Lease
     message: Any
-    tell: Callable[[LeaseEvent], object]
+    listener: Callable[[LeaseEvent], object]
+    queued: bool = False
     busy: bool = False
+    untold: deque[LeaseEvent] = attrs.field(factory=deque)
+    teller: threading.Thread | None = None
+
+    @property
+    def engine(self) -> int:
+        """Which calls wait for each other: those of one mailbox."""
+        mailbox = getattr(self.message, "mailbox", None)
+        return id(self) if mailbox is None else id(mailbox)
+
+    @property
+    def batch(self) -> int:
+        """How many leases of its mailbox one call can extend."""
+        batches = hasattr(getattr(self.message, "mailbox", None), "extend_many")
+        return self.lease.terms.facts.batch if batches else 1
 
 
 class Keeper:
     """Extends leases; beats are only read here, so that beating never waits for an engine.
 
+    One thread looks at the time and does nothing else. Calls of one engine run on a thread that
+    lives as long as calls are due, and so do those of each listener: a call that hangs delays
+    neither the end of a lease nor another engine's calls.
+
     Args:
         clock: where the time is read.
-        threaded: start a thread with the first lease; otherwise call `step`.
+        threaded: use threads; otherwise `step` does everything.
     """
 
     def __init__(self, clock: Clock = LEASE_CLOCK, *, threaded: bool = True) -> None:
@@ -58,6 +80,7 @@ class Keeper:
     def _reset(self) -> None:
         self._changed = threading.Condition()
         self._kept: list[Kept] = []
+        self._due: dict[int, list[Kept]] = {}
         self._thread: threading.Thread | None = None
 
     def __len__(self) -> int:
@@ -78,45 +101,106 @@ class Keeper:
             self._changed.notify_all()
 
     def remove(self, kept: Kept, timeout: float) -> bool:
-        """Stop extending a lease, and wait for a request in flight.
-
-        Returns at once when the keeper's own thread calls it.
+        """Stop extending a lease; wait for a request in flight, and for listeners.
 
         Args:
             kept: what was added.
-            timeout: seconds to wait at most; False is returned if the request takes longer.
+            timeout: seconds to wait at most; False is returned if either takes longer.
         """
         with self._changed:
             kept.lease.release()
+            kept.queued = False
             if kept in self._kept:
                 self._kept.remove(kept)
-            if threading.current_thread() is self._thread:
-                return not kept.busy
-            return self._changed.wait_for(lambda: not kept.busy, timeout)
+            own = threading.current_thread()
+            return self._changed.wait_for(
+                lambda: not kept.busy and kept.teller in (None, own), timeout
+            )
+
+    def confirm(self, kept: Kept, timeout: float) -> None:
+        """Ask the engine now whether a lease is ours, on this thread, before its first effect.
+
+        Afterwards `kept.lease.held()` says what is known. An engine that can't tell is not asked,
+        and an answer that never comes leaves the judgement to the clock.
+
+        Args:
+            kept: what was added, and not removed yet.
+            timeout: seconds to wait for a request in flight.
+        """
+        with self._changed:
+            events = kept.lease.check(self.clock.monotonic())
+            self._tell(kept, events)
+            if not self._changed.wait_for(lambda: not kept.busy, timeout):
+                return
+            seconds = kept.lease.request_last(self.clock.monotonic())
+            if seconds is None:
+                return
+            kept.busy = True
+        sent = self.clock.monotonic()
+        (outcome,) = extend([(kept.message, seconds)])
+        self._settle([(kept, seconds)], sent, [outcome])
 
     def step(self) -> float:
         """Do what is due now; return the seconds until the next step is worthwhile."""
-        events, due = self._plan()
-        _tell(events)
-        for batch in _batches(due):
-            sent = self.clock.monotonic()
-            outcomes = _extend(batch)
-            self._settle(batch, sent, outcomes)
-        with self._changed:
-            return self._pause()
-
-    def _plan(self) -> tuple[list[tuple[Kept, LeaseEvent]], list[tuple[Kept, float]]]:
-        events: list[tuple[Kept, LeaseEvent]] = []
-        due = []
         with self._changed:
             now = self.clock.monotonic()
             for kept in self._kept:
-                events += [(kept, event) for event in kept.lease.check(now)]
-                seconds = None if kept.busy else kept.lease.request(now)
+                self._tell(kept, kept.lease.check(now))
+                if not (kept.queued or kept.busy) and kept.lease.request(now) is not None:
+                    kept.queued = True
+                    self._ask(kept)
+        if not self._threaded:
+            while self._due:
+                self._call(next(iter(self._due)))
+        with self._changed:
+            return self._pause()
+
+    def _pause(self) -> float:
+        now = self.clock.monotonic()
+        return min((kept.lease.next_look(now) for kept in self._kept), default=NEVER) - now
+
+    # Calls.
+
+    def _ask(self, kept: Kept) -> None:
+        """Let a thread ask the engine for what is due; call it while holding the lock."""
+        calling = kept.engine in self._due
+        self._due.setdefault(kept.engine, []).append(kept)
+        if calling or not self._threaded:
+            return
+        thread = threading.Thread(
+            target=self._call, args=(kept.engine,), name="trimtab-lease-calls", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads: as if the engine were down
+            del self._due[kept.engine]
+            kept.queued = False
+            now = self.clock.monotonic()
+            self._tell(kept, kept.lease.settle(now, now, 0.0, Unknown(str(error))))
+
+    def _call(self, engine: int) -> None:
+        """Make the calls of one engine until none is due."""
+        while batch := self._next(engine):
+            sent = self.clock.monotonic()
+            outcomes = extend([(kept.message, seconds) for kept, seconds in batch])
+            self._settle(batch, sent, outcomes)
+
+    def _next(self, engine: int) -> Sequence[tuple[Kept, float]]:
+        """Return the leases of the next call, with the seconds to ask for."""
+        batch: list[tuple[Kept, float]] = []
+        with self._changed:
+            now = self.clock.monotonic()
+            due = self._due.get(engine, [])
+            while due and len(batch) < due[0].batch:
+                kept = due.pop(0)
+                seconds = kept.lease.request(now) if kept.queued else None
+                kept.queued = False
                 if seconds is not None:
                     kept.busy = True
-                    due.append((kept, seconds))
-        return events, due
+                    batch.append((kept, seconds))
+            if not batch:
+                self._due.pop(engine, None)
+        return batch
 
     def _settle(
         self,
@@ -124,19 +208,47 @@ class Keeper:
         sent: float,
         outcomes: Sequence[Extension],
     ) -> None:
-        events: list[tuple[Kept, LeaseEvent]] = []
         with self._changed:
             now = self.clock.monotonic()
             for (kept, asked), outcome in zip(batch, outcomes, strict=True):
                 kept.busy = False
-                told = kept.lease.settle(sent, now, asked, outcome)
-                events += [(kept, event) for event in told]
+                self._tell(kept, kept.lease.settle(sent, now, asked, outcome))
             self._changed.notify_all()
-        _tell(events)
 
-    def _pause(self) -> float:
-        now = self.clock.monotonic()
-        return min((kept.lease.next_look(now) for kept in self._kept), default=NEVER) - now
+    # Listeners.
+
+    def _tell(self, kept: Kept, events: Iterable[LeaseEvent]) -> None:
+        """Let a thread call the listener; call it while holding the lock."""
+        kept.untold += events
+        if not kept.untold or kept.teller is not None:
+            return
+        kept.teller = threading.Thread(
+            target=self._listen, args=(kept,), name="trimtab-lease-events", daemon=True
+        )
+        if not self._threaded:
+            self._listen(kept)
+            return
+        try:
+            kept.teller.start()
+        except RuntimeError as error:  # tried again at the next look
+            LOG.warning("a listener of lease events has to wait: %s", error)
+            kept.teller = None
+
+    def _listen(self, kept: Kept) -> None:
+        """Call the listener until there are no events."""
+        while True:
+            with self._changed:
+                if not kept.untold:
+                    kept.teller = None
+                    self._changed.notify_all()
+                    return
+                event = kept.untold.popleft()
+            try:
+                kept.listener(event)
+            except BaseException:  # a listener that exits must not end the others' events
+                LOG.exception("a listener of lease events failed")
+
+    # The thread.
 
     def _start(self) -> None:
         if self._threaded and (self._thread is None or not self._thread.is_alive()):
@@ -148,7 +260,7 @@ class Keeper:
         while True:
             try:
                 self.step()
-            except Exception:  # the thread must go on for the other leases
+            except BaseException:  # the thread must go on for the other leases
                 LOG.exception("the lease keeper failed; it goes on")
                 threading.Event().wait(1.0)
             with self._changed:
@@ -160,69 +272,10 @@ class Keeper:
         kept = self._kept
         self._reset()
         for one in kept:
-            one.busy = False
-            one.lease.release()
-
-
-def _batches(due: Iterable[tuple[Kept, float]]) -> Iterable[Sequence[tuple[Kept, float]]]:
-    """Put leases of one mailbox together, as many as one call can extend."""
-    open_batches: dict[int, list[tuple[Kept, float]]] = {}
-    for kept, seconds in due:
-        mailbox = getattr(kept.message, "mailbox", None)
-        size = kept.lease.terms.facts.batch if hasattr(mailbox, "extend_many") else 1
-        batch = open_batches.setdefault(id(mailbox) if size > 1 else id(kept), [])
-        batch.append((kept, seconds))
-        if len(batch) >= size:
-            yield open_batches.pop(id(mailbox) if size > 1 else id(kept))
-    yield from open_batches.values()
-
-
-def _extend(batch: Sequence[tuple[Kept, float]]) -> Sequence[Extension]:
-    """Ask the engine; an exception is an outcome, too."""
-    if len(batch) == 1:
-        kept, seconds = batch[0]
-        return [extend_one(kept.message, seconds)]
-    try:
-        asked = [(kept.message, seconds) for kept, seconds in batch]
-        outcomes = list(batch[0][0].message.mailbox.extend_many(asked))
-    except BaseException as error:  # noqa: BLE001 - an engine's client is not ours
-        return [_unknown(error)] * len(batch)
-    if len(outcomes) != len(batch):
-        wrong = Unknown(f"extend_many returned {len(outcomes)} outcomes for {len(batch)} leases")
-        return [wrong] * len(batch)
-    return outcomes
-
-
-def extend_one(message: Any, seconds: float) -> Extension:
-    """Extend one message, of a mailbox of ours or any object with `extend_visibility`."""
-    try:
-        if hasattr(message, "extend"):
-            outcome = message.extend(seconds)
-        else:
-            outcome = message.extend_visibility(seconds)
-    except ReceiptHandleExpiredError as error:
-        LOG.warning("the lease of message %s is lost: %s", _id_of(message), error)
-        return Lost(str(error) or type(error).__name__)
-    except BaseException as error:  # noqa: BLE001 - an engine's client is not ours
-        LOG.warning("extending message %s failed: %s", _id_of(message), error)
-        return _unknown(error)
-    return outcome if isinstance(outcome, OUTCOMES) else Granted(seconds)
-
-
-def _id_of(message: Any) -> str:
-    return str(getattr(message, "id", "?"))
-
-
-def _unknown(error: BaseException) -> Unknown:
-    return Unknown(f"{type(error).__name__}: {error}")
-
-
-def _tell(events: Iterable[tuple[Kept, LeaseEvent]]) -> None:
-    for kept, event in events:
-        try:
-            kept.tell(event)
-        except Exception:  # a listener must not stop the keeper
-            LOG.exception("a listener of lease events failed")
+            one.busy = one.queued = False
+            one.teller = None
+            if one.lease.state is not LeaseState.RELEASED:
+                one.lease.release()
 
 
 KEEPER = Keeper()

@@ -54,6 +54,11 @@ class Lease:
         self.state = LeaseState.HELD
         self.final = False
         self.extensions = 0
+        self._ended = False
+        self._safety = config.safety
+        if config.margin is None and terms.visibility is not None:
+            # A first lease shorter than an extension must not count as lost from its beginning.
+            self._safety = min(self._safety, terms.visibility / 20)
         self._now = now
         self._jitter = jitter
         self._expiry = None if terms.visibility is None else terms.received + terms.visibility
@@ -85,8 +90,19 @@ class Lease:
 
     @property
     def lost(self) -> bool:
-        """Whether the lease ended while the message was worked on."""
-        return self.state is LeaseState.LOST
+        """Whether the lease ended while the message was worked on, looked at or not."""
+        return self._ended or (self.state is not LeaseState.RELEASED and self._expired())
+
+    def held(self) -> bool:
+        """Whether an effect may be made in the name of this delivery now, by all that is known.
+
+        Also after the block that kept the lease: it lasts as long as was granted.
+        """
+        return not self._ended and not self._expired()
+
+    def _expired(self) -> bool:
+        # Not the state: a thread may wake from a stop of the process before the keeper looks.
+        return self._now() >= self.deadline
 
     def remaining(self) -> float | None:
         """Return the seconds until the lease counts as lost; None if the engine never said."""
@@ -94,12 +110,12 @@ class Lease:
 
     def cap_remaining(self) -> float | None:
         """Return the seconds until the limit that no extension passes; None without limit."""
-        return None if self._cap == NEVER else self._cap - self.config.safety - self._now()
+        return None if self._cap == NEVER else self._cap - self._safety - self._now()
 
     @property
     def deadline(self) -> float:
         """Monotonic seconds at which the lease counts as lost."""
-        return NEVER if self._expiry is None else self._expiry - self.config.safety
+        return NEVER if self._expiry is None else self._expiry - self._safety
 
     # What the keeper does.
 
@@ -135,6 +151,23 @@ class Lease:
         self._asked = beats
         return target - now
 
+    def request_last(self, now: float) -> float | None:
+        """Return the seconds to ask for before the first effect of work that is finished.
+
+        The end of the work proves it, so that no beat is needed, and a lease that has ended may be
+        asked for again. None where the engine can't tell whose the message is.
+
+        Args:
+            now: the monotonic time.
+        """
+        facts = self.terms.facts
+        if self.final or not (facts.extendable and facts.fenced and facts.reports_loss):
+            return None
+        left = 0.0 if self._expiry is None else self._expiry - now
+        most = NEVER if facts.max_grant is None else facts.max_grant
+        seconds = min(max(left, self._extension), self._cap - now, most)
+        return seconds if seconds > 0 else None
+
     @property
     def _may_ask(self) -> bool:
         enough = self.config.max_extensions
@@ -158,7 +191,7 @@ class Lease:
         if beats > self._proven:
             targets.append(now - self.heartbeat.elapsed() + self._extension)
         if silence > 0:
-            targets.append(now + silence + self._step + self.config.safety)
+            targets.append(now + silence + self._step + self._safety)
         if not targets:
             return None
         longest = self.terms.facts.max_grant
@@ -197,7 +230,7 @@ class Lease:
         self._expiry = sent + seconds
         self._proven, self._failures, self._retry_at = self._asked, 0, -NEVER
         self.extensions += 1
-        self.state = LeaseState.HELD
+        self.state, self._ended = LeaseState.HELD, False
         if self.extensions == self.config.max_extensions and not self._cap_told:
             self._cap, self._cap_reason = self._expiry, "max_extensions of LeaseExtenderConfig"
             events.append(self._cap_near(now))
@@ -222,7 +255,7 @@ class Lease:
         return [self._cap_near(now)]
 
     def _lose(self, reason: str, *, final: bool) -> LeaseLost:
-        self.state = LeaseState.LOST
+        self.state, self._ended = LeaseState.LOST, True
         return LeaseLost(reason=reason, final=final, **self._facts)
 
     def _why_expired(self) -> str:
@@ -232,11 +265,11 @@ class Lease:
 
     def _cap_warning(self) -> float:
         tenth = NEVER if self._limit is None else self._limit / 10
-        return min(self.config.cap_warning, tenth) + self.config.safety
+        return min(self.config.cap_warning, tenth) + self._safety
 
     def _cap_near(self, now: float) -> LeaseCapNear:
         self._cap_told = True
-        left = self._cap - self.config.safety - now
+        left = self._cap - self._safety - now
         return LeaseCapNear(
             remaining=left, limit=self._limit, reason=self._cap_reason, **self._facts
         )

@@ -58,7 +58,7 @@ class LeaseExtenderConfig:
     join_timeout: float = attrs.field(default=10.0, validator=_positive)
 
     def __attrs_post_init__(self) -> None:
-        if self.interval > self.extension / 3:
+        if self.interval * 3 > self.extension * (1 + 1e-9):  # 0.1 is a third of 0.3
             raise ValueError(
                 f"interval {self.interval:g} s is more than a third of extension "
                 f"{self.extension:g} s: two failed calls would lose the lease; "

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trimtab import Heartbeat, describe_error
 from trimtab_worker._calibration import calibrate
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._config import LoopConfig
-from trimtab_worker._events import MailboxFailed
+from trimtab_worker._events import MailboxFailed, MessageReturned, WorkerCrashed
 from trimtab_worker._handling import LOG, MessageHandler, Replies
 from trimtab_worker._keeper import KEEPER, Keeper
+from trimtab_worker._summary import LoopSummary
 from trimtab_worker._watchdog import Watchdog, Watched, end_process
-from trimtab_worker._work import LoopSummary
 
 if TYPE_CHECKING:
     from trimtab import Clock
-    from trimtab_worker._message import Mailbox
+    from trimtab_worker._message import Mailbox, Message
 
 RECONNECT = (1.0, 30.0)
 """Shortest and longest pause after a mailbox failed."""
@@ -59,6 +61,7 @@ class Loop(MessageHandler):
         self.requests = requests
         self._end = end
         self._stopping = threading.Event()
+        self._drain = config.drain_timeout
         self._left: int | None = None
 
     def run(self, *, max_messages: int | None = None, until_idle: bool = False) -> LoopSummary:
@@ -88,16 +91,23 @@ class Loop(MessageHandler):
             self._join(threads, stopping)
         finally:
             stopping.set()
-            self._stopping = threading.Event()
+            self._stopping, self._drain = threading.Event(), self.config.drain_timeout
             if watchdog is not None:
                 watchdog.stop()
         return self._summary
 
-    def stop(self) -> None:
+    def stop(self, *, drain: float | None = None) -> None:
         """Take no more messages; `run` returns when those in progress are done.
 
-        Before `run`, it makes the next `run` return at once. Safe in a signal handler.
+        Before `run`, it makes the next `run` return at once. Safe in a signal handler, and may be
+        called again, e.g. with ``drain=0`` to give the messages in progress back now.
+
+        Args:
+            drain: seconds that messages in progress get before they are given back; None: as
+                configured.
         """
+        if drain is not None:
+            self._drain = drain
         self._stopping.set()
 
     def _watchdog(self) -> Watchdog | None:
@@ -111,33 +121,54 @@ class Loop(MessageHandler):
         return watchdog
 
     def _join(self, threads: list[threading.Thread], stopping: threading.Event) -> None:
-        """Wait for the workers, after `stop` for `drain_timeout` at most."""
-        limit, until = self.config.drain_timeout, None
+        """Wait for the workers, after `stop` for as long as they may drain."""
+        stopped: float | None = None
         while any(thread.is_alive() for thread in threads):
             for thread in threads:
                 thread.join(0.05)
-            if limit is not None and stopping.is_set():
-                until = until if until is not None else self.clock.monotonic() + limit
-                if self.clock.monotonic() >= until:
-                    self._give_back()
-                    return
+            if not stopping.is_set():
+                continue
+            now = self.clock.monotonic()
+            stopped = now if stopped is None else stopped
+            if self._drain is not None and now - stopped >= self._drain:
+                self._give_back()
+                return
 
     def _give_back(self) -> None:
         """Give the messages in progress back to the mailbox; their threads can't be stopped."""
         with self._lock:
             working = list(self._working)
         for work in working:
-            work.dropped = True
-            if work.extender is not None:
-                work.extender.release()
-            self._firmly(lambda work=work: work.message.nack(0.0))  # type: ignore[misc]
+            held = work.lost is None
+            work.drop()
+            reason: str | None = "its lease was lost"
+            if held:
+                reason = self._refused(partial(work.message.nack, 0.0), None, "it was refused")
+            if reason is not None:
+                LOG.warning("message %s is not given back: %s", work.message.id, reason)
+                continue
+            self._count("returned")
+            message = work.message
+            self.tell(MessageReturned(message_id=message.id, deliveries=message.deliveries))
 
     def _worker(
         self, name: str, until_idle: bool, watchdog: Watchdog | None, stopping: threading.Event
     ) -> None:
+        """Serve, and begin anew where that ends by an error: no message may cost a worker."""
         watched = Watched(name) if watchdog is None else watchdog.watch(name)
         try:
-            self._serve(watched, stopping, until_idle=until_idle)
+            while True:
+                try:
+                    self._serve(watched, stopping, until_idle=until_idle)
+                    return
+                except BaseException as error:  # noqa: BLE001 - whatever ended it
+                    LOG.exception("%s failed", name)
+                    pause = RECONNECT[0]
+                    self._count("crashed")
+                    self.tell(
+                        WorkerCrashed(worker=name, error=describe_error(error), retry_in=pause)
+                    )
+                    stopping.wait(pause)
         finally:
             if watchdog is not None:
                 watchdog.forget(watched)
@@ -146,11 +177,8 @@ class Loop(MessageHandler):
         failures = 0
         while not stopping.is_set() and self._claim():
             try:
-                # One at a time: a message that waits in a buffer ages.
-                messages = self.requests.receive(
-                    1, wait=self.config.poll_wait, visibility=self.config.visibility_timeout
-                )
-            except Exception as error:  # noqa: BLE001 - an engine's client is not ours
+                messages = self._receive(watched)
+            except BaseException as error:  # noqa: BLE001 - an engine's client is not ours
                 self._unclaim()
                 failures += 1
                 stopping.wait(self._down(error, failures))
@@ -161,7 +189,22 @@ class Loop(MessageHandler):
                 if until_idle:
                     return
             for message in messages:
-                self._handle(message, watched)
+                if stopping.is_set():
+                    # It arrived in a poll that began before: nobody waits for it here.
+                    self._refused(partial(message.nack, 0.0), None, "refused")
+                else:
+                    self._handle(message, watched)
+
+    def _receive(self, watched: Watched) -> Sequence[Message[Any]]:
+        """Receive one at a time: a message that waits in a buffer ages."""
+        # A call that never returns is a stuck worker, as work that never beats is.
+        watched.heartbeat = Heartbeat(self.clock)
+        try:
+            return self.requests.receive(
+                1, wait=self.config.poll_wait, visibility=self.config.visibility_timeout
+            )
+        finally:
+            watched.heartbeat = None
 
     def _claim(self) -> bool:
         with self._lock:
@@ -175,10 +218,10 @@ class Loop(MessageHandler):
             if self._left is not None:
                 self._left += 1
 
-    def _down(self, error: Exception, failures: int) -> float:
+    def _down(self, error: BaseException, failures: int) -> float:
         """Tell that the mailbox failed; return the seconds until the next attempt."""
         shortest, longest = RECONNECT
         pause = min(longest, shortest * 2.0 ** min(failures - 1, 10))
         LOG.warning("the mailbox failed: %s; next attempt in %.0f s", error, pause)
-        self.tell(MailboxFailed(error=f"{type(error).__name__}: {error}", retry_in=pause))
+        self.tell(MailboxFailed(error=describe_error(error), retry_in=pause))
         return pause

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._codec import Codec
@@ -17,6 +19,8 @@ from trimtab_worker._records import (
     DeadLetter,
     Delivery,
     Extension,
+    Granted,
+    Lost,
     MailboxFacts,
     MailboxStats,
 )
@@ -32,6 +36,7 @@ LOG = logging.getLogger("trimtab_worker")
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.2
 LONGEST_REASON = 500
+OVER = Lost("the lease has ended by the clock of this worker, or the message was given back")
 
 
 class BaseMailbox(ABC, Generic[Body]):
@@ -53,6 +58,7 @@ class BaseMailbox(ABC, Generic[Body]):
         types = (body,) if isinstance(body, type) else tuple(body or ())
         self.codec = Codec(*types)
         self.clock = clock
+        self._ends: WeakKeyDictionary[Message[Any], float] = WeakKeyDictionary()
 
     # What an engine does.
 
@@ -99,6 +105,14 @@ class BaseMailbox(ABC, Generic[Body]):
             receipt: of the delivery.
             seconds: the new length.
         """
+
+    def prolong_many(self, asked: Sequence[tuple[Any, float]]) -> Sequence[Extension]:
+        """As `prolong`, for several; one by one, unless the engine has a call for it.
+
+        Args:
+            asked: receipts, each with the new length.
+        """
+        return [self.prolong(receipt, seconds) for receipt, seconds in asked]
 
     @abstractmethod
     def discard(self, receipt: Any, reason: str) -> bool:
@@ -215,24 +229,59 @@ class BaseMailbox(ABC, Generic[Body]):
 
     def ack(self, message: Message[Any]) -> bool:
         """Remove a message that was processed; False: refused, the lease is lost."""
-        return self.delete(message.receipt)
+        return self._ending(message, lambda: self.delete(message.receipt))
 
     def nack(self, message: Message[Any], delay: float = 0.0) -> bool:
         """Give a message back, ready after `delay` seconds; False: refused, the lease is lost."""
         check_seconds("delay", delay)
-        return self.release(message.receipt, delay)
-
-    def extend(self, message: Message[Any], seconds: float) -> Extension:
-        """As `Mailbox.extend`."""
-        return self.prolong(message.receipt, seconds)
-
-    def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
-        """As `Mailbox.extend_many`, one by one; engines with a batch call do better."""
-        return [self.extend(message, seconds) for message, seconds in asked]
+        return self._ending(message, lambda: self.release(message.receipt, delay))
 
     def bury(self, message: Message[Any], reason: str) -> bool:
         """As `Mailbox.bury`."""
-        return self.discard(message.receipt, reason[:LONGEST_REASON])
+        return self._ending(message, lambda: self.discard(message.receipt, reason[:LONGEST_REASON]))
+
+    def extend(self, message: Message[Any], seconds: float) -> Extension:
+        """As `Mailbox.extend`."""
+        return self.extend_many([(message, seconds)])[0]
+
+    def extend_many(self, asked: Sequence[tuple[Message[Any], float]]) -> Sequence[Extension]:
+        """As `Mailbox.extend_many`."""
+        held = [(message, seconds) for message, seconds in asked if self._still_held(message)]
+        sent = self.clock.monotonic()
+        if len(held) == 1:
+            outcomes = [self.prolong(held[0][0].receipt, held[0][1])]
+        else:
+            outcomes = list(
+                self.prolong_many([(message.receipt, seconds) for message, seconds in held])
+            )
+        known = dict(zip((message for message, _ in held), outcomes, strict=True))
+        if not self.facts.fenced:
+            for message, outcome in known.items():
+                if isinstance(outcome, Granted):
+                    self._ends[message] = sent + outcome.seconds
+        return [known.get(message, OVER) for message, _ in asked]
+
+    # The fence of an engine that has none.
+
+    def _still_held(self, message: Message[Any]) -> bool:
+        """Whether the engine may be asked in the name of this delivery.
+
+        An engine that is not fenced would obey a worker whose lease was lost, and delete what
+        another one works on: there, the clock of this process decides.
+        """
+        if self.facts.fenced:
+            return True
+        end = self._ends.get(message, message.received + message.visibility)
+        return self.clock.monotonic() < end
+
+    def _ending(self, message: Message[Any], call: Callable[[], bool]) -> bool:
+        """End a delivery by `call`; False if it is over."""
+        if not self._still_held(message):
+            return False
+        done = call()
+        if done and not self.facts.fenced:
+            self._ends[message] = -math.inf
+        return done
 
     def __enter__(self) -> Self:
         return self

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import Deadline
 from trimtab_worker._config import LoopConfig, MainLoopConfig
 from trimtab_worker._handling import Replies
 from trimtab_worker._loop import Loop
 from trimtab_worker._work import Work
 
 if TYPE_CHECKING:
-    from trimtab import Adapter, Clock, Prompt, PromptResponse, Session
-    from trimtab_worker._lease import Lease
+    from trimtab import Adapter, Prompt, PromptResponse, Session
     from trimtab_worker._message import Mailbox
 
 Prepare = Callable[[Any], "tuple[Prompt[Any], Session]"]
-LONGEST_WORK = 30 * 24 * 3600.0
 LONGEST_ERROR = 2_000
 
 
@@ -43,22 +39,6 @@ class Reply:
     output: Any = None
     error: str | None = None
     deliveries: int = 1
-
-
-@attrs.frozen
-class LeaseDeadline(Deadline):
-    """A deadline that also ends when the lease of the message is lost.
-
-    Args:
-        lease: of the message, None: this is a plain deadline.
-    """
-
-    lease: Lease | None = attrs.field(default=None, eq=False, repr=False)
-
-    def remaining(self) -> timedelta:
-        """Return the time left: none once the lease is lost."""
-        left = Deadline.remaining(self)
-        return min(left, timedelta(0)) if self.lease is not None and self.lease.lost else left
 
 
 class MainLoop(Loop):
@@ -128,23 +108,12 @@ class MainLoop(Loop):
         response = self.adapter.evaluate(
             prompt,
             session=session,
-            deadline=deadline_for(self.config, work.lease, self.clock),
-            budget=self.config.budget,
+            deadline=work.deadline(),
+            budget=work.config.budget,
             heartbeat=work.heartbeat,
         )
         work.heartbeat.beat()
         return response, session
-
-
-def deadline_for(config: LoopConfig, lease: Lease | None, clock: Clock) -> Deadline | None:
-    """Return the deadline of one run: the work's own, and the limit of its lease."""
-    cap = None if lease is None else lease.cap_remaining()
-    limits = [limit for limit in (config.max_processing_time, cap) if limit is not None]
-    stops = config.on_lease_lost == "stop"
-    if not limits and not stops:
-        return None
-    total = max(0.0, min(limits, default=LONGEST_WORK))
-    return LeaseDeadline(total, clock, lease=lease if stops else None)
 
 
 def as_json(value: Any) -> Any:

@@ -123,8 +123,6 @@ class InMemoryMailbox(BaseMailbox[Body]):
             one, now = self._held(receipt), self.clock.monotonic()
             if one is None:
                 return Lost("the message was delivered again, or is gone")
-            if one.visible_at <= now:
-                return Lost("the lease has expired")
             one.visible_at = max(one.visible_at, now + seconds)
             return Granted(one.visible_at - now)
 
@@ -153,7 +151,7 @@ class InMemoryMailbox(BaseMailbox[Body]):
             letters = self._removed(ids)
             for letter in letters:
                 now = self.clock.monotonic()
-                self._stored[letter.id] = _Stored(letter.body, now, self.clock.now())
+                self._stored[str(next(self._ids))] = _Stored(letter.body, now, self.clock.now())
         return len(letters)
 
     def drop(self, ids: Iterable[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
@@ -11,21 +12,31 @@ from typing import Any, Generic, TypeVar
 
 C = TypeVar("C")
 
+LOG = logging.getLogger("trimtab_worker")
+
 
 class ConnectionPool(Generic[C]):
     """Hands out connections, and makes one where none is idle.
 
-    A connection during whose use something was raised is closed. A child process makes its own:
-    those of its parent are neither used nor closed there.
+    A connection during whose use something was raised is closed, and so are the idle ones, since
+    what broke one has most likely broken all, such as a restart of the server. A child process
+    makes its own: those of its parent are neither used nor closed there.
 
     Args:
         connect: makes a connection.
         close: closes one.
+        works: looks at an idle connection before it is lent; False, or an error, closes it.
     """
 
-    def __init__(self, connect: Callable[[], C], close: Callable[[C], object]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], C],
+        close: Callable[[C], object],
+        works: Callable[[C], bool] | None = None,
+    ) -> None:
         self._connect = connect
         self._close = close
+        self._works = works
         self._lock = threading.Lock()
         self._idle: list[C] = []
         self._inherited: list[C] = []
@@ -38,9 +49,20 @@ class ConnectionPool(Generic[C]):
         try:
             yield connection
         except BaseException:
-            self._close(connection)
+            self.drop(connection)
             raise
         self.give(connection)
+
+    def drop(self, connection: C) -> None:
+        """Close a connection that failed, and the idle ones."""
+        self._close_quietly(connection)
+        self.close()
+
+    def _close_quietly(self, connection: C) -> None:
+        try:
+            self._close(connection)
+        except Exception as error:  # noqa: BLE001 - it is broken
+            LOG.debug("closing a connection failed: %s", error)
 
     def give(self, connection: C) -> None:
         """Return a connection that `take` lent and that is in order."""
@@ -49,10 +71,21 @@ class ConnectionPool(Generic[C]):
 
     def take(self) -> C:
         """Lend a connection, to be given back or closed."""
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return self._connect()
+        while True:
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            if idle is None:
+                return self._connect()
+            if self._is_good(idle):
+                return idle
+            self.drop(idle)
+
+    def _is_good(self, idle: C) -> bool:
+        try:
+            return self._works is None or self._works(idle)
+        except Exception as error:  # noqa: BLE001 - a client is not ours
+            LOG.debug("an idle connection is broken: %s", error)
+            return False
 
     def after_fork(self) -> None:
         """Set the parent's connections aside, in a child process."""
@@ -65,7 +98,7 @@ class ConnectionPool(Generic[C]):
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
-            self._close(connection)
+            self._close_quietly(connection)
 
 
 _POOLS: weakref.WeakSet[ConnectionPool[Any]] = weakref.WeakSet()

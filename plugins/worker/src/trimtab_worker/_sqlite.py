@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from trimtab_worker._clock import LEASE_CLOCK
+from trimtab_worker._clock import LEASE_CLOCK, LeaseClock, boot_id
 from trimtab_worker._errors import MailboxError
 from trimtab_worker._mailbox import BaseMailbox
 from trimtab_worker._pool import ConnectionPool
@@ -33,7 +33,9 @@ Body = TypeVar("Body")
 Receipt = tuple[int, bytes]
 
 VERSION = 1
-BUSY = 10.0
+BUSY = 5.0
+"""Seconds that a statement waits for other writers: what `facts` promises of a call."""
+BATCH = 64
 CHECKPOINT = 8000
 """Pages of the log (32 MB) after which it is moved into the file: that waits for the disk."""
 SCHEMA = """
@@ -56,7 +58,8 @@ TAKE_ONE = TAKE.replace("id in", "id =").replace(":count", "1")
 DELETE = "delete from messages where id = ? and token = ?"
 RELEASE = "update messages set token = null, visible_at = ? where id = ? and token = ?"
 PROLONG = """update messages set visible_at = max(visible_at, :until)
-    where id = :id and token = :token and visible_at > :now returning visible_at"""
+    where id = :id and token = :token returning visible_at"""
+"""The token alone decides: a lease that ended is regained while nobody has taken the message."""
 BURY = """insert or replace into dead
     select id, body, ?, deliveries, ? from messages where id = ? and token = ?"""
 REQUEUE = """insert into messages(body, visible_at, sent_at)
@@ -72,6 +75,10 @@ STATS = """select
 """Acknowledged is what was sent, but for what is there and what was buried: no count to keep."""
 
 
+SWITCH = {"0": False, "1": True}
+GONE = Lost("delivered again, given back, or gone")
+
+
 def path_of(url: str) -> str:
     """Return the file that a URL names.
 
@@ -79,7 +86,7 @@ def path_of(url: str) -> str:
         MailboxError: it names none.
     """
     parts = urlsplit(url)
-    if parts.netloc or len(parts.path) < 2 or not parts.path.startswith("/"):
+    if parts.fragment or parts.netloc or len(parts.path) < 2 or not parts.path.startswith("/"):
         raise MailboxError(f"{url!r} names no file: write sqlite:///queue.db")
     return unquote(parts.path)[1:]
 
@@ -87,8 +94,10 @@ def path_of(url: str) -> str:
 class SqliteMailbox(BaseMailbox[Body]):
     """A mailbox in one SQLite file (WAL), fenced by a random token per delivery.
 
-    Leases are judged by the machine's wall clock. The file must lie on a local disk: WAL does not
-    work on network file systems.
+    Leases are judged by a clock that all processes of the machine share and that nobody can set,
+    where the system has one (Linux); by the wall clock elsewhere. The file must lie on a local
+    disk: WAL does not work on network file systems. A file that is deleted or replaced is noticed
+    at the next call, which fails; the one after it opens the file anew.
 
     Args:
         path: of the file; made where it does not exist.
@@ -101,7 +110,9 @@ class SqliteMailbox(BaseMailbox[Body]):
         MailboxError: the file can't be opened, or is of a newer version.
     """
 
-    facts = MailboxFacts(engine="sqlite", fenced=True, reports_loss=True, call_timeout=BUSY / 2)
+    facts = MailboxFacts(
+        engine="sqlite", fenced=True, reports_loss=True, batch=BATCH, call_timeout=BUSY
+    )
 
     def __init__(
         self,
@@ -115,6 +126,8 @@ class SqliteMailbox(BaseMailbox[Body]):
         self.path = Path(path)
         self._durable = durable
         self._pool = ConnectionPool(self._connect, sqlite3.Connection.close)
+        self._offset: float | None = None
+        self._file: tuple[int, int] | None = None
         self._prepare()
 
     @classmethod
@@ -122,10 +135,17 @@ class SqliteMailbox(BaseMailbox[Body]):
         """Open ``sqlite:///relative.db`` or ``sqlite:////absolute.db``.
 
         Args:
-            url: as above.
+            url: as above; the one parameter is ``durable=1``.
             body: type of the bodies; None for anything that JSON holds.
+
+        Raises:
+            MailboxError: it names no file, or has another parameter.
         """
-        return cls(path_of(url), body)
+        options = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+        durable = options.pop("durable", "0")
+        if options or durable not in SWITCH:
+            raise MailboxError(f"{url!r}: the one parameter of sqlite: is durable=1")
+        return cls(path_of(url), body, durable=SWITCH[durable])
 
     def put(self, data: bytes, delay: float) -> str:
         now = self._now()
@@ -153,12 +173,26 @@ class SqliteMailbox(BaseMailbox[Body]):
     def prolong(self, receipt: Receipt, seconds: float) -> Extension:
         identifier, token = receipt
         now = self._now()
-        values = {"until": now + seconds, "id": identifier, "token": token, "now": now}
+        values = {"until": now + seconds, "id": identifier, "token": token}
         try:
             rows = self._do(PROLONG, values).rows
         except MailboxError as error:
             return Unknown(str(error))
-        return Granted(rows[0][0] - now) if rows else Lost("expired, delivered again, or gone")
+        return Granted(rows[0][0] - now) if rows else GONE
+
+    def prolong_many(self, asked: Sequence[tuple[Receipt, float]]) -> Sequence[Extension]:
+        """Extend several leases in one transaction."""
+        outcomes: list[Extension] = []
+        try:
+            with self._writing() as connection:
+                now = self._now()
+                for (identifier, token), seconds in asked:
+                    values = {"until": now + seconds, "id": identifier, "token": token}
+                    row = connection.execute(PROLONG, values).fetchone()
+                    outcomes.append(Granted(row[0] - now) if row else GONE)
+        except MailboxError as error:
+            return [Unknown(str(error))] * len(asked)
+        return outcomes
 
     def discard(self, receipt: Receipt, reason: str) -> bool:
         with self._writing() as connection:
@@ -204,26 +238,39 @@ class SqliteMailbox(BaseMailbox[Body]):
     # The file.
 
     def _now(self) -> float:
-        return self.clock.now().timestamp()
+        """The time of the file: the wall clock's when the machine started, plus what passed."""
+        if self._offset is None:
+            return self.clock.now().timestamp()
+        return self.clock.monotonic() + self._offset
 
     def _do(self, sql: str, values: Any) -> _Result:
-        connection = self._pool.take()
+        connection = self._lend()
         try:
             cursor = connection.execute(sql, values)
             result = _Result(cursor.fetchall(), cursor.rowcount, cursor.lastrowid)
         except sqlite3.Error as error:
-            connection.close()
+            self._pool.drop(connection)
             raise self._failed(error) from error
         self._pool.give(connection)
         return result
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _lend(self) -> sqlite3.Connection:
+        """Lend a connection to the file that has the mailbox's name now."""
+        if self._file is None:
+            self._prepare()
+        elif self._file != self._identity():
+            # Connections to the old file still work, where nobody else will ever look.
+            self._file = None
+            self._pool.close()
+            raise MailboxError(f"mailbox {self.path} was deleted or replaced by another file")
+        return self._pool.take()
+
+    def _identity(self) -> tuple[int, int] | None:
         try:
-            with self._pool.use() as connection:
-                yield connection
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _failed(self, error: sqlite3.Error) -> MailboxError:
         return MailboxError(f"mailbox {self.path}: {error}")
@@ -231,10 +278,17 @@ class SqliteMailbox(BaseMailbox[Body]):
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that takes the write lock at once; an error closes its connection."""
-        with self._connection() as connection:
+        connection = self._lend()
+        try:
             connection.execute("begin immediate")
             yield connection
             connection.execute("commit")
+        except BaseException as error:
+            self._pool.drop(connection)
+            if isinstance(error, sqlite3.Error):
+                raise self._failed(error) from error
+            raise
+        self._pool.give(connection)
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -249,7 +303,10 @@ class SqliteMailbox(BaseMailbox[Body]):
         return connection
 
     def _prepare(self) -> None:
-        with self._writing() as connection:
+        """Make the tables where they do not exist, and agree on the time with other processes."""
+        connection = self._connect()
+        try:
+            connection.execute("begin immediate")
             found = connection.execute("pragma user_version").fetchone()[0]
             if found > VERSION:
                 raise MailboxError(
@@ -258,6 +315,17 @@ class SqliteMailbox(BaseMailbox[Body]):
                 )
             if found < VERSION:
                 _create(connection)
+            if isinstance(self.clock, LeaseClock):
+                self._offset = _offset(connection, self.clock)
+            connection.execute("commit")
+        except sqlite3.Error as error:
+            connection.close()
+            raise self._failed(error) from error
+        except BaseException:
+            connection.close()
+            raise
+        self._file = self._identity()
+        self._pool.give(connection)
 
 
 class _Result(NamedTuple):
@@ -274,6 +342,24 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
             statement = ""
     connection.execute(f"pragma user_version = {VERSION}")
+
+
+def _offset(connection: sqlite3.Connection, clock: LeaseClock) -> float | None:
+    """Return what to add to the clock of leases for the file's time; None without such a clock.
+
+    The first process after a start of the machine sets it by the wall clock. Whoever sets the
+    wall clock afterwards moves no lease.
+    """
+    boot = boot_id()
+    if boot is None:
+        return None
+    connection.execute("create table if not exists boots(id text primary key, began real not null)")
+    row = connection.execute("select began from boots where id = ?", (boot,)).fetchone()
+    if row is None:
+        row = (clock.now().timestamp() - clock.monotonic(),)
+        connection.execute("delete from boots")
+        connection.execute("insert into boots values(?, ?)", (boot, *row))
+    return float(row[0])
 
 
 def _time(seconds: float) -> datetime:

@@ -31,8 +31,8 @@ class Watched:
 
     Args:
         name: of the worker.
-        heartbeat: whose beats show progress; None while it waits for messages.
-        message_id: of the message that it works on.
+        heartbeat: whose beats show progress; that of one call while it waits for messages.
+        message_id: of the message that it works on; None while it waits.
         stuck: it was reported.
     """
 
@@ -125,7 +125,7 @@ class Watchdog:
                 self._report(one, silent)
         if self._ending_at is None:
             return
-        busy = any(one.heartbeat is not None and not one.stuck for one in watched)
+        busy = any(one.message_id is not None and not one.stuck for one in watched)
         if not busy or self._clock.monotonic() >= self._ending_at:
             self._end()
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import plural, sanitize
+from trimtab import sanitize
 from trimtab_worker import (
     LEASE_CLOCK,
     LeaseEvent,
@@ -26,17 +25,19 @@ from trimtab_worker import (
     MessageDone,
     MessageFailed,
     MessageReceived,
+    MessageReturned,
+    WorkerCrashed,
     WorkerStuck,
 )
+from trimtab_worker._commands.supervisor import CRASHED, Supervisor, when_parent_ends
 from trimtab_worker._setup import make_loop
 
 if TYPE_CHECKING:
     from typing import Self
 
-SHORTEST_LIFE = 5.0
 LONGEST_LINE = 500
-RESTART = (1.0, 30.0)
-"""Shortest and longest pause before a process that died is started again."""
+USUAL = ("received", "done", "failed", "buried", "abandoned")
+"""Counts that are printed also where they are 0."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -49,41 +50,95 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mailbox", metavar="URL", help="e.g. sqlite:///queue.db")
     parser.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="processes; one that dies is replaced"
+        "--workers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes; one that ends by itself is replaced",
     )
-    parser.add_argument("--max-messages", type=int, metavar="N", help="stop after so many")
+    parser.add_argument("--max-messages", type=_count, metavar="N", help="stop after so many")
     parser.add_argument("--until-idle", action="store_true", help="stop when no message is ready")
+    parser.add_argument(
+        "--drain",
+        type=_seconds,
+        metavar="SECONDS",
+        help="what a message in progress gets after SIGTERM before it is given back (default: as "
+        "the loop is configured, 20)",
+    )
     parser.add_argument("--tracebacks", action="store_true", help="of work that fails")
-    parser.add_argument("--quiet", action="store_true", help="print the summary only")
+    parser.add_argument("--quiet", action="store_true", help="print problems and the summary only")
+    parser.add_argument(
+        "--log",
+        choices=("text", "json"),
+        default="text",
+        help="json prints an object for each event, with its time",
+    )
     parser.set_defaults(run=run)
 
 
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
+    return number
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0")
+    return seconds
+
+
 def run(options: argparse.Namespace) -> int:
-    """Run one worker here, or several as processes; 1 where messages failed or a process died."""
+    """Run one worker here, or several as processes; return the status that says what happened.
+
+    0: nothing failed; 1: messages failed or were given up; 3: a worker ended by itself.
+    """
+    progress = Progress(quiet=options.quiet, as_json=options.log == "json")
     if options.workers > 1:
-        return Supervisor(_command(options), options.workers).run()
+        finite = options.until_idle or options.max_messages is not None
+        return Supervisor(_command(options), options.workers, progress.say, finite=finite).run()
     if not options.tracebacks:
         logging.getLogger("trimtab_worker").addHandler(logging.NullHandler())
-    with _Signals() as signals:
-        loop = make_loop(options.factory, options.mailbox, Progress(quiet=options.quiet))
-        _say(f"waiting for messages ({loop.requests.facts.engine})")
+    with _Signals(options.drain) as signals:
+        when_parent_ends(signals.stop)
+        loop = make_loop(options.factory, options.mailbox, progress)
+        progress.started(loop)
         signals.pass_to(loop)
         summary = loop.run(max_messages=options.max_messages, until_idle=options.until_idle)
-    _say(_ending(summary, signals.received))
-    return 1 if summary.failed or summary.buried else 0
+    progress.stopped(summary, signals.received)
+    status = 1 if summary.failed or summary.buried else 0
+    status = CRASHED if summary.crashed else status
+    if loop.working:
+        # Work that was given back can't be ended, and must not keep the process from ending.
+        logging.shutdown()
+        os._exit(status)
+    return status
 
 
 class _Signals:
-    """Lets SIGTERM and SIGINT stop a loop; the second of them ends the process."""
+    """Lets SIGTERM and SIGINT stop a loop: first drain, then give back, then end the process.
 
-    def __init__(self) -> None:
+    Args:
+        drain: seconds that a message in progress gets; None: as the loop is configured.
+    """
+
+    WORDS = (
+        "finishing the message in progress; once more gives it back",
+        "giving the message back; once more ends at once",
+    )
+
+    def __init__(self, drain: float | None) -> None:
         self.received: str | None = None
+        self._drain = drain
+        self._count = 0
         self._loop: Loop | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._before[number] = signal.signal(number, self._stop)
+            self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -94,47 +149,109 @@ class _Signals:
         """Stop `loop` at a signal, also one that came before."""
         self._loop = loop
         if self.received:
-            loop.stop()
+            self.stop()
 
-    def _stop(self, number: int, _: Any) -> None:
-        if self.received:
+    def stop(self) -> None:
+        """Stop the loop, as the first signal does."""
+        self.received = self.received or "the end of its parent"
+        if self._loop is not None:
+            self._loop.stop(drain=self._drain if self._count < 2 else 0.0)
+
+    def _handle(self, number: int, _: Any) -> None:
+        self._count += 1
+        self.received = signal.Signals(number).name
+        if self._count > len(self.WORDS):
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        self.received = signal.Signals(number).name
-        text = f"worker: {self.received}: finishing the message in progress; once more ends at once"
         # Not through sys.stderr: the handler may interrupt a write to it, which can't be nested.
+        text = f"worker: {self.received}: {self.WORDS[self._count - 1]}"
         os.write(2, f"{text}\n".encode())
-        if self._loop is not None:
-            self._loop.stop()
+        self.stop()
 
 
 class Progress:
-    """Prints what a loop does, a line for each message that ended.
+    """Prints what a loop does to standard error, a line for each message that ended.
 
     Args:
-        quiet: print problems only.
+        quiet: print problems and the summary only.
+        as_json: print events as JSON objects, all of them.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self._quiet = quiet
+        self._as_json = as_json
 
     def __call__(self, event: Any) -> None:
-        text = describe(event)
-        if text and not (self._quiet and isinstance(event, MessageReceived | MessageDone)):
-            _say(text)
+        if self._quiet and isinstance(event, MessageReceived | MessageDone):
+            return
+        if self._as_json:
+            facts = attrs.asdict(event, filter=_is_known)
+            self._log(type(event).__name__, **facts)
+        elif text := describe(event):
+            self._write(text)
+
+    def started(self, loop: Loop) -> None:
+        """Say that the loop begins."""
+        engine = loop.requests.facts.engine
+        if self._as_json:
+            self._log("WorkerStarted", engine=engine, concurrency=loop.config.concurrency)
+        elif not self._quiet:
+            self._write(f"waiting for messages ({engine})")
+
+    def stopped(self, summary: LoopSummary, by: str | None) -> None:
+        """Say what the loop did, and what stopped it."""
+        counts = attrs.asdict(summary)
+        if self._as_json:
+            self._log("WorkerStopped", by=by, **counts)
+            return
+        named = [f"{n} {name}" for name, n in counts.items() if n or name in USUAL]
+        self._write(f"stopped{' by ' + by if by else ''}: {', '.join(named)}")
+
+    def say(self, text: str) -> None:
+        """Print a line that is about no event."""
+        if self._as_json:
+            self._log("Supervisor", text=text)
+        else:
+            self._write(text)
+
+    def _log(self, name: str, **facts: Any) -> None:
+        at = LEASE_CLOCK.now().isoformat(timespec="milliseconds")
+        facts = {"at": at, "event": name, "pid": os.getpid(), **facts}
+        line = json.dumps(facts, default=str, ensure_ascii=True)
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+    @staticmethod
+    def _write(text: str) -> None:
+        """Write a line at once; several threads may."""
+        sys.stderr.write(f"worker: {text}\n")
+        sys.stderr.flush()
+
+
+def _is_known(_: attrs.Attribute[Any], value: Any) -> bool:
+    return value is not None and value != ""
 
 
 LINES: dict[type[Any], Callable[[Any], str]] = {
     MessageDone: lambda event: f"message {event.message_id} done in {event.seconds:.1f} s",
     MessageFailed: lambda event: (
-        f"message {event.message_id} failed, again in {event.retry_in:.0f} s: {event.error}"
+        f"message {event.message_id} failed (delivery {event.deliveries}), again in "
+        f"{event.retry_in:.0f} s: {event.error}"
     ),
+    MessageReturned: lambda event: f"message {event.message_id} given back unfinished",
     MessageAbandoned: lambda event: f"message {event.message_id} abandoned: {event.reason}",
     MessageBuried: lambda event: f"message {event.message_id} given up: {event.reason}",
     MailboxFailed: lambda event: (
         f"the mailbox failed, again in {event.retry_in:.0f} s: {event.error}"
     ),
-    WorkerStuck: lambda event: f"{event.worker} is stuck: no beat for {event.silent_for:.0f} s",
+    WorkerCrashed: lambda event: (
+        f"{event.worker} failed, starts again in {event.retry_in:.0f} s: {event.error}"
+    ),
+    WorkerStuck: lambda event: (
+        f"{event.worker} is stuck: "
+        f"{'no beat' if event.message_id else 'no answer of the mailbox'} for "
+        f"{event.silent_for:.0f} s"
+    ),
 }
 
 
@@ -142,10 +259,14 @@ def describe(event: Any) -> str | None:
     """Return a line about an event, None if it is not worth one."""
     if isinstance(event, LeaseEvent):
         facts = attrs.asdict(event, filter=_is_news)
-        words = ", ".join(f"{name} {value}" for name, value in facts.items())
+        words = ", ".join(f"{name} {_rounded(value)}" for name, value in facts.items())
         return sanitize(f"message {event.message_id}: {type(event).__name__} ({words})")
     line = LINES.get(type(event))
     return None if line is None else sanitize(line(event), LONGEST_LINE)
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 1) if isinstance(value, float) else value
 
 
 def _is_news(attribute: attrs.Attribute[Any], value: Any) -> bool:
@@ -153,77 +274,15 @@ def _is_news(attribute: attrs.Attribute[Any], value: Any) -> bool:
     return attribute.name not in common and value is not None
 
 
-def _ending(summary: LoopSummary, stopped_by: str | None) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in attrs.asdict(summary).items())
-    return f"stopped{' by ' + stopped_by if stopped_by else ''}: {counts}"
-
-
-def _say(text: str) -> None:
-    """Write a line to standard error at once; several threads may."""
-    sys.stderr.write(f"worker: {text}\n")
-    sys.stderr.flush()
-
-
 def _command(options: argparse.Namespace) -> list[str]:
     command = [sys.executable, "-m", "trimtab", "worker", options.factory]
     if options.mailbox:
         command += ["--mailbox", options.mailbox]
+    if options.drain is not None:
+        command += ["--drain", str(options.drain)]
+    if options.log != "text":
+        command += ["--log", options.log]
     if options.max_messages is not None:
         command += ["--max-messages", str(options.max_messages)]
     flags = ("until_idle", "quiet", "tracebacks")
     return command + [f"--{name.replace('_', '-')}" for name in flags if getattr(options, name)]
-
-
-class Supervisor:
-    """Runs worker processes, and starts one again that died.
-
-    Args:
-        command: of one worker.
-        wanted: how many run at a time.
-    """
-
-    def __init__(self, command: list[str], wanted: int) -> None:
-        self._command = command
-        self._wanted = wanted
-        self._stop = threading.Event()
-        self._failed = False
-
-    def run(self) -> int:
-        """Run until SIGTERM or SIGINT, or until every worker has ended by itself."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stop.set())
-        threads = [threading.Thread(target=self._keep) for _ in range(self._wanted)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)
-        _say(f"{plural(self._wanted, 'worker')} ended")
-        return 1 if self._failed else 0
-
-    def _keep(self) -> None:
-        """Keep one worker running."""
-        pause, longest = RESTART
-        while not self._stop.is_set():
-            started = LEASE_CLOCK.monotonic()
-            status = self._attend()
-            if self._stop.is_set():
-                return
-            if status in (0, 1, 2):
-                # It ended by itself: done, or its input is wrong.
-                self._failed |= status != 0
-                return
-            self._failed = True
-            if LEASE_CLOCK.monotonic() - started > SHORTEST_LIFE:
-                pause = RESTART[0]
-            _say(f"a worker ended with status {status}; another starts in {pause:.0f} s")
-            self._stop.wait(pause)
-            pause = min(longest, pause * 2)
-
-    def _attend(self) -> int:
-        with subprocess.Popen(self._command, start_new_session=True) as worker:
-            while worker.poll() is None:
-                if self._stop.wait(0.1):
-                    worker.terminate()
-                    return worker.wait()
-            return worker.returncode

@@ -1,0 +1,54 @@
+"""What tools may know of the delivery that they work for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from trimtab_worker._errors import ReceiptHandleExpiredError
+
+
+def _never() -> None:
+    return None
+
+
+@attrs.frozen(kw_only=True)
+class Attempt:
+    """One attempt at one message: ``context.resources.get(Attempt)`` in a tool.
+
+    A message may be delivered again while an earlier attempt still runs, e.g. on a machine that
+    was cut off. `message_id` with the name of an effect makes an idempotency key, and `number` is
+    a fencing token: what stores effects refuses an attempt older than the newest it has seen.
+
+    Args:
+        message_id: of the message; the same at every attempt.
+        number: which attempt this is, from 1; a later one has a higher number.
+        lost: says why effects are unwanted, None while they are not.
+    """
+
+    message_id: str = ""
+    number: int = 1
+    lost: Callable[[], str | None] = attrs.field(default=_never, eq=False, repr=False)
+
+    def key(self, effect: str) -> str:
+        """Return an idempotency key: the same for one effect at every attempt.
+
+        Args:
+            effect: names the effect within the message, e.g. ``"charge:invoice-7"``.
+        """
+        return f"{self.message_id}/{effect}"
+
+    def check(self) -> None:
+        """Raise if another worker may have the message: call it right before an effect.
+
+        It knows what this process knows. A store that compares `number` is the stronger fence.
+
+        Raises:
+            ReceiptHandleExpiredError: the lease is lost, or the message was given back.
+        """
+        reason = self.lost()
+        if reason is not None:
+            raise ReceiptHandleExpiredError(
+                f"message {self.message_id}, attempt {self.number}: {reason}; make no effect"
+            )
