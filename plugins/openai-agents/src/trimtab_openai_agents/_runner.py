@@ -1,0 +1,199 @@
+"""The runner: the SDK's own, with providers asked around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+from agents import RunConfig, Runner, RunResult, RunResultStreaming, RunState
+
+from trimtab import Budget, Deadline, DecisionPoint, Delivery, Host, Prompt, Session
+from trimtab.hosting import Chat, Drivers
+from trimtab_openai_agents._following import Following
+
+HOST = Host("openai-agents", dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL), parallel_calls=True)
+_Result = RunResult | RunResultStreaming
+
+
+class TrimtabRunner:
+    """Runs agents as `agents.Runner` does, and nudges them on the way.
+
+    Make one and use it for all agents and conversations, also at the same time.
+
+    Args:
+        prompt: says which providers are asked; its text is not used.
+        session: where runs are recorded, or a function from a conversation's name to its session;
+            None makes a session for each conversation.
+        deadline: of all conversations; as a number, seconds of each from its first request.
+        budget: of each conversation.
+        timeout: seconds that a provider may take; None asks it on the event loop.
+        strict: whether to raise what otherwise is logged; for tests.
+
+    Attributes:
+        drivers: the drivers of all conversations.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt[Any],
+        session: Session | Callable[[str], Session] | None = None,
+        *,
+        deadline: Deadline | float | None = None,
+        budget: Budget | None = None,
+        timeout: float | None = 1.0,
+        strict: bool = False,
+    ) -> None:
+        self.drivers = Drivers(
+            prompt,
+            session,
+            HOST,
+            deadline=deadline,
+            budget=budget,
+            timeout=timeout,
+            strict=strict,
+        )
+        self._waiting: dict[str, Chat] = {}
+
+    async def run(
+        self, agent: Any, input: Any, *, conversation: str | None = None, **options: Any
+    ) -> RunResult:
+        """Run an agent until it may stop.
+
+        Args:
+            agent, input, options: as for `agents.Runner.run`.
+            conversation: its name; the id of the SDK's session or conversation if None, else a
+                new one. A state that waited for an approval is known by its calls.
+
+        Returns:
+            the result of the last round: a completion check that finds open work begins another.
+        """
+        rounds = self._rounds(agent, input, conversation, options)
+        while True:
+            work = Runner.run(rounds.agent, rounds.input, **rounds.options)
+            result: RunResult = await rounds.guarded(work)
+            if await rounds.finished(result):
+                return result
+
+    def run_sync(
+        self, agent: Any, input: Any, *, conversation: str | None = None, **options: Any
+    ) -> RunResult:
+        """As `run`, where no event loop runs.
+
+        Args:
+            agent, input, conversation, options: as for `run`.
+        """
+        return asyncio.run(self.run(agent, input, conversation=conversation, **options))
+
+    def run_streamed(
+        self, agent: Any, input: Any, *, conversation: str | None = None, **options: Any
+    ) -> GuidedStream:
+        """Return a stream of the events of an agent, until it may stop.
+
+        Args:
+            agent, input, options: as for `agents.Runner.run_streamed`.
+            conversation: as for `run`.
+        """
+        return GuidedStream(self._rounds(agent, input, conversation, options))
+
+    def _rounds(
+        self, agent: Any, input: Any, conversation: str | None, options: dict[str, Any]
+    ) -> _Rounds:
+        chat = None if conversation else self._waiting_for(input)
+        if chat is None:
+            kept = getattr(options.get("session"), "session_id", None)
+            name = conversation or kept or options.get("conversation_id") or uuid4().hex
+            chat = self.drivers.of(str(name))
+        return _Rounds(chat, agent, input, options, self._waiting)
+
+    def _waiting_for(self, input: Any) -> Chat | None:
+        """Return the driver of the conversation whose calls the user has decided on."""
+        if not isinstance(input, RunState):
+            return None
+        names = (str(getattr(item, "call_id", None)) for item in input.get_interruptions())
+        found = [self._waiting.pop(name, None) for name in names]
+        return next((chat for chat in found if chat is not None), None)
+
+
+class _Rounds:
+    """The rounds of one run: each begins with what a completion check found open."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        agent: Any,
+        input: Any,
+        options: dict[str, Any],
+        waiting: dict[str, Chat],
+    ) -> None:
+        self.chat = chat
+        self.agent = agent
+        self.input = input
+        self._waiting = waiting
+        following = Following(chat, options.get("hooks"))
+        given = options.get("run_config") or RunConfig()
+        config = RunConfig(**given) if isinstance(given, dict) else given
+        self.options = {**options, "hooks": following, "run_config": following.config(config)}
+
+    async def guarded(self, work: Any) -> Any:
+        """Await work of the SDK; where it fails, the record ends."""
+        try:
+            return await work
+        except BaseException as error:
+            self.chat.close(type(error).__name__)
+            raise
+
+    async def finished(self, result: _Result) -> bool:
+        """Return whether the agent may stop; if not, `input` is that of the next round."""
+        if result.interruptions:
+            for item in result.interruptions:
+                self._waiting[str(getattr(item, "call_id", None))] = self.chat
+            return True
+        decision = await self.chat.amay_stop(output=result.final_output)
+        if decision or not decision.text:
+            self.chat.close()
+            return True
+        said = {"role": "user", "content": decision.text}
+        kept = ("session", "conversation_id", "auto_previous_response_id")
+        if self.options.get("previous_response_id"):
+            self.options["previous_response_id"] = result.last_response_id
+            self.input = [said]
+        elif any(self.options.get(name) for name in kept):
+            self.input = [said]
+        else:
+            self.input = [*result.to_input_list(), said]
+        self.agent = result.last_agent
+        return False
+
+
+class GuidedStream:
+    """The events of all rounds of a run; everything else is that of the last round's result.
+
+    Attributes:
+        result: the SDK's result of the round that is streamed.
+    """
+
+    def __init__(self, rounds: _Rounds) -> None:
+        self._rounds = rounds
+        self.result = self._begin()
+
+    def _begin(self) -> RunResultStreaming:
+        rounds = self._rounds
+        return Runner.run_streamed(rounds.agent, rounds.input, **rounds.options)
+
+    async def stream_events(self) -> AsyncIterator[Any]:
+        """Yield the events of each round as they come."""
+        while True:
+            try:
+                async for event in self.result.stream_events():
+                    yield event
+            except BaseException as error:
+                self._rounds.chat.close(type(error).__name__)
+                raise
+            if await self._rounds.finished(self.result):
+                return
+            self.result = self._begin()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.result, name)
