@@ -30,7 +30,14 @@ CORE = ROOT / "core"
 TEST_SERVERS = ROOT / "tests" / "servers"
 RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
-CLIENTS = ("claude-agent-sdk", "langchain", "litellm", "openai")
+CLIENTS = (
+    "claude-agent-sdk",
+    "langchain",
+    "litellm",
+    "openai",
+    "openai-agents",
+    "pydantic-ai-slim",
+)
 NO_TESTS = 5
 PROVIDERS = {"trimtab.guidance", "trimtab.feedback", "trimtab.completion"}
 

@@ -144,6 +144,24 @@ async def test_the_gate_goes_on_in_the_session():
     ]
 
 
+@pytest.mark.parametrize("kept", [None, "three"])
+async def test_a_word_before_the_end_asks_the_model_once_more(kept):
+    once = iter([True])
+    word = Speaker(
+        text=WORDS,
+        verdict=lambda context: next(once, False),
+        decision_points=[DecisionPoint.PRE_RESPONSE],
+    )
+    options = {"session": SQLiteSession(kept)} if kept else {}
+    with OpenAIServer([say("Done."), say("Now it is.")]) as server:
+        guided = TrimtabRunner(prompt(guidance_providers=[word]))
+        result = await guided.run(agent(server), "Go.", **options)
+
+    assert result.final_output == "Now it is."
+    assert said_in(server) == [0, 1]
+    assert WORDS not in str(result.to_input_list())
+
+
 class Sum(BaseModel):
     total: int
 

@@ -130,6 +130,20 @@ async def test_the_gate_sends_an_answer_back_once():
     assert server.requests[1].mentions("Step 2 is open.")
 
 
+async def test_a_word_before_the_end_asks_the_model_once_more():
+    once = iter([True])
+    word = Speaker(
+        text=WORDS,
+        verdict=lambda context: next(once, False),
+        decision_points=[DecisionPoint.PRE_RESPONSE],
+    )
+    with OpenAIServer([say("Done."), say("Now it is.")]) as server:
+        result = await agent(server, Trimtab(prompt(guidance_providers=[word]))).run("Go.")
+
+    assert result.output == "Now it is."
+    assert said_in(server) == [0, 1]
+
+
 class Sum(BaseModel):
     total: int
 

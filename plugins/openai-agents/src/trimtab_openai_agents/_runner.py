@@ -151,18 +151,19 @@ class _Rounds:
                 self._waiting[str(getattr(item, "call_id", None))] = self.chat
             return True
         decision = await self.chat.amay_stop(output=result.final_output)
-        if decision or not decision.text:
+        if decision:
             self.chat.close()
             return True
-        said = {"role": "user", "content": decision.text}
+        # Without a text of its own the next request carries what is to be said.
+        said = [{"role": "user", "content": decision.text}] if decision.text else []
         kept = ("session", "conversation_id", "auto_previous_response_id")
         if self.options.get("previous_response_id"):
             self.options["previous_response_id"] = result.last_response_id
-            self.input = [said]
+            self.input = said
         elif any(self.options.get(name) for name in kept):
-            self.input = [said]
+            self.input = said
         else:
-            self.input = [*result.to_input_list(), said]
+            self.input = [*result.to_input_list(), *said]
         self.agent = result.last_agent
         return False
 
