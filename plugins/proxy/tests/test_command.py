@@ -163,6 +163,23 @@ for _ in range(300):  # a signal just before a sleep is handled after it
         assert process.wait(30) == 43
 
 
+def test_an_interrupt_of_the_proxy_alone_reaches_the_program(folder):
+    code = """
+import signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: sys.exit(44))
+print("ready", flush=True)
+for _ in range(300):
+    time.sleep(0.1)
+"""
+    command = [TRIMTAB, "proxy", "--quiet", "--", *python(code)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(25) == 44
+
+
 def test_requests_of_the_program_are_guided_and_summed_up(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = """

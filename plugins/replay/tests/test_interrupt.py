@@ -45,3 +45,34 @@ def test_processes_that_are_still_starting_print_no_traceback(tmp_path, started)
 
     assert b"Traceback" not in said
     assert process.returncode in {130, -signal.SIGINT}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["replay", "backtest", "report"])
+def test_files_in_work_are_not_waited_for(tmp_path, command):
+    for number in range(2):
+        messages = json.dumps({"messages": MESSAGES * 30_000})
+        (tmp_path / f"{number}.json").write_text(messages)
+    options = ["--enable", "doom-loop"]
+    out = ["--out", str(tmp_path / "page.html")] if command == "report" else []
+    arguments = [sys.executable, "-m", "trimtab", command, str(tmp_path), *options, *out]
+    with subprocess.Popen(
+        [*arguments, "--jobs", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        deadline = time.monotonic() + WAIT
+        while len(children(process.pid)) < 2:
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1)
+        started = children(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        began = time.monotonic()
+        _, said = process.communicate(timeout=WAIT)
+    assert time.monotonic() - began < 5  # a second where nothing else runs
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started)

@@ -7,9 +7,14 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 from types import FrameType
 
 from trimtab_proxy._launching import Launch, LaunchFailed
+
+_MOMENT = 0.5
+"""Seconds in which a program that was interrupted with this process ends; a second interrupt
+means another thing to many programs."""
 
 _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT")
 
@@ -18,7 +23,8 @@ def run(start: Launch) -> int:
     """Start a program with this process's terminal and wait for its end.
 
     The terminal sends an interrupt to the program itself, so it is only ignored here; what is sent
-    to this process alone is passed on.
+    to this process alone is passed on. An interrupt that comes from elsewhere than the terminal may
+    have reached the program too: it is passed on to one that still runs a moment later.
 
     Returns:
         Its exit status; 128 and the signal's number where a signal ended it, as shells have it.
@@ -65,14 +71,35 @@ def _signals_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _in_foreground() -> bool:
+    """Return whether the terminal's interrupts go to this process and to the program."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except (AttributeError, OSError):  # no terminal, or a system without
+        return not hasattr(os, "tcgetpgrp")
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
 @contextmanager
 def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
     def pass_on(number: int, _: FrameType | None) -> None:
         if child.returncode is None:
             os.kill(child.pid, number)
 
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        if not _in_foreground():
+            later = Timer(_MOMENT, pass_on, (number, frame))
+            later.daemon = True
+            later.start()
+
     known = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
     before = {number: signal.signal(number, pass_on) for number in known}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
     try:
         yield
     finally:

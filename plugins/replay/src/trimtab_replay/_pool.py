@@ -119,6 +119,7 @@ def _run_parallel(
 
     if _way_to_start() == "fork":
         _prepare(job)  # the processes inherit it, unless a provider has started a thread
+    others = set(multiprocessing.active_children())
     context = multiprocessing.get_context(_way_to_start())
     executor = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(job,))
     waiting = iter(files)
@@ -133,6 +134,12 @@ def _run_parallel(
             after_file(number, len(files))
     except BrokenProcessPool as error:
         raise ReplayError("a process died, for want of memory perhaps: try fewer --jobs") from error
+    except (
+        BaseException
+    ):  # an interrupt, or nobody wants the rest: files in work are not waited for
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+        raise
     finally:
         executor.shutdown(cancel_futures=True)
         _process.clear()
