@@ -13,6 +13,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.drivers": "Drivers",
         "_hosting.threads": "call_in_parallel call_within",
         "_hosting.executor": "format_error is_cancelled RAISED ToolAnswer ToolExecutor",
+        "_hosting.supervision": "Call CallBoard last_call SetAside",
         "_types.in_flight": "watch_calls",
         "_types.options": "read_seconds",
         "_types.schema": "from_json json_schema to_json",

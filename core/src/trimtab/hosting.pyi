@@ -27,6 +27,12 @@ from trimtab._hosting.executor import (
     format_error as format_error,
     is_cancelled as is_cancelled,
 )
+from trimtab._hosting.supervision import (
+    Call as Call,
+    CallBoard as CallBoard,
+    SetAside as SetAside,
+    last_call as last_call,
+)
 from trimtab._hosting.threads import (
     call_in_parallel as call_in_parallel,
     call_within as call_within,

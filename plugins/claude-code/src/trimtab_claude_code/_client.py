@@ -20,8 +20,10 @@ NAMES = (
     b"TRIMTAB_TIMEOUT",
 )
 MAX_BYTES = 16_000_000
-ACK_TIMEOUT = 2.0
 FAILED = "server.failed"
+PAUSED = "paused"
+"""A file that lets events pass: until when, then the sessions that go on without guidance."""
+
 RETRY_AFTER = 30.0
 """Seconds after a failed start in which only a session that begins tries again."""
 
@@ -34,15 +36,36 @@ class Refused(OSError):
 
 
 class NoAnswer(OSError):
-    """The server is alive, and has not answered in time."""
+    """The server is alive, and has not answered in time.
+
+    Args:
+        connection: to the server, which may answer yet.
+    """
+
+    def __init__(self, connection: object) -> None:
+        super().__init__("it did not answer in time")
+        self.connection = connection
 
 
-def main(folder: str, timeout: str) -> int:
-    """Send the event on standard input; return the exit status."""
+class Ended(OSError):
+    """The server has ended while it was at work on the event."""
+
+
+def main(folder: str, timeout: str, patience: str = "0") -> int:
+    """Send the event on standard input; return the exit status.
+
+    Args:
+        folder: the user's own folder.
+        timeout: seconds that the event may take.
+        patience: seconds that it may take where the server is at work on it, and says so.
+    """
     try:
         import posix
     except ImportError:
-        return _recover(folder, timeout, None, None)
+        return _recover(folder, timeout, patience, None, None)
+    from time import monotonic  # noqa: TID251  # runs without trimtab
+
+    end = monotonic() + float(timeout)
     if posix.environ.get(b"TRIMTAB_CLAUDE_CODE") == b"off":
         return 0
     parts = [b"event"] + [posix.environ.get(name, b"") for name in NAMES]
@@ -56,40 +79,65 @@ def main(folder: str, timeout: str) -> int:
         return 0
     request = b"\0".join([*parts, b"".join(body)])
     try:
-        reply = ask(folder, request, float(timeout))
+        reply = ask(folder, request, end)
     except OSError as error:
         let_go = isinstance(error, _NOBODY_LISTENS) and _is_let_go(folder, request)
-        return 0 if let_go else _recover(folder, timeout, request, error)
+        return 0 if let_go else _recover(folder, str(end - monotonic()), patience, request, error)
     return show(reply, posix.write)
 
 
-def ask(folder: str, request: bytes, timeout: float) -> bytes:
-    """Return the reply of the server that listens in `folder`."""
+def ask(folder: str, request: bytes, end: float) -> bytes:
+    """Return the reply of the server that listens in `folder`; nothing while events pass.
+
+    Args:
+        folder: the user's own folder.
+        request: what is sent.
+        end: monotonic seconds until which to wait.
+    """
     import posix
     from _socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket
+    from time import monotonic  # noqa: TID251  # runs without trimtab
 
     posix.chdir(folder)
     found = posix.stat(".")
     if found.st_uid != posix.geteuid() or found.st_mode & 0o077:
         raise Refused("the folder is open to other users")
+    if passes(request):
+        return b"="
     connection = socket(AF_UNIX, SOCK_STREAM)
-    connection.settimeout(ACK_TIMEOUT)
-    # Relative: the path of a socket may be 107 bytes long at most.
-    connection.connect("server.sock")
-    connection.sendall(request)
-    connection.shutdown(SHUT_WR)
-    if connection.recv(1) != b"+":
-        raise OSError("the server closed the connection")
-    connection.settimeout(timeout)
     reply = []
     try:
+        connection.settimeout(max(0.01, end - monotonic()))
+        # Relative: the path of a socket may be 107 bytes long at most.
+        connection.connect("server.sock")
+        connection.sendall(request)
+        connection.shutdown(SHUT_WR)
+        if connection.recv(1) != b"+":
+            raise OSError("the server closed the connection")
+        connection.settimeout(max(0.01, end - monotonic()))
         while part := connection.recv(65536):
             reply.append(part)
     except TimeoutError:
-        raise NoAnswer(f"no answer within {timeout:g} s") from None
+        raise NoAnswer(connection) from None
     if not reply:
-        raise OSError("the server ended before it answered")
+        raise Ended("the server ended before it answered")
     return b"".join(reply)
+
+
+def passes(request: bytes) -> bool:
+    """Whether events pass at present, or those of this session do; in the user's own folder."""
+    try:
+        with open(PAUSED, "rb") as file:  # noqa: PTH123  # no pathlib here
+            until, *sessions = file.read().split(b"\n")
+    except OSError:
+        return False
+    from time import time  # noqa: TID251  # runs without trimtab
+
+    try:
+        paused = time() < float(until) < time() + RETRY_AFTER + 1  # the clock may have been changed
+    except ValueError:
+        paused = False
+    return paused or any(name and name in request for name in sessions)
 
 
 def _is_let_go(folder: str, request: bytes) -> bool:
@@ -113,14 +161,16 @@ def show(reply: bytes, write: "Callable[[int, bytes], int]") -> int:
     return status
 
 
-def _recover(folder: str, timeout: str, request: bytes | None, error: OSError | None) -> int:
+def _recover(
+    folder: str, timeout: str, patience: str, request: bytes | None, error: OSError | None
+) -> int:
     from pathlib import Path
 
     sys.path.append(str(Path(__file__).resolve().parents[1]))
     from trimtab_claude_code._launcher import recover
 
-    return recover(folder, float(timeout), request, error)
+    return recover(folder, float(timeout), float(patience), request, error)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
@@ -15,7 +16,9 @@ from trimtab import (
     GuidanceDelivered,
     GuidanceSuppressed,
     ModelResponded,
+    Provenance,
     ProviderFaulted,
+    ProviderKind,
     ProviderQuarantined,
     ProviderSkipped,
     ProviderSlow,
@@ -30,7 +33,14 @@ from trimtab import (
 )
 from trimtab_claude_code._limits import Redaction, bounded
 from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded
-from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, HookOutput, PromptOf
+from trimtab_claude_code.hooks import (
+    PROVIDER_TIMEOUT,
+    RECORDS,
+    ClaudeCodeHooks,
+    HookFailed,
+    HookOutput,
+    PromptOf,
+)
 
 KEPT_CALLS = 64
 KEPT_EVENTS = 50
@@ -54,6 +64,7 @@ _DECISIONS: tuple[type[Event], ...] = (
     ProviderSkipped,
     HookFailed,
 )
+_OVERDUE = "no answer within"
 _REDUCERS = {
     ToolInvoked: keep_last(KEPT_CALLS),
     **dict.fromkeys((ToolStarted, ModelResponded, RunOpened, RunClosed), keep_last(1)),
@@ -61,6 +72,9 @@ _REDUCERS = {
         (UserMessage, CompactionHappened, ProviderSlow, *_DECISIONS), keep_last(KEPT_EVENTS)
     ),
 }
+MOST_SECONDS = 1.0
+"""What a provider may take of a session's time, calls that are quick aside; then it is left out."""
+
 _CHECKING = frozenset({"Stop", "SubagentStop"})
 """Events whose checkers are never asked again: they might find another state of the files."""
 
@@ -103,12 +117,18 @@ class GuidedSession:
         self._unsaved_bytes = 0
         self._decided = False
         self._due = False
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         recorded = self._read()
         self.session = self._restored(recorded)
         self._began = recorded.began
         self._hooks = ClaudeCodeHooks(self.session, prompts)
         self._replay(recorded)
         self._observe()
+
+    @property
+    def too_slow(self) -> frozenset[str]:
+        """The providers that have taken too much of the session's time."""
+        return frozenset(name for name, took in self._seconds.items() if took >= MOST_SECONDS)
 
     def answer(self, payload: Mapping[str, Any]) -> HookOutput:
         """Write an event down and return its output; never raises.
@@ -143,12 +163,26 @@ class GuidedSession:
             self.session.observe(kind, self._on_decision)
         self.session.observe(ProviderFaulted, self._on_fault)
         self.session.observe(HookFailed, self._on_failure)
+        self.session.observe(ProviderSlow, self._on_slow)
 
     def _on_decision(self, _: Event) -> None:
         self._decided = True
 
     def _on_fault(self, event: ProviderFaulted) -> None:
         self._note(f"{event.source.full_name} failed: {event.error}")
+        if _OVERDUE in event.error:
+            self._took(event.source, PROVIDER_TIMEOUT)
+
+    def _on_slow(self, event: ProviderSlow) -> None:
+        self._took(event.source, event.seconds)
+
+    def _took(self, source: Provenance, seconds: float) -> None:
+        if source.kind is ProviderKind.COMPLETION:
+            return  # asked where the agent stops; it has a timeout of its own
+        before = self._seconds[source.name]
+        self._seconds[source.name] = before + seconds
+        if before < MOST_SECONDS <= before + seconds:
+            self._note(f"{source.full_name} took too long, and is left out of the session")
 
     def _on_failure(self, event: HookFailed) -> None:
         self._note(f"A hook event ({event.event}) could not be handled: {event.error}")

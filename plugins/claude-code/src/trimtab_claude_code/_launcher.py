@@ -1,4 +1,4 @@
-"""What the hook client does when no hook server answers: start one, ask again, or give up.
+"""What the hook client does when the hook server does not answer: start one, end one, give up.
 
 Uses the standard library and this package only: the client runs without site-packages.
 """
@@ -8,51 +8,77 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
 import sys
 import time
 from pathlib import Path
-from socket import SHUT_WR
+from socket import SHUT_WR, socket
+from subprocess import Popen
+from typing import Any
 
-from trimtab_claude_code import _client, _transport
+from trimtab_claude_code import _client, _server_process, _transport
+from trimtab_claude_code._breaker import Breaker
 from trimtab_claude_code._state.files import Busy, locked
 from trimtab_claude_code._state.problems import Problems
 
 START_TIMEOUT = 5.0
 
 _PAUSE = 0.01
-_DETACHED = 0x00000008 | 0x00000200  # without a console, in a process group of its own
-_OF_A_SESSION = ("CLAUDE", *(name.decode() for name in _client.NAMES))
+_PROBE_EVERY = 1.0
+_PROBE_TIMEOUT = 1.5
+_PATIENCE_FOR_LOCK = 0.3
 
 
 class NotStarted(OSError):
     """The server did not start, or can't answer."""
 
 
-def recover(folder: str, timeout: float, request: bytes | None, error: OSError | None) -> int:
+class Unanswered(OSError):
+    """The server is alive, and has not answered in time."""
+
+
+def recover(
+    folder: str, timeout: float, patience: float, request: bytes | None, error: OSError | None
+) -> int:
     """Answer an event whose server could not be asked; return the exit status.
 
     Args:
         folder: the user's own folder.
-        timeout: seconds to wait for the answer.
+        timeout: seconds that the event may still take.
+        patience: seconds that it may take where the server says that it is at work.
         request: what to send; read from standard input where None.
         error: why the server could not be asked.
     """
+    end = time.monotonic() + timeout  # noqa: TID251  # runs without trimtab
+    first = request is None
     if request is None:
         request = _read_request()
     if not request or os.environ.get("TRIMTAB_CLAUDE_CODE") == "off":
         return 0
     path = Path(folder)
     try:
-        if type(error).__name__ == _client.NoAnswer.__name__:  # the client's module is __main__
-            raise NotStarted(str(error))
         _check_private(path)
-        if isinstance(error, TimeoutError):
-            _transport.remove_endpoint(path)
-        reply = _started_answer(path, timeout, request)
+        if first:  # the client could not look
+            os.chdir(path)
+            if _client.passes(request):
+                return 0
+        if _is(error, _client.Ended) and error is not None:
+            raise error
+        reply = _answer(path, end, patience, request, getattr(error, "connection", None))
+    except Unanswered as failure:
+        _end_server(path, request)
+        reply = _give_up(path, request, failure)
     except Exception as failure:  # noqa: BLE001  # a hook must never stop the agent
+        if _is(
+            failure, _client.Ended
+        ):  # it has the event in its journal, and must not see it again
+            _replace_server(path)
         reply = _give_up(path, request, failure)
     return _client.show(reply, os.write) if reply else 0
+
+
+def _is(error: BaseException | None, kind: type[BaseException]) -> bool:
+    """Whether an error is of a kind of the client, whose module is ``__main__``."""
+    return type(error).__name__ == kind.__name__
 
 
 def _read_request() -> bytes:
@@ -79,78 +105,162 @@ def _check_private(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def _started_answer(folder: Path, timeout: float, request: bytes) -> bytes:
+def _answer(folder: Path, end: float, patience: float, request: bytes, connection: Any) -> bytes:
+    """Return the answer to an event.
+
+    Args:
+        folder: the user's own folder.
+        end: monotonic seconds until which to wait.
+        patience: seconds to wait where the server says that it is at work.
+        request: the event.
+        connection: to a server that has the event and has not answered in time; None for no such.
+
+    Raises:
+        Unanswered: the server does not answer.
+        OSError: it can't be started, or asked.
+    """
+    if connection is not None:
+        return _late_reply(folder, connection, patience)
     try:
-        return _exchange(folder, timeout, request)
+        return _exchange(folder, end, patience, request)
+    except Unanswered:
+        raise
     except OSError:
-        start_server(folder, force=_begins(request))
-    return _exchange(folder, timeout, request)
+        start_server(folder, force=_begins(request), end=end)
+    return _exchange(folder, end, patience, request)
 
 
-def _exchange(folder: Path, timeout: float, request: bytes) -> bytes:
-    with _transport.connect(folder, _client.ACK_TIMEOUT) as connection:
+def _exchange(folder: Path, end: float, patience: float, request: bytes) -> bytes:
+    connection = _transport.connect(folder, _left(end))
+    try:
         connection.sendall(request)
         connection.shutdown(SHUT_WR)
         if connection.recv(1) != b"+":
             raise OSError("the server closed the connection")
-        connection.settimeout(timeout)
-        reply = bytearray()
-        while part := connection.recv(65_536):
-            reply += part
+        connection.settimeout(_left(end))
+        return _whole(connection)
+    except TimeoutError:
+        return _late_reply(folder, connection, patience)
+
+
+def _left(end: float) -> float:
+    return max(0.01, end - time.monotonic())  # noqa: TID251  # runs without trimtab
+
+
+def _whole(connection: socket) -> bytes:
+    reply = bytearray()
+    while part := connection.recv(65_536):
+        reply += part
     if not reply:
-        raise OSError("the server ended before it answered")
+        raise _client.Ended("the server ended before it answered")
     return bytes(reply)
 
 
-def start_server(folder: Path, *, force: bool = True) -> None:
+def _late_reply(folder: Path, connection: socket, patience: float) -> bytes:
+    """Return a reply that takes long, as long as the server answers others meanwhile.
+
+    Raises:
+        Unanswered: it does not, or the patience is at its end.
+    """
+    end = time.monotonic() + patience  # noqa: TID251  # runs without trimtab
+    while patience and time.monotonic() < end and _at_work(folder):  # noqa: TID251  # as above
+        connection.settimeout(_PROBE_EVERY)
+        try:
+            return _whole(connection).removeprefix(b"+")
+        except TimeoutError:
+            continue
+    raise Unanswered("it did not answer in time")
+
+
+def _at_work(folder: Path, timeout: float = _PROBE_TIMEOUT) -> bool:
+    try:
+        with _transport.connect(folder, timeout) as connection:
+            connection.sendall(_transport.STATUS)
+            connection.shutdown(SHUT_WR)
+            return connection.recv(1) == b"+" and bool(connection.recv(1))
+    except OSError:
+        return False
+
+
+def _end_server(folder: Path, request: bytes) -> None:
+    """End the server that did not answer, let events pass, and start another one meanwhile.
+
+    One that answers other questions is only slow, as when much is installed: it may go on.
+    """
+    try:
+        with locked(folder / "start.lock", _PATIENCE_FOR_LOCK):
+            stuck = _server_process.noted(folder)
+            recent = stuck is not None and stuck.age < _PROBE_TIMEOUT  # it has just been started
+            slow = recent or _at_work(folder, _PATIENCE_FOR_LOCK)
+            Breaker(folder).open(_field(request, "session_id"), waited=True, short=slow)
+            if slow:
+                return
+            _transport.remove_endpoint(folder)
+            if stuck is not None and stuck.alive:
+                _server_process.end(folder, stuck)
+            _server_process.spawn(folder)
+    except (Busy, OSError):
+        pass  # another client does it
+
+
+def _replace_server(folder: Path) -> None:
+    """Start a server where one has ended by itself, and let events pass meanwhile."""
+    try:
+        with locked(folder / "start.lock", _PATIENCE_FOR_LOCK):
+            if not _listens(folder):
+                Breaker(folder).open("", waited=False)
+                _server_process.spawn(folder)
+    except (Busy, OSError):
+        pass  # another client does it
+
+
+def start_server(folder: Path, *, force: bool = True, end: float | None = None) -> None:
     """Start the server and wait until it listens, unless another process has just done so.
 
     Args:
         folder: the user's own folder.
         force: also soon after a start that failed.
+        end: monotonic seconds until which to wait; 5 seconds from now if None.
 
     Raises:
-        NotStarted: it ended, or did not listen within 5 seconds.
+        NotStarted: it ended, or does not listen yet.
         OSError: the folder can't be used.
     """
+    until = time.monotonic() + START_TIMEOUT if end is None else end  # noqa: TID251  # as above
     try:
-        with locked(folder / "start.lock", START_TIMEOUT):
+        with locked(folder / "start.lock", _left(until)):
             if _listens(folder):
                 return
             if not force and _failed_lately(folder):
                 raise NotStarted("the last start failed; the next session tries again")
-            _start(folder)
+            _start(folder, until)
     except Busy as error:
         raise NotStarted(str(error)) from error
 
 
-def _start(folder: Path) -> None:
-    log, marker = folder / "server.log", folder / _client.FAILED
-    with open(log, "wb", opener=_private) as output:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "trimtab_claude_code._server", str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=folder,
-            env={k: v for k, v in os.environ.items() if not k.startswith(_OF_A_SESSION)},
-            start_new_session=True,
-            creationflags=_DETACHED if os.name == "nt" else 0,
-        )
-    for _ in range(int(START_TIMEOUT / _PAUSE)):
+def _start(folder: Path, until: float) -> None:
+    marker = folder / _client.FAILED
+    process = _server_process.spawn(folder)
+    while _alive(process):
         if _listens(folder):
             marker.unlink(missing_ok=True)
             return
-        if process.poll() is not None:
-            break
+        if _left(until) <= _PAUSE:
+            Breaker(folder).open("", waited=False)
+            raise NotStarted("it is still starting; events pass until it answers")
         time.sleep(_PAUSE)
     marker.touch()
+    log = folder / "server.log"
     raise NotStarted(f"it did not start; {log} ends with: {_end_of(log)}")
+
+
+def _alive(process: Popen[bytes]) -> bool:
+    return process.poll() is None
 
 
 def _listens(folder: Path) -> bool:
     try:
-        _transport.connect(folder, _client.ACK_TIMEOUT).close()
+        _transport.connect(folder, _PROBE_TIMEOUT).close()
     except OSError:
         return False
     return True
@@ -164,23 +274,19 @@ def _failed_lately(folder: Path) -> bool:
 
 
 def _begins(request: bytes) -> bool:
-    return _event_of(request) in ("SessionStart", "UserPromptSubmit")
+    return _field(request, "hook_event_name") in ("SessionStart", "UserPromptSubmit")
 
 
-def _event_of(request: bytes) -> str:
+def _field(request: bytes, name: str) -> str:
     try:
         payload = json.loads(request.split(b"\0", len(_client.NAMES) + 1)[-1])
-        return str(payload.get("hook_event_name"))
+        return str(payload.get(name) or "")
     except (ValueError, AttributeError, RecursionError):
         return ""
 
 
 def _end_of(log: Path) -> str:
     return log.read_text(encoding="utf-8", errors="replace").strip()[-200:] or "nothing"
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _give_up(folder: Path, request: bytes, error: Exception) -> bytes:
@@ -191,7 +297,7 @@ def _give_up(folder: Path, request: bytes, error: Exception) -> bytes:
     except Exception:  # noqa: BLE001, S110  # nothing is left to try
         pass
     text = f"trimtab is inactive in this session. {what}"
-    event = _event_of(request)
+    event = _field(request, "hook_event_name")
     if event == "SessionStart":
         return b"=" + json.dumps({"systemMessage": text}).encode()
     return b"!" + text.encode("utf-8", "replace") + b"\n" if event == "SessionEnd" else b""

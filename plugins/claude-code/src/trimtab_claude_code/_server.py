@@ -7,6 +7,7 @@ installed packages change, or when no event has come for an hour.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import socket
@@ -24,7 +25,9 @@ from trimtab_claude_code._transport import Listener
 if TYPE_CHECKING:
     from trimtab_claude_code._session_cache import SessionCache
 
-STATUS = b"status"
+CALLS = "calls"
+"""The file that says which provider is being called."""
+
 FLUSH = b"flush"
 _EVENT = b"event"
 
@@ -32,6 +35,8 @@ IDLE_TIMEOUT = 3600.0
 REQUEST_TIMEOUT = 5.0
 _TICK = 1.0
 _DRAIN_TIMEOUT = 5.0
+_HELD_TIMEOUT = 10.0
+"""Seconds after which a process ends itself in which no thread can run, whatever holds it."""
 
 
 class HookServer:
@@ -61,7 +66,9 @@ class HookServer:
         with self._lock:
             if self._cache is None:
                 from trimtab_claude_code._session_cache import SessionCache
+                from trimtab_claude_code._supervision import begin
 
+                begin(self._folder)
                 self._cache = SessionCache(self._folder)
             return self._cache
 
@@ -69,9 +76,15 @@ class HookServer:
         """Answer until it is time to end; sessions are saved then."""
         Thread(target=lambda: self.cache, daemon=True).start()
         self._acceptors.start()
-        while self._wanted():
-            if self._acceptors.ended.wait(_TICK):
-                break
+        with Path(os.devnull).open("wb") as nowhere:
+            while self._wanted():
+                faulthandler.dump_traceback_later(_HELD_TIMEOUT, file=nowhere, exit=True)
+                if self._acceptors.ended.wait(_TICK):
+                    break
+            faulthandler.dump_traceback_later(2 * _HELD_TIMEOUT, file=nowhere, exit=True)
+            self._finish()
+
+    def _finish(self) -> None:
         self._acceptors.stop(_DRAIN_TIMEOUT)
         if self._cache is not None and self._listener.owns_endpoint:
             self._cache.close()
@@ -206,6 +219,7 @@ def main(arguments: list[str]) -> int:
         return 1
     _mute()
     HookServer(folder, listener).serve()
+    (folder / CALLS).unlink(missing_ok=True)  # nobody is to blame for this end
     os._exit(0)  # a provider's thread may still run, forever
 
 

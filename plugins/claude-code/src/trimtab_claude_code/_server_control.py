@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from socket import SHUT_WR
 
-from trimtab_claude_code._server import FLUSH, STATUS
-from trimtab_claude_code._transport import connect
+from trimtab_claude_code._server import FLUSH
+from trimtab_claude_code._transport import STATUS, connect
 
 _TIMEOUT = 5.0
 

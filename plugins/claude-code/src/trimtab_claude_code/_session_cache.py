@@ -18,7 +18,9 @@ from trimtab_claude_code._state.problems import Problems
 from trimtab_claude_code.hooks import HookOutput
 
 MAX_SESSIONS = 32
-LOAD_TIMEOUT = 4.0
+LOAD_TIMEOUT = 1.0
+"""Seconds that the events of a session wait in all while another event loads it."""
+
 _INTERACTIVE = "cli"
 Variables = Mapping[str, str]
 
@@ -55,6 +57,7 @@ class _Entry:
     def __init__(self) -> None:
         self.lock = Lock()
         self.loaded: LoadedSession | None = None
+        self._patience = LOAD_TIMEOUT
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -63,7 +66,8 @@ class _Entry:
         Raises:
             TimeoutError: another thread loads the session, and takes long.
         """
-        if not self.lock.acquire(timeout=LOAD_TIMEOUT):
+        if not self.lock.acquire(timeout=self._patience):
+            self._patience = 0.0
             raise TimeoutError("the session is still being loaded; see its providers")
         try:
             yield
@@ -128,11 +132,14 @@ class SessionCache:
     ) -> LoadedSession:
         entry = self._entry(session_id)
         with entry.held():
+            without: frozenset[str] = frozenset()
             if entry.loaded is not None and entry.loaded.outdated(variables, payload):
                 entry.loaded.release()
-                entry.loaded = None
+                without, entry.loaded = entry.loaded.too_slow, None
             if entry.loaded is None:
-                entry.loaded = load_session(session_id, variables, payload, self.problems)
+                entry.loaded = load_session(
+                    session_id, variables, payload, self.problems, without=without
+                )
             return entry.loaded
 
     def _entry(self, session_id: str) -> _Entry:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from trimtab import TrimtabError, find_configuration, load_configuration
+from trimtab.hosting import SetAside
 from trimtab.inspection import state_home
 from trimtab_claude_code._guided_session import GuidedSession
 from trimtab_claude_code._host_config import HostConfig, read_host_config
@@ -20,6 +21,7 @@ from trimtab_claude_code._state.problems import Problems
 
 Variables = Mapping[str, str]
 
+_DISABLE = "TRIMTAB_DISABLE"
 _READ_BY_CORE = ("TRIMTAB_CONFIG", "TRIMTAB_DISABLE", "TRIMTAB_HOME", "TRIMTAB_PLUGINS")
 _PATHS = frozenset({"TRIMTAB_CONFIG", "TRIMTAB_HOME"})
 
@@ -34,13 +36,25 @@ class LoadedSession:
     Args:
         variables: those of its process.
         guided: None if no prompt is assigned, or none can be used.
+        without: names of providers that are left out of it.
     """
 
     variables: Variables
     guided: GuidedSession | None = None
+    without: frozenset[str] = frozenset()
+
+    @property
+    def too_slow(self) -> frozenset[str]:
+        """The providers that are to be left out of it from now on."""
+        return self.without | (self.guided.too_slow if self.guided else frozenset())
 
     def outdated(self, variables: Variables, payload: Mapping[str, Any]) -> bool:
-        """Whether the session must be loaded again: another process goes on with it."""
+        """Whether the session must be loaded again.
+
+        Another process goes on with it, or a provider is to be left out.
+        """
+        if self.too_slow != self.without:
+            return True
         if any(self.variables.get(name) != variables.get(name) for name in _FIXED):
             return True
         begins = payload.get("hook_event_name") == "SessionStart"
@@ -53,7 +67,12 @@ class LoadedSession:
 
 
 def load_session(
-    session_id: str, variables: Variables, payload: Mapping[str, Any], problems: Problems
+    session_id: str,
+    variables: Variables,
+    payload: Mapping[str, Any],
+    problems: Problems,
+    *,
+    without: frozenset[str] = frozenset(),
 ) -> LoadedSession:
     """Find the configuration and the journal of a session.
 
@@ -62,11 +81,12 @@ def load_session(
         variables: of its process.
         payload: the event at hand.
         problems: where it is noted what goes wrong.
+        without: names of providers that are left out of it.
     """
     index = SessionIndex(problems.folder)
     known = index.find(session_id)
     project = Path(known.project) if known else _project(variables, payload)
-    environment = session_environment(variables, project)
+    environment = _left_out(problems.folder, session_environment(variables, project), without)
     try:
         path = find_configuration(project, environment=environment)
         configuration = load_configuration(path) if path else None
@@ -81,17 +101,17 @@ def load_session(
     journal = None
     if host.journal.enabled:
         journal = _journal(state_home(path, environment=environment), session_id, problems)
-    origin = Origin(session_id, str(project), str(path), _stamp(path, variables))
+    origin = Origin(session_id, str(project), str(path), _stamp(path, variables, environment))
     timeout = _timeout(variables) or host.timeout
     guided = GuidedSession(
         journal, prompts, problems.add, origin=origin, redaction=host.redaction, timeout=timeout
     )
     if journal is not None:
-        index.keep(session_id, IndexEntry(str(journal.path), str(project)))
+        _index(index, session_id, IndexEntry(str(journal.path), str(project)), problems)
         _tidy(journal.path.parent, host, problems)
     for name, why in {**prompts.failures, **prompts.warnings(timeout)}.items():
         problems.add(f"{path}: {name} is off: {why}")
-    return LoadedSession(variables, guided)
+    return LoadedSession(variables, guided, without)
 
 
 def _journal(state: Path, session_id: str, problems: Problems) -> Journal | None:
@@ -103,17 +123,31 @@ def _journal(state: Path, session_id: str, problems: Problems) -> Journal | None
         return None
 
 
+def _index(index: SessionIndex, session_id: str, entry: IndexEntry, problems: Problems) -> None:
+    try:
+        index.keep(session_id, entry)
+    except OSError as error:
+        problems.add(f"A session can't be found again after a restart: {describe(error)}")
+
+
 def _project(variables: Variables, payload: Mapping[str, Any]) -> Path:
     """Return the folder in which the session began, wherever the agent is now."""
     cwd = payload.get("cwd")
     return Path(variables.get("CLAUDE_PROJECT_DIR") or (cwd if isinstance(cwd, str) else "/"))
 
 
-def _stamp(path: Path | None, variables: Variables) -> str:
+def _left_out(folder: Path, environment: Variables, without: Iterable[str]) -> Variables:
+    """Return variables that turn off what is set aside, and what else is left out."""
+    names = ",".join(filter(None, (environment.get(_DISABLE), *without)))
+    return SetAside(folder.parent).environment({**environment, _DISABLE: names})
+
+
+def _stamp(path: Path | None, variables: Variables, environment: Variables) -> str:
     """Return what is the same as long as the same providers would decide the same."""
     found = path.stat() if path else None
     file = (str(path), found.st_mtime_ns, found.st_size) if found else ()
-    return repr((file, *(variables.get(name, "") for name in _FIXED)))
+    off = environment.get(_DISABLE, "")
+    return repr((file, off, *(variables.get(name, "") for name in _FIXED)))
 
 
 def _timeout(variables: Variables) -> float | None:

@@ -18,6 +18,9 @@ from pathlib import Path
 
 SOCKET = "server.sock"
 PORT = "server.port"
+STATUS = b"status"
+"""The request that asks the server about itself."""
+
 _HOST = "127.0.0.1"
 _NONCE = 16
 _BACKLOG = 128

@@ -30,6 +30,8 @@ from trimtab_claude_code._state.problems import Problems
 from trimtab_claude_code._transport import remove_endpoint
 
 TIMEOUT = 60.0
+_EVENT_SECONDS = 8.0
+"""More than a session has: here a server that starts slowly must not look like one that is dead."""
 _OTHERS = ("ANTHROPIC_", "CLAUDE_", "TRIMTAB_", "CLAUDECODE")
 _PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 _LEFT_OUT = (
@@ -108,7 +110,9 @@ def run_trial(program: Path, settings: Mapping[str, Any], place: Place, version:
         install_canary(folder / "site")
         (work / "trimtab.toml").write_text(_TOML.format(name=NAME, word=word), encoding="utf-8")
         (work / CANARY_FILE).write_text("tweet\n", encoding="utf-8")
-        table = hook_table(state, version.events, without_shell=version.without_shell)
+        table = hook_table(
+            state, version.events, without_shell=version.without_shell, seconds=_EVENT_SECONDS
+        )
         options = _lay_out(folder, with_hooks(harmless(settings), table), place)
         with model.serving():
             error = _run(program, folder, model.url, options)

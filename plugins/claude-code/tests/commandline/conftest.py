@@ -114,6 +114,21 @@ def server_pid(folder):
     return int(words.split("process ")[1].split(",")[0]) if "process" in words else None
 
 
+def wait_for_server(folder, not_pid=None, seconds=30):
+    """Wait until a server, another than `not_pid`, answers and events do not pass."""
+    end = time.monotonic() + seconds
+    while server_pid(folder) in (None, not_pid) or _events_pass(folder):
+        assert time.monotonic() < end, "no server answers"
+        time.sleep(0.05)
+
+
+def _events_pass(folder):
+    try:
+        return time.time() < float((folder / _client.PAUSED).read_text().split()[0])
+    except OSError:
+        return False
+
+
 def alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"

@@ -19,10 +19,16 @@ HookTable = dict[str, list[dict[str, Any]]]
 _OUR_CLIENT = re.compile(r"\btrimtab_claude_code[./\\](?:_client|client|command)\b")
 _OLD_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/trimtab/hook")
 
-_TIMEOUT = 10
-_CHECK_TIMEOUT = 150
+EVENT_SECONDS = 1.7
+"""What the client waits for an answer: with its own start and end, an event costs 2 s at most."""
+
+CHECK_SECONDS = 148.0
+"""What it waits where checkers are asked, as long as the server says that it is at work."""
+
 _MARGIN = 2
 """Seconds by which the client gives up before the program would end it."""
+
+_TIMEOUT = 10
 
 _CHECKING = frozenset({"Stop", "SubagentStop"})
 """Events at which checkers are asked: they may take longer, as a call that is the end may."""
@@ -31,7 +37,11 @@ _OTHER_CALLS = f"^(?!{STRUCTURED_OUTPUT}$)"
 
 
 def hook_table(
-    folder: Path, events: Iterable[str] = EVENTS, *, without_shell: bool = False
+    folder: Path,
+    events: Iterable[str] = EVENTS,
+    *,
+    without_shell: bool = False,
+    seconds: float = EVENT_SECONDS,
 ) -> HookTable:
     """Return the hooks by event.
 
@@ -39,8 +49,10 @@ def hook_table(
         folder: the user's own folder, in which the server listens.
         events: those that the program knows.
         without_shell: whether the program starts the client itself; else a shell does.
+        seconds: how long an event may take.
     """
-    return {event: _groups(event, _client_words(folder), without_shell) for event in events}
+    words = [*_client_words(folder), f"{seconds:g}"]
+    return {event: _groups(event, words, without_shell) for event in events}
 
 
 def _client_words(folder: Path) -> list[str]:
@@ -48,10 +60,9 @@ def _client_words(folder: Path) -> list[str]:
 
 
 def _groups(event: str, client: list[str], without_shell: bool) -> list[dict[str, Any]]:
-    checking, other = (
-        _hook([*client, str(timeout - _MARGIN)], timeout, without_shell)
-        for timeout in (_CHECK_TIMEOUT, _TIMEOUT)
-    )
+    patient = [*client, f"{CHECK_SECONDS:g}"]
+    checking = _hook(patient, int(CHECK_SECONDS + _MARGIN), without_shell)
+    other = _hook(client, _TIMEOUT, without_shell)
     if event != _BEFORE_CALL:
         return [{"hooks": [checking if event in _CHECKING else other]}]
     return [
