@@ -66,18 +66,25 @@ class ProxyUsage(TrimtabError):
 
 
 def _server(options: argparse.Namespace) -> Any:
+    from trimtab_proxy._guide_link import GuideLink
     from trimtab_proxy._server import ProxyServer
-    from trimtab_proxy._settings import read_guide
     from trimtab_proxy._upstreams import Upstream, read_upstreams
 
-    guide = read_guide(options.config, guidance=options.guidance)
     if options.token is not None and not _is_token(options.token):
         raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
     named = _named(options.upstream)
     upstreams = {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
+    link = GuideLink(options.config, options.guidance)
+    server = ProxyServer(link, upstreams, port=options.port, token=options.token)
+    try:
+        link.start()
+    except BaseException:
+        server.close()
+        raise
     if not options.quiet:
-        sys.stderr.writelines(f"trimtab: {note}\n" for note in guide.notes)
-    return ProxyServer(guide, upstreams, port=options.port, token=options.token)
+        sys.stderr.writelines(f"trimtab: {note}\n" for note in link.notes)
+    link.notes.clear()
+    return server
 
 
 def _named(given: Sequence[str]) -> Mapping[str, str]:
@@ -109,7 +116,8 @@ def _run_program(server: Any, command: Sequence[str], options: argparse.Namespac
     finally:
         server.close()
     if not options.quiet:
-        sys.stderr.write(f"trimtab: {summary(server.guide.counts)}\n")
+        sys.stderr.writelines(f"trimtab: {note}\n" for note in server.guidance.notes)
+        sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")
     return status
 
 
@@ -127,7 +135,8 @@ def _serve(server: Any, options: argparse.Namespace) -> int:
         _settle(server)
         stopped.wait()
     if not options.quiet:
-        sys.stderr.write(f"trimtab: {summary(server.guide.counts)}\n")
+        sys.stderr.writelines(f"trimtab: {note}\n" for note in server.guidance.notes)
+        sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")
     return 0
 
 

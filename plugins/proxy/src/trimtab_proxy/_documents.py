@@ -84,10 +84,19 @@ class Document:
         Raises:
             Unreadable: the last message has no such place.
         """
+        offset, inserted = self.insertion(place, addition)
+        return self._with(offset, inserted)
+
+    def insertion(self, place: Place, addition: str) -> tuple[int, bytes]:
+        """Return the offset in the body and the bytes that put `addition` at `place`.
+
+        Raises:
+            Unreadable: the last message has no such place.
+        """
         text = self._last().decode()
         at, inserted = place.insertion(text, addition)
         offset = self.last_end - len(self.last_text) + size_of(text, 0, at)
-        return self._with(offset, inserted)
+        return offset, inserted.encode("ascii")
 
     def with_more(self, messages: Sequence[Json]) -> bytes:
         """Return the body with more messages behind the last, all else as it was.
@@ -97,11 +106,11 @@ class Document:
         """
         self._last()
         added = "".join("," + json.dumps(message, separators=(",", ":")) for message in messages)
-        return self._with(self.last_end, added)
+        return self._with(self.last_end, added.encode("ascii"))
 
-    def _with(self, offset: int, inserted: str) -> bytes:
+    def _with(self, offset: int, inserted: bytes) -> bytes:
         whole = memoryview(self.body)  # a large body is copied once
-        return b"".join((whole[:offset], inserted.encode("ascii"), whole[offset:]))
+        return b"".join((whole[:offset], inserted, whole[offset:]))
 
     def _last(self) -> bytes:
         if not self.last_text:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 import attrs
 
 from trimtab_proxy._anthropic import AnthropicMessages
 from trimtab_proxy._chat import ChatCompletions
-from trimtab_proxy._gate import MOST_ROUNDS, Gate, Verdict
+from trimtab_proxy._gate import MOST_ROUNDS, Gate
 from trimtab_proxy._gate_anthropic import AnthropicGate
 from trimtab_proxy._gate_chat import ChatGate
-from trimtab_proxy._guide import Decision, Guide
-from trimtab_proxy._items import Answer, Wire
+from trimtab_proxy._guidance import Guidance
+from trimtab_proxy._items import Wire
+from trimtab_proxy._json import Unreadable
 from trimtab_proxy._reader import read
 
 if TYPE_CHECKING:
@@ -40,24 +39,22 @@ class GatedAnswer:
     """One answer, in as many rounds as it takes.
 
     Args:
-        guide: decides.
-        decision: about the request.
+        guidance: decides.
+        ticket: of the request.
         wire: its API.
         gate: follows its stream.
         body: of the request, as it went on.
         send_on: sends another body to the service.
         send_back: sends bytes to the program.
-        pool: where providers are asked.
     """
 
-    guide: Guide
-    decision: Decision
+    guidance: Guidance
+    ticket: int
     wire: Wire
     gate: Gate
     body: bytes
     send_on: SendOn
     send_back: SendBack
-    pool: Executor
 
     async def pass_back(self, response: httpx.Response) -> None:
         """Pass the answer back, and those that follow it; `response` is the caller's to close."""
@@ -98,18 +95,13 @@ class GatedAnswer:
         answer = self.gate.answer()
         if answer is None:
             return None
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self.pool, self._judged, answer)
-        except Exception as error:  # noqa: BLE001 - the answer passes, whatever it is
-            self.guide.counts.failures[type(error).__name__] += 1
-            return None
-
-    def _judged(self, answer: Answer) -> bytes | None:
-        verdict: Verdict = self.guide.judge(self.decision, answer)
+        verdict = await self.guidance.judge(self.ticket, answer)
         if verdict.passes:
             return None
-        return read(self.wire, self.body).with_more(self.gate.again(verdict))
+        try:
+            return read(self.wire, self.body).with_more(self.gate.again(verdict))
+        except Unreadable:
+            return None  # the answer passes
 
 
 def is_event_stream(response: httpx.Response) -> bool:

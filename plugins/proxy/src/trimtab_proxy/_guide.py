@@ -73,6 +73,15 @@ class Counts:
     spoken: Counter[str] = attrs.field(factory=Counter)
     failures: Counter[str] = attrs.field(factory=Counter)
 
+    def add(self, other: Counts) -> None:
+        """Count what happened elsewhere too."""
+        self.requests += other.requests
+        self.guided += other.guided
+        self.runs += other.runs
+        self.relations.update(other.relations)
+        self.spoken.update(other.spoken)
+        self.failures.update(other.failures)
+
 
 class Guide:
     """Follows all conversations that pass, and says what to put into their requests.

@@ -12,16 +12,14 @@ MOST_BYTES = 16_000_000
 
 
 class Listener:
-    """Keeps a copy of one answer until it is complete, then reads it.
+    """Keeps a copy of one answer until it is complete.
 
     Args:
-        wire: the API.
         streamed: whether the answer is a stream of events.
     """
 
-    def __init__(self, wire: Wire, *, streamed: bool) -> None:
-        self._wire = wire
-        self._streamed = streamed
+    def __init__(self, *, streamed: bool) -> None:
+        self.streamed = streamed
         self._chunks: list[bytes] = []
         self._size = 0
 
@@ -33,27 +31,38 @@ class Listener:
         else:
             self._chunks.clear()
 
-    def answer(self) -> Answer | None:
-        """Return the answer; None if it is incomplete, too long or of no known form."""
-        if self._size > MOST_BYTES:
-            return None
-        body = b"".join(self._chunks)
-        try:
-            return self._from_events(body) if self._streamed else self._from_body(body)
-        except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
-            return None
+    @property
+    def body(self) -> bytes | None:
+        """The answer; None if it is too long."""
+        return None if self._size > MOST_BYTES else b"".join(self._chunks)
 
-    def _from_events(self, body: bytes) -> Answer | None:
-        events = self._wire.events()
-        for data in event_data(body):
-            _add(events, json.loads(data))
-        return events.answer()
 
-    def _from_body(self, body: bytes) -> Answer | None:
-        value = json.loads(body)
-        if isinstance(value, list):
-            return _from_list(self._wire.events(), value)
-        return self._wire.answer(value) if isinstance(value, dict) else None
+def read_answer(wire: Wire, body: bytes, *, streamed: bool) -> Answer | None:
+    """Return an answer; None if it is incomplete, or of no known form.
+
+    Args:
+        wire: the API.
+        body: the answer, whole.
+        streamed: whether it is a stream of events.
+    """
+    try:
+        return _from_events(wire, body) if streamed else _from_body(wire, body)
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        return None
+
+
+def _from_events(wire: Wire, body: bytes) -> Answer | None:
+    events = wire.events()
+    for data in event_data(body):
+        _add(events, json.loads(data))
+    return events.answer()
+
+
+def _from_body(wire: Wire, body: bytes) -> Answer | None:
+    value = json.loads(body)
+    if isinstance(value, list):
+        return _from_list(wire.events(), value)
+    return wire.answer(value) if isinstance(value, dict) else None
 
 
 def event_data(stream: bytes) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -20,11 +19,10 @@ from trimtab_proxy._checks import (
     too_large,
 )
 from trimtab_proxy._gated import GatedAnswer, gate_for, is_event_stream
-from trimtab_proxy._guide import Decision, Guide
+from trimtab_proxy._guidance import Guidance
 from trimtab_proxy._items import Wire
-from trimtab_proxy._json import Unreadable
 from trimtab_proxy._listening import Listener
-from trimtab_proxy._reader import Reader
+from trimtab_proxy._service import Decided
 from trimtab_proxy._wires import wire_of
 
 if TYPE_CHECKING:
@@ -34,9 +32,6 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-
-DECISION_SECONDS = 10.0
-"""How long a request waits for words at most; then it goes on without them."""
 
 _OF_THE_HOP = frozenset(
     {
@@ -88,18 +83,15 @@ class Relay:
     """Passes requests on; the ASGI application of the proxy.
 
     Args:
-        guide: says what to put in.
+        guidance: says what to put in.
         door: says who may come in, and where to.
         client: sends requests on.
-        pool: where providers are asked, off the event loop.
     """
 
-    def __init__(self, guide: Guide, door: Door, client: httpx.AsyncClient, pool: Executor) -> None:
-        self._guide = guide
+    def __init__(self, guidance: Guidance, door: Door, client: httpx.AsyncClient) -> None:
+        self._guidance = guidance
         self._door = door
         self._client = client
-        self._pool = pool
-        self._reader = Reader()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -138,32 +130,34 @@ class Relay:
         import httpx
 
         wire = incoming.wire
-        decision, body = await self._guided(wire, incoming) if wire else (None, incoming.body)
+        decided, body = await self._guided(wire, incoming)
         try:
             response = await self._client.send(self._outgoing(incoming, body), stream=True)
         except httpx.HTTPError as error:
             await _refuse(send, Refusal(502, f"no answer from upstream: {type(error).__name__}"))
             return
         try:
-            following = decision if decision and decision.thread else None
-            gated = self._gated(incoming, following, body, send) if following else None
+            gated = self._gated(incoming, decided, body, send)
             if gated is not None and is_event_stream(response):
                 await send(_start(response, left_out=_OF_THE_HOP | {b"content-length"}))
                 await gated.pass_back(response)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
-                heard = _listener(wire, response) if following else None
-                await self._pass_back(response, heard, following, send)
+                heard = _listener(response) if wire and decided.ticket is not None else None
+                await self._pass_back(response, send, heard)
+                if heard is not None:
+                    await self._note(wire, decided, heard)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             await response.aclose()
 
     def _gated(
-        self, incoming: Incoming, decision: Decision, body: bytes, send: Send
+        self, incoming: Incoming, decided: Decided, body: bytes, send: Send
     ) -> GatedAnswer | None:
         """Return what decides about the end of an answer; None where it just passes."""
         wire = incoming.wire
-        gate = gate_for(wire) if wire and self._guide.gate else None
-        if wire is None or gate is None:
+        gate = gate_for(wire) if wire and self._guidance.gate else None
+        if wire is None or gate is None or decided.ticket is None:
             return None
 
         async def send_back(passed: bytes) -> None:
@@ -172,22 +166,15 @@ class Relay:
         async def send_on(again: bytes) -> httpx.Response:
             return await self._client.send(self._outgoing(incoming, again), stream=True)
 
-        guide, pool = self._guide, self._pool
-        return GatedAnswer(guide, decision, wire, gate, body, send_on, send_back, pool)
+        return GatedAnswer(self._guidance, decided.ticket, wire, gate, body, send_on, send_back)
 
-    async def _guided(self, wire: Wire, incoming: Incoming) -> tuple[Decision | None, bytes]:
-        """Return the decision about a request and its body, guided; unchanged where that fails."""
-        loop = asyncio.get_running_loop()
-        deciding = loop.run_in_executor(
-            self._pool, _guided_body, self._guide, self._reader, wire, incoming
-        )
-        try:
-            return await asyncio.wait_for(deciding, DECISION_SECONDS)
-        except Unreadable:
-            return None, incoming.body
-        except Exception as error:  # noqa: BLE001 - whatever it is, the agent's request goes on
-            self._guide.counts.failures[type(error).__name__] += 1
-            return None, incoming.body
+    async def _guided(self, wire: Wire | None, incoming: Incoming) -> tuple[Decided, bytes]:
+        """Return what was decided about a request, and its body, guided."""
+        if wire is None:
+            return Decided(), incoming.body
+        decided = await self._guidance.decide(wire.name, incoming.headers, incoming.body)
+        insertion = decided.insertion
+        return decided, insertion.into(incoming.body) if insertion else incoming.body
 
     def _outgoing(self, incoming: Incoming, body: bytes) -> httpx.Request:
         import httpx
@@ -205,27 +192,18 @@ class Relay:
         )
 
     async def _pass_back(
-        self,
-        response: httpx.Response,
-        heard: Listener | None,
-        decision: Decision | None,
-        send: Send,
+        self, response: httpx.Response, send: Send, heard: Listener | None
     ) -> None:
         await send(_start(response))
         async for chunk in response.aiter_raw():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
             if heard is not None:
                 heard.add(chunk)
-        if heard is not None and decision is not None:
-            await self._note(heard, decision)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _note(self, heard: Listener, decision: Decision) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.run_in_executor(self._pool, _note_answer, self._guide, heard, decision)
-        except Exception as error:  # noqa: BLE001 - the client has its answer
-            self._guide.counts.failures[type(error).__name__] += 1
+    async def _note(self, wire: Wire | None, decided: Decided, heard: Listener) -> None:
+        body, ticket = heard.body, decided.ticket
+        if wire is not None and body is not None and ticket is not None:
+            await self._guidance.heard(ticket, wire.name, body, streamed=heard.streamed)
 
 
 def _start(response: httpx.Response, left_out: frozenset[bytes] = _OF_THE_HOP) -> Message:
@@ -242,34 +220,12 @@ def _start(response: httpx.Response, left_out: frozenset[bytes] = _OF_THE_HOP) -
     }
 
 
-def _guided_body(
-    guide: Guide, reader: Reader, wire: Wire, incoming: Incoming
-) -> tuple[Decision, bytes]:
-    document = reader.read(wire, incoming.body)
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in incoming.headers}
-    decision = guide.request(wire, headers, document.fields, document.items)
-    if not decision.words:
-        return decision, incoming.body
-    last = document.last()
-    place = wire.place(last) if isinstance(last, dict) else None
-    if place is None:
-        return decision, incoming.body
-    guide.counts.guided += 1
-    return decision, document.with_text(place, decision.words)
-
-
-def _note_answer(guide: Guide, heard: Listener, decision: Decision) -> None:
-    answer = heard.answer()
-    if answer is not None:
-        guide.answered(decision, answer)
-
-
-def _listener(wire: Wire | None, response: httpx.Response) -> Listener | None:
-    """Return what reads the answer; None where it is no answer of the model, or compressed."""
+def _listener(response: httpx.Response) -> Listener | None:
+    """Return what keeps the answer; None where it is no answer of the model, or compressed."""
     encoding = response.headers.get("content-encoding", "identity")
-    if wire is None or response.status_code != 200 or encoding != "identity":
+    if response.status_code != 200 or encoding != "identity":
         return None
-    return Listener(wire, streamed="event-stream" in response.headers.get("content-type", ""))
+    return Listener(streamed="event-stream" in response.headers.get("content-type", ""))
 
 
 async def _whole_body(receive: Receive) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from threading import Event, Thread
 from types import TracebackType
@@ -13,11 +12,11 @@ from typing import Any, Self
 
 from trimtab import TrimtabError
 from trimtab_proxy._checks import Door, new_token
+from trimtab_proxy._guidance import Guidance, LocalGuidance
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._upstreams import Upstream
 
 _HEADER_BYTES = 256 * 1024
-_WORKERS = 16
 _CONNECT_SECONDS = 30.0
 _START_SECONDS = 20.0
 _END_SECONDS = 5.0
@@ -31,7 +30,7 @@ class ProxyServer:
     """A proxy that listens on 127.0.0.1 from its construction on, and answers inside its ``with``.
 
     Args:
-        guide: says what to put into requests.
+        guidance: says what to put into requests; a guide is asked in this process.
         upstreams: services by name.
         port: to listen on; a free one where 0.
         token: the secret of its paths; a new one where None.
@@ -42,13 +41,15 @@ class ProxyServer:
 
     def __init__(
         self,
-        guide: Guide,
+        guidance: Guidance | Guide,
         upstreams: Mapping[str, Upstream],
         *,
         port: int = 0,
         token: str | None = None,
     ) -> None:
-        self.guide = guide
+        self.guidance: Guidance = (
+            LocalGuidance(guidance) if isinstance(guidance, Guide) else guidance
+        )
         self._socket = _listen(port)
         self.port: int = self._socket.getsockname()[1]
         self._door = Door(token or new_token(), self.port, upstreams)
@@ -99,7 +100,7 @@ class ProxyServer:
         if self._thread.ident is not None:
             self._thread.join(_END_SECONDS)
         self._socket.close()
-        self.guide.close()
+        self.guidance.close()
 
     def _run(self) -> None:
         try:
@@ -116,10 +117,9 @@ class ProxyServer:
         from trimtab_proxy._client import upstream_client
         from trimtab_proxy._relay import Relay
 
-        pool = ThreadPoolExecutor(_WORKERS, "trimtab-proxy")
         async with upstream_client(_CONNECT_SECONDS) as client:
             config = uvicorn.Config(
-                Relay(self.guide, self._door, client, pool),
+                Relay(self.guidance, self._door, client),
                 http="h11",
                 ws="none",
                 loop="asyncio",
@@ -137,7 +137,6 @@ class ProxyServer:
             self._server = _server(config, self._started)
             if not self._closing:
                 await self._server.serve(sockets=[self._socket])
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
