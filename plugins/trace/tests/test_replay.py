@@ -237,6 +237,25 @@ def test_keep_removes_the_oldest_traces_of_the_folder(tmp_path: Path) -> None:
         JsonlTrace(str(tmp_path), keep=0)
 
 
+def test_keep_leaves_alone_what_the_recorder_did_not_write_or_still_writes(tmp_path: Path) -> None:
+    mine = JsonlTrace(str(tmp_path), keep=1)
+    others = {"train.jsonl": "{}\n", "empty.jsonl": "", "run-x.jsonl": "[]"}
+    for name, text in others.items():
+        (tmp_path / name).write_text(text)
+    drive(prompt(mine), run_id="copied")
+    (tmp_path / "copied.jsonl").rename(tmp_path / "best.jsonl")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "train.jsonl")
+    session = Session()
+    still = session.open_run(prompt(mine), run_id="still")
+    for number in range(3):
+        drive(prompt(mine), run_id=f"run-{number}")
+    still.user_message("Go on.")
+    still.close()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*others, "best.jsonl", "link.jsonl", "still.jsonl", "run-2.jsonl"}
+    assert "Go on." in (tmp_path / "still.jsonl").read_text()
+
+
 def test_without_a_folder_the_trace_lies_in_the_state_folder_of_the_prompt(tmp_path: Path) -> None:
     (tmp_path / "trimtab.toml").write_text("[prompts.'a/b']\nrecord = ['jsonl-trace']")
     configuration = load_configuration(tmp_path / "trimtab.toml")

@@ -54,7 +54,7 @@ class JsonlStore:
         self._lock = Lock()
         self._file = _open(self.path)
         try:
-            _hold(self._file, self.path)
+            hold(self._file, self.path)
             end = _repair(self._file, backend)
         except BaseException:
             os.close(self._file)
@@ -162,7 +162,12 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _hold(file: int, path: Path) -> None:
+def hold(file: int, path: Path) -> None:
+    """Keep other writers out of an open file until it is closed.
+
+    Raises:
+        TraceBusy: another writer holds it.
+    """
     if fcntl is None:
         return
     try:

@@ -15,6 +15,7 @@ from trimtab_trace._durability import Durability
 from trimtab_trace._envelope import References
 from trimtab_trace._errors import TraceError
 from trimtab_trace._jsonl import JsonlStore
+from trimtab_trace._keeping import remove_old
 from trimtab_trace._redaction import Redactor, redactor
 from trimtab_trace._settings import settings_of
 from trimtab_trace._sqlite import SqliteStore
@@ -71,8 +72,8 @@ class JsonlTrace:
         durability: when to sync to the disk: ``"none"``, ``"barrier"``, ``"interval"`` or
             ``"each"``.
         redact: keys whose values are not written, with ``*`` as in ``"*token*"``.
-        keep: trace files that stay in the folder; older ones are removed when a run opens.
-            None keeps all.
+        keep: traces of this recorder that stay in the folder; older ones are removed when a run
+            opens, but for those that are still written. None keeps all.
     """
 
     name = "jsonl-trace"
@@ -98,7 +99,7 @@ class JsonlTrace:
         path = folder / f"{file_name(context.run.run_id)}.jsonl"
         store = JsonlStore(path, durability=self._durability)
         if self._keep is not None:
-            remove_old(folder, self._keep, path)
+            remove_old(folder, self._keep, path, lambda run_id: f"{file_name(run_id)}.jsonl")
         return _recording(store, context, self._redact)
 
 
@@ -147,16 +148,6 @@ def _redactor(keys: Iterable[str]) -> Redactor | None:
 def default_folder(context: RecorderContext) -> Path:
     """Return the folder of traces: ``traces`` in the state folder of the prompt."""
     return (context.state_folder or state_home()) / "traces"
-
-
-def remove_old(folder: Path, keep: int, current: Path) -> None:
-    """Remove the oldest trace files of a folder, `current` aside, so that `keep` are left."""
-    files = [(path.stat().st_mtime_ns, path) for path in folder.glob("*.jsonl") if path != current]
-    for _, path in sorted(files, reverse=True)[keep - 1 :]:
-        try:
-            path.unlink()
-        except OSError:
-            continue
 
 
 class SessionTrace:
