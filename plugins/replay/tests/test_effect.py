@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import attrs
 import pytest
 
 from trimtab import Outcome, Prompt, PromptTemplate, Session
@@ -221,7 +222,7 @@ def test_more_comparisons_need_wider_intervals():
 @pytest.mark.parametrize("count", [0, 5, 10])
 def test_intervals_stay_within_their_bounds(count):
     share = Share(count, 10)
-    low, high = share.interval(0.95)
+    low, high = share.interval(1.96)
 
     assert 0 <= low <= share.rate <= high <= 1
 
@@ -248,3 +249,103 @@ def test_one_run_is_counted_as_one(run, tmp_path):
 
     assert printed.splitlines()[0] == "1 recorded run"
     assert "1 runs" not in printed + said
+
+
+def test_a_run_that_lies_on_disk_several_times_counts_once(run, tmp_path):
+    record(tmp_path, HELPING, 12)
+    once = verdict(run, tmp_path)
+    (tmp_path / "copy").mkdir()
+    for path in list(tmp_path.glob("*.json")):
+        (tmp_path / "copy" / path.name).write_text(path.read_text())
+    status, printed, _ = run("effect", tmp_path, "--json")
+    document = json.loads(printed)
+    assert status == 0
+    assert (document["runs"], document["copies"]) == (12, 12)
+    assert document["providers"] == [once]
+
+
+def test_the_record_that_tells_most_of_a_run_counts():
+    moments = [Moment("p", 2, True)]
+    calls = [RecordedCall(turn, "a", "x", True) for turn in range(6)]
+    short = RecordedRun("r", calls[:3], moments)
+    whole = RecordedRun("r", [*calls, RecordedCall(3, "b", "new", True)], moments, is_closed=True)
+    for order in ([short, whole], [whole, short]):
+        (comparison,) = compare(order)
+        assert comparison.nudged.count(Measure.GAVE_UP) == (0, 1)
+        assert len(comparison.nudged) == 1
+        assert comparison.nudged.calls_to_end == 4
+
+
+def known(progress: float, completed: float | None, runs: int, task: str = "") -> Arm:
+    """An arm with these shares, exactly."""
+    share = round(runs * progress)
+    return Arm(
+        [
+            Aftermath(
+                left=True,
+                progress=n < share,
+                gave_up=False,
+                completed=None if completed is None else n < runs * completed,
+                calls_to_end=3,
+                task=task and f"{task} {n}",
+            )
+            for n in range(runs)
+        ]
+    )
+
+
+def test_no_difference_is_claimed_only_where_each_decisive_measure_says_so():
+    (same,) = effects([Comparison("p", known(0.5, 0.5, 2_000), known(0.5, 0.5, 2_000))])
+    (unknown,) = effects([Comparison("p", known(0.5, None, 2_000), known(0.5, None, 2_000))])
+    one, other = known(0.5, None, 2_000), known(0.5, None, 2_000)
+    one.aftermaths += known(0.5, 0.8, 20).aftermaths
+    other.aftermaths += known(0.5, 0.4, 20).aftermaths
+    (few,) = effects([Comparison("p", one, other)])
+
+    assert same.verdict is Verdict.NO_DIFFERENCE
+    assert "'completed at the end' is below 20%" in sentence(same, 3)
+    assert unknown.verdict is Verdict.NO_DIFFERENCE
+    assert "Nothing is known of 'completed at the end'" in sentence(unknown, 3)
+    assert few.verdict is Verdict.UNCLEAR
+    assert "completion would show" in sentence(few, 3)
+
+
+def test_verdicts_hold_however_often_one_looks():
+    chance = random.Random(5)
+    claims = 0
+    for _ in range(200):
+        nudged, held_out = drawn(chance, 0.4, 100), drawn(chance, 0.4, 100)
+        looks = (
+            effects([Comparison("p", Arm(nudged.aftermaths[:n]), Arm(held_out.aftermaths[:n]))])
+            for n in range(10, 101, 5)
+        )
+        claims += any(look[0].verdict in {Verdict.HELPS, Verdict.HARMS} for look in looks)
+
+    assert claims <= 200 * 0.05
+
+
+def test_runs_of_one_task_tell_less_than_runs_of_many():
+    chance = random.Random(6)
+    claims = {"alike": 0, "told": 0}
+    for _ in range(100):
+        nudged, held_out = Arm(), Arm()
+        for task in range(24):  # each task is easy or not, and given to one arm
+            arm, value = (nudged, held_out)[task % 2], chance.random() < 0.5
+            arm.aftermaths += [Aftermath(value, value, False, None, 3, f"t{task}")] * 10
+        for name in claims:
+            arms = [
+                Arm(
+                    [attrs.evolve(a, task=a.task if name == "told" else "") for a in arm.aftermaths]
+                )
+                for arm in (nudged, held_out)
+            ]
+            (effect,) = effects([Comparison("p", *arms)])
+            claims[name] += effect.verdict in {Verdict.HELPS, Verdict.HARMS}
+    assert claims["told"] <= 5 < claims["alike"]
+
+
+def test_a_check_that_was_skipped_or_failed_says_nothing_of_completion():
+    for status, completed in (("ok", (1, 1)), ("incomplete", (0, 1)), ("unverified", (0, 0))):
+        run = RecordedRun("r", [], [Moment("p", 1, True)], completion=status)
+        (comparison,) = compare([run])
+        assert comparison.nudged.count(Measure.COMPLETED) == completed

@@ -9,7 +9,7 @@ from typing import Any
 
 from trimtab import plural, sanitize
 from trimtab_replay._arguments import count
-from trimtab_replay._effect.measures import TURNS, Comparison, compare
+from trimtab_replay._effect.measures import TURNS, Comparing, Comparison
 from trimtab_replay._effect.records import Records
 from trimtab_replay._effect.verdicts import Difference, Effect, effects, sentence
 from trimtab_replay._reporting import complain, report_skipped
@@ -40,22 +40,17 @@ def run_effect(options: argparse.Namespace) -> int:
     """Compare what the arguments name; 1 if something was not read."""
     records = Records()
     progress = Progress()
-    seen = 0
-
-    def counted() -> Any:
-        nonlocal seen
-        for run in records.runs(options.paths):
-            seen += 1
-            progress.items(seen, "runs")
-            yield run
-
-    found = effects(compare(counted(), options.turns))
+    comparing = Comparing(options.turns)
+    for run in records.runs(options.paths):
+        comparing.add(run)
+        progress.items(comparing.runs, "runs")
+    found, seen = effects(comparing.comparisons()), comparing.runs
     progress.clear()
     if options.json:
-        json.dump(as_document(found, options.turns, seen), sys.stdout, indent=1)
+        json.dump(as_document(found, comparing), sys.stdout, indent=1)
         sys.stdout.write("\n")
     else:
-        _show(found, options.turns, seen)
+        _show(found, comparing)
     if not found:
         complain(f"no provider spoke, or would have spoken, in {_runs(seen)}")
     return report_skipped(records.skipped, records.other_files)
@@ -65,9 +60,11 @@ def _runs(count: int) -> str:
     return plural(count, "recorded run")
 
 
-def _show(found: list[Effect], turns: int, seen: int) -> None:
-    screen = Screen.of(sys.stdout)
-    screen.say(screen.paint(_runs(seen), "bold"))
+def _show(found: list[Effect], comparing: Comparing) -> None:
+    screen, turns, copies = Screen.of(sys.stdout), comparing.turns, comparing.copies
+    screen.say(screen.paint(_runs(comparing.runs), "bold"))
+    if copies:
+        screen.say(f"{plural(copies, 'further record')} of the same runs not counted")
     for effect in found:
         screen.say()
         for line in wrap(sanitize(sentence(effect, turns), 1_000), screen.width):
@@ -78,8 +75,11 @@ def _show(found: list[Effect], turns: int, seen: int) -> None:
     if found:
         screen.say()
         confidence = found[0].differences[0].confidence
-        screen.say(f"Intervals: {confidence:.1%} each, 95% for all verdicts together. Only a")
-        screen.say("holdout chooses runs at random; other differences may have other causes.")
+        screen.say(
+            f"Intervals: {confidence:.1%} each, 95% for all verdicts together, however often"
+        )
+        screen.say("you look. Runs of one task count as alike. Only a holdout chooses runs at")
+        screen.say("random; other differences may have other causes.")
 
 
 def _rows(effect: Effect) -> Any:
@@ -102,13 +102,14 @@ def _median(arm: Any) -> str:
     return "–" if arm.calls_to_end is None else f"{arm.calls_to_end:g}"
 
 
-def as_document(found: list[Effect], turns: int, seen: int) -> dict[str, Any]:
+def as_document(found: list[Effect], comparing: Comparing) -> dict[str, Any]:
     """Return what ``--json`` writes (docs/reference/effect-json.md)."""
     return {
         "format": FORMAT,
-        "runs": seen,
-        "turns": turns,
-        "providers": [_effect_json(effect, turns) for effect in found],
+        "runs": comparing.runs,
+        "copies": comparing.copies,
+        "turns": comparing.turns,
+        "providers": [_effect_json(effect, comparing.turns) for effect in found],
     }
 
 
@@ -136,6 +137,7 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
         "difference": difference.value if is_known else None,
         "interval": list(difference.interval) if is_known else None,
         "confidence": difference.confidence,
+        "design_effect": difference.design,
         "verdict": difference.verdict.value,
         "more_is_better": difference.measure.is_good,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from statistics import median
 
@@ -47,6 +47,7 @@ class Aftermath:
 
     Args:
         calls_to_end: calls from the moment to the end of the run, if the run has ended.
+        task: of the run, empty if unknown.
     """
 
     left: bool
@@ -54,6 +55,7 @@ class Aftermath:
     gave_up: bool
     completed: bool | None
     calls_to_end: int | None
+    task: str = ""
 
     def of(self, measure: Measure) -> bool | None:
         """Return what was measured."""
@@ -71,6 +73,11 @@ class Arm:
         """Return in how many runs it happened, and of how many it is known."""
         values = [value for each in self.aftermaths if (value := each.of(measure)) is not None]
         return sum(values), len(values)
+
+    def by_task(self, measure: Measure) -> list[tuple[str, bool]]:
+        """Return task and value of each run of which it is known; a run of no task is its own."""
+        known = ((n, each, each.of(measure)) for n, each in enumerate(self.aftermaths))
+        return [(each.task or f"run {n}", value) for n, each, value in known if value is not None]
 
     @property
     def calls_to_end(self) -> float | None:
@@ -91,26 +98,70 @@ class Comparison:
     held_out: Arm = attrs.field(factory=Arm)
 
 
-def compare(runs: Iterable[RecordedRun], turns: int = TURNS) -> list[Comparison]:
-    """Sort the first moment of each provider in each run into its arm.
+@attrs.define
+class Comparing:
+    """Sorts the first moment of each provider in each run into its arm.
 
-    Later moments of the same run depend on the first, so they are not counted.
+    Later moments of the same run depend on the first, so they are not counted. A run may be
+    recorded several times (its trace, a copy, a snapshot of each turn): the record that tells
+    most of it counts.
 
     Args:
         turns: within how many turns after the moment something must happen to count.
+
+    Attributes:
+        runs: how many were added.
+        copies: records of runs that were there already.
     """
-    comparisons: dict[str, Comparison] = {}
+
+    turns: int = TURNS
+    runs: int = 0
+    copies: int = 0
+    _best: dict[str, tuple[tuple[bool, bool, int], list[tuple[Moment, Aftermath]]]] = attrs.field(
+        factory=dict
+    )
+
+    def add(self, run: RecordedRun) -> None:
+        """Add the record of one run."""
+        key = run.run_id or f"record {self.runs + self.copies}"
+        known = self._best.get(key)
+        if known is None:
+            self.runs += 1
+        else:
+            self.copies += 1
+        if known is None or run.rank > known[0]:
+            self._best[key] = run.rank, list(_firsts(run, self.turns))
+
+    def comparisons(self) -> list[Comparison]:
+        """Return both arms of each provider."""
+        found: dict[str, Comparison] = {}
+        for _, firsts in self._best.values():
+            for moment, aftermath in firsts:
+                comparison = found.setdefault(moment.provider, Comparison(moment.provider))
+                arm = comparison.nudged if moment.is_nudged else comparison.held_out
+                arm.aftermaths.append(aftermath)
+        return list(found.values())
+
+
+def compare(runs: Iterable[RecordedRun], turns: int = TURNS) -> list[Comparison]:
+    """Return both arms of each provider, as `Comparing` sorts them."""
+    comparing = Comparing(turns)
     for run in runs:
-        first: dict[str, Moment] = {}
-        for moment in run.moments:
-            first.setdefault(moment.provider, moment)
-        for name, moment in first.items():
-            if not run.knows(moment):
-                continue
-            comparison = comparisons.setdefault(name, Comparison(name))
-            arm = comparison.nudged if moment.is_nudged else comparison.held_out
-            arm.aftermaths.append(after(moment, run, turns))
-    return list(comparisons.values())
+        comparing.add(run)
+    return comparing.comparisons()
+
+
+def _firsts(run: RecordedRun, turns: int) -> Iterator[tuple[Moment, Aftermath]]:
+    first: dict[str, Moment] = {}
+    for moment in run.moments:
+        first.setdefault(moment.provider, moment)
+    for moment in first.values():
+        if run.knows(moment):
+            yield moment, after(moment, run, turns)
+
+
+_KNOWN = {"ok": True, "incomplete": False}
+"""What a completion check says; one that was skipped, or that failed, says nothing."""
 
 
 def after(moment: Moment, run: RecordedRun, turns: int) -> Aftermath:
@@ -123,8 +174,9 @@ def after(moment: Moment, run: RecordedRun, turns: int) -> Aftermath:
         left=any(call.action not in actions for call in window),
         progress=_has_progress(window, {call.output for call in before}),
         gave_up=not rest and run.is_closed,
-        completed=run.completion == "ok" if run.completion else None,
+        completed=_KNOWN.get(run.completion),
         calls_to_end=len(rest) if run.is_closed else None,
+        task=run.task,
     )
 
 

@@ -6,6 +6,7 @@ All three hold the same events. A file is read without importing the package tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any
 
 import attrs
@@ -25,6 +26,7 @@ _NEEDED = {
     "CompletionChecked",
     "RunClosed",
     "RunTerminated",
+    "UserMessage",
 }
 _MODEL = {"", "model"}
 
@@ -64,6 +66,7 @@ class RecordedRun:
         completion: the status of the last completion check; empty if there was none.
         is_closed: whether the run has ended.
         is_partial: whether its oldest calls may be missing.
+        task: what the user asked first; runs of one task are alike. Empty if unknown.
     """
 
     run_id: str
@@ -72,6 +75,12 @@ class RecordedRun:
     completion: str = ""
     is_closed: bool = False
     is_partial: bool = False
+    task: str = ""
+
+    @property
+    def rank(self) -> tuple[bool, bool, int]:
+        """What makes one record of a run better than another: it tells more of it."""
+        return not self.is_partial, self.is_closed, len(self.calls) + len(self.moments)
 
     def knows(self, moment: Moment) -> bool:
         """Whether the calls around `moment` are still on record."""
@@ -91,6 +100,9 @@ class RecordedRun:
             self.is_closed = True
         elif kind == DROPPED:
             self.is_partial = True
+        elif kind == "UserMessage" and not self.task:
+            asked = as_text(event.get("text")).encode("utf-8", "replace")
+            self.task = blake2b(asked, digest_size=16).hexdigest()
 
     def _add_call(self, event: Mapping[str, Any]) -> None:
         if named(event.get("caller")) in _MODEL:

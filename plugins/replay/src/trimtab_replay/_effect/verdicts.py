@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from enum import Enum
-from math import ceil, sqrt
+from math import ceil, log, sqrt
 from statistics import NormalDist
 
 import attrs
@@ -45,14 +46,19 @@ class Share:
         """The share, from 0.0 to 1.0; 0.0 of no runs."""
         return self.count / self.of if self.of else 0.0
 
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """Return Wilson's interval."""
+    def interval(self, z: float, design: float = 1.0) -> tuple[float, float]:
+        """Return Wilson's interval.
+
+        Args:
+            z: how many standard errors it reaches to each side.
+            design: by how much fewer independent runs would tell the same.
+        """
         if not self.of:
             return 0.0, 1.0
-        z = _z(confidence)
-        middle = self.rate + z * z / (2 * self.of)
-        spread = z * sqrt(self.rate * (1 - self.rate) / self.of + z * z / (4 * self.of**2))
-        scale = 1 + z * z / self.of
+        of = self.of / design
+        middle = self.rate + z * z / (2 * of)
+        spread = z * sqrt(self.rate * (1 - self.rate) / of + z * z / (4 * of**2))
+        scale = 1 + z * z / of
         low, high = (middle - spread) / scale, (middle + spread) / scale
         return min(max(0.0, low), self.rate), max(min(1.0, high), self.rate)
 
@@ -66,12 +72,14 @@ class Difference:
 
     Args:
         confidence: of the interval, wide enough for all comparisons that are made at once.
+        design: the design effect of tasks; 1.0 where runs are independent of each other.
     """
 
     measure: Measure
     nudged: Share
     held_out: Share
     confidence: float
+    design: float = 1.0
 
     @property
     def value(self) -> float:
@@ -80,9 +88,12 @@ class Difference:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Newcombe's interval for the difference of two independent shares."""
-        low, high = self.nudged.interval(self.confidence)
-        other_low, other_high = self.held_out.interval(self.confidence)
+        """Newcombe's interval for the difference of two shares, valid at each of many looks."""
+        total = self.nudged.of + self.held_out.of
+        per_arm = 2 * self.nudged.of * self.held_out.of / total if total else 0.0
+        z = _z_at_any_time(self.confidence, per_arm / self.design)
+        low, high = self.nudged.interval(z, self.design)
+        other_low, other_high = self.held_out.interval(z, self.design)
         down = sqrt((self.nudged.rate - low) ** 2 + (other_high - self.held_out.rate) ** 2)
         up = sqrt((high - self.nudged.rate) ** 2 + (self.held_out.rate - other_low) ** 2)
         return self.value - down, self.value + up
@@ -104,12 +115,53 @@ class Difference:
         known = self.nudged.of + self.held_out.of
         share = (self.nudged.count + self.held_out.count) / known if known else 0.5
         share = min(max(share, RELEVANT), 1 - RELEVANT)
-        z = _z(self.confidence) + NormalDist().inv_cdf(_POWER)
-        return ceil(2 * share * (1 - share) * (z / RELEVANT) ** 2)
+        runs = 100.0
+        for _ in range(8):  # how wide an interval is depends a little on the number of runs
+            z = _z_at_any_time(self.confidence, runs) + NormalDist().inv_cdf(_POWER)
+            runs = 2 * share * (1 - share) * (z / RELEVANT) ** 2
+        return ceil(runs * self.design)
 
 
-def _z(confidence: float) -> float:
-    return NormalDist().inv_cdf((1 + confidence) / 2)
+_NARROWEST = 0.08
+"""Where intervals are narrowest, for the time that they hold at: near 100 runs of each kind."""
+
+
+def _z_at_any_time(confidence: float, runs: float) -> float:
+    """Return how many standard errors an interval needs that holds however often one looks.
+
+    The mixture of Robbins, for shares that are nearly normal; Waudby-Smith and others,
+    "Time-uniform central limit theory and asymptotic confidence sequences", give its proof.
+
+    Args:
+        confidence: that the true value lies in all intervals, of this and of every other look.
+        runs: of each kind, at this look.
+    """
+    scaled = max(runs, 1.0) * _NARROWEST
+    return sqrt(2 * (1 + 1 / scaled) * log(sqrt(scaled + 1) / (1 - confidence)))
+
+
+def design_effect(nudged: list[tuple[str, bool]], held_out: list[tuple[str, bool]]) -> float:
+    """Return by how much the variance grows because runs of one task are alike; 1.0 at least.
+
+    That is the variance of the difference over tasks, divided by that of independent runs.
+
+    Args:
+        nudged, held_out: task and value of each run.
+    """
+    residuals: dict[str, float] = defaultdict(float)
+    alone = 0.0
+    for sign, arm in ((1, nudged), (-1, held_out)):
+        if not arm:
+            return 1.0
+        rate = sum(value for _, value in arm) / len(arm)
+        alone += rate * (1 - rate) / len(arm)
+        for task, value in arm:
+            residuals[task] += sign * (value - rate) / len(arm)
+    tasks = len(residuals)
+    if tasks < 2 or not alone:
+        return 1.0
+    together = tasks / (tasks - 1) * sum(residual**2 for residual in residuals.values())
+    return max(1.0, together / alone)
 
 
 @attrs.frozen
@@ -130,11 +182,26 @@ class Effect:
     @property
     def verdict(self) -> Verdict:
         """Harm in a decisive measure outweighs help in another."""
-        verdicts = [self.of(measure).verdict for measure in DECISIVE]
+        verdicts = [each.verdict for each in self.known]
         for verdict in (Verdict.HARMS, Verdict.HELPS):
             if verdict in verdicts:
                 return verdict
-        return verdicts[0]
+        if len(set(verdicts)) == 1:
+            return verdicts[0]
+        return Verdict.UNCLEAR if verdicts else Verdict.TOO_LITTLE
+
+    @property
+    def known(self) -> list[Difference]:
+        """The decisive differences of which anything is known."""
+        decisive = [self.of(measure) for measure in DECISIVE]
+        return [each for each in decisive if each.nudged.of or each.held_out.of]
+
+    @property
+    def open(self) -> Difference:
+        """The decisive difference that needs most runs until it is known."""
+        undecided = [each for each in self.known if each.verdict is not Verdict.NO_DIFFERENCE]
+        decisive = undecided or self.known or [self.of(DECISIVE[0])]
+        return max(decisive, key=lambda each: each.needed)
 
 
 def effects(comparisons: list[Comparison]) -> list[Effect]:
@@ -150,7 +217,8 @@ def effects(comparisons: list[Comparison]) -> list[Effect]:
 def _difference(comparison: Comparison, measure: Measure, confidence: float) -> Difference:
     nudged = Share(*comparison.nudged.count(measure))
     held_out = Share(*comparison.held_out.count(measure))
-    return Difference(measure, nudged, held_out, confidence)
+    design = design_effect(comparison.nudged.by_task(measure), comparison.held_out.by_task(measure))
+    return Difference(measure, nudged, held_out, confidence, design)
 
 
 def sentence(effect: Effect, turns: int) -> str:
@@ -184,7 +252,7 @@ def _was(count: int) -> str:
 
 
 def _verdict_sentence(effect: Effect) -> str:
-    progress = effect.of(Measure.PROGRESS)
+    undecided = effect.open
     verdict = effect.verdict
     if verdict is Verdict.HARMS:
         worse = next(m for m in DECISIVE if effect.of(m).verdict is Verdict.HARMS)
@@ -193,21 +261,29 @@ def _verdict_sentence(effect: Effect) -> str:
         better = next(m for m in DECISIVE if effect.of(m).verdict is Verdict.HELPS)
         return f"its nudges help ({better.words})."
     if verdict is Verdict.NO_DIFFERENCE:
-        return f"any difference that its nudges make is below {RELEVANT:.0%}."
+        about = " and in ".join(f"'{each.measure.words}'" for each in effect.known)
+        unknown = [m.words for m in DECISIVE if not any(m is e.measure for e in effect.known)]
+        rest = "".join(f" Nothing is known of '{words}'." for words in unknown)
+        return f"any difference that its nudges make in {about} is below {RELEVANT:.0%}.{rest}"
     if verdict is Verdict.TOO_LITTLE:
         return (
             f"too few runs to tell. At least {FEWEST} of each kind are needed, and about "
-            f"{progress.needed} to show a difference of {RELEVANT:.0%}."
+            f"{undecided.needed} to show a difference of {RELEVANT:.0%}."
         )
     return (
-        f"no effect is shown, and none is excluded. About {progress.needed} runs of each kind "
-        f"would show a difference of {RELEVANT:.0%}."
+        f"no effect is shown, and none is excluded. About {undecided.needed} runs of each kind "
+        f"in which it is known whether there was {_article(undecided.measure)} would show a "
+        f"difference of {RELEVANT:.0%}."
     )
 
 
+def _article(measure: Measure) -> str:
+    return "a new answer" if measure is Measure.PROGRESS else "completion"
+
+
 def _facts(effect: Effect, turns: int) -> str:
-    decisive = [m for m in DECISIVE if effect.of(m).verdict is effect.verdict] or [DECISIVE[0]]
-    shown = effect.of(decisive[0])
+    decided = [each for each in effect.known if each.verdict is effect.verdict]
+    shown = decided[0] if decided else effect.open
     low, high = shown.interval
     within = f" within {plural(turns, 'turn')}" if shown.measure is Measure.PROGRESS else ""
     name = shown.measure.words[:1].upper() + shown.measure.words[1:]
