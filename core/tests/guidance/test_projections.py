@@ -387,3 +387,46 @@ def test_an_interrupt_just_before_providers_are_asked_leaves_the_run_usable(
 
     assert [bool(text) for text in play(kit, run, 3)][-1]
     assert not run.invoker.busy
+
+
+class Shared(BaseProjection):
+    """Counts, for those that need it; fails on calls of "broken"."""
+
+    seen = 0
+
+    def call_ended(self, call: Any) -> Any:
+        if call.tool == "broken":
+            raise ValueError("no")
+        self.seen += 1
+
+
+class Needing(Counting):
+    needs = Shared
+
+
+def test_what_providers_share_takes_a_call_when_it_ends(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Follower(Needing), Follower(Needing, "other")])
+    kit.call(run)
+
+    feeds = run.state.feeds.feeds
+    shared = next(feed for feed in feeds.values() if isinstance(feed.projection, Shared))
+    assert (shared.projection.seen, len(shared.pending)) == (1, 0)
+    assert [feed.projection.calls for feed in feeds.values() if feed is not shared] == [0, 0]
+
+
+def test_with_a_timeout_it_takes_it_when_a_provider_is_asked(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Follower(Needing)], timeout=5)
+    kit.call(run)
+
+    assert run.state.feeds.feeds[run.state.feeds.shared[0]].projection.seen == 0
+    assert run.trajectory.follow(Shared).seen == 1
+
+
+def test_a_shared_projection_that_fails_stops_no_call(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Follower(Needing)])
+    kit.call(run, "broken")
+    kit.call(run)
+
+    assert [fault.hook for fault in kit.session[ProviderFaulted].all()] == ["projection"]
+    assert run.state.calls == 2
+    assert run.trajectory.follow(Shared).seen == 1

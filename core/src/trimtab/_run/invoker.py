@@ -18,6 +18,7 @@ from trimtab._types.text import describe_error
 if TYPE_CHECKING:
     from trimtab._contract.context import GuidanceContext
     from trimtab._run.workers import Done
+    from trimtab._session.feeds import Feeds
     from trimtab._session.recorder import Recorder
     from trimtab._table.entries import GuidanceEntry, ProviderResult
 
@@ -121,6 +122,26 @@ class ProviderInvoker:
         finally:
             inside.discard(thread)
             tell("")
+
+    def share(self, feeds: Feeds) -> None:
+        """Bring the projections up to date that providers share, unless one of them is asking.
+
+        Args:
+            feeds: the run's.
+        """
+        inside, thread = self._guard.inside, get_ident()
+        if thread in inside:
+            return
+        try:
+            inside.add(thread)
+            for name in feeds.shared:
+                try:
+                    feeds.feeds[name].catch_up()
+                except BaseException as error:
+                    _let_pass(error)
+                    self.failed(Provenance(name, ProviderKind.GUIDANCE), "projection", error)
+        finally:
+            inside.discard(thread)
 
     def ask_guides(
         self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float | None

@@ -100,6 +100,12 @@ class OpenRun(BoundRun):
         for name in self.state.feeds.behind:
             self._call_projection(name, self.trajectory.projection)
 
+    def _share(self) -> None:
+        # When the call ends, for at the decision the agent waits; but with a timeout it would take
+        # a change of threads each time.
+        if self._timeout is None:
+            self.invoker.share(self.state.feeds)
+
     def _call_projection(self, name: str, call: Callable[[str], object]) -> None:
         known = (source for source in self.prompt.table.sources if source.name == name)
         source = next(known, Provenance(name, ProviderKind.GUIDANCE))

@@ -108,8 +108,10 @@ class Feed:
 
         A fact that the projection fails on is not handed over again.
         """
-        if self.source is not None:
-            self.source.catch_up()
+        source = self.source
+        # Not called in vain: all providers of a run ask at each decision, and the first is enough.
+        if source is not None and (source.pending or source.begin or source.source):
+            source.catch_up()
         pending = self.pending
         if not pending and self.begin is None:
             return
@@ -118,18 +120,16 @@ class Feed:
                 self.saved = None
                 begin, self.begin = self.begin, None
                 begin()
+            methods, forward = self._methods, self._forward
             while pending:
                 self.saved = None
                 number, hook, fact = pending.popleft()
-                if number > self.seen:
-                    self._hand_over(number, hook, fact)
-
-    def _hand_over(self, number: int, hook: str, fact: tuple[Any, ...]) -> None:
-        method = self._methods.get(hook)
-        made = None if method is None else method(*fact)
-        if self.followers:
-            for put in self._forward[hook]:
-                put((number, hook, fact if made is None else made))
+                if number <= self.seen:
+                    continue
+                made = methods[hook](*fact) if hook in methods else None
+                if forward:
+                    for put in forward[hook]:
+                        put((number, hook, fact if made is None else made))
 
     def free(self) -> None:
         """Release the mutex if this thread holds it."""
@@ -158,6 +158,7 @@ class Feeds:
     Attributes:
         feeds: the projections by name.
         quiet_feeds: those of them that can say that their provider need not be asked.
+        shared: names of those that others need.
         turns: closed turns with calls of the model or the user.
         calls: ended tool calls, without the harness's own.
     """
@@ -172,6 +173,7 @@ class Feeds:
         self.profiles = profiles
         self.feeds: dict[str, Feed] = {}
         self.quiet_feeds: dict[str, Feed] = {}
+        self.shared: tuple[str, ...] = ()
         self.turns = 0
         self.calls = 0
         self._history = history
@@ -270,6 +272,7 @@ class Feeds:
 
     def _feed_all(self) -> None:
         """Hand each kind of fact to the feeds that take it from now on."""
+        self.shared = tuple(name for name, feed in self.feeds.items() if feed.followers)
         self._takers = {
             hook: tuple(
                 feed.pending.append

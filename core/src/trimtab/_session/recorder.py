@@ -282,12 +282,17 @@ class Recorder:
             session.takers[ToolInvoked](event)
             state.take_call(event)
             calls = state.calls
+        if state.feeds.shared:
+            self._share()
         if calls % LOOKS_EVERY == 0:
             self._look_after()
         return event
 
     def _look_after(self) -> None:
         """Called outside the lock after every 32nd response and ended call."""
+
+    def _share(self) -> None:
+        """Called outside the lock after an ended call if providers share a projection."""
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""

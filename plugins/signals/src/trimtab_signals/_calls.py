@@ -119,6 +119,8 @@ class Calls(BaseProjection):
         except Exception:  # noqa: BLE001  parameters or results whose own methods raise
             safe = attrs.evolve(call, params=plain(call.params), result=plain(call.result))
             record = record_of(safe, profile)
+        # Worked out when the call ends, for at the decision the agent waits.
+        _ = record.fingerprint, record.output_hash
         with self._lock:
             frequency, tool = self._frequency, call.tool
             if tool not in frequency and len(frequency) >= _TOOLS_KEPT:
