@@ -29,7 +29,8 @@ def test_no_private_name_of_core_is_imported(root: Path, plugin: str) -> None:
 PUBLISHED = {
     "claude-code": {"hooks"},
     "litellm": {"proxy"},
-    "replay": {"outcomes", "profiles"},
+    "replay": {"outcomes"},
+    "signals": {"agents"},
     "worker": {"testing"},
 }
 """Modules of plugins, besides the package itself, that users may import."""

@@ -9,33 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from trimtab import DecisionPoint, Delivery, Host, ProviderError, ToolProfile
+from trimtab import DecisionPoint, Delivery, Host, ProviderError
+from trimtab_signals import agents
 
 if TYPE_CHECKING:
     from trimtab import GuidanceProviderConfig, Prompt, Provenance
-
-_SHELL_NOTES = ("description", "timeout", "run_in_background", "dangerouslyDisableSandbox")
-
-CLAUDE_CODE_TOOLS: tuple[ToolProfile, ...] = (
-    ToolProfile(names="Bash", command_params="command", ignored_params=_SHELL_NOTES),
-    ToolProfile(
-        names=("Read", "NotebookRead", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch"),
-        read_only=True,
-    ),
-    ToolProfile(
-        names=("TaskList", "TaskGet", "ListAgents", "CronList", "ToolSearch"), read_only=True
-    ),
-    ToolProfile(names=("ListMcpResourcesTool", "ReadMcpResourceTool"), read_only=True),
-    ToolProfile(names=("Write", "Edit", "MultiEdit", "NotebookEdit"), writes=True),
-    ToolProfile(names="TodoWrite", progress=("status",)),
-    ToolProfile(names=("TaskCreate", "TaskUpdate", "Skill"), writes=True),
-    ToolProfile(names=("AskUserQuestion", "EnterPlanMode", "ExitPlanMode"), writes=True),
-    ToolProfile(
-        names=("TaskOutput", "AgentOutputTool", "BashOutput", "Monitor", "Sleep"), polling=True
-    ),
-    ToolProfile(names=("Agent", "Task"), writes=True, independent=True),
-)
-"""Profiles of the program's built-in tools, for `Host.tool_profiles` and for transcripts."""
 
 CLAUDE_CODE = Host(
     name="claude-code",
@@ -47,7 +25,7 @@ CLAUDE_CODE = Host(
         DecisionPoint.PRE_RESPONSE: Delivery.NONE,
     },
     parallel_calls=True,
-    tool_profiles=CLAUDE_CODE_TOOLS,
+    tool_profiles=agents.CLAUDE_CODE,
 )
 """Claude Code, described."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from trimtab import ToolProfile
+from trimtab_signals.agents import PROFILES
 
 Headers = Mapping[str, str]
 _LONGEST = 200
@@ -34,7 +35,7 @@ class Program:
     Args:
         name: for the record.
         marks: how its user agent begins, in lower case; one of them.
-        profile: under which trimtab-replay describes its tools.
+        profile: under which `trimtab_signals.agents` describes its tools.
         parallel_calls: whether one answer may hold several calls; None if unknown.
         own_profiles: take precedence over those of `profile`.
     """
@@ -48,8 +49,6 @@ class Program:
     @property
     def tool_profiles(self) -> tuple[ToolProfile, ...]:
         """What is known about its tools."""
-        from trimtab_replay.profiles import PROFILES
-
         known = PROFILES.get(self.profile, ()) if self.profile else ()
         return (*self.own_profiles, *known)
 

@@ -1,7 +1,7 @@
 """Replays recorded agent runs through trimtab's providers and shows which would have spoken.
 
 Everything public is importable from here, and imported when it is first used. What is known about
-the tools of common agents is in `trimtab_replay.profiles`.
+the tools of common agents is in `trimtab_signals.agents`.
 """
 
 from __future__ import annotations

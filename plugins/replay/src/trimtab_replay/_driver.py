@@ -39,8 +39,8 @@ from trimtab_replay._recording import (
 from trimtab_replay._results import CallView, Replayed
 from trimtab_replay._selection import Prompts
 from trimtab_replay._timing import RecordedTime
-from trimtab_replay.profiles import PROFILES
 from trimtab_signals import Calls
+from trimtab_signals.agents import PROFILES
 
 
 def replay(

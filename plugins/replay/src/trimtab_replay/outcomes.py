@@ -82,7 +82,7 @@ def outcome_of(agent: str, text: str, *, is_error: bool | None = None) -> ToolOu
     """Read how a tool call ended.
 
     Args:
-        agent: a key of `trimtab_replay.profiles.PROFILES`; unknown agents have no rules.
+        agent: a key of `trimtab_signals.agents.PROFILES`; unknown agents have no rules.
         text: what the tool answered, as the model reads it; its first 400 characters count.
         is_error: the API's own flag; None if there is none.
 

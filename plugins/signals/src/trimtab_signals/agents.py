@@ -1,4 +1,4 @@
-"""What is known about the tools of hosts whose recordings are read, by a recording's `profile`."""
+"""What is known about the tools of common agents: for hosts, for proxies, for recorded runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLAUDE_CODE = (
     ),
     ToolProfile(names=("Agent", "Task"), writes=True, independent=True),
 )
-"""As the host's own package has them, on which this one does not depend; a test compares them."""
+"""The built-in tools of Claude Code."""
 
 _CODEX_HEADER = (
     r"(?m)^(?:Chunk ID: \w+|Wall time: .*|Original token count: \d+|Total output lines: \d+)$"
@@ -163,4 +163,4 @@ PROFILES: Mapping[str, tuple[ToolProfile, ...]] = {
     "pi": PI,
     "swe-agent": SWE_AGENT,
 }
-"""Profiles by the key that a reader gives its recordings; no entry means generic guesses."""
+"""Profiles by the name of the agent; no entry means guesses from the names of tools."""
