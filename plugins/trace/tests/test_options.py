@@ -14,9 +14,8 @@ from trimtab import Prompt, ProviderOptionsError, enable
     ("options", "what"),
     [
         ({"durability": "x"}, "the option 'durability': no durability 'x'; use one of: none, "),
-        ({"redact": [3]}, r"the option 'redact': redact must be a list of keys as text, not \[3\]"),
-        ({"redact": None}, "the option 'redact': redact must be a list of keys as text, not None"),
-        ({"redact": 3}, "the option 'redact': redact must be a list of keys as text, not 3"),
+        ({"redact": [3]}, r"the option 'redact': redact must be a list of texts, not \[3\]"),
+        ({"redact": 3}, "the option 'redact': redact must be a list of texts, not 3"),
     ],
 )
 def test_a_wrong_option_is_named_and_the_package_is_not_blamed(

@@ -71,7 +71,9 @@ class JsonlTrace:
         folder: where the files are; ``traces`` in the state folder of the prompt where None.
         durability: when to sync to the disk: ``"none"``, ``"barrier"``, ``"interval"`` or
             ``"each"``.
-        redact: keys whose values are not written, with ``*`` as in ``"*token*"``.
+        redact: take well-known forms of secrets out of what is written, and these: names, with
+            ``*`` as in ``"*token*"``, and beginnings, as in ``"acme-key-"``. Nothing is taken out
+            where None.
         keep: traces of this recorder that stay in the folder; older ones are removed when a run
             opens, but for those that are still written. None keeps all.
     """
@@ -83,7 +85,7 @@ class JsonlTrace:
         folder: str | None = None,
         *,
         durability: str = "barrier",
-        redact: Iterable[str] = (),
+        redact: Iterable[str] | None = None,
         keep: int | None = None,
     ) -> None:
         self._folder = Path(folder) if folder else None
@@ -114,7 +116,11 @@ class SqliteTrace:
     name = "sqlite-trace"
 
     def __init__(
-        self, path: str | None = None, *, durability: str = "barrier", redact: Iterable[str] = ()
+        self,
+        path: str | None = None,
+        *,
+        durability: str = "barrier",
+        redact: Iterable[str] | None = None,
     ) -> None:
         self._path = Path(path) if path else None
         self._durability = Durability.of(durability).value
@@ -137,12 +143,14 @@ def _recording(store: TraceStore, context: RecorderContext, redact: Redactor | N
     return Recording(writer)
 
 
-def _redactor(keys: Iterable[str]) -> Redactor | None:
+def _redactor(keys: Iterable[str] | None) -> Redactor | None:
+    if keys is None:
+        return None
     listed = not isinstance(keys, str) and isinstance(keys, Iterable)
     wanted: tuple[Any, ...] = tuple(keys) if listed else (keys,)
     if not all(isinstance(key, str) for key in wanted):
-        raise TraceError(f"redact must be a list of keys as text, not {keys!r:.60}")
-    return redactor(wanted) if wanted else None
+        raise TraceError(f"redact must be a list of texts, not {keys!r:.60}")
+    return redactor(wanted)
 
 
 def default_folder(context: RecorderContext) -> Path:
@@ -167,7 +175,7 @@ class SessionTrace:
         path: Path | str,
         *,
         durability: str = "none",
-        redact: Iterable[str] = (),
+        redact: Iterable[str] | None = None,
     ) -> None:
         store = JsonlStore(path, durability=durability)
         self._writer = TraceWriter(store, redact=_redactor(redact))
