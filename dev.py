@@ -32,11 +32,13 @@ RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
 CLIENTS = (
     "claude-agent-sdk",
+    "google-adk",
     "langchain",
     "litellm",
     "openai",
     "openai-agents",
     "pydantic-ai-slim",
+    "strands-agents",
 )
 NO_TESTS = 5
 PROVIDERS = {"trimtab.guidance", "trimtab.feedback", "trimtab.completion"}

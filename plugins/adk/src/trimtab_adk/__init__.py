@@ -1,0 +1,3 @@
+"""Guidance, feedback and completion checks on the Agent Development Kit: `TrimtabPlugin`."""
+
+from trimtab_adk._plugin import HOST as HOST, TrimtabPlugin as TrimtabPlugin

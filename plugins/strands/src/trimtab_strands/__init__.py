@@ -1,0 +1,3 @@
+"""Guidance, feedback and completion checks for agents on Strands: `TrimtabPlugin`."""
+
+from trimtab_strands._plugin import HOST as HOST, TrimtabPlugin as TrimtabPlugin
