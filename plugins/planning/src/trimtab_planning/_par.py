@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import attrs
 
@@ -68,6 +68,9 @@ class PlanActReflect:
     Raises:
         ValueError: an option is wrong.
     """
+
+    is_policy: ClassVar[bool] = True
+    """It demands a way of working: a replay of everything leaves it out."""
 
     free_tools: tuple[str, ...] = attrs.field(
         default=(),

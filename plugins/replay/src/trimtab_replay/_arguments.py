@@ -9,6 +9,7 @@ from typing import Any
 
 from trimtab import SYSTEM_CLOCK, find_configuration
 from trimtab.hosting import read_seconds
+from trimtab_replay._reporting import complain
 from trimtab_replay._selection import Selection, SelectionError, configured, enabled, everything
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -68,6 +69,8 @@ def selection_of(options: argparse.Namespace, *, default_all: bool = False) -> S
         ConfigurationError: the configuration is wrong.
     """
     chosen = _chosen(options, default_all=default_all)
+    for note in chosen.left_out:
+        complain(note)
     for text in options.options:
         provider, option, value = assignment(text)
         chosen = chosen.with_option(provider, option, value)

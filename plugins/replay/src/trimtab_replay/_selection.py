@@ -62,6 +62,7 @@ class Selection:
         guidance, feedback, completion: in the order in which they are asked.
         guidance_limit, feedback_delivery: as in `trimtab.PromptTemplate`.
         configuration: whose allow-list and require-list count.
+        left_out: what was not selected though it is installed, and why; for people.
     """
 
     name: str = NAME
@@ -71,6 +72,7 @@ class Selection:
     guidance_limit: int = 3
     feedback_delivery: Literal["first", "all"] = "first"
     configuration: Configuration = attrs.field(factory=Configuration)
+    left_out: tuple[str, ...] = ()
 
     @property
     def configs(self) -> tuple[Config, ...]:
@@ -215,8 +217,38 @@ def provider_names(concerns: str) -> tuple[str, ...]:
 
 
 def everything() -> Selection:
-    """Return every installed provider at its defaults; one that can't be loaded is skipped."""
-    return _selection(ProviderChoice(entry.group, _long(entry), True) for entry in _providers())
+    """Return every installed provider at its defaults; one that can't be loaded is skipped.
+
+    Left out are providers of one name, of which a prompt takes one, and policies: providers with
+    ``is_policy = True``, which demand a way of working that the recorded agent had not been told.
+    """
+    by_name: dict[tuple[str, str], list[PluginInfo]] = {}
+    for entry in _providers():
+        by_name.setdefault((entry.group, entry.name), []).append(entry)
+    twins = [entries for entries in by_name.values() if len(entries) > 1]
+    alone = [entries[0] for entries in by_name.values() if len(entries) == 1]
+    policies = _policies(alone)
+    chosen = _selection(
+        ProviderChoice(entry.group, entry.name, True)
+        for entry in alone
+        if (entry.group, entry.name) not in policies
+    )
+    notes = [f"{name} is a policy, not asked unless named: --enable {name}" for _, name in policies]
+    for entries in twins:
+        names = quoted_list(entry.full_name for entry in entries)
+        notes.append(f"{entries[0].name} is offered twice, not asked unless named: {names}")
+    return attrs.evolve(chosen, left_out=tuple(notes))
+
+
+def _policies(entries: Iterable[PluginInfo]) -> dict[tuple[str, str], None]:
+    """Return group and name of those that demand a way of working."""
+    configs = [ProviderChoice(entry.group, entry.name, True).config for entry in entries]
+    found = resolve_all(configs, Configuration()).providers
+    return {
+        (provider.source.kind.value, provider.source.name): None
+        for provider in found
+        if getattr(provider.instance, "is_policy", False) is True
+    }
 
 
 def enabled(names: Iterable[str]) -> Selection:
@@ -298,11 +330,6 @@ def _named(name: str) -> list[ProviderChoice]:
             f"Installed: {quoted_list(known)}."
         )
     return [ProviderChoice(kind, name) for kind in dict.fromkeys(entry.group for entry in found)]
-
-
-def _long(entry: PluginInfo) -> str:
-    twins = [one for one in _providers() if (one.group, one.name) == (entry.group, entry.name)]
-    return entry.full_name if len(twins) > 1 else entry.name
 
 
 def _name(config: Config) -> str:
