@@ -6,6 +6,9 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_testing.conformance": "CompletionConformance FeedbackConformance GuidanceConformance",
+        "_testing.host_kit.kit": "HostKit host_table Verdict",
+        "_testing.host_kit.service": "Ask Says Service",
+        "_testing.host_kit.task": "Played Task",
         "_testing.lab": "Lab",
         "_testing.player": "build_trajectory Player ProviderFailed recorded_session",
         "_testing.providers": "Checker Commentator Speaker",

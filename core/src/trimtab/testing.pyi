@@ -3,6 +3,20 @@ from trimtab._testing.conformance import (
     FeedbackConformance as FeedbackConformance,
     GuidanceConformance as GuidanceConformance,
 )
+from trimtab._testing.host_kit.kit import (
+    HostKit as HostKit,
+    Verdict as Verdict,
+    host_table as host_table,
+)
+from trimtab._testing.host_kit.service import (
+    Ask as Ask,
+    Says as Says,
+    Service as Service,
+)
+from trimtab._testing.host_kit.task import (
+    Played as Played,
+    Task as Task,
+)
 from trimtab._testing.lab import (
     Lab as Lab,
 )

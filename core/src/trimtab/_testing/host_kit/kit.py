@@ -1,0 +1,286 @@
+"""Whether a host does what it declares, on its real runtime, as the model would read it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trimtab._events.provenance import Delivery
+from trimtab._prompt.template import Prompt
+from trimtab._run.session import Session
+from trimtab._testing.host_kit.service import Json, Script, Service
+from trimtab._testing.host_kit.task import Played, Task
+from trimtab._testing.host_kit.wires import messages_of, texts_in
+
+if TYPE_CHECKING:
+    from trimtab._contract.view import Host
+
+WIRES = ("anthropic", "gemini")
+CLAIMS: Mapping[str, str] = {
+    "gate": "an agent that may not stop is sent back",
+    "stream": "the streaming entry",
+    "errors": "the outcome of tools that fail",
+    "invalid": "unknown tools and arguments that don't fit",
+    "parallel": "several calls of one response",
+    "cancel": "calls that are cancelled",
+    "structured": "structured output",
+    "subagent": "subagents with runs of their own",
+    "resume": "a conversation of several turns",
+    "deny": "calls that the user refuses",
+    "interrupt": "tools that stop the agent and go on in another process",
+    "shared": "one agent for several conversations",
+    "around": "the runtime's own middleware",
+    "rich": "results that are more than text",
+    "equal": "the same agent can be built without trimtab",
+    "compact": "shortened histories",
+    **dict.fromkeys(WIRES, "the dialect of that service"),
+}
+REFUSES = "refuse"
+"""What the host need not claim: it declares `Delivery.REFUSAL`."""
+
+SECONDS = 60.0
+"""A scenario takes a second or two; a runtime that hangs is told so."""
+
+
+@attrs.frozen
+class Verdict:
+    """What a scenario found.
+
+    Args:
+        scenario: its name.
+        result: ``"ok"``, ``"fails"`` or ``"not claimed"``.
+        note: what was expected and what was found, or which claim is missing.
+    """
+
+    scenario: str
+    result: str
+    note: str = ""
+
+
+def _as_claims(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(words.split() if isinstance(words, str) else words)
+
+
+@attrs.define(eq=False)
+class HostKit:
+    """Conformance tests of a host: scripted conversations on its real runtime.
+
+    A service on loopback plays the model, so what is checked is what the model would have read.
+
+    Args:
+        name: the host's name.
+        host: the host; its deliveries are what is checked.
+        play: lets an agent of the runtime do a task, as a user would build it.
+        claims: what the host can do, of `claimable`, as words with spaces between them; each
+            claim is checked.
+
+    Raises:
+        ValueError: a claim is unknown.
+    """
+
+    name: str
+    host: Host
+    play: Callable[[Task], Awaitable[Played]]
+    claims: frozenset[str] = attrs.field(converter=_as_claims)
+
+    @claims.validator
+    def _known(self, _: object, claims: frozenset[str]) -> None:
+        unknown = sorted(claims - CLAIMS.keys())
+        if unknown:
+            raise ValueError(f"claims must be of {', '.join(CLAIMS)}, not {', '.join(unknown)}")
+
+    @staticmethod
+    def claimable() -> Mapping[str, str]:
+        """Return all that a host may claim, with what it means."""
+        return CLAIMS
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """Names of the scenarios that the host's claims allow, for ``parametrize``."""
+        able = self._able()
+        return tuple(n for n, one in _scenarios().items() if set(one.needs) <= able)
+
+    def _able(self) -> frozenset[str]:
+        refuses = Delivery.REFUSAL in self.host.delivery.values()
+        return self.claims | ({REFUSES} if refuses else set())
+
+    def check(self, scenario: str) -> None:
+        """Play one scenario.
+
+        Args:
+            scenario: its name, of `scenarios`.
+
+        Raises:
+            AssertionError: the host does not do what it declares.
+        """
+        found = _scenarios()[scenario]
+        asyncio.run(asyncio.wait_for(found.play(self), SECONDS))
+
+    def verdicts(self, only: Iterable[str] = ()) -> list[Verdict]:
+        """Play all scenarios, or some, and return what was found.
+
+        Args:
+            only: names of scenarios; all if empty.
+        """
+        return [self._verdict(name) for name in only or _scenarios()]
+
+    def claimed(self) -> list[Verdict]:
+        """Return the verdicts that the claims lead to, without playing anything."""
+        able = self._able()
+        return [
+            Verdict(name, "ok" if set(one.needs) <= able else "not claimed")
+            for name, one in _scenarios().items()
+        ]
+
+    def _verdict(self, name: str) -> Verdict:
+        missing = set(_scenarios()[name].needs) - self._able()
+        if missing:
+            return Verdict(name, "not claimed", ", ".join(sorted(missing)))
+        try:
+            self.check(name)
+        except Exception as error:  # noqa: BLE001 - the runtime may raise anything
+            return Verdict(name, "fails", f"{type(error).__name__}: {error}"[:300])
+        return Verdict(name, "ok")
+
+    # As a command.
+
+    def register(self, parser: argparse.ArgumentParser) -> None:
+        """Offer the kit as a command ``trimtab doctor NAME``.
+
+        An entry point ``doctor-NAME = "package.module:KIT.register"`` of the group
+        ``trimtab.commands`` does it.
+
+        Args:
+            parser: the command's.
+        """
+        parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="play these alone")
+        parser.add_argument("--json", action="store_true", help="write JSON")
+        parser.set_defaults(run=self._run)
+
+    def _run(self, options: argparse.Namespace) -> int:
+        verdicts = self.verdicts(options.scenarios)
+        if options.json:
+            text = json.dumps([attrs.asdict(verdict) for verdict in verdicts], indent=1)
+        else:
+            text = host_table({self.name: verdicts})
+        sys.stdout.write(f"{text}\n")
+        return int(any(verdict.result == "fails" for verdict in verdicts))
+
+
+def host_table(verdicts: Mapping[str, Iterable[Verdict]]) -> str:
+    """Return verdicts as a table in Markdown: a row for each scenario, a column for each host.
+
+    Args:
+        verdicts: those of each host, by its name.
+    """
+    found = {name: {v.scenario: v for v in rows} for name, rows in verdicts.items()}
+    signs = {"ok": "yes", "fails": "**no**", "not claimed": "–"}
+    lines = [
+        f"| scenario | {' | '.join(found)} |",
+        f"|---|{'---|' * len(found)}",
+    ]
+    for name, scenario in _scenarios().items():
+        cells = [signs[rows[name].result] if name in rows else "" for rows in found.values()]
+        if any(cells):
+            lines.append(f"| {scenario.summary} | {' | '.join(cells)} |")
+    notes = [
+        f"{host}, {v.scenario}: {v.note}"
+        for host, rows in found.items()
+        for v in rows.values()
+        if v.result == "fails"
+    ]
+    return "\n".join([*lines, *([""] if notes else []), *notes])
+
+
+@attrs.frozen
+class Scenario:
+    """A scripted conversation and what must be found afterwards.
+
+    Args:
+        summary: what it shows, in a line.
+        needs: the claims without which it is not played.
+        play: plays it.
+    """
+
+    summary: str
+    needs: tuple[str, ...]
+    play: Callable[[HostKit], Awaitable[None]]
+
+
+@attrs.define(eq=False)
+class Stage:
+    """One agent, its scripted service and what it did.
+
+    Args:
+        kit: the host.
+        script: what the model says.
+        providers: those of the prompt.
+        task: how the task differs from the plain one.
+    """
+
+    kit: HostKit
+    script: Script
+    providers: dict[str, Any] = attrs.field(factory=dict)
+    task: dict[str, Any] = attrs.field(factory=dict)
+    session: Session = attrs.field(factory=Session)
+    bodies: list[bytes] = attrs.field(factory=list)
+    refused: list[str] = attrs.field(factory=list)
+    played: Played = attrs.field(factory=Played)
+
+    async def run(self) -> Stage:
+        """Let the agent do its task."""
+        [self.played] = await self.converse({})
+        return self
+
+    async def converse(self, *tasks: dict[str, Any]) -> list[Played]:
+        """Let the agent do several tasks at the same time.
+
+        Args:
+            tasks: how each differs from the task of the stage.
+        """
+        prompt = Prompt("kit", "main", config=None, **self.providers)
+        made: dict[str, Any] = {}
+        with Service(self.script) as service:
+            self.bodies, self.refused = service.bodies, service.refused
+            given = {"tools": [look], "made": made, **self.task}
+            every = [Task(prompt, self.session, service.url, **given, **one) for one in tasks]
+            try:
+                return list(await asyncio.gather(*map(self.kit.play, every)))
+            finally:
+                self.session = every[0].session
+
+    @property
+    def requests(self) -> list[Json]:
+        """The requests, decoded."""
+        return [json.loads(body) for body in self.bodies]
+
+    def hits(self, mark: str) -> list[int]:
+        """Return for each request how often `mark` stands in its messages."""
+        return [texts_in(messages_of(body)).count(mark) for body in self.requests]
+
+    def last_text(self, request: int) -> str:
+        """Return the text of the last message of a request."""
+        return texts_in(messages_of(self.requests[request])[-1])
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        """Return tool and outcome of all calls on record."""
+        from trimtab._events.run import ToolInvoked
+
+        return [(call.tool, call.outcome.value) for call in self.session[ToolInvoked].all()]
+
+
+def look(path: str) -> str:
+    """Look at a file."""
+    return f"contents of {path}"
+
+
+def _scenarios() -> Mapping[str, Scenario]:
+    from trimtab._testing.host_kit.scenarios import SCENARIOS
+
+    return SCENARIOS

@@ -1,0 +1,91 @@
+"""What a host is asked to do in a scenario, and what it tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from trimtab._run.session import Session
+
+if TYPE_CHECKING:
+    from trimtab._prompt.template import Prompt
+    from trimtab._types.limits import Deadline
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Played:
+    """How an agent ended.
+
+    Args:
+        text: its last text.
+        history: all texts that the runtime keeps for the next turn.
+        structured: the answer of its structured output, if that was asked for.
+    """
+
+    text: str = ""
+    history: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    structured: int | None = None
+
+
+@attrs.define(eq=False)
+class Task:
+    """What the agent shall do.
+
+    Args:
+        prompt: the prompt whose providers guide it.
+        session: where it is recorded.
+        url: the service, without a path: OpenAI's clients want ``/v1`` behind it.
+        tools: functions with type hints and a docstring that the agent has as tools.
+        user: what the user says, message after message: each is a turn of one conversation.
+        mode: ``"plain"``; ``"stream"``: through the streaming entry; ``"structured"``: it ends
+            with an object of one field, ``answer: int``; ``"deny"``: the user refuses the call
+            of ``look``; ``"interrupt"``: a tool ``ask(path)`` of the host's own stops the agent to
+            ask the user, who says ``"yes"`` after `restarted`; ``"around"``: with the runtime's
+            own middleware around it, such as retries of ``flaky`` and limits; ``"subagent"``: with
+            a subagent ``scout`` that has the same tools; ``"compact"``: with the runtime's own
+            shortening of long histories.
+        wire: the service's dialect: ``"openai"``, ``"anthropic"`` or ``"gemini"``.
+        conversation: the name of the conversation.
+        guided: if false, build the agent without trimtab.
+        deadline: the time limit, if there is one.
+        timeout: seconds that a provider may take.
+        made: what `once` has returned, by name; shared by the tasks of a scenario.
+    """
+
+    prompt: Prompt[Any]
+    session: Session
+    url: str
+    tools: list[Callable[..., Any]]
+    user: tuple[str, ...] = ("Please do the task.",)
+    mode: str = "plain"
+    wire: str = "openai"
+    conversation: str = "conversation"
+    guided: bool = True
+    deadline: Deadline | None = None
+    timeout: float | None = 1.0
+    made: dict[str, Any] = attrs.field(factory=dict)
+
+    def once(self, make: Callable[[], T], name: str = "agent") -> T:
+        """Return what `make` returns; the same object for all conversations of a scenario.
+
+        Args:
+            make: builds the agent.
+            name: what it builds, if there are several.
+        """
+        if name not in self.made:
+            self.made[name] = make()
+        made: T = self.made[name]
+        return made
+
+    def restarted(self) -> Task:
+        """Return the task as another process goes on with it: nothing made, the session restored.
+
+        What the runtime itself stores, such as its checkpoints, is up to the host.
+        """
+        session = Session.restore(self.session.snapshot())
+        self.session = session
+        return attrs.evolve(self, session=session, made={})
