@@ -1,5 +1,6 @@
 """For authors of providers that follow a run: projections, the facts they take, tool profiles."""
 
+from trimtab._contract.following import Following
 from trimtab._session.projection import (
     BaseProjection,
     MessageRecord,
@@ -12,6 +13,7 @@ from trimtab._types.profiles import ToolProfile
 
 __all__ = [
     "BaseProjection",
+    "Following",
     "MessageRecord",
     "Projection",
     "TextRecord",

@@ -12,12 +12,12 @@ from trimtab import (
     GuidanceContext,
     GuidanceInjection,
     RunContext,
-    hookimpl,
     quote,
     shorten,
     text_option,
     whole_number,
 )
+from trimtab.trajectory import Following
 from trimtab_consultation_prompt._attempts import Attempts, is_tool
 
 NAME = "consultation-prompt"
@@ -49,7 +49,7 @@ _COUNT = whole_number(1)
 
 
 @attrs.frozen
-class ConsultationPromptProvider:
+class ConsultationPromptProvider(Following[Attempts]):
     """Suggests to consult another agent when local attempts fail.
 
     It speaks when `failure_threshold` different attempts have failed, or twice as many of which
@@ -93,16 +93,13 @@ class ConsultationPromptProvider:
     category = "consultation"
     decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
 
-    @hookimpl
-    def run_opened(self, context: RunContext) -> None:
-        """Count the attempts of the run."""
-        context.trajectory.attach(NAME, Attempts(self.consultation_tool))
+    def projection(self, context: RunContext) -> Attempts:  # noqa: ARG002  protocol
+        """Return what counts the attempts of a run."""
+        return Attempts(self.consultation_tool)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Decide whether enough has failed."""
-        attempts = context.trajectory.projection(NAME)
-        if not isinstance(attempts, Attempts):
-            return NOT_RELEVANT
+        attempts = self.followed(context)
         seen = self._seen(context, attempts)
         if not seen or not self._may_speak(context, attempts):
             return NOT_RELEVANT
@@ -110,8 +107,7 @@ class ConsultationPromptProvider:
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Suggest the consultation, with the reason for it."""
-        attempts = context.trajectory.projection(NAME)
-        assert isinstance(attempts, Attempts)
+        attempts = self.followed(context)
         message = SEED if self.wording == "seed" else self.message
         text = message.format(
             tool=self.consultation_tool,

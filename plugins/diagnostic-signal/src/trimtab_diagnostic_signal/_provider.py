@@ -12,18 +12,18 @@ from trimtab import (
     ClassificationResult,
     DecisionPoint,
     GuidanceInjection,
-    hookimpl,
     level_texts,
     text_option,
     texts_by_level,
     whole_number,
 )
+from trimtab.trajectory import Following
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
 from trimtab_diagnostic_signal._messages import seed_text, text_for
 from trimtab_signals import untried_tools
 
 if TYPE_CHECKING:
-    from trimtab import GuidanceContext
+    from trimtab import GuidanceContext, RunContext
 
 _LONGEST_TEXT = 500
 _LONGEST_NAME = 64
@@ -39,7 +39,7 @@ def _tool_or_none(provider: object, attribute: Any, value: Any) -> None:
 
 
 @attrs.frozen(kw_only=True)
-class DiagnosticSignalProvider:
+class DiagnosticSignalProvider(Following[FailureProjection]):
     """Detects repeated errors and asks the agent to look into them.
 
     Args:
@@ -76,20 +76,12 @@ class DiagnosticSignalProvider:
     category = "diagnostic"
     decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
 
-    @hookimpl
-    def run_opened(self, context: Any) -> None:
-        """Begin to follow a run."""
-        self._follow(context)
-
-    def _follow(self, context: Any) -> FailureProjection:
-        attached = context.trajectory.attach(self.name, FailureProjection())
-        assert isinstance(attached, FailureProjection)
-        return attached
+    def projection(self, context: RunContext) -> FailureProjection:  # noqa: ARG002  protocol
+        """Return what counts the failures of a run."""
+        return FailureProjection()
 
     def _failure(self, context: GuidanceContext) -> Failure | None:
-        followed = context.trajectory.projection(self.name)
-        if not isinstance(followed, FailureProjection):
-            followed = self._follow(context)
+        followed = self.followed(context)
         failure = followed.failure
         if failure is None or failure.excused():
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -12,12 +12,12 @@ from trimtab import (
     ClassificationResult,
     DecisionPoint,
     GuidanceInjection,
-    hookimpl,
     level_texts,
     number,
     texts_by_level,
     whole_number,
 )
+from trimtab.trajectory import Following
 from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._messages import SEED, seen, text_for
 from trimtab_doom_loop._projection import LoopProjection
@@ -25,13 +25,13 @@ from trimtab_doom_loop._search import Limits
 from trimtab_signals import ToolProfiles, untried_tools
 
 if TYPE_CHECKING:
-    from trimtab import GuidanceContext
+    from trimtab import GuidanceContext, RunContext
 
 _LONGEST_TEXT = 500
 
 
 @attrs.frozen(kw_only=True)
-class DoomLoopDetector:
+class DoomLoopDetector(Following[LoopProjection]):
     """Detects circular patterns that show a stuck agent.
 
     Args:
@@ -71,25 +71,13 @@ class DoomLoopDetector:
     category = "loop"
     decision_points = (DecisionPoint.PRE_TOOL_SELECTION, DecisionPoint.PRE_RESPONSE)
 
-    @hookimpl
-    def run_opened(self, context: Any) -> None:
-        """Begin to follow a run."""
-        self._follow(context)
-
-    def _follow(self, context: Any) -> LoopProjection:
-        trajectory = context.trajectory
-        profiles = ToolProfiles(trajectory.tool_profiles)
+    def projection(self, context: RunContext) -> LoopProjection:
+        """Return what finds the loops of a run."""
         limits = Limits(self.similarity_threshold, self.window_size, self.max_repetitions)
-        attached = trajectory.attach(self.name, LoopProjection(limits, profiles))
-        assert isinstance(attached, LoopProjection)
-        return attached
-
-    def _followed(self, context: GuidanceContext) -> LoopProjection:
-        followed = context.trajectory.projection(self.name)
-        return followed if isinstance(followed, LoopProjection) else self._follow(context)
+        return LoopProjection(limits, ToolProfiles(context.trajectory.tool_profiles))
 
     def _loop(self, context: GuidanceContext) -> Loop | None:
-        followed = self._followed(context)
+        followed = self.followed(context)
         if context.decision_point is DecisionPoint.PRE_RESPONSE:
             return followed.chant
         return followed.loop or followed.chant
@@ -99,12 +87,12 @@ class DoomLoopDetector:
         loop = self._loop(context)
         if loop is None:
             return NOT_RELEVANT
-        self._followed(context).classified = loop
+        self.followed(context).classified = loop
         return ClassificationResult(True, loop.confidence, seen(loop), loop.episode)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen: firmer each time, and finally suggest to consult someone."""
-        loop = self._followed(context).classified  # other threads may have ended it since
+        loop = self.followed(context).classified  # other threads may have ended it since
         assert loop is not None
         return GuidanceInjection(
             key=f"doom-loop.{loop.kind.value.replace('_', '-')}",

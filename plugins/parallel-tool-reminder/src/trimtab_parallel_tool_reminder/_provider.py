@@ -13,12 +13,12 @@ from trimtab import (
     GuidanceContext,
     GuidanceInjection,
     RunContext,
-    hookimpl,
     quote,
     shorten,
     text_option,
     whole_number,
 )
+from trimtab.trajectory import Following
 from trimtab_parallel_tool_reminder._streak import Streak
 from trimtab_signals import ToolProfiles, wants_one_at_a_time
 
@@ -40,7 +40,7 @@ SEED = (
 
 
 @attrs.frozen
-class ParallelToolReminder:
+class ParallelToolReminder(Following[Streak]):
     """Reminds the agent to ask for independent calls together.
 
     It counts turns of one call that only reads (or whose tool is declared independent), none of
@@ -71,16 +71,15 @@ class ParallelToolReminder:
     category = "efficiency"
     decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
 
-    @hookimpl
-    def run_opened(self, context: RunContext) -> None:
-        """Watch the turns of the run."""
-        streak = Streak(ToolProfiles(context.trajectory.tool_profiles), self.sequential_threshold)
-        context.trajectory.attach(NAME, streak)
+    def projection(self, context: RunContext) -> Streak:
+        """Return what watches the turns of a run."""
+        profiles = ToolProfiles(context.trajectory.tool_profiles)
+        return Streak(profiles, self.sequential_threshold)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Decide whether the streak is long enough."""
-        streak = context.trajectory.projection(NAME)
-        if not isinstance(streak, Streak) or streak.length < self.sequential_threshold:
+        streak = self.followed(context)
+        if streak.length < self.sequential_threshold:
             return NOT_RELEVANT
         if streak.batched or streak.alone or context.host.parallel_calls is False:
             return NOT_RELEVANT
@@ -102,8 +101,7 @@ class ParallelToolReminder:
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen and what could be done."""
-        streak = context.trajectory.projection(NAME)
-        assert isinstance(streak, Streak)
+        streak = self.followed(context)
         tools = ", ".join(quote(tool, LONGEST_NAME)[1:-1] for tool in streak.tools[-SHOWN:])
         message = SEED if self.wording == "seed" else self.message
         text = shorten(message.format(count=streak.length, tools=tools), LONGEST_TEXT)
