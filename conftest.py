@@ -58,6 +58,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("quick")
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Leave the reasons of skipped tests to `dev.py test`, which says them at its end."""
+    file = os.environ.get("TRIMTAB_SKIPPED")
+    reports = terminalreporter.stats.get("skipped", ())
+    if file and reports:
+        name = os.environ.get("TOX_ENV_NAME", "pytest")
+        reasons = {str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports}
+        with Path(file).open("a", encoding="utf-8") as told:
+            told.writelines(f"{name}: {' '.join(reason.split())}\n" for reason in sorted(reasons))
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what can't be quick where only that is wanted: reading all tests takes longer."""
     if config.option.markexpr != "quick" or collection_path == ROOT:

@@ -96,14 +96,21 @@ def check(options: argparse.Namespace) -> int:
     """Run tox: every environment, or what its options name. In CI no interpreter may be missing.
 
     Unless the options name environments, as many run at a time as there are cores; what they
-    print is shown where they fail.
+    print is shown where they fail. What was skipped is said at the end.
     """
     make_venv()
     uv("install", "--quiet", "--group", "tox", python=venv_python())
     strict = ["--skip-missing-interpreters", "false"] if os.environ.get("CI") else []
     everything = ["run-parallel", "--parallel", "auto", "--parallel-no-spinner"]
     how = [] if "-e" in options.rest else everything
-    return run([str(venv_python()), "-m", "tox", *how, *strict, *options.rest], check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "skipped"
+        os.environ["TRIMTAB_SKIPPED"] = str(told)
+        status = run([str(venv_python()), "-m", "tox", *how, *strict, *options.rest], check=False)
+        skipped = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    for line in sorted(set(skipped)):
+        print(f"skipped in {line}", flush=True)
+    return status
 
 
 def setup(_: argparse.Namespace) -> int:

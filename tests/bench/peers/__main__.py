@@ -22,12 +22,13 @@ from trimtab_replay._job import Job, ReadStats
 from trimtab_replay._pool import replay_all
 from trimtab_replay._results import Decision, Replayed
 from trimtab_replay._selection import everything
+from trimtab_test_servers.interpreters import find_python
 
 HERE = Path(__file__).parent
 CASES = HERE.parents[1] / "data" / "cases.jsonl"
 ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider")
 OURS = ("doom-loop", "diagnostic-signal")
-NEEDED = ">=3.12"  # OpenHands
+NEEDED = 12  # OpenHands
 
 
 def environment(folder: Path) -> Path:
@@ -35,8 +36,13 @@ def environment(folder: Path) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
         install = ["--quiet", "--requirement", str(HERE / "requirements.txt")]
+        found = find_python(NEEDED)
+        if found is None:
+            raise SystemExit(
+                f"the peers need Python 3.{NEEDED} or newer, and none that runs was found"
+            )
         uv = [sys.executable, "-m", "uv"]
-        subprocess.run([*uv, "venv", "--quiet", "--python", NEEDED, folder], check=True)
+        subprocess.run([*uv, "venv", "--quiet", "--python", found, folder], check=True)
         subprocess.run([*uv, "pip", "install", "--python", str(python), *install], check=True)
     return python
 
