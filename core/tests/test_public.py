@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import trimtab
-from trimtab import hosting, inspection, testing
+from trimtab import events, hosting, inspection, testing
 
 NAMES = [name for name in trimtab.__all__ if name != "__version__"]
 
 
-PUBLIC_MODULES = [trimtab, hosting, inspection, testing]
+PUBLIC_MODULES = [trimtab, events, hosting, inspection, testing]
 
 
 @pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)

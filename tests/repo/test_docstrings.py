@@ -21,7 +21,7 @@ from trimtab import (
     TaskCompletionChecker,
 )
 
-CORE = ("", ".hosting", ".inspection", ".testing", ".trajectory")
+CORE = ("", ".events", ".hosting", ".inspection", ".testing", ".trajectory")
 CONTRACTS = (
     Adapter,
     FeedbackProvider,

@@ -81,7 +81,14 @@ def test_docs_name_every_option_of_the_command_line(root: Path) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["trimtab", "trimtab.hosting", "trimtab.inspection", "trimtab.testing", "trimtab.trajectory"],
+    [
+        "trimtab",
+        "trimtab.events",
+        "trimtab.hosting",
+        "trimtab.inspection",
+        "trimtab.testing",
+        "trimtab.trajectory",
+    ],
 )
 def test_the_reference_describes_every_published_name(root: Path, module: str) -> None:
     pages = "".join(path.read_text() for path in (root / "docs" / "reference").glob("*.md"))

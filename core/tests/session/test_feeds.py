@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import attrs
 import pytest
 
@@ -230,7 +228,7 @@ def test_much_that_waits_is_counted_with_what_the_needed_projection_has_not_seen
 def restored(feeds):
     """Return feeds with the state of others, as a snapshot keeps it."""
     other = Feeds()
-    other.load_state(feeds.state())
+    other.restore(feeds.saved())
     return other
 
 
@@ -241,7 +239,7 @@ def test_saved_projections_get_their_state_when_they_are_attached():
     feeds.save("listener")
     other = restored(feeds)
 
-    assert other.state() == feeds.state()
+    assert other.saved() == feeds.saved()
     again = Listener()
     other.attach("listener", again)
     assert again.heard == [("call", "read", "text")]
@@ -260,7 +258,7 @@ def test_a_projection_and_the_one_that_it_needs_are_restored_together(kit, saved
         if saved == ("both",) or name in saved:
             feeds.save(name)
     other = Feeds(history=lambda: run.session.events_of(run.run_id))
-    other.load_state(json.loads(json.dumps(feeds.state(), default=str)) | {"open": []})
+    other.restore(attrs.evolve(feeds.saved(), open=()))
     other.attach("reader", Reader())
     other.feeds["reader"].catch_up()
     other.apply(call(x=3))

@@ -249,7 +249,7 @@ def test_short_arguments_of_old_calls_are_kept(params: Any) -> None:
 
 
 TOO_LARGE = {"a": "x" * 250}, {str(n): n for n in range(40)}, [0] * 60, {"a": [{"b": "x" * 250}]}
-NOT_PLAIN = {1: "a"}, {"a": (1,)}, {"a": {1}}, {"a": 1 << 70}, {"a": [[[[[]]]]]}, {"a": b"b"}
+NOT_PLAIN = {1: "a"}, {"a": (1,)}, {"a": 1j}, {"a": 1 << 70}, {"a": [[[[[]]]]]}, {"a": b"b"}
 
 
 @pytest.mark.parametrize("params", [*TOO_LARGE, *NOT_PLAIN], ids=lambda params: str(params)[:20])

@@ -89,15 +89,15 @@ def test_arbitrary_bytes_are_undecodable_and_nothing_else(data):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"number": True}, "expected int, not bool"),
-        ({"number": "1"}, "expected int, not str"),
-        ({"number": 1.0}, "expected int, not float"),
-        ({"price": "1"}, "expected float, not str"),
-        ({"names": [1]}, "expected str, not int"),
-        ({"inner": {"flag": 1}}, "expected bool, not int"),
-        ({"colour": "green"}, "'green' is not a valid Colour"),
-        ({"number": None}, "expected int, not NoneType"),
-        ({"extra": 1}, "Extra fields"),
+        ({"number": True}, "number: expected int, not True"),
+        ({"number": "1"}, "number: expected int, not '1'"),
+        ({"number": 1.0}, "number: expected int, not 1.0"),
+        ({"price": "1"}, "price: expected a number, not '1'"),
+        ({"names": [1]}, r"names\[0\]: expected str, not 1"),
+        ({"inner": {"flag": 1}}, "inner.flag: expected bool, not 1"),
+        ({"colour": "green"}, "colour: 'green' is not a valid Colour"),
+        ({"number": None}, "number: expected int, not None"),
+        ({"extra": 1}, "unknown field extra"),
     ],
 )
 def test_nothing_is_converted_silently(change, said):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
+
+import attrs
 
 if TYPE_CHECKING:
     from trimtab._events.providers import Feedback
     from trimtab._policy.settings import FeedbackTrigger
 
 
-class Mark(NamedTuple):
+@attrs.frozen
+class Mark:
     """A moment of the run: at which call, at which second."""
 
     calls: int = 0
@@ -26,7 +28,7 @@ class FeedbackState:
         self._times: dict[str, int] = {}
         self.watched: frozenset[str] = frozenset()
         self._used: dict[str, Mark] = {}
-        self._created: set[str] = set()
+        self.created: set[str] = set()
         self._reserved: set[str] = set()
 
     def of(self, provider: str) -> Feedback | None:
@@ -43,7 +45,7 @@ class FeedbackState:
         times = self._times.get(provider, 0)
         if trigger.max_per_run is not None and times >= trigger.max_per_run:
             return False
-        if created and provider not in self._created:
+        if created and provider not in self.created:
             return True
         since = self._since(provider, trigger)
         return _counted(trigger, now, since, trigger.backoff**times)
@@ -74,7 +76,7 @@ class FeedbackState:
 
     def file_created(self, provider: str) -> None:
         """Note that the provider spoke about the file; it will not again in this run."""
-        self._created.add(provider)
+        self.created.add(provider)
 
     def delivered(self, event: Feedback) -> None:
         """Count one delivery."""
@@ -82,27 +84,6 @@ class FeedbackState:
         self.last = event
         self._by_provider[name] = event
         self._times[name] = self._times.get(name, 0) + 1
-
-    def state(self) -> dict[str, Any]:
-        """Return what a snapshot keeps."""
-        return {
-            "last": self.last,
-            "by_provider": list(self._by_provider.values()),
-            "times": dict(self._times),
-            "used": {tool: tuple(mark) for tool, mark in self._used.items()},
-            "created": sorted(self._created),
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> FeedbackState:
-        """Return the state that a snapshot holds."""
-        made = cls()
-        made.last = state["last"]
-        made._by_provider = {event.provider_name: event for event in state["by_provider"]}
-        made._times = dict(state["times"])
-        made._used = {tool: Mark(*mark) for tool, mark in state["used"].items()}
-        made._created = set(state["created"])
-        return made
 
 
 def _counted(trigger: FeedbackTrigger, now: Mark, since: Mark | None, factor: float) -> bool:

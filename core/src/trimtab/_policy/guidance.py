@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -118,15 +118,6 @@ class EpisodeBook:
             for key in stale:
                 del self.open[key]
 
-    def state(self) -> list[dict[str, Any]]:
-        """Return what a snapshot keeps."""
-        return [attrs.asdict(episode) for episode in self.open.values()]
-
-    @classmethod
-    def from_state(cls, state: Iterable[Mapping[str, Any]]) -> EpisodeBook:
-        """Return the book that `state` describes."""
-        return cls(Episode(**item) for item in state)
-
 
 EPISODE_SHARE = 2 / 3
 
@@ -154,7 +145,8 @@ class Candidate:
         return self.proposal.classification.episode or self.injection.key
 
 
-class Spoken(NamedTuple):
+@attrs.frozen
+class Spoken:
     """What one provider has said in a run."""
 
     total: int = 0
@@ -244,25 +236,6 @@ class GuidanceState:
             return False
         self.withheld[episode] = reason
         return True
-
-    def state(self) -> dict[str, Any]:
-        """Return what a snapshot keeps."""
-        return {
-            "episodes": self.episodes.state(),
-            "spoken": dict(self.spoken),
-            "persisted": sorted(self.persisted),
-            "withheld": dict(self.withheld),
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> GuidanceState:
-        """Return the memory that `state` describes."""
-        made = cls()
-        made.episodes = EpisodeBook.from_state(state["episodes"])
-        made.spoken = {name: Spoken(*values) for name, values in state["spoken"].items()}
-        made.persisted = set(state["persisted"])
-        made.withheld = dict(state["withheld"])
-        return made
 
 
 def in_shadow(config: GuidanceProviderConfig, source: Provenance, run_id: str) -> bool:

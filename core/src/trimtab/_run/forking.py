@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from operator import itemgetter
 from typing import TYPE_CHECKING
+
+import attrs
 
 from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
 from trimtab._events.provenance import DecisionPoint
@@ -25,6 +26,7 @@ from trimtab._events.run import (
     UserMessage,
 )
 from trimtab._session.record import position
+from trimtab._session.saved import SavedRun
 from trimtab._session.state import Origin, RunState
 from trimtab._types.errors import SessionError
 
@@ -83,9 +85,15 @@ def _check(calls: object, parent: RunState) -> None:
 
 
 def _copy(session: Record, parent: RunState, run_id: str, agent_id: str | None) -> RunState:
-    saved = parent.state() | {"run_id": run_id, "agent_id": agent_id, "closed": False}
-    saved |= {"running": [], "trajectory": deepcopy(saved["trajectory"])}
-    state = RunState.from_state(saved, lock=session.lock, history=session.events_of)
+    saved = SavedRun.of(parent)
+    forked = attrs.evolve(
+        saved,
+        run_id=run_id,
+        agent_id=agent_id,
+        closed=False,
+        running=(),
+    )
+    state = forked.restored(lock=session.lock, history=session.events_of)
     state.recent.extend(parent.recent)
     return state
 
@@ -98,7 +106,7 @@ def _rebuilt(
     )
     state.feedback.watched = parent.feedback.watched
     state.use_profiles(parent.feeds.profiles)
-    for provider in parent.feedback.state()["created"]:
+    for provider in parent.feedback.created:
         state.feedback.file_created(provider)
     for event in _until(_all_events(session, parent), calls):
         state.apply(event)

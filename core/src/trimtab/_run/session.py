@@ -182,14 +182,15 @@ class Session(Record):
     def snapshot(self) -> str:
         """Return the session as JSON text, to be read back by `restore`."""
         from trimtab._run.saving import dump
+        from trimtab._session.saved import SavedRun
 
         for run in tuple(self._runs.values()):
             run.save_projections()
         with self.lock:
             slices = {kind: records._copy() for kind, records in self._slices.items()}
-            states = [state.state() for state in self._states.values()]
+            runs = [SavedRun.of(state) for state in self._states.values()]
             current = dict(self._current)
-        return dump(self._keep, slices, states, current)
+        return dump(self._keep, slices, runs, current)
 
     @classmethod
     def restore(
@@ -211,7 +212,7 @@ class Session(Record):
         Raises:
             SnapshotError: the text is damaged, of another version, or holds an unknown type.
         """
-        from trimtab._run.snapshot import load
+        from trimtab._run.snapshot import load, restored_runs
 
         saved = load(text, types)
         session = cls(clock=clock, keep=saved.keep)
@@ -220,12 +221,7 @@ class Session(Record):
         for kind, (items, dropped) in saved.slices.items():
             old = saved.old if kind is ToolInvoked else None
             session._fill(kind, items, dropped, old)
-        session._states = {
-            state["run_id"]: RunState.from_state(
-                state, lock=session.lock, history=session.events_of
-            )
-            for state in saved.states
-        }
+        session._states = restored_runs(saved, session)
         session._current = dict(saved.current)
         for call in session[ToolInvoked].tail(RECENT_CALLS * max(1, len(session._states))):
             if call.run_id in session._states:

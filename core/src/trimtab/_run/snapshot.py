@@ -3,65 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from enum import Enum
-from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping, Set as AbstractSet
+from sys import maxsize
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import attrs
 
-from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
-from trimtab._events.providers import (
-    CompletionChecked,
-    Feedback,
-    FeedbackSuppressed,
-    ObserverFaulted,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSkipped,
-    ProviderSlow,
-)
-from trimtab._events.run import (
-    CompactionHappened,
-    ModelResponded,
-    RunClosed,
-    RunOpened,
-    ToolInvoked,
-    ToolStarted,
-    UserMessage,
-)
-from trimtab._run.saving import EVENT, VERSION
-from trimtab._run.values import decode, unescaped
+from trimtab._events.run import ToolInvoked
+from trimtab._run.record_types import RECORD_TYPES, installed_record_type
+from trimtab._run.saving import VERSION
+from trimtab._session.codec import record_converter, structure_problems
 from trimtab._session.retention import FACTS, HEAD, OldCalls
+from trimtab._session.saved import SavedRun
 from trimtab._types.errors import ProviderError, SnapshotError
-from trimtab._types.plan import Plan
-from trimtab._types.text import shown
+from trimtab._types.text import sanitize, shown
 
-_READ = (2, VERSION)
-"""Version 2 held old calls like all others."""
+if TYPE_CHECKING:
+    from trimtab._session.record import Record
+    from trimtab._session.state import RunState
 
-_NOT_FINITE = frozenset({"nan", "inf", "-inf"})
-RECORDS: tuple[type[Any], ...] = (
-    RunOpened,
-    RunClosed,
-    UserMessage,
-    ModelResponded,
-    ToolStarted,
-    ToolInvoked,
-    CompactionHappened,
-    GuidanceDelivered,
-    GuidanceSuppressed,
-    FeedbackSuppressed,
-    Feedback,
-    CompletionChecked,
-    ProviderSkipped,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSlow,
-    ObserverFaulted,
-    Plan,
-)
+_FIELDS = frozenset({"version", "keep", "slices", "runs", "current"})
+_NUMBER: frozenset[type[Any]] = frozenset({int, float, type(None)})
+_WHOLE: frozenset[type[Any]] = frozenset({int, type(None)})
+_LIST: frozenset[type[Any]] = frozenset({list, type(None)})
+_FACT_TYPES: dict[str, frozenset[type[Any]]] = {
+    "call_id": frozenset({str}),
+    "turn": _WHOLE,
+    "elapsed": _NUMBER,
+    "duration": _NUMBER,
+    "at": _NUMBER,
+    "started": _NUMBER,
+    "error": frozenset({str, type(None)}),
+    "result": _LIST,
+    "params_digest": _LIST,
+}
+# What a datetime can hold, in seconds since 1970.
+_YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 
 
 @attrs.frozen
@@ -72,14 +49,14 @@ class Saved:
         keep: the session's `keep`.
         slices: the records by type, and how many were dropped before them.
         old: the calls before those in `slices`, None if there are none.
-        states: the runs' states.
+        runs: the runs' states.
         current: the run that is current, by prompt name.
     """
 
     keep: int | None
     slices: Mapping[type[Any], tuple[list[Any], int]]
     old: OldCalls | None
-    states: list[dict[str, Any]]
+    runs: tuple[SavedRun, ...]
     current: Mapping[str, str]
 
 
@@ -98,53 +75,143 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(f"the snapshot is damaged: {error}") from None
+        raise damaged(str(error)) from None
     version = body.get("version") if isinstance(body, dict) else None
-    if version not in _READ:
-        raise SnapshotError(f"the snapshot has version {version!r}; this release reads {VERSION}")
-    known = {kind.__name__: kind for kind in (*RECORDS, *types)}
-    try:
-        return Saved(
-            body["keep"],
-            {
-                _known(known, name): _read(known[name], body["slices"][name])
-                for name in body["slices"]
-            },
-            _old_calls(body["slices"].get(ToolInvoked.__name__, {}).get("old")),
-            [_unpack(state, known) for state in body["runs"]],
-            body["current"],
+    if type(version) is not int or version != VERSION:
+        raise SnapshotError(
+            f"the snapshot has version {shown(version)}; this release reads {VERSION}"
         )
-    except SnapshotError:
-        raise
+    _check_fields(body, _FIELDS)
+    known = {kind.__name__: kind for kind in (*RECORD_TYPES, *types)}
+    slices = structured(body["slices"], dict[str, dict], "slices")  # type: ignore[type-arg]
+    old = slices.get(ToolInvoked.__name__, {}).pop("old", None)
+    saved = Saved(
+        _keep(body["keep"]),
+        {_known(known, name): _records(known[name], raw) for name, raw in slices.items()},
+        None if old is None else _old_calls(old),
+        structured(body["runs"], tuple[SavedRun, ...], "runs"),
+        structured(body["current"], dict[str, str], "current"),
+    )
+    _check_runs(saved)
+    return saved
+
+
+def damaged(problem: str) -> SnapshotError:
+    """Return the error that says so.
+
+    Args:
+        problem: the place and what is wrong there.
+    """
+    return SnapshotError(f"the snapshot is damaged: {problem}")
+
+
+def structured(value: Any, kind: Any, place: str) -> Any:
+    """Return a value of the snapshot as one of the type that it must have.
+
+    Raises:
+        SnapshotError: it does not fit; names the place in the snapshot.
+    """
+    try:
+        return record_converter(strict=True, short=True).structure(value, kind)
     except Exception as error:
-        raise SnapshotError(f"the snapshot is damaged: {type(error).__name__}: {error}") from error
+        found = list(structure_problems(error, place))
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise damaged(f"{found[0]}{more}") from error
 
 
-def _read(kind: Any, raw: Mapping[str, Any]) -> tuple[list[Any], int]:
-    make = _maker(kind)
-    return [make(item) for item in raw["items"]], int(raw["dropped"])
+def _check_fields(raw: Any, names: AbstractSet[str], place: str = "") -> None:
+    if type(raw) is not dict:
+        raise damaged(f"{place}: expected {', '.join(sorted(names))}, not {shown(raw)}")
+    inside = f"{place}." if place else ""
+    for name in sorted(names - raw.keys()):
+        raise damaged(f"{inside}{name}: is missing")
+    for name in sorted(raw.keys() - names):
+        raise damaged(f"{inside}{sanitize(name)}: unknown field")
 
 
-def _old_calls(raw: Mapping[str, Any] | None) -> OldCalls | None:
-    if raw is None:
-        return None
-    hints = get_type_hints(ToolInvoked)
-    makers = [_maker(hints[name]) for name in HEAD]
-    heads = [
-        tuple([make(value) for make, value in zip(makers, head, strict=True)])
-        for head in raw["heads"]
-    ]
-    rows = [(number, _facts(facts)) for number, facts in raw["rows"]]
-    if len(set(heads)) < len(heads) or any(not 0 <= number < len(heads) for number, _ in rows):
-        raise ValueError("an old call has no head of its own")
+def _keep(raw: Any) -> int | None:
+    keep: int | None = structured(raw, int | None, "keep")
+    if keep is not None and not 1 <= keep <= maxsize:
+        raise damaged(f"keep: {shown(keep)} is not 1 or more")
+    return keep
+
+
+def _records(kind: type[Any], raw: dict[str, Any]) -> tuple[list[Any], int]:
+    place = f"slices.{kind.__name__}"
+    _check_fields(raw, {"items", "dropped"}, place)
+    dropped = structured(raw["dropped"], int, f"{place}.dropped")
+    if dropped < 0:
+        raise damaged(f"{place}.dropped: {dropped} is less than 0")
+    return structured(raw["items"], list[kind], f"{place}.items"), dropped  # type: ignore[valid-type]
+
+
+def _old_calls(raw: Any) -> OldCalls:
+    place = "slices.ToolInvoked.old"
+    _check_fields(raw, {"head", "facts", "heads", "rows"}, place)
+    for name, expected in (("head", HEAD), ("facts", FACTS)):
+        if raw[name] != list(expected):
+            raise damaged(f"{place}.{name}: this release expects {', '.join(expected)}")
+    heads = _heads(raw["heads"], f"{place}.heads")
+    if len(set(heads)) < len(heads):
+        raise damaged(f"{place}.heads: two are equal")
+    if type(raw["rows"]) is not list:
+        raise damaged(f"{place}.rows: not a list: {shown(raw['rows'])}")
+    rows, fit = [], set[tuple[type, ...]]()
+    for index, row in enumerate(raw["rows"]):
+        try:
+            rows.append(_row(row, len(heads), fit))
+        except (TypeError, ValueError) as error:
+            raise damaged(f"{place}.rows[{index}]: {error}") from None
     return OldCalls(heads, rows)
 
 
-def _facts(facts: list[Any]) -> tuple[Any, ...]:
-    if len(facts) != len(FACTS):
-        raise ValueError("an old call has other facts than these: " + ", ".join(FACTS))
-    *plain, result, params, large = facts
-    return (*plain, _digest(result), params, _digest(large))
+def _heads(raw: Any, place: str) -> list[tuple[Any, ...]]:
+    hints = get_type_hints(ToolInvoked)
+    heads = structured(raw, list[list], place)  # type: ignore[type-arg]
+    for index, head in enumerate(heads):
+        if len(head) != len(HEAD):
+            raise damaged(f"{place}[{index}]: expected {', '.join(HEAD)}")
+    return [
+        tuple(
+            [
+                structured(value, hints[name], f"{place}[{index}].{name}")
+                for name, value in zip(HEAD, head, strict=True)
+            ]
+        )
+        for index, head in enumerate(heads)
+    ]
+
+
+def _row(row: Any, heads: int, fit: set[tuple[type, ...]]) -> tuple[int, tuple[Any, ...]]:
+    """Return an old call; read by hand, as there may be 100,000 of them.
+
+    Args:
+        row: as parsed.
+        heads: how many heads there are.
+        fit: types of facts that were found to fit; few combinations occur.
+    """
+    number, facts = row
+    if type(number) is not int or not 0 <= number < heads:
+        raise ValueError(f"there is no head {shown(number)}")
+    if type(facts) is not list or (kinds := tuple(map(type, facts))) not in fit:
+        _check_types(facts)
+        fit.add(kinds)
+    call_id, turn, elapsed, duration, at, started, error, result, params, large = facts
+    for seconds in (at, started):
+        if seconds is not None and not _YEAR_1 <= seconds < _YEAR_10000:
+            raise ValueError(f"there is no time {shown(seconds)} seconds after 1970")
+    result, large = _digest(result), _digest(large)
+    return number, (
+        call_id, turn, elapsed, duration, at, started, error, result, params, large
+    )  # fmt: skip
+
+
+def _check_types(facts: Any) -> None:
+    if type(facts) is not list or len(facts) != len(FACTS):
+        raise ValueError(f"expected {', '.join(FACTS)}")
+    for name, value in zip(FACTS, facts, strict=True):
+        if name != "params" and type(value) not in _FACT_TYPES[name]:
+            raise TypeError(f"{name} can't be {shown(value)}")
 
 
 def _digest(raw: list[Any] | None) -> tuple[int, str] | None:
@@ -152,12 +219,17 @@ def _digest(raw: list[Any] | None) -> tuple[int, str] | None:
         return None
     length, digest = raw
     bytes.fromhex(digest)  # raises where it is none
+    if type(length) is not int or length < 0:
+        raise ValueError(f"the length of a text can't be {shown(length)}")
     return length, digest
 
 
 def _known(known: dict[str, type[Any]], name: str) -> type[Any]:
     if name not in known:
-        kind = _installed(name)
+        try:
+            kind = installed_record_type(name)
+        except ProviderError as error:
+            raise SnapshotError(f"records of type {name!r} can't be read: {error}") from error
         if kind is None:
             raise SnapshotError(
                 f"the snapshot holds records of type {name!r}; pass it: "
@@ -167,69 +239,25 @@ def _known(known: dict[str, type[Any]], name: str) -> type[Any]:
     return known[name]
 
 
-def _installed(name: str) -> type[Any] | None:
-    """Return the record type that an installed plugin offers in the group ``trimtab.events``."""
-    from trimtab._plugins.discovery import discover
-    from trimtab._plugins.loading import load as load_entry
-
-    for entry in discover().of("events"):
-        if entry.attr == name:
-            try:
-                kind = load_entry(entry)
-            except ProviderError as error:
-                raise SnapshotError(f"records of type {name!r} can't be read: {error}") from error
-            return kind if isinstance(kind, type) else None
-    return None
-
-
-@cache
-def _maker(kind: Any) -> Callable[[Any], Any]:
-    """Return the function that makes a value of a field's type from JSON."""
-    arguments = get_args(kind)
-    if get_origin(kind) is tuple:
-        item = _maker(arguments[0])
-        return lambda values: tuple([item(value) for value in values])
-    if type(None) in arguments:
-        rest = [argument for argument in arguments if argument is not type(None)]
-        inner = _maker(rest[0]) if len(rest) == 1 else decode
-        return lambda value: None if value is None else inner(value)
-    if kind is datetime:
-        return datetime.fromisoformat
-    if kind is float:
-        return lambda value: float(value) if value in _NOT_FINITE else value
-    return _class_maker(kind) if isinstance(kind, type) else decode
+def _check_runs(saved: Saved) -> None:
+    """Check what is not a matter of types: which run refers to which."""
+    seen: set[str] = set()
+    for index, run in enumerate(saved.runs):
+        place = f"runs[{index}]"
+        if run.run_id in seen:
+            raise damaged(f"{place}.run_id: {shown(run.run_id)} is there twice")
+        if run.origin is not None and run.origin.run_id not in seen:
+            raise damaged(f"{place}.origin: no run {shown(run.origin.run_id)} before it")
+        if run.open_turn is not None and not 0 <= run.open_turn < run.turns:
+            raise damaged(f"{place}.open_turn: {run.open_turn} of {run.turns} turns")
+        seen.add(run.run_id)
+    for name, run_id in saved.current.items():
+        if run_id not in seen:
+            raise damaged(f"current[{name!r}]: there is no run {shown(run_id)}")
 
 
-def _class_maker(kind: Any) -> Callable[[Any], Any]:
-    if issubclass(kind, Enum):
-        return kind  # type: ignore[no-any-return]
-    return _record_maker(kind) if attrs.has(kind) else decode
-
-
-def _record_maker(kind: Any) -> Callable[[Any], Any]:
-    hints = get_type_hints(kind)
-    makers = {
-        field.name: (field.alias, _maker(hints.get(field.name, Any)))
-        for field in attrs.fields(kind)
-        if field.init
+def restored_runs(saved: Saved, session: Record) -> dict[str, RunState]:
+    """Return the states of the runs by run id, for a session that holds the records already."""
+    return {
+        run.run_id: run.restored(lock=session.lock, history=session.events_of) for run in saved.runs
     }
-
-    def make(raw: Mapping[str, Any]) -> Any:
-        values = {}
-        for name, value in raw.items():
-            alias, maker = makers[name]
-            values[alias] = maker(value)
-        return kind(**values)
-
-    return make
-
-
-def _unpack(value: Any, known: dict[str, type[Any]]) -> Any:
-    if isinstance(value, list):
-        return [_unpack(item, known) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if EVENT in value:
-        kind: Any = _known(known, value[EVENT])
-        return _maker(kind)(value["fields"])
-    return {unescaped(key): _unpack(item, known) for key, item in value.items()}

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
+import attrs
+
 from trimtab._events.run import (
     HARNESS,
     CompactionHappened,
@@ -66,7 +68,7 @@ class Feed:
         self.begin: Callable[[], None] | None = None
         self.restores = False
         self.seen = 0
-        self.saved: dict[str, Any] | None = None
+        self.saved: Any = None
         self.mutex = threading.RLock()
         self.followers: list[Feed] = []
         self._forward: dict[str, tuple[Callable[[Fact], None], ...]] = {}
@@ -141,8 +143,28 @@ class Feed:
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""
         self.catch_up()
+        from trimtab._session.projection_state import encode_state
+
         with self.mutex:
-            self.saved = self.projection.state()
+            self.saved = encode_state(self.projection)
+
+
+@attrs.frozen
+class SavedFeeds:
+    """What a snapshot keeps of `Feeds`.
+
+    Attributes:
+        open: the ended calls of the open turn.
+        projections: their states by name.
+        began: whether anything has happened in the run.
+        turns, calls: as in `Feeds`.
+    """
+
+    open: tuple[ToolInvoked, ...]
+    projections: dict[str, Any]
+    began: bool
+    turns: int
+    calls: int
 
 
 class Feeds:
@@ -179,7 +201,7 @@ class Feeds:
         self._history = history
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
         self._takers: dict[str, tuple[Callable[[Fact], None], ...]] = dict.fromkeys(HOOKS, ())
-        self._saved: dict[str, dict[str, Any]] = {}
+        self._saved: dict[str, Any] = {}
         self._saved_at = 0
         self._open: list[ToolInvoked] = []
         self._began = False
@@ -208,21 +230,31 @@ class Feeds:
         projection = make()
         needed: type[BaseProjection] | None = getattr(projection, "needs", None)
         source = None if needed is None else self._shared(needed)
+        state = self._state_for(name, projection)  # without the lock: it runs the provider's code
         with self._lock:
             feed = self.feeds.get(name)
             if feed is None:
-                feed = self._new_feed(name, projection, source)
+                feed = self._new_feed(name, projection, source, state)
         if feed.restores:
             feed.catch_up()
         return feed
 
-    def _new_feed(self, name: str, projection: Projection, source: Feed | None) -> Feed:
+    def _state_for(self, name: str, projection: Projection) -> tuple[Any] | None:
+        if name not in self._saved:
+            return None
+        from trimtab._session.projection_state import decode_state
+
+        return decode_state(projection, self._saved[name])
+
+    def _new_feed(
+        self, name: str, projection: Projection, source: Feed | None, state: tuple[Any] | None
+    ) -> Feed:
         feed = Feed(projection, source)
-        state = self._saved.pop(name, None)
+        self._saved.pop(name, None)
         # It goes on from its state unless something has happened since, or what it needs can't.
         current = self._facts == self._saved_at and (source is None or source.restores)
         if state is not None and current:
-            feed.begin, feed.restores = partial(projection.load_state, state), True
+            feed.begin, feed.restores = partial(projection.load_state, *state), True
         elif self._began and self._history is not None:
             feed.begin = partial(self._rebuild, name, feed)
         self.feeds[name] = feed
@@ -356,7 +388,7 @@ class Feeds:
             self.quiet_feeds = {}
             self._feed_all()
 
-    def _states(self) -> dict[str, dict[str, Any]]:
+    def _states(self) -> dict[str, Any]:
         saved = {
             name: feed.saved
             for name, feed in self.feeds.items()
@@ -364,27 +396,23 @@ class Feeds:
         }
         return {**self._saved, **saved}
 
-    def state(self) -> dict[str, Any]:
-        """Return everything, JSON-like but for events, with the states of saved projections.
+    def saved(self) -> SavedFeeds:
+        """Return what a snapshot keeps.
 
         A projection that is not saved is rebuilt from the record later.
         """
         with self._lock:
-            return {
-                "open": list(self._open),
-                "projections": self._states(),
-                "began": self._began,
-                "turns": self.turns,
-                "calls": self.calls,
-            }
+            return SavedFeeds(
+                tuple(self._open), self._states(), self._began, self.turns, self.calls
+            )
 
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what `state` returned; projections get theirs when they are attached."""
+    def restore(self, saved: SavedFeeds) -> None:
+        """Take back what `saved` returned; projections get their states when they are attached."""
         with self._lock:
-            self._open = list(state["open"])
-            self.turns, self.calls = state["turns"], state["calls"]
-            self._began = state["began"]
-            self._saved, self._saved_at = dict(state["projections"]), self._facts
+            self._open = list(saved.open)
+            self.turns, self.calls = saved.turns, saved.calls
+            self._began = saved.began
+            self._saved, self._saved_at = dict(saved.projections), self._facts
 
 
 def _begins_turn(turn: int | None, open_turn: int | None) -> bool:

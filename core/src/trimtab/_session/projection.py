@@ -102,11 +102,16 @@ class Projection(Protocol):
         """Take note that the model's history was shortened."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """Return everything, JSON-like; decisions after `load_state` of it are the same."""
+    def state(self) -> Any:
+        """Return everything; decisions after `load_state` of it are the same.
+
+        That is JSON-like data, or an attrs class (or dataclass) whose fields have types. The
+        method's return annotation says which: a session saves and reads the state by it. A state
+        that does not fit, such as that of another version, is made anew from the record.
+        """
         ...
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: Any) -> None:
         """Take back what `state` returned."""
         ...
 
@@ -161,9 +166,9 @@ class BaseProjection:
     def compacted(self) -> Any:
         """Ignore it."""
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Any:
         """Return nothing."""
         return {}
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: Any) -> None:
         """Take nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -240,56 +240,6 @@ class RunState:
     def _ended(self, _: RunClosed) -> None:
         self.close_turn()
         self.closed = True
-
-    def state(self) -> dict[str, Any]:
-        """Return what a snapshot keeps, JSON-able but for the events in it."""
-        return {
-            "run_id": self.run_id,
-            "prompt_name": self.prompt_name,
-            "agent_id": self.agent_id,
-            "turns": self.turns,
-            "open_turn": self.open_turn,
-            "calls": self.calls,
-            "running": [event for events in self.running.values() for event in events],
-            "last_response": self.last_response,
-            "usage": attrs.asdict(self.usage),
-            "closed": self.closed,
-            "origin": None if self.origin is None else attrs.asdict(self.origin),
-            "active_seconds": self.active_seconds,
-            "trajectory": self.feeds.state(),
-            "guidance": self.guidance.state(),
-            "feedback": self.feedback.state(),
-            "gate": attrs.asdict(self.gate),
-            "faults": self.faults,
-            "quarantined": sorted(self.quarantined),
-        }
-
-    @classmethod
-    def from_state(
-        cls,
-        state: Mapping[str, Any],
-        *,
-        lock: SessionLock | None = None,
-        history: History | None = None,
-    ) -> RunState:
-        """Return the run that `state` describes."""
-        run = cls(
-            state["run_id"], state["prompt_name"], state["agent_id"], lock=lock, history=history
-        )
-        for name in ("turns", "open_turn", "calls", "last_response", "closed"):
-            setattr(run, name, state[name])
-        run.origin = Origin(**state["origin"]) if state["origin"] else None
-        run.active_seconds = state["active_seconds"]
-        for event in state["running"]:
-            run.running.setdefault(event.call_id, []).append(event)
-        run.usage = Usage(**state["usage"])
-        run.feeds.load_state(state["trajectory"])
-        run.guidance = GuidanceState.from_state(state["guidance"])
-        run.feedback = FeedbackState.from_state(state["feedback"])
-        run.gate = GateState(**state["gate"])
-        run.faults = dict(state["faults"])
-        run.quarantined = set(state["quarantined"])
-        return run
 
 
 _HANDLERS: dict[type[Event], Callable[[RunState, Any], None]] = {

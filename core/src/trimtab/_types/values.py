@@ -18,7 +18,8 @@ _AS_THEY_ARE = frozenset({str, bool, type(None)})
 def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) -> Any:
     """Return `value` as a record keeps it; nothing that the caller changes later reaches it.
 
-    Dicts, lists, tuples and sets are copied. A whole number of more than 10,000 bits, a number
+    Dicts, lists and tuples are copied. Sets become lists in one order, as their own order
+    differs from process to process. A whole number of more than 10,000 bits, a number
     that is not finite, and what is nested too deep or contains itself become text. So does a
     container whose own methods raise. Other objects stay as they are.
 
@@ -79,7 +80,12 @@ def _foreign(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
         return _copied(list(value), list, inside, deepest)
     if isinstance(value, tuple):
         return _copied(tuple(value), tuple, inside, deepest)
-    return frozenset([reduced(item, inside, deepest) for item in value])
+    return sorted([reduced(item, inside, deepest) for item in value], key=_rank)
+
+
+def _rank(item: Any) -> tuple[str, str]:
+    """Return where an item of a set stands: items of any types can be compared by this."""
+    return type(item).__name__, as_text(item)
 
 
 def _number(value: Any) -> Any:

@@ -11,9 +11,9 @@ from zlib import crc32
 
 import attrs
 
+from trimtab.events import encode_value
 from trimtab_trace._envelope import FORMAT_VERSION, NO_REFERENCES, References, TraceEvent
 from trimtab_trace._errors import EventInvalid
-from trimtab_trace._values import encode
 
 _CHECK = b',"_crc":"'
 MAX_BYTES = 256 << 20
@@ -40,14 +40,14 @@ class Backend(NamedTuple):
 
 
 def _standard() -> Backend:
-    as_utf8 = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=encode).encode
-    plain = json.JSONEncoder(separators=(",", ":"), default=encode).encode
+    plain = json.JSONEncoder(separators=(",", ":"), default=encode_value)
+    as_utf8 = json.JSONEncoder(separators=(",", ":"), default=encode_value, ensure_ascii=False)
 
     def dumps(value: Any) -> bytes:
         try:
-            return as_utf8(value).encode()
+            return as_utf8.encode(value).encode()
         except UnicodeEncodeError:  # lone surrogates, which UTF-8 can't hold
-            return plain(value).encode()
+            return plain.encode(value).encode()
 
     return Backend("json", dumps, json.loads)
 
@@ -59,7 +59,7 @@ def _fast() -> Backend:
 
     def dumps(value: Any) -> bytes:
         try:
-            return orjson.dumps(value, encode)
+            return orjson.dumps(value, encode_value)
         except TypeError:  # lone surrogates, and integers of more than 64 bits
             return standard.dumps(value)
 

@@ -24,9 +24,9 @@ from trimtab import (
     find_configuration,
     load_configuration,
 )
+from trimtab.events import decode_value, encode_value
 from trimtab.trajectory import ToolProfile
 from trimtab_trace._errors import TraceError
-from trimtab_trace._values import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,7 +99,7 @@ def _setting(config: Any) -> dict[str, Any]:
         config, filter=lambda field, _: field.name != "provider", recurse=True
     )
     if isinstance(provider, ProviderRef):
-        return {**saved, "use": provider.name, "options": encode(dict(provider.options))}
+        return {**saved, "use": provider.name, "options": encode_value(dict(provider.options))}
     name = getattr(provider, "name", None)
     return {**saved, "object": name if isinstance(name, str) else type(provider).__qualname__}
 
@@ -148,7 +148,7 @@ def _config(prompt: str, cls: type[Any], saved: Mapping[str, Any]) -> Any:
             f"provider {fields['object']!r} of prompt {prompt!r} was given as an object, which a"
             " trace does not hold; pass the prompt to replay(trace, prompts={name: prompt})"
         )
-    reference = ProviderRef(fields.pop("use"), decode(fields.pop("options")))
+    reference = ProviderRef(fields.pop("use"), decode_value(fields.pop("options")))
     if fields.get("trigger") is not None:
         fields["trigger"] = FeedbackTrigger(**fields["trigger"])
     return cls(reference, **fields)
@@ -190,7 +190,7 @@ def _saved(profile: ToolProfile) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, re.Pattern):
         return {"pattern": value.pattern, "flags": value.flags}
-    return sorted(value) if isinstance(value, frozenset) else encode(value)
+    return sorted(value) if isinstance(value, frozenset) else encode_value(value)
 
 
 def _profile(saved: Mapping[str, Any]) -> ToolProfile:
@@ -199,5 +199,5 @@ def _profile(saved: Mapping[str, Any]) -> ToolProfile:
         if name in fields:
             fields[name] = re.compile(fields[name]["pattern"], fields[name]["flags"])
     if "polling_params" in fields:
-        fields["polling_params"] = decode(fields["polling_params"])
+        fields["polling_params"] = decode_value(fields["polling_params"])
     return ToolProfile(**fields)

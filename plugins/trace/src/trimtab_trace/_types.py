@@ -4,44 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
 
 import attrs
 
-from trimtab import (
-    CompactionHappened,
-    CompletionAsked,
-    CompletionChecked,
+from trimtab import Outcome, ProviderError
+from trimtab.events import (
+    RECORD_TYPES,
     Event,
     Feedback,
-    FeedbackAsked,
-    FeedbackSuppressed,
-    GuidanceAsked,
-    GuidanceDelivered,
-    GuidanceSuppressed,
-    ModelResponded,
-    ObserverFaulted,
-    Outcome,
     Plan,
-    PromptRendered,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSkipped,
-    ProviderSlow,
     RunClosed,
-    RunOpened,
     ToolInvoked,
     ToolStarted,
-    UserMessage,
+    encode_value,
+    installed_record_type,
+    record_converter,
+    structure_problems,
 )
 from trimtab_trace._envelope import References, TraceEvent, UnknownEvent
 from trimtab_trace._errors import TraceError
 from trimtab_trace._settings import RunConfigured
-from trimtab_trace._values import decode, encode, field_names, per_class
 
-GROUP = "trimtab.events"
 _log = logging.getLogger("trimtab.trace")
 _IN_ENVELOPE = ("prompt_name", "run_id", "at")
 _REFERENCES = tuple(field.name for field in attrs.fields(References) if field.name != "corrects")
@@ -150,9 +135,9 @@ class EventTypes:
         try:
             return _structured(found, event)
         except Exception as error:
+            problem = next(structure_problems(error))
             raise TraceError(
-                f"event {event.seq} does not fit its type {event.event_type}:"
-                f" {type(error).__name__}: {error}"
+                f"event {event.seq} does not fit its type {event.event_type}: {problem}"
             ) from error
 
 
@@ -166,24 +151,33 @@ def payload_of(one: EventType, record: Any) -> dict[str, Any]:
 
 def _unstructure_of(kind: type[Any], names: Mapping[str, str]) -> Callable[[Any], dict[str, Any]]:
     """Return a function that is made for one class: renames, and leaves out what is None."""
-    if not field_names(kind):
-        return lambda record: {"value": encode(record)}
+    if not attrs.has(kind):
+        plain = not field_names(kind)
+        return lambda record: {"value": encode_value(record)} if plain else encode_value(record)
     from cattrs.gen import make_dict_unstructure_fn, override
 
     overrides: dict[str, Any] = {}
-    for field in attrs.fields(kind) if attrs.has(kind) else ():
+    for field in attrs.fields(kind):
         hidden = issubclass(kind, Event) and field.name in _IN_ENVELOPE
         overrides[field.name] = override(
             omit=True if hidden else None,
             omit_if_default=field.default is None or None,
             rename=names.get(field.name),
         )
-    return make_dict_unstructure_fn(kind, _converter(), **overrides)
+    return make_dict_unstructure_fn(kind, record_converter(), **overrides)
+
+
+def field_names(kind: type[Any]) -> tuple[str, ...]:
+    """Return the fields of a record's class, of attrs or dataclasses; none for other classes."""
+    if attrs.has(kind):
+        return tuple(field.name for field in attrs.fields(kind))
+    return tuple(getattr(kind, "__dataclass_fields__", ()))
 
 
 def references_of(record: Any) -> References:
     """Return what a record refers to, by the names of its attributes."""
-    names = _attributes(type(record))
+    kind: Any = type(record)
+    names = _attributes(kind)
     values = tuple(_reference(record, name) for name in names)
     prompt = record.prompt_name if isinstance(record, Event) else None
     return _built(names, values, prompt or None)
@@ -204,8 +198,8 @@ def _built(
     return References(**found)
 
 
-@per_class
-def _attributes(kind: type[Any]) -> tuple[str, ...]:
+@cache
+def _attributes(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in _REFERENCES if hasattr(kind, name) or name in field_names(kind))
 
 
@@ -220,45 +214,20 @@ def _structured(one: EventType, event: TraceEvent) -> Any:
 
 def _structure_of(kind: type[Any], names: Mapping[str, str]) -> Callable[..., Any]:
     if not names:
-        return _converter().get_structure_hook(kind)  # type: ignore[no-any-return]
+        return record_converter().get_structure_hook(kind)
     from cattrs.gen import make_dict_structure_fn, override
 
     renames: dict[str, Any] = {name: override(rename=to) for name, to in names.items()}
-    return make_dict_structure_fn(kind, _converter(), _cattrs_detailed_validation=False, **renames)
+    return make_dict_structure_fn(kind, record_converter(), **renames)
 
 
 @cache
-def _converter() -> Any:
-    from cattrs.preconf.json import make_converter
-
-    converter = make_converter(detailed_validation=False)
-    converter.register_unstructure_hook_func(lambda kind: kind is Any or kind is object, encode)
-    converter.register_structure_hook_func(
-        lambda kind: kind is Any or kind is object, lambda v, _: decode(v)
-    )
-    converter.register_structure_hook(
-        datetime, lambda v, _: v if type(v) is datetime else datetime.fromisoformat(v)
-    )
-    return converter
-
-
-@cache
-def _offers() -> Mapping[str, Any]:
-    from importlib.metadata import entry_points  # takes a twentieth of starting a small replay
-
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
 def _installed(name: str) -> type[Any] | None:
-    point = _offers().get(name)
-    if point is None:
-        return None
     try:
-        kind = point.load()
-    except Exception:  # noqa: BLE001 - a broken package must not hide the trace
-        _log.exception("event type %s of %s can't be loaded", name, point.value)
+        return installed_record_type(name)
+    except ProviderError as error:  # a broken package must not hide the trace
+        _log.warning("event type %s can't be loaded: %s", name, error)
         return None
-    return kind if isinstance(kind, type) else None
 
 
 def _returned(record: ToolInvoked) -> Mapping[str, Any]:
@@ -279,35 +248,24 @@ def _terminated(record: RunClosed) -> Mapping[str, Any]:
 
 
 _CALL = {"params": "input"}
+_NAMED_ANEW = (
+    EventType("RunTerminated", RunClosed, {}, _terminated),
+    EventType("ToolInvoked", ToolStarted, _CALL),
+    EventType(
+        "ToolReturned",
+        ToolInvoked,
+        {**_CALL, "result": "output", "duration": "latency"},
+        _returned,
+    ),
+    EventType("FeedbackDelivered", Feedback),
+    EventType("PlanRecorded", Plan),
+)
+"""Those that the specification calls otherwise than core."""
+
+_OWN_NAMES = {one.kind: one for one in _NAMED_ANEW}
 EVENT_TYPES = EventTypes(
-    (
-        EventType("RunOpened", RunOpened),
-        EventType("RunTerminated", RunClosed, {}, _terminated),
-        EventType("UserMessage", UserMessage),
-        EventType("ModelResponded", ModelResponded),
-        EventType("ToolInvoked", ToolStarted, _CALL),
-        EventType(
-            "ToolReturned",
-            ToolInvoked,
-            {**_CALL, "result": "output", "duration": "latency"},
-            _returned,
-        ),
-        EventType("CompactionHappened", CompactionHappened),
-        EventType("GuidanceDelivered", GuidanceDelivered),
-        EventType("GuidanceSuppressed", GuidanceSuppressed),
-        EventType("FeedbackDelivered", Feedback),
-        EventType("FeedbackSuppressed", FeedbackSuppressed),
-        EventType("CompletionChecked", CompletionChecked),
-        EventType("ProviderSkipped", ProviderSkipped),
-        EventType("ProviderFaulted", ProviderFaulted),
-        EventType("ProviderQuarantined", ProviderQuarantined),
-        EventType("ProviderSlow", ProviderSlow),
-        EventType("ObserverFaulted", ObserverFaulted),
-        EventType("PlanRecorded", Plan),
-        EventType("RunConfigured", RunConfigured),
-        EventType("PromptRendered", PromptRendered),
-        EventType("GuidanceAsked", GuidanceAsked),
-        EventType("FeedbackAsked", FeedbackAsked),
-        EventType("CompletionAsked", CompletionAsked),
+    tuple(
+        _OWN_NAMES.get(kind) or EventType(kind.__name__, kind)
+        for kind in (*RECORD_TYPES, RunConfigured)
     )
 )

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from trimtab import SYSTEM_CLOCK, Clock, Event
+from trimtab.events import encode_value
 from trimtab_trace._envelope import NO_REFERENCES, References, TraceEvent, UnknownEvent
 from trimtab_trace._errors import EventInvalid
 from trimtab_trace._ids import new_event_id
@@ -18,7 +19,6 @@ from trimtab_trace._redaction import Redactor
 from trimtab_trace._store import TraceStore
 from trimtab_trace._ties import StepTies
 from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of, references_of
-from trimtab_trace._values import encode
 
 _REMEMBERED = 1024
 
@@ -118,7 +118,7 @@ class TraceWriter:
         """
         event = TraceEvent(
             event_type=event_type,
-            payload=encode(payload),
+            payload=encode_value(payload),
             event_id=event_id or new_event_id(),
             run_id=run_id,
             timestamp=timestamp or self.clock.now(),

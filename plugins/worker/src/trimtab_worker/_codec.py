@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from itertools import islice
 from typing import Any
 
 import attrs
 
+from trimtab.events import record_converter, structure_problems
 from trimtab_worker._errors import MailboxError, UndecodableMessage
 
 VERSION = 1
 LONGEST_ADDRESS = 2_000
-PRIMITIVES = (str, int, float, bool)
 
 
 @attrs.frozen
@@ -46,7 +46,7 @@ class Codec:
         self._types = {kind.__name__: kind for kind in types}
         if len(self._types) < len(types):
             raise MailboxError("two message types of a mailbox have the same class name")
-        self._converter = shared_converter()
+        self._converter = message_converter()
 
     def encode(self, body: object, *, reply_to: str | None = None) -> bytes:
         """Return the bytes of a message.
@@ -99,7 +99,8 @@ class Codec:
         try:
             return self._converter.structure(body, kind)
         except Exception as error:
-            raise UndecodableMessage(f"not a {kind.__name__}: {_causes(error)}") from error
+            problems = "; ".join(islice(structure_problems(error), 3))
+            raise UndecodableMessage(f"not a {kind.__name__}: {problems}") from error
 
     def _kind(self, name: Any) -> type[Any]:
         if name is None and len(self._types) == 1:
@@ -112,23 +113,9 @@ class Codec:
         return " or ".join(sorted(self._types))
 
 
-@cache
-def shared_converter() -> Any:
-    """Return the cattrs converter that neither drops unknown fields nor converts primitives."""
-    from cattrs.preconf.json import make_converter as json_converter
-
-    converter = json_converter(forbid_extra_keys=True)
-    for kind in PRIMITIVES:
-        converter.register_structure_hook(kind, _primitive)
-    return converter
-
-
-def _primitive(value: Any, kind: type[Any]) -> Any:
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
-    return value
+def message_converter() -> Any:
+    """Return the converter of messages: plain JSON, and no field that a type does not have."""
+    return record_converter(marks=False, strict=True)
 
 
 def _version(kind: type[Any]) -> int:
@@ -156,8 +143,3 @@ def _address(value: Any) -> str | None:
     if not isinstance(value, str) or len(value) > LONGEST_ADDRESS:
         raise UndecodableMessage(f"reply_to must be a text of at most {LONGEST_ADDRESS} characters")
     return value
-
-
-def _causes(error: BaseException) -> str:
-    nested = getattr(error, "exceptions", ())
-    return "; ".join(_causes(one) for one in nested[:3]) if nested else str(error)

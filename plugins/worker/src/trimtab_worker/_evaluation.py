@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab_worker._codec import shared_converter
+from trimtab_worker._codec import message_converter
 from trimtab_worker._config import EvalLoopConfig
 from trimtab_worker._events import SampleScored
 from trimtab_worker._loop import Loop
@@ -109,7 +109,7 @@ class EvalLoop(Loop):
     def work(self, work: Work) -> EvalResult:
         sample: Sample = work.message.body
         request, expected = (
-            value if kind is None else shared_converter().structure(value, kind)
+            value if kind is None else message_converter().structure(value, kind)
             for value, kind in zip((sample.request, sample.expected), self._types, strict=True)
         )
         response, session = self._loop.evaluate(request, work)

@@ -118,6 +118,6 @@ class MainLoop(Loop):
 
 def as_json(value: Any) -> Any:
     """Return an output as JSON values."""
-    from trimtab_worker._codec import shared_converter
+    from trimtab_worker._codec import message_converter
 
-    return shared_converter().unstructure(value)
+    return message_converter().unstructure(value)

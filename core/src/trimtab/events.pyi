@@ -1,0 +1,46 @@
+from trimtab._events.guidance import (
+    GuidanceDelivered as GuidanceDelivered,
+    GuidanceSuppressed as GuidanceSuppressed,
+)
+from trimtab._events.providers import (
+    CompletionChecked as CompletionChecked,
+    Feedback as Feedback,
+    FeedbackSuppressed as FeedbackSuppressed,
+    ObserverFaulted as ObserverFaulted,
+    ProviderEvent as ProviderEvent,
+    ProviderFaulted as ProviderFaulted,
+    ProviderQuarantined as ProviderQuarantined,
+    ProviderSkipped as ProviderSkipped,
+    ProviderSlow as ProviderSlow,
+)
+from trimtab._events.questions import (
+    CompletionAsked as CompletionAsked,
+    FeedbackAsked as FeedbackAsked,
+    GuidanceAsked as GuidanceAsked,
+    PromptRendered as PromptRendered,
+    Question as Question,
+)
+from trimtab._events.run import (
+    CompactionHappened as CompactionHappened,
+    Event as Event,
+    ModelResponded as ModelResponded,
+    ResultDigest as ResultDigest,
+    RunClosed as RunClosed,
+    RunOpened as RunOpened,
+    ToolInvoked as ToolInvoked,
+    ToolStarted as ToolStarted,
+    UserMessage as UserMessage,
+)
+from trimtab._run.record_types import (
+    RECORD_TYPES as RECORD_TYPES,
+    installed_record_type as installed_record_type,
+)
+from trimtab._session.codec import (
+    record_converter as record_converter,
+    structure_problems as structure_problems,
+)
+from trimtab._session.values import (
+    decode_value as decode_value,
+    encode_value as encode_value,
+)
+from trimtab._types.plan import Plan as Plan
