@@ -172,8 +172,8 @@ def test_a_notice_does_not_end_the_count():
 def test_it_says_what_failed_how_often_and_what_to_do():
     assert play(same(3)).delivered[0].injection.content == (
         'Turn 3: get_issue failed in 3 turns with the same error: "404: issue not found". Do not'
-        " try again in the same way: find the cause first. Read the whole message and what it"
-        " names."
+        " try again in the same way. Read the whole message and what it names. Or say what blocks"
+        " you."
     )
 
 
@@ -193,14 +193,14 @@ def test_the_specifications_words_are_an_option():
 def test_a_log_tool_that_the_agent_has_is_named():
     host = Host(name="tests", tools=frozenset({"get_issue", "view_logs"}))
     text = play(same(3), host=host).delivered[0].injection.content
-    assert text.endswith("Use the view_logs tool to examine before continuing.")
+    assert "Use the view_logs tool to examine before continuing." in text
 
 
 def test_a_tool_that_the_agent_lacks_is_not_named():
     host = Host(name="tests", tools=frozenset({"get_issue", "list_issues"}))
     text = play(same(3), host=host).delivered[0].injection.content
     assert "view_logs" not in text
-    assert text.endswith("Call one of these: list_issues.")
+    assert "Find the cause first: call list_issues." in text
 
 
 def test_an_ignored_failure_is_told_a_few_times_and_more_firmly():

@@ -19,7 +19,8 @@ SENTENCE = (
 )
 FIRST = (
     "Turn 3: You made the call read(path='a.py') 3 times in a row and got \"text of a\". Do not "
-    "call read like this again now. Do something that you have not tried yet."
+    "call read like this again now. Do something that you have not tried yet. Or say what blocks "
+    "you."
 )
 
 
@@ -91,7 +92,7 @@ def test_the_specifications_words_are_an_option():
 def test_tools_that_are_not_in_the_loop_are_named():
     host = Host(name="tests", tools=frozenset({"read", "write_file", "read_dir", "grep", "poll"}))
     text = play([READ] * 3, host=host).delivered[0].injection.content
-    assert text.endswith("Call one of these: grep, read_dir, write_file.")
+    assert text.endswith("Call grep. Or say what blocks you.")
 
 
 def test_a_second_loop_starts_anew():
@@ -135,7 +136,8 @@ def test_every_text_is_short_and_made_of_whole_sentences(call, kind, level, untr
     assert text.count('"') % 2 == 0
     assert "Stop. Or" not in text and ".." not in text.replace("...", "")
     assert text.endswith((".", "…"))
-    assert ("Or say what blocks you." in text) is (level == 3)
+    by_itself = kind in (LoopKind.BATCH, LoopKind.TEXT, LoopKind.CHANT)
+    assert ("Or say what blocks you." in text) is not by_itself
 
 
 def test_turns_without_a_call_count_as_turns():
@@ -153,7 +155,7 @@ def test_the_call_of_a_round_that_fails_is_named():
 def test_as_much_as_fits_is_quoted():
     call = f"edit(text='{'a b ' * 30}')"
     loop = Loop(LoopKind.INTERLEAVED, "e", 0.8, 4, 1, "edit", call, "nothing changed " * 30)
-    assert 280 <= len(text_for(loop, 1, {}, turn=14)) <= 300
+    assert 270 <= len(text_for(loop, 1, {}, turn=14)) <= 300
 
 
 def test_calls_in_a_row_are_told_as_such_where_the_first_had_company():

@@ -148,8 +148,8 @@ def test_words_of_a_server_that_most_names_have_count_for_nothing():
     assert untried(CHAT, "slack_post_message", {"text": "x"}, "slack error")[0] != CHAT[2]
 
 
-def test_no_more_than_four_and_none_where_tools_are_unknown():
-    assert len(untried(FORGE, "get_me", {}, "error")) == 4
+def test_no_more_than_two_and_none_where_tools_are_unknown():
+    assert len(untried(FORGE, "get_me", {}, "error")) == 2
     assert ranked(None, ("a",), ToolProfiles()) == ()
 
 
@@ -193,3 +193,28 @@ def test_hostile_answers_take_no_longer_than_their_length_asks_for(hostile):
     told = dict.fromkeys(FORGE, hostile)
     ranked(FORGE, ("get_me",), ToolProfiles(), calls=calls, descriptions=told)
     assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize("answer", ["error", "not allowed", "0 rows"])
+def test_a_tool_that_changes_something_is_proposed_only_if_the_answer_names_it(answer):
+    tools = ("block_card", "check_out", "drop_row", "delete_file", "show_account", "probe")
+    assert set(untried(tools, "probe", {}, answer)) <= {"show_account"}
+    assert untried(tools, "probe", {}, "call check_out first")[0] == "check_out"
+
+
+def test_a_tool_for_the_users_requests_is_not_proposed():
+    told = {"list_goals": "Lists goals. Use this only when the user asks for it."}
+    assert untried(("probe", "list_goals"), "probe", {}, "error", told) == ()
+    assert untried(("probe", "CronList", "Monitor"), "probe", {}, "error") == ()
+
+
+def test_the_first_call_is_proposed_again_once_its_obstacle_is_cleared():
+    calls = recent(
+        ("refund_order", {"id": 1}, "Error: a hold is on it", True),
+        ("release_hold", {"id": 1}, "Released.", False),
+        *[("release_hold", {"id": 1}, "There is no hold.", True)] * 3,
+    )
+    tools = ("refund_order", "release_hold", "show_order", "block_customer")
+    found = ranked(tools, ("release_hold",), ToolProfiles(), calls=calls)
+    assert found[0] == "refund_order"
+    assert "block_customer" not in found

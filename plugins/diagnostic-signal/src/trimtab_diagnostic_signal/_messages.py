@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from trimtab import quote, shorten
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure
-from trimtab_signals import tool_name
+from trimtab_signals import advice, asked_by, tool_name
 
 TEXTS: Mapping[int, str] = {
-    1: "Turn {turn}: {seen} Do not try again in the same way: find the cause first. {look}",
+    1: "Turn {turn}: {seen} Do not try again in the same way. {look} Or say what blocks you.",
     2: "Turn {turn}, this goes on: {seen} Do not try a further variation before you know the "
-    "cause. {look}",
+    "cause. {look} Or say what blocks you.",
     3: "Turn {turn}, still the same: {seen} Stop trying. {look} Or say what blocks you.",
 }
 """By level: nudge, firmer, way out."""
@@ -24,15 +24,25 @@ LONGEST = 300
 _LONGEST_OWN = 500
 _LONGEST_QUOTES = (110, 60, 30)
 _LONGEST_CALL = 90
+_READ_IT = "Read the whole message and what it names."
 _NOTHING_LEFT = quote("")
 
 
-def _look(tool: str | None, untried: Sequence[str]) -> str:
+def _look(failure: Failure, tool: str | None, untried: Sequence[str]) -> str:
+    asked = asked_by(failure.output) if len(failure.tools) == 1 else None
+    if asked is not None:  # what the answer asks for comes before other tools
+        return advice(asked, tool_name(failure.tools[0]))
     if tool is not None:
-        return f"Use the {tool_name(tool)} tool to examine before continuing."
-    if not untried:
-        return "Read the whole message and what it names."
-    return f"Call one of these: {', '.join(tool_name(name) for name in untried)}."
+        return _use(tool)
+    if (
+        not untried or failure.name == VARIOUS
+    ):  # many ways to fail have no one tool as their way out
+        return _READ_IT
+    return f"Find the cause first: call {' or '.join(tool_name(name) for name in untried)}."
+
+
+def _use(tool: str) -> str:
+    return f"Use the {tool_name(tool)} tool to examine before continuing."
 
 
 def _quoted(output: str, longest: int) -> str:
@@ -76,7 +86,7 @@ def text_for(
 
 def seed_text(failure: Failure, tool: str | None) -> str:
     """Return the specification's text with its numbers filled in."""
-    return SEED.format(times=failure.times, look=_look(tool, ()))
+    return SEED.format(times=failure.times, look=_use(tool) if tool else _READ_IT)
 
 
 _Rest = tuple[str | None, Sequence[str], int]
@@ -89,7 +99,7 @@ def _filled(template: str, failure: Failure, rest: _Rest, longest: int) -> str:
         times=failure.times,
         turn=turn,
         seen=_seen(failure, longest),
-        look=_look(tool, untried),
+        look=_look(failure, tool, untried),
         said=said,
         evidence=said,
         call=shorten(failure.call, _LONGEST_CALL),

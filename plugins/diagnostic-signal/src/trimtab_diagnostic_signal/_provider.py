@@ -50,7 +50,7 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
             on what was seen), ``{look}`` (the sentence on what to do), ``{call}`` (the last that
             failed), ``{times}``, ``{evidence}`` (what it said), ``{untried}`` (tools of the agent
-            that did not report it, at most four), ``{tools}``, ``{turn}``; ``{said}`` is the
+            that did not report it, at most two), ``{tools}``, ``{turn}``; ``{said}`` is the
             same as ``{evidence}``.
         wording: ``"seed"`` for the specification's sentences, word for word, at every level.
 

@@ -42,7 +42,7 @@ class DoomLoopDetector(Following[LoopProjection]):
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
             on what was seen), ``{stop}`` (the prohibition), ``{next}`` (what to do), ``{call}``,
             ``{times}``, ``{evidence}`` (the answer), ``{untried}`` (tools of the agent that are
-            not in the loop, at most four), ``{tool}``, ``{length}``, ``{turn}``.
+            not in the loop, at most two), ``{tool}``, ``{length}``, ``{turn}``.
         wording: ``"seed"`` for the specification's sentence, word for word, at every level.
 
     Raises:

@@ -78,10 +78,17 @@ from trimtab_signals._waiting import (
     span_of,
     waited_too_long,
 )
+from trimtab_signals._ways_out import (
+    Asked,
+    WayOut,
+    advice,
+    asked_by,
+)
 
 __all__ = [
     "CEILING_CALLS",
     "NO_ORDERS",
+    "Asked",
     "CallProjection",
     "CallRecord",
     "Calls",
@@ -91,6 +98,9 @@ __all__ = [
     "Span",
     "ToolProfiles",
     "TurnRecord",
+    "WayOut",
+    "advice",
+    "asked_by",
     "asks_for_input",
     "asks_user",
     "brings_nothing",

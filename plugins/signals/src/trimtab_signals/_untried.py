@@ -2,7 +2,9 @@
 
 A model mostly takes the first tool of a list. So the first is the one that tells most about what
 went wrong: one that the failing answer names or speaks of, one that explains, one that looks at
-what was to be changed; a tool that does much the same as the failing one comes late.
+what was to be changed; a tool that does much the same as the failing one comes late. A tool that
+changes something is proposed only if the answer names it, or if it is the call that could not be
+made before an obstacle was cleared: otherwise an obedient model does what nobody asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import attrs
 from trimtab import CallOrigin, GuidanceContext, LazyPattern
 from trimtab_signals._calls import Calls
 from trimtab_signals._profiles import (
-    NOUNS,
     READING,
     SHELLS,
     STATES,
@@ -36,16 +37,28 @@ from trimtab_signals._tool_words import (
     SIGHTING,
 )
 
-_MOST_TOOLS = 4
+_MOST_TOOLS = 2
+"""A model takes the first name; a second one helps where the first is wrong."""
+_LEAST_SCORE = 9
+"""A look that shares neither object nor purpose with the problem scores 10 for being a look, less
+what speaks against it."""
 _RECENT_CALLS = 8
 _LAST_CALLS = 64
 _MOST_ANSWERS = 4
 _LONGEST_DESCRIPTION = 200
+_LONGEST_REQUEST = 2_000
+"""Characters of a description in which a condition is looked for; it often stands late."""
 _STEM = 6
 _VERBS = READING | SIGHTING | WRITING | SHELLS
 _READS = READING | SIGHTING
 _KEYS = LazyPattern(r"[{,](\w{1,40})=")
 _NAMES = LazyPattern(r"[\w.-]+")
+_ON_REQUEST = LazyPattern(
+    r"(?i)only (?:when|if|after) .{0,40}(?:ask|request|instruct|tell|told)"
+    r"|explicitly (?:asked|requested)|do not use (?:this|it) unless"
+)
+_NEVER = frozenset({"create_goal", "CronList", "ListAgents", "Monitor"})
+"""Tools of common agents that serve their user's requests; hooks do not tell descriptions."""
 _MISSING = LazyPattern(
     r"(?i)not[ _]found|no such|no \w+ (?:found|match)|no (?:match|result|route|entr|row|item|hit)"
     r"|\b0 \w+|unknown|n[o']t exist|\bnone\b|\[\]"
@@ -100,7 +113,9 @@ def _words(name: str, description: str, common: frozenset[str]) -> _Words:
 def _verb(words: Sequence[str], told: Sequence[str]) -> str:
     """Return the verb of a name; a description knows it best where the name leaves it open."""
     found = next((word for word in words if word in _VERBS), "")
-    thing = found in NOUNS and len(words) > 1 and found == words[-1]
+    if found == "check" and words[-1] in ("in", "out", "off"):
+        return "".join(words)  # checks a guest out, and looks at nothing
+    thing = bool(words) and found == words[-1]
     if found and not (thing and told and told[0] in _READS):
         return found
     if told:
@@ -178,8 +193,11 @@ def _score(name: str, words: _Words, problem: _Problem) -> int:
     score += 1 if finds == problem.missing else 0
     score += _spoken_of(words, problem, finds=finds)
     score += _likeness(words, problem, finds=finds)
-    if words.nouns & _EXPLAINING or _stem(words.verb) in _EXPLAINING:
+    if _stem(words.verb) in _EXPLAINING:
         return score + 6
+    if words.nouns & _EXPLAINING:  # a log or a rule explains what it is about, and nothing else
+        about = (words.nouns - _EXPLAINING) | words.told
+        return score + (6 if about & (problem.objects | problem.things | problem.told) else 0)
     seen = words.nouns & problem.objects and not words.nouns & problem.things
     return score + (2 if words.nouns & _STATES and not seen else 0)
 
@@ -227,10 +245,10 @@ def _sight(words: _Words, problem: _Problem, *, named: bool, finds: bool) -> int
 
 
 def untried_tools(context: GuidanceContext, tried: Iterable[str]) -> tuple[str, ...]:
-    """Return up to four tools of the agent to propose, the most helpful first.
+    """Return up to two tools of the agent to propose, the most helpful first.
 
     Those that it has not tried on a problem: first what the failing answer names, then those that
-    read and explain.
+    read and explain. None if no tool promises anything.
 
     Args:
         context: the run.
@@ -254,11 +272,11 @@ def ranked(
     calls: Sequence[CallRecord] = (),
     descriptions: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """Return up to four tools of an agent that it has not tried on a problem.
+    """Return up to two tools of an agent that it has not tried on a problem.
 
-    A tool that the failing answer names comes first, then those that read and explain, speak of
-    what the answer speaks of, or look at what was to be changed. Tools that do the same as those
-    tried come late, and those that end the run last.
+    A tool that the failing answer names comes first, and the one whose call failed before an
+    obstacle was cleared; then those that read and explain, speak of what the answer speaks of, or
+    look at what was to be changed. Tools that change something are left out otherwise.
 
     Args:
         tools: all that the agent has; None if unknown, then those of its own `calls` that
@@ -277,11 +295,45 @@ def ranked(
         name: _words(name, told.get(name, "")[:_LONGEST_DESCRIPTION], common) for name in names
     }
     problem = _problem_of(calls[-_RECENT_CALLS:], used, known)
-    left = (name for name in names - used if not profiles.of(name).polling)
-    scores = {name: _score(name, known[name], problem) for name in left}
-    if tools is None:
-        scores = {name: score for name, score in scores.items() if score > 0}
-    return tuple(sorted(scores, key=lambda name: (-scores[name], name))[:_MOST_TOOLS])
+    cleared = _cleared(calls, used, known)
+    scores = {
+        name: _score(name, known[name], problem) + (40 if name == cleared else 0)
+        for name in names - used
+        if name == cleared
+        or name in problem.names
+        or (_looks(name, known[name], profiles) and not _on_request(name, told))
+    }
+    good = [name for name, score in scores.items() if score >= _LEAST_SCORE]
+    overlap = {name: len(known[name].told & problem.told) for name in good}
+    return tuple(sorted(good, key=lambda name: (-scores[name], -overlap[name], name))[:_MOST_TOOLS])
+
+
+def _looks(name: str, words: _Words, profiles: ToolProfiles) -> bool:
+    """Return whether a tool is known to change nothing."""
+    profile = profiles.of(name)
+    return not profile.polling and (words.reads or profile.read_only)
+
+
+def _on_request(name: str, told: Mapping[str, str]) -> bool:
+    return name in _NEVER or bool(_ON_REQUEST.search(told.get(name, "")[:_LONGEST_REQUEST]))
+
+
+def _cleared(
+    calls: Sequence[CallRecord], tried: Collection[str], known: Mapping[str, _Words]
+) -> str | None:
+    """Return the tool that failed first, if a change has succeeded since and it was not called."""
+    failed: str | None = None
+    changed = False
+    for call in calls:
+        if call.tool not in known:
+            continue
+        if call.tool == failed:
+            failed, changed = (failed, False) if call.failed else (None, False)
+        elif call.failed:
+            failed = failed or (call.tool if call.tool not in tried else None)
+        elif failed is not None and not known[call.tool].reads:
+            changed = True
+    return failed if changed else None
 
 
 def _common(names: Collection[str]) -> frozenset[str]:

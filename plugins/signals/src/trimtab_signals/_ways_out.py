@@ -1,0 +1,136 @@
+"""What an answer asks for: other arguments, time, or a decision of the user.
+
+A model that is stuck mostly does what a nudge names first, so that a list of other tools takes the
+right call away if the answer itself says what to do: then another tool was called 10 times of 10.
+So the answer is read before any tool is named. Fields of JSON, patterns and status codes
+count in every language; words are a second look, and those here are English.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import attrs
+
+from trimtab import LazyPattern, quote
+
+_READ = 1_500
+"""Characters of an answer that are read from each end: what asks for something is short."""
+_LONGEST_QUOTE = 60
+
+
+class WayOut(StrEnum):
+    """What an answer asks for."""
+
+    ARGUMENTS = "arguments"
+    PAGE = "page"
+    LATER = "later"
+    ASK = "ask"
+
+
+@attrs.frozen
+class Asked:
+    """What an answer asks for, and where it says so.
+
+    Args:
+        way: what it asks for.
+        said: the characters of the answer that say it.
+        seconds: how long to wait, if it says so.
+    """
+
+    way: WayOut
+    said: str
+    seconds: float | None = None
+
+
+_SECONDS = LazyPattern(
+    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(\d{1,5})(?:\.\d+)?"
+    r"|\b(?:in|after|for) (\d{1,5})(?:\.\d+)? ?(?:s|sec|second)"
+    r"|\b(\d{1,5}) ?(?:s|sec|seconds?|sekunden?|秒|secondes?|segundos?)\b"
+)
+_LATER = LazyPattern(
+    r"(?i)retry[-_ ]?after|try again (?:later|in|after|shortly|at)|please (?:try again|retry)"
+    r"|\bbusy\b|temporarily|rate.?limit|too many requests|\b(?:429|503)\b|not (?:yet )?ready"
+    r"|locked by|lock (?:is )?held|come back|quota .{0,40}reset"
+)
+_USER = LazyPattern(
+    r"(?i)ask (?:the|your) (?:user|guest|customer|caller)|only the (?:user|owner|guest|customer)"
+    r"|(?:user|guest|customer|owner) (?:has to|must|needs to|should) "
+    r"(?:confirm|approve|decide|choose)"
+    r"|confirmation (?:is )?(?:required|needed)|requires? (?:confirmation|approval|consent)"
+    r"|needs? (?:confirmation|approval|consent)|ambiguous|which (?:one )?(?:is meant|do you mean)"
+)
+_QUESTION = LazyPattern(r"[?\uff1f\u061f]\W{0,3}\Z")  # also the wide and the Arabic mark
+_PAGE = LazyPattern(
+    r"(?i)\b(?:next_?(?:page|cursor|token|offset)|continuation_?token)\W{1,4}(?!null|none|false|\W)"
+    r"|\bpage (\d{1,6}) of (?!\1\b)\d{1,6}|\bhas_?more\W{1,4}true"
+    r"|\b(?:showing|shown|lines?) \d{1,7}(?:-|–| to )\d{1,7} of \d"
+)
+_ARGUMENTS = LazyPattern(
+    # a form, a list of values, a field that lacks, a bound
+    r"\b(?:YYYY|yyyy|MM|DD|HH)[-/:.](?:MM|mm|DD|dd|SS|ss|YYYY)\b"
+    r'|"(?:allowed(?:_values)?|enum|expected|pattern|format|required|missing)"\s{0,3}:'
+    r"|(?i:must (?:be|have|match|contain|start|end|not)\b|should be (?:one|a|an|in)\b|one of[: \[(]"
+    r"|(?:allowed|valid|accepted|possible|supported) (?:values?|options?|choices?|names?)"
+    r"|missing (?:\d+ )?(?:required |positional )*(?:field|argument|parameter|property)"
+    r"|(?:field|argument|parameter|property) .{0,40}(?:is )?(?:required|missing)"
+    r"|(?:invalid|wrong|bad) (?:date |time )?format|in the form(?:at)? "
+    r"|expected .{1,40}(?:got|but)\b|did you mean|use .{1,40} instead)"
+)
+
+
+# What the user decides comes first: a wrong guess there does most harm.
+_WAYS = (
+    (WayOut.ASK, _USER),
+    (WayOut.LATER, _LATER),
+    (WayOut.ARGUMENTS, _ARGUMENTS),
+    (WayOut.PAGE, _PAGE),
+)
+
+
+def asked_by(answer: str) -> Asked | None:
+    """Return what an answer asks for; None if it asks for nothing that it names.
+
+    Args:
+        answer: what the tool said, as text.
+    """
+    text = answer if len(answer) <= 2 * _READ else f"{answer[:_READ]}\n{answer[-_READ:]}"
+    for way, pattern in _WAYS:
+        found = pattern.search(text)
+        if found is not None:
+            line = _line(text, found.start())
+            return Asked(way, line, _seconds(text) if way is WayOut.LATER else None)
+    stripped = text.rstrip()
+    if "\n" not in stripped and _QUESTION.search(stripped):
+        return Asked(WayOut.ASK, stripped)
+    return None
+
+
+def advice(asked: Asked, tool: str) -> str:
+    """Return a sentence that says what to do with what an answer asks for.
+
+    Args:
+        asked: what `asked_by` found.
+        tool: the name of the tool that answered, ready to be shown.
+    """
+    if asked.way is WayOut.LATER:
+        if asked.seconds is not None:
+            return f"The answer says when: wait {asked.seconds:g} seconds, then call {tool} again."
+        return f"The answer says to come back: wait or do other work, then call {tool} again."
+    if asked.way is WayOut.PAGE:
+        return f"The answer is one part: call {tool} for the next part."
+    if asked.way is WayOut.ASK:
+        return "The answer needs a decision of your user: ask."
+    said = quote(asked.said, _LONGEST_QUOTE)
+    return f"Do what the answer says, with other arguments for {tool}: {said}."
+
+
+def _line(text: str, at: int) -> str:
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    return text[start : end if end >= 0 else len(text)].strip()
+
+
+def _seconds(text: str) -> float | None:
+    found = _SECONDS.search(text)
+    return None if found is None else float(next(group for group in found.groups() if group))

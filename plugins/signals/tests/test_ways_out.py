@@ -1,0 +1,65 @@
+"""What an answer asks for is read before another tool is named."""
+
+import time
+
+import pytest
+
+from trimtab_signals import WayOut, advice, asked_by
+
+
+@pytest.mark.parametrize(
+    ("answer", "way"),
+    [
+        ("day must be YYYY-MM-DD", WayOut.ARGUMENTS),
+        ('{"error": "invalid", "allowed_values": ["red", "blue"]}', WayOut.ARGUMENTS),
+        ("Fehler: Datum im Format YYYY-MM-DD angeben", WayOut.ARGUMENTS),
+        ("missing required argument: 'path'", WayOut.ARGUMENTS),
+        ("priority should be one of: low, high", WayOut.ARGUMENTS),
+        ("error: unknown switch; did you mean --all?", WayOut.ARGUMENTS),
+        ('{"rows": [1, 2], "next_cursor": "abc"}', WayOut.PAGE),
+        ("hosts a, b (page 1 of 3)", WayOut.PAGE),
+        ("503 server busy, please try again", WayOut.LATER),
+        ('{"code": 429, "retry_after": 30}', WayOut.LATER),
+        ("Try again 60 seconds later", None),
+        ("the job is locked by pid 4, try again in 60 seconds", WayOut.LATER),
+        ("two accounts match: only the user knows which is meant", WayOut.ASK),
+        ("confirmation required", WayOut.ASK),
+        ("Which of the two Annas?", WayOut.ASK),
+        ("要付款给哪一位安娜\uff1f", WayOut.ASK),
+        ("cat: x: No such file or directory", None),
+        ("1 failed, 2 passed", None),
+        ('{"rows": [], "next_cursor": null}', None),
+        ("(page 3 of 3)", None),
+        ("", None),
+    ],
+)
+def test_the_way_out_of_an_answer(answer, way):
+    asked = asked_by(answer)
+
+    assert (asked.way if asked else None) == way
+    if asked:
+        assert asked.said in answer
+        assert len(advice(asked, "look")) <= 130
+
+
+def test_the_time_to_wait_is_said():
+    asked = asked_by('{"code": 429, "retry_after": 30}')
+
+    assert asked.seconds == 30
+    assert advice(asked, "upload") == (
+        "The answer says when: wait 30 seconds, then call upload again."
+    )
+
+
+def test_what_is_asked_for_is_quoted_in_its_own_characters():
+    asked = asked_by("Booking failed.\nday must be YYYY-MM-DD\nSee the help.")
+
+    assert advice(asked, "book").endswith('other arguments for book: "day must be YYYY-MM-DD".')
+
+
+@pytest.mark.parametrize("unit", ["retry", "must be ", "next_page: ", "wait 1 ", "expected ", "x?"])
+def test_reading_a_long_answer_takes_linear_time(unit):
+    began = time.process_time()
+    asked_by(unit * (1_000_000 // len(unit)))
+
+    assert time.process_time() - began < 0.5
