@@ -142,6 +142,9 @@ class SetAside:
     def bring_back(self, name: str) -> bool:
         """Let a provider take part again; return whether it was set aside.
 
+        Args:
+            name: the provider's.
+
         Raises:
             OSError: it can't be stored.
         """
@@ -152,7 +155,11 @@ class SetAside:
         return True
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return variables in which `TRIMTAB_DISABLE` names the providers that are set aside."""
+        """Return variables in which `TRIMTAB_DISABLE` names the providers that are set aside.
+
+        Args:
+            environment: the variables to begin with.
+        """
         names = [*filter(None, environment.get("TRIMTAB_DISABLE", "").split(",")), *self.read()]
         return {**environment, **({"TRIMTAB_DISABLE": ",".join(names)} if names else {})}
 

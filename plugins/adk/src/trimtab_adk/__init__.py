@@ -1,3 +1,5 @@
 """Guidance, feedback and completion checks on the Agent Development Kit: `TrimtabPlugin`."""
 
-from trimtab_adk._plugin import HOST as HOST, TrimtabPlugin as TrimtabPlugin
+from trimtab_adk._plugin import HOST, TrimtabPlugin
+
+__all__ = ["HOST", "TrimtabPlugin"]

@@ -1,7 +1,9 @@
 """Guidance, feedback and completion checks on the OpenAI Agents SDK: `TrimtabRunner`."""
 
 from trimtab_openai_agents._runner import (
-    HOST as HOST,
-    GuidedStream as GuidedStream,
-    TrimtabRunner as TrimtabRunner,
+    HOST,
+    GuidedStream,
+    TrimtabRunner,
 )
+
+__all__ = ["HOST", "GuidedStream", "TrimtabRunner"]

@@ -97,7 +97,11 @@ class Trimtab(AbstractCapability[Any]):
         self.chat: Chat | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> Trimtab:
-        """Return a copy that follows one run."""
+        """Return a copy that follows one run.
+
+        Args:
+            ctx: as Pydantic AI gives it.
+        """
         own = copy(self)
         own.chat = await self.drivers.aof(ctx.conversation_id or ctx.run_id or "run")
         return own
@@ -105,7 +109,11 @@ class Trimtab(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Add what is to be said to the end of the request."""
+        """Add what is to be said to the end of the request.
+
+        Args:
+            ctx, request_context: as Pydantic AI gives them.
+        """
         if self.chat is None:
             return request_context
         messages = request_context.messages
@@ -122,7 +130,11 @@ class Trimtab(AbstractCapability[Any]):
         request_context: ModelRequestContext,
         response: ModelResponse,
     ) -> ModelResponse:
-        """Record a response; one of text alone may be sent back."""
+        """Record a response; one of text alone may be sent back.
+
+        Args:
+            ctx, request_context, response: as Pydantic AI gives them.
+        """
         if self.chat is not None:
             calls = [
                 ToolCall(call.tool_name, call.args_as_dict(), call.tool_call_id)
@@ -138,7 +150,11 @@ class Trimtab(AbstractCapability[Any]):
     async def after_output_process(
         self, ctx: RunContext[Any], *, output_context: Any, output: Any
     ) -> Any:
-        """Check structured output, which ends a run."""
+        """Check structured output, which ends a run.
+
+        Args:
+            ctx, output_context, output: as Pydantic AI gives them.
+        """
         if not isinstance(output, str | DeferredToolRequests):
             await self._may_stop(ctx, output)
         return output
@@ -146,7 +162,11 @@ class Trimtab(AbstractCapability[Any]):
     async def after_run(
         self, ctx: RunContext[Any], *, result: AgentRunResult[Any]
     ) -> AgentRunResult[Any]:
-        """End the record, unless calls wait for an approval or for another process."""
+        """End the record, unless calls wait for an approval or for another process.
+
+        Args:
+            ctx, result: as Pydantic AI gives them.
+        """
         if self.chat is not None and not isinstance(result.output, DeferredToolRequests):
             self.chat.close()
         return result
@@ -154,7 +174,11 @@ class Trimtab(AbstractCapability[Any]):
     async def on_run_error(
         self, ctx: RunContext[Any], *, error: BaseException
     ) -> AgentRunResult[Any]:
-        """End the record of a run that failed."""
+        """End the record of a run that failed.
+
+        Args:
+            ctx, error: as Pydantic AI gives them.
+        """
         if self.chat is not None:
             self.chat.close(type(error).__name__)
         raise error

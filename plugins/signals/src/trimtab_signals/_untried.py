@@ -311,7 +311,7 @@ def ranked(
 def _looks(name: str, words: _Words, profiles: ToolProfiles) -> bool:
     """Return whether a tool is known to change nothing."""
     profile = profiles.of(name)
-    return not profile.polling and (words.reads or profile.read_only)
+    return not profile.polling and (words.reads or profile.read_only is True)
 
 
 def _on_request(name: str, told: Mapping[str, str]) -> bool:
