@@ -9,7 +9,7 @@ pytest.importorskip("langchain_openai")
 pytest.importorskip("langchain_anthropic")
 pytest.importorskip("langchain_google_genai")
 
-from trimtab_langchain.conformance import KIT
+from trimtab_langchain._conformance import KIT
 
 pytestmark = [
     pytest.mark.e2e,

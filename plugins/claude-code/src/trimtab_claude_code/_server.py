@@ -20,13 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab_claude_code._acceptors import Acceptors
 from trimtab_claude_code._client import MAX_BYTES, NAMES
-from trimtab_claude_code._transport import Listener
+from trimtab_claude_code._transport import CALLS, Listener
 
 if TYPE_CHECKING:
     from trimtab_claude_code._session_cache import SessionCache
-
-CALLS = "calls"
-"""The file that says which provider is being called."""
 
 FLUSH = b"flush"
 _EVENT = b"event"

@@ -9,9 +9,9 @@ from trimtab import SYSTEM_CLOCK
 from trimtab.hosting import Call, CallBoard, SetAside, last_call
 from trimtab_claude_code._breaker import Breaker
 from trimtab_claude_code._host_config import HOST
-from trimtab_claude_code._server import CALLS
 from trimtab_claude_code._server_process import ended_at, is_alive
 from trimtab_claude_code._state.problems import Problems
+from trimtab_claude_code._transport import CALLS
 
 _HELD_SECONDS = 1.0
 """A call that a server was ended in is to blame from here on: a shorter one may have waited for the

@@ -18,6 +18,9 @@ from pathlib import Path
 
 SOCKET = "server.sock"
 PORT = "server.port"
+CALLS = "calls"
+"""The file that says which provider is being called."""
+
 STATUS = b"status"
 """The request that asks the server about itself."""
 

@@ -107,7 +107,7 @@ class Work:
 
     @property
     def lost(self) -> str | None:
-        """Why the result is no longer wanted; None: effects may be made in its name."""
+        """Return why the result is no longer wanted; None while effects may be made in its name."""
         if self.dropped:
             return "the message was given back"
         if self.lease is not None and not self.lease.held():

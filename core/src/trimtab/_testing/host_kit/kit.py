@@ -104,7 +104,7 @@ class HostKit:
     def scenarios(self) -> tuple[str, ...]:
         """Names of the scenarios that the host's claims allow, for ``parametrize``."""
         able = self._able()
-        return tuple(n for n, one in _scenarios().items() if set(one.needs) <= able)
+        return tuple(n for n, one in SCENARIOS.items() if set(one.needs) <= able)
 
     def _able(self) -> frozenset[str]:
         refuses = Delivery.REFUSAL in self.host.delivery.values()
@@ -119,7 +119,7 @@ class HostKit:
         Raises:
             AssertionError: the host does not do what it declares.
         """
-        found = _scenarios()[scenario]
+        found = SCENARIOS[scenario]
         asyncio.run(asyncio.wait_for(found.play(self), SECONDS))
 
     def verdicts(self, only: Iterable[str] = ()) -> list[Verdict]:
@@ -128,18 +128,18 @@ class HostKit:
         Args:
             only: names of scenarios; all if empty.
         """
-        return [self._verdict(name) for name in only or _scenarios()]
+        return [self._verdict(name) for name in only or SCENARIOS]
 
     def claimed(self) -> list[Verdict]:
         """Return the verdicts that the claims lead to, without playing anything."""
         able = self._able()
         return [
             Verdict(name, "ok" if set(one.needs) <= able else "not claimed")
-            for name, one in _scenarios().items()
+            for name, one in SCENARIOS.items()
         ]
 
     def _verdict(self, name: str) -> Verdict:
-        missing = set(_scenarios()[name].needs) - self._able()
+        missing = set(SCENARIOS[name].needs) - self._able()
         if missing:
             return Verdict(name, "not claimed", ", ".join(sorted(missing)))
         try:
@@ -185,7 +185,7 @@ def host_table(verdicts: Mapping[str, Iterable[Verdict]]) -> str:
         f"| scenario | {' | '.join(found)} |",
         f"|---|{'---|' * len(found)}",
     ]
-    for name, scenario in _scenarios().items():
+    for name, scenario in SCENARIOS.items():
         cells = [signs[rows[name].result] if name in rows else "" for rows in found.values()]
         if any(cells):
             lines.append(f"| {scenario.summary} | {' | '.join(cells)} |")
@@ -211,6 +211,10 @@ class Scenario:
     summary: str
     needs: tuple[str, ...]
     play: Callable[[HostKit], Awaitable[None]]
+
+
+SCENARIOS: dict[str, Scenario] = {}
+"""By name; the module `scenarios` adds them when the package is imported."""
 
 
 @attrs.define(eq=False)
@@ -278,9 +282,3 @@ class Stage:
 def look(path: str) -> str:
     """Look at a file."""
     return f"contents of {path}"
-
-
-def _scenarios() -> Mapping[str, Scenario]:
-    from trimtab._testing.host_kit.scenarios import SCENARIOS
-
-    return SCENARIOS

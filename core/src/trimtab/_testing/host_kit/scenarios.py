@@ -25,7 +25,7 @@ from trimtab._policy.settings import (
     FeedbackTrigger,
     GuidanceProviderConfig,
 )
-from trimtab._testing.host_kit.kit import REFUSES, WIRES, HostKit, Scenario, Stage
+from trimtab._testing.host_kit.kit import REFUSES, SCENARIOS, WIRES, HostKit, Scenario, Stage
 from trimtab._testing.host_kit.service import Ask, Json, Says
 from trimtab._testing.host_kit.wires import messages_of, texts_in
 from trimtab._testing.providers import Checker, Commentator, Speaker
@@ -33,7 +33,6 @@ from trimtab._testing.providers import Checker, Commentator, Speaker
 MARK = "Mind the gap."
 _BLOCK = '<guidance source="speaker">'
 
-SCENARIOS: dict[str, Scenario] = {}
 Play = Callable[[HostKit], Awaitable[None]]
 
 
