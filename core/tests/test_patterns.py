@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 
 TEXT, FLAGS, SUBJECT = r"(b)\d", re.IGNORECASE, "a b1 B2"
 CALLS = {

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import trimtab
-from trimtab import events, hosting, inspection, testing
+from trimtab import events, hosting, inspection, testing, text, trajectory
 
 NAMES = [name for name in trimtab.__all__ if name != "__version__"]
 
 
-PUBLIC_MODULES = [trimtab, events, hosting, inspection, testing]
+EVENTS = ["trimtab", "trimtab.events"]
+PUBLIC_MODULES = [trimtab, events, hosting, inspection, testing, text]
 
 
 @pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
@@ -66,3 +67,23 @@ def test_importing_touches_nothing_heavy(code: str, absent: tuple[str, ...]) -> 
     )
 
     assert set(done.stdout.split()).isdisjoint(absent)
+
+
+def test_the_surface_is_small_enough_to_promise() -> None:
+    """Users read `trimtab`; what only some need has a module of its own."""
+    assert len(NAMES) <= 90
+
+
+def test_a_name_has_one_home() -> None:
+    """Records that the specifications name are in `trimtab` and, as records, in its `events`."""
+    homes: dict[str, list[str]] = {}
+    for module in (*PUBLIC_MODULES, trajectory):
+        for name in set(module.__all__) - {"__version__"}:
+            homes.setdefault(name, []).append(module.__name__)
+    twice = {name: found for name, found in homes.items() if len(found) > 1}
+
+    assert twice == {
+        **dict.fromkeys(["Event", "Feedback", "GuidanceDelivered", "Plan", "ToolInvoked"], EVENTS),
+        "Call": ["trimtab.hosting", "trimtab.testing"],
+        "ToolProfile": ["trimtab", "trimtab.trajectory"],
+    }

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from trimtab import level_texts, texts_by_level
+from trimtab.text import level_texts, texts_by_level
 
 
 @attrs.frozen

@@ -18,14 +18,8 @@ from typing import Any
 from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, query
 from measure import row
 
-from trimtab import (
-    FeedbackProviderConfig,
-    FeedbackTrigger,
-    Prompt,
-    Session,
-    UnknownProvider,
-    enable,
-)
+from trimtab import FeedbackProviderConfig, FeedbackTrigger, Prompt, Session, enable
+from trimtab.inspection import UnknownProvider
 from trimtab_claude_agent_sdk import hooks
 from trimtab_claude_code.hooks import EVENTS
 from trimtab_test_servers import AnthropicServer, Call, Turn, claude_code_environment, say

@@ -26,9 +26,9 @@ from trimtab import (
     Session,
     Tool,
     ToolResult,
-    UnknownProvider,
     enable,
 )
+from trimtab.inspection import UnknownProvider
 from trimtab_openai import HOST, GuidedLoop, Settings
 
 TURNS = 100

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from trimtab import ToolInvoked, ToolStarted
+from trimtab import ToolInvoked
+from trimtab.events import ToolStarted
 from trimtab_trace import (
     EVENT_TYPES,
     JsonlStore,

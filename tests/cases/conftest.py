@@ -13,12 +13,10 @@ import pytest
 
 from trimtab import (
     Budget,
-    CompletionStatus,
     Deadline,
     DecisionPoint,
     Feedback,
     Host,
-    ManualClock,
     Outcome,
     Plan,
     PlanStep,
@@ -27,6 +25,8 @@ from trimtab import (
     ToolCall,
     enable,
 )
+from trimtab.events import CompletionStatus
+from trimtab.testing import ManualClock
 
 DATA = Path(__file__).parent.parent / "data" / "cases.jsonl"
 PROVIDERS = {

@@ -19,13 +19,13 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceDelivered,
     GuidanceInjection,
-    ManualClock,
     Prompt,
-    ProviderFaulted,
     Run,
     Session,
-    quote,
 )
+from trimtab.events import ProviderFaulted
+from trimtab.testing import ManualClock
+from trimtab.text import quote
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 CASES = {

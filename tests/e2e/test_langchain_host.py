@@ -14,11 +14,11 @@ from trimtab import (
     FeedbackTrigger,
     Outcome,
     Prompt,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
 )
+from trimtab.events import RunClosed
 from trimtab.hosting import Drivers
 from trimtab.testing import Checker, Commentator, Speaker
 

@@ -17,14 +17,14 @@ from trimtab import (
     Plan,
     PlanStep,
     Prompt,
-    ProviderFaulted,
     Session,
     Tool,
     ToolInvoked,
     ToolResult,
     enable,
-    quote,
 )
+from trimtab.events import ProviderFaulted
+from trimtab.text import quote
 from trimtab_openai import HOST, GuidedLoop, Settings
 from trimtab_test_servers import Call, OpenAIServer, say
 

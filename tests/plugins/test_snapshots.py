@@ -14,7 +14,8 @@ import pytest
 SCRIPT = '''
 import json, random, sys
 from pathlib import Path
-from trimtab import ManualClock, Prompt, Session, ToolCall, enable
+from trimtab import Prompt, Session, ToolCall, enable
+from trimtab.testing import ManualClock
 
 BUILT_INS = ("doom-loop", "diagnostic-signal", "consultation-prompt", "parallel-tool-reminder")
 ANSWERS = (

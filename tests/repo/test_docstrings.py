@@ -15,13 +15,13 @@ from trimtab import (
     Adapter,
     FeedbackProvider,
     GuidanceProvider,
-    Projection,
     Recorder,
     RunRecording,
     TaskCompletionChecker,
 )
+from trimtab.trajectory import Projection
 
-CORE = ("", ".events", ".hosting", ".inspection", ".testing", ".trajectory")
+CORE = ("", ".events", ".hosting", ".inspection", ".testing", ".text", ".trajectory")
 CONTRACTS = (
     Adapter,
     FeedbackProvider,

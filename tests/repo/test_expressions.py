@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 
 pytestmark = pytest.mark.slow
 

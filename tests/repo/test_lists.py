@@ -87,6 +87,7 @@ def test_docs_name_every_option_of_the_command_line(root: Path) -> None:
         "trimtab.hosting",
         "trimtab.inspection",
         "trimtab.testing",
+        "trimtab.text",
         "trimtab.trajectory",
     ],
 )

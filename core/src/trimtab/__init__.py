@@ -14,65 +14,44 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_contract.context": (
             "FeedbackContext GuidanceContext RecorderContext RunContext TaskCompletionContext"
         ),
-        "_contract.hookspecs": "hookimpl hookspec",
+        "_contract.hookspecs": "hookimpl",
         "_contract.providers": (
             "FeedbackProvider GuidanceProvider Recorder RunRecording TaskCompletionChecker"
         ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
-        "_contract.view": "Host LOCAL_HOST",
+        "_contract.view": "Host",
         "_events.guidance": (
             "ClassificationResult format_guidance GuidanceDelivered GuidanceInjection "
-            "GuidanceSuppressed NOT_RELEVANT Proposal"
+            "NOT_RELEVANT Proposal"
         ),
-        "_events.provenance": ("DecisionPoint Delivery enable Provenance ProviderKind ProviderRef"),
-        "_events.providers": (
-            "CompletionChecked CompletionStatus Feedback FeedbackSuppressed Observation "
-            "ObserverFaulted ProviderEvent ProviderFaulted ProviderQuarantined ProviderSkipped "
-            "ProviderSlow"
-        ),
-        "_events.questions": (
-            "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question"
-        ),
-        "_events.run": (
-            "CallOrigin CompactionHappened Event Evidence ModelResponded Outcome ResultDigest "
-            "RunClosed RunOpened ToolCall ToolInvoked ToolStarted UserMessage"
-        ),
+        "_events.provenance": "DecisionPoint Delivery enable ProviderRef",
+        "_events.providers": "Feedback Observation",
+        "_events.run": "Event Outcome ToolCall ToolInvoked",
         "_functions": "check_completion collect_feedback collect_guidance",
         "_hosting.adapter": "Adapter PromptResponse",
-        "_hosting.executor": "ToolAnswer ToolExecutor",
+        "_hosting.executor": "ToolExecutor",
         "_plugins.config_records": "Configuration",
         "_plugins.configuration": "find_configuration load_configuration",
         "_policy.completion": "TaskCompletionResult",
         "_policy.guidance": "Episode",
         "_policy.settings": (
             "CompletionCheckerConfig FeedbackProviderConfig FeedbackTrigger "
-            "GuidanceProviderConfig ProviderConfig RecorderConfig"
+            "GuidanceProviderConfig RecorderConfig"
         ),
         "_prompt.sections": "MarkdownSection",
         "_prompt.template": "Prompt PromptTemplate",
-        "_run.batch": "GuidanceBatch",
         "_run.run": "Run",
         "_run.session": "Session",
-        "_session.projection": "Projection",
-        "_session.slices": "Append append_all keep_last Replace replace_latest Slice upsert_by",
-        "_session.trajectory": "Trajectory",
+        "_session.slices": "Append keep_last Replace Slice",
         "_types.errors": (
-            "AmbiguousProvider ConfigurationError IncompatibleProvider PromptError "
-            "PromptEvaluationError ProviderError ProviderInvalid ProviderLoadError "
-            "ProviderNotAllowed ProviderOptionsError ResourceError SessionError SnapshotError "
-            "ToolError TrimtabError UnknownProvider"
+            "ConfigurationError PromptError PromptEvaluationError ProviderError ResourceError "
+            "SessionError SnapshotError ToolError TrimtabError"
         ),
         "_types.heartbeat": "Heartbeat",
-        "_types.limits": "Budget Clock Deadline ManualClock SYSTEM_CLOCK SystemClock Usage",
-        "_types.options": "level_texts number text_option texts_by_level whole_number",
-        "_types.plan": "in_namespace is_done Plan PlannedTool PlanStep",
-        "_types.plan_calls": "is_plan_tool plan_after PLAN_TOOLS",
+        "_types.limits": "Budget Clock Deadline SYSTEM_CLOCK SystemClock Usage",
+        "_types.options": "number whole_number",
+        "_types.plan": "Plan PlannedTool PlanStep",
         "_types.profiles": "ToolProfile",
         "_types.resources": "Filesystem Resources RootedFilesystem",
-        "_types.schema": "json_schema",
-        "_types.text": (
-            "CONTROL_CHARACTERS describe_error escape LazyPattern plural quote render_block "
-            "sanitize shorten"
-        ),
     },
 )

@@ -6,20 +6,19 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_events.guidance": "GuidanceDelivered GuidanceSuppressed",
+        "_events.provenance": "Provenance ProviderKind",
         "_events.providers": (
-            "CompletionChecked Feedback FeedbackSuppressed ObserverFaulted ProviderEvent "
-            "ProviderFaulted ProviderQuarantined ProviderSkipped ProviderSlow"
+            "CompletionChecked CompletionStatus Feedback FeedbackSuppressed ObserverFaulted "
+            "ProviderEvent ProviderFaulted ProviderQuarantined ProviderSkipped ProviderSlow"
         ),
-        "_events.questions": (
-            "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question"
-        ),
+        "_events.questions": "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question",
         "_events.run": (
-            "CompactionHappened Event ModelResponded ResultDigest RunClosed RunOpened "
-            "ToolInvoked ToolStarted UserMessage"
+            "CallOrigin CompactionHappened Event Evidence ModelResponded ResultDigest "
+            "RunClosed RunOpened ToolInvoked ToolStarted UserMessage"
         ),
         "_run.record_types": "installed_record_type RECORD_TYPES",
         "_session.codec": "record_converter structure_problems",
         "_session.values": "decode_value encode_value",
-        "_types.plan": "Plan",
+        "_types.plan": "in_namespace is_done Plan",
     },
 )

@@ -2,8 +2,13 @@ from trimtab._events.guidance import (
     GuidanceDelivered as GuidanceDelivered,
     GuidanceSuppressed as GuidanceSuppressed,
 )
+from trimtab._events.provenance import (
+    Provenance as Provenance,
+    ProviderKind as ProviderKind,
+)
 from trimtab._events.providers import (
     CompletionChecked as CompletionChecked,
+    CompletionStatus as CompletionStatus,
     Feedback as Feedback,
     FeedbackSuppressed as FeedbackSuppressed,
     ObserverFaulted as ObserverFaulted,
@@ -21,8 +26,10 @@ from trimtab._events.questions import (
     Question as Question,
 )
 from trimtab._events.run import (
+    CallOrigin as CallOrigin,
     CompactionHappened as CompactionHappened,
     Event as Event,
+    Evidence as Evidence,
     ModelResponded as ModelResponded,
     ResultDigest as ResultDigest,
     RunClosed as RunClosed,
@@ -43,4 +50,8 @@ from trimtab._session.values import (
     decode_value as decode_value,
     encode_value as encode_value,
 )
-from trimtab._types.plan import Plan as Plan
+from trimtab._types.plan import (
+    Plan as Plan,
+    in_namespace as in_namespace,
+    is_done as is_done,
+)

@@ -1,6 +1,5 @@
-from trimtab._hosting.adapter import (
-    Adapter as Adapter,
-    PromptResponse as PromptResponse,
+from trimtab._contract.view import (
+    LOCAL_HOST as LOCAL_HOST,
 )
 from trimtab._hosting.blocking import (
     StopDecision as StopDecision,
@@ -23,7 +22,6 @@ from trimtab._hosting.drivers import (
 from trimtab._hosting.executor import (
     RAISED as RAISED,
     ToolAnswer as ToolAnswer,
-    ToolExecutor as ToolExecutor,
     format_error as format_error,
     is_cancelled as is_cancelled,
 )
@@ -37,6 +35,9 @@ from trimtab._hosting.threads import (
     call_in_parallel as call_in_parallel,
     call_within as call_within,
 )
+from trimtab._run.batch import (
+    GuidanceBatch as GuidanceBatch,
+)
 from trimtab._types.in_flight import (
     watch_calls as watch_calls,
 )
@@ -47,7 +48,4 @@ from trimtab._types.schema import (
     from_json as from_json,
     json_schema as json_schema,
     to_json as to_json,
-)
-from trimtab._types.text import (
-    replace_surrogates as replace_surrogates,
 )

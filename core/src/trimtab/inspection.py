@@ -6,17 +6,17 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_cli.output": "say say_json",
-        "_plugins.config_records": "PromptSettings",
-        "_plugins.configuration": "HOME state_home",
+        "_plugins.configuration": "state_home",
         "_plugins.discovery": "discover installed_version refresh",
-        "_plugins.loading": "construct load",
+        "_plugins.loading": "load",
         "_plugins.registry": (
             "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
         ),
-        "_plugins.resolution": "admit Resolution resolve resolve_all",
+        "_plugins.resolution": "resolve resolve_all",
         "_plugins.selection": "matching select",
-        "_plugins.validation": "LoadedProvider",
-        "_table.compiling": "compile_table",
-        "_table.entries": "PromptTable",
+        "_types.errors": (
+            "AmbiguousProvider IncompatibleProvider ProviderInvalid ProviderLoadError "
+            "ProviderNotAllowed ProviderOptionsError UnknownProvider"
+        ),
     },
 )

@@ -2,11 +2,7 @@ from trimtab._cli.output import (
     say as say,
     say_json as say_json,
 )
-from trimtab._plugins.config_records import (
-    PromptSettings as PromptSettings,
-)
 from trimtab._plugins.configuration import (
-    HOME as HOME,
     state_home as state_home,
 )
 from trimtab._plugins.discovery import (
@@ -15,7 +11,6 @@ from trimtab._plugins.discovery import (
     refresh as refresh,
 )
 from trimtab._plugins.loading import (
-    construct as construct,
     load as load,
 )
 from trimtab._plugins.registry import (
@@ -28,8 +23,6 @@ from trimtab._plugins.registry import (
     quoted_list as quoted_list,
 )
 from trimtab._plugins.resolution import (
-    Resolution as Resolution,
-    admit as admit,
     resolve as resolve,
     resolve_all as resolve_all,
 )
@@ -37,12 +30,12 @@ from trimtab._plugins.selection import (
     matching as matching,
     select as select,
 )
-from trimtab._plugins.validation import (
-    LoadedProvider as LoadedProvider,
-)
-from trimtab._table.compiling import (
-    compile_table as compile_table,
-)
-from trimtab._table.entries import (
-    PromptTable as PromptTable,
+from trimtab._types.errors import (
+    AmbiguousProvider as AmbiguousProvider,
+    IncompatibleProvider as IncompatibleProvider,
+    ProviderInvalid as ProviderInvalid,
+    ProviderLoadError as ProviderLoadError,
+    ProviderNotAllowed as ProviderNotAllowed,
+    ProviderOptionsError as ProviderOptionsError,
+    UnknownProvider as UnknownProvider,
 )

@@ -6,7 +6,7 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_testing.conformance": "CompletionConformance FeedbackConformance GuidanceConformance",
-        "_testing.host_kit.kit": "HostKit host_table Verdict",
+        "_testing.host_kit.kit": "host_table HostKit Verdict",
         "_testing.host_kit.service": "Ask Says Service",
         "_testing.host_kit.task": "Played Task",
         "_testing.lab": "Lab",

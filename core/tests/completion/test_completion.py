@@ -11,17 +11,15 @@ import pytest
 
 from trimtab import (
     Budget,
-    CompletionChecked,
     CompletionCheckerConfig,
-    CompletionStatus,
     CompositeChecker,
     Deadline,
-    ProviderFaulted,
     TaskCompletionResult,
     Usage,
     check_completion,
     hookimpl,
 )
+from trimtab.events import CompletionChecked, CompletionStatus, ProviderFaulted
 
 OK, INCOMPLETE, UNVERIFIED, SKIPPED = CompletionStatus
 ok = TaskCompletionResult.ok

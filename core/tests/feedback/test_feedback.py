@@ -19,16 +19,14 @@ from trimtab import (
     Observation,
     Prompt,
     PromptTemplate,
-    ProviderFaulted,
-    ProviderInvalid,
-    ProviderOptionsError,
-    ProviderSkipped,
     Resources,
     RootedFilesystem,
     Session,
     collect_feedback,
     hookimpl,
 )
+from trimtab.events import ProviderFaulted, ProviderSkipped
+from trimtab.inspection import ProviderInvalid, ProviderOptionsError
 
 
 def every(provider: Any, **trigger: Any) -> FeedbackProviderConfig:

@@ -11,7 +11,6 @@ import pytest
 from trimtab import (
     ClassificationResult,
     CompletionCheckerConfig,
-    CompletionStatus,
     CompositeChecker,
     Deadline,
     DecisionPoint,
@@ -22,13 +21,11 @@ from trimtab import (
     GuidanceInjection,
     GuidanceProviderConfig,
     Host,
-    ManualClock,
     Observation,
     Outcome,
     Prompt,
     PromptTemplate,
     ProviderError,
-    ProviderFaulted,
     Resources,
     Session,
     SessionError,
@@ -43,7 +40,9 @@ from trimtab import (
     enable,
     hookimpl,
 )
+from trimtab.events import CompletionStatus, ProviderFaulted
 from trimtab.hosting import Driver
+from trimtab.testing import ManualClock
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 

@@ -17,12 +17,8 @@ from trimtab import (
     GuidanceDelivered,
     GuidanceInjection,
     GuidanceProviderConfig,
-    GuidanceSuppressed,
     Host,
-    ModelResponded,
     Proposal,
-    Provenance,
-    ProviderKind,
     Session,
     ToolCall,
     collect_guidance,
@@ -30,6 +26,7 @@ from trimtab import (
     hookimpl,
 )
 from trimtab._policy.guidance import Candidate, EpisodeBook, select
+from trimtab.events import GuidanceSuppressed, ModelResponded, Provenance, ProviderKind
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 

@@ -13,18 +13,20 @@ import pytest
 
 from trimtab import (
     ClassificationResult,
-    CompletionStatus,
     DecisionPoint,
     Feedback,
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceDelivered,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSlow,
     TaskCompletionResult,
 )
 from trimtab._run import workers
+from trimtab.events import (
+    CompletionStatus,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSlow,
+)
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 

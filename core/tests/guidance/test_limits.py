@@ -7,7 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from trimtab import ClassificationResult, DecisionPoint, ProviderFaulted, ToolCall
+from trimtab import ClassificationResult, DecisionPoint, ToolCall
+from trimtab.events import ProviderFaulted
 
 EXECUTE = DecisionPoint.PRE_TOOL_EXECUTION
 QUIET = ClassificationResult(relevant=False)

@@ -16,13 +16,11 @@ from trimtab import (
     GuidanceInjection,
     Prompt,
     PromptTemplate,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSlow,
     Session,
     ToolInvoked,
     hookimpl,
 )
+from trimtab.events import ProviderFaulted, ProviderQuarantined, ProviderSlow
 from trimtab.trajectory import BaseProjection
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION

@@ -8,13 +8,12 @@ from typing import Any
 from trimtab import (
     ClassificationResult,
     GuidanceContext,
-    ManualClock,
     Prompt,
     PromptTemplate,
     Session,
-    UserMessage,
 )
-from trimtab.testing import Call, Player
+from trimtab.events import UserMessage
+from trimtab.testing import Call, ManualClock, Player
 
 WRITES = {
     "apply", "attach_slice", "close", "close_turn", "compacted", "dispatch", "end", "fork_run",

@@ -11,22 +11,24 @@ from typing import Any
 import pytest
 
 from trimtab import (
-    CompletionStatus,
     DecisionPoint,
     Delivery,
     FeedbackProviderConfig,
-    FeedbackSuppressed,
     FeedbackTrigger,
     GuidanceDelivered,
     GuidanceProviderConfig,
-    GuidanceSuppressed,
     Host,
     Outcome,
-    RunClosed,
     SessionError,
     TaskCompletionResult,
     ToolCall,
     ToolInvoked,
+)
+from trimtab.events import (
+    CompletionStatus,
+    FeedbackSuppressed,
+    GuidanceSuppressed,
+    RunClosed,
     UserMessage,
 )
 from trimtab.hosting import Driver, append_text

@@ -13,7 +13,6 @@ from hypothesis import given, settings, strategies as st
 from trimtab import (
     DecisionPoint,
     Delivery,
-    Evidence,
     FeedbackProviderConfig,
     FeedbackTrigger,
     Host,
@@ -23,9 +22,8 @@ from trimtab import (
     SessionError,
     ToolCall,
     ToolInvoked,
-    ToolStarted,
-    UserMessage,
 )
+from trimtab.events import Evidence, ToolStarted, UserMessage
 from trimtab.hosting import Answer, Chat, Driver
 from trimtab.testing import Commentator, Speaker
 

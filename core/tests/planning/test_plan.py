@@ -2,7 +2,8 @@
 
 import pytest
 
-from trimtab import Plan, PlannedTool, PlanStep, Session, in_namespace
+from trimtab import Plan, PlannedTool, PlanStep, Session
+from trimtab.events import in_namespace
 
 
 def test_open_steps_are_those_that_need_work():

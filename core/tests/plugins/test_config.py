@@ -17,14 +17,13 @@ from trimtab import (
     GuidanceProviderConfig,
     Prompt,
     PromptTemplate,
-    UnknownProvider,
     enable,
     find_configuration,
     load_configuration,
 )
 from trimtab._plugins.config_tables import COMPLETION_KEYS, GUIDANCE_KEYS, TRIGGER_KEYS
 from trimtab._plugins.configuration import active_configuration
-from trimtab.inspection import state_home
+from trimtab.inspection import UnknownProvider, state_home
 
 EXAMPLE = """
 allow = ["trimtab-*"]

@@ -8,24 +8,28 @@ import sys
 import pytest
 
 from trimtab import (
-    AmbiguousProvider,
     CompletionCheckerConfig,
     Configuration,
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
-    IncompatibleProvider,
     ProviderError,
+    enable,
+)
+from trimtab._plugins.resolution import read_environment
+from trimtab.events import ProviderKind
+from trimtab.inspection import (
+    AmbiguousProvider,
+    IncompatibleProvider,
     ProviderInvalid,
-    ProviderKind,
     ProviderLoadError,
     ProviderNotAllowed,
     ProviderOptionsError,
     UnknownProvider,
-    enable,
+    refresh,
+    resolve,
+    resolve_all,
 )
-from trimtab._plugins.resolution import read_environment
-from trimtab.inspection import refresh, resolve, resolve_all
 
 EMPTY = Configuration()
 HEAD = """

@@ -7,14 +7,17 @@ import sys
 
 import pytest
 
-from trimtab import (
+from trimtab._plugins.selection import check_allowed, check_compatible, check_required, mismatch
+from trimtab.inspection import (
     AmbiguousProvider,
     IncompatibleProvider,
     ProviderNotAllowed,
     UnknownProvider,
+    discover,
+    installed_version,
+    refresh,
+    select,
 )
-from trimtab._plugins.selection import check_allowed, check_compatible, check_required, mismatch
-from trimtab.inspection import discover, installed_version, refresh, select
 
 
 def entries(group: str, *names: str) -> str:

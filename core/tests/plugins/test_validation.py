@@ -15,10 +15,9 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
-    ProviderInvalid,
     hookimpl,
 )
-from trimtab.inspection import resolve
+from trimtab.inspection import ProviderInvalid, resolve
 
 
 def guidance(instance):

@@ -14,7 +14,6 @@ import pytest
 from trimtab import (
     Deadline,
     Heartbeat,
-    ManualClock,
     Outcome,
     Prompt,
     Session,
@@ -26,6 +25,7 @@ from trimtab import (
     ToolResult,
 )
 from trimtab._hosting.threads import call_in_parallel
+from trimtab.testing import ManualClock
 
 
 @attrs.frozen

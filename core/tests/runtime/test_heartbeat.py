@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from trimtab import Heartbeat, ManualClock
+from trimtab import Heartbeat
+from trimtab.testing import ManualClock
 
 
 def fail():

@@ -3,9 +3,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from trimtab import Event, ModelResponded, ToolInvoked, ToolStarted
+from trimtab import Event, ToolInvoked
 from trimtab._events.run import model_responded, tool_invoked, tool_started
 from trimtab._types.positional import positional
+from trimtab.events import ModelResponded, ToolStarted
 
 
 @attrs.frozen(weakref_slot=False)

@@ -30,8 +30,8 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import Tool, ToolError, ToolResult, json_schema
-from trimtab.hosting import from_json, to_json
+from trimtab import Tool, ToolError, ToolResult
+from trimtab.hosting import from_json, json_schema, to_json
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

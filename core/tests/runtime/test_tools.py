@@ -13,7 +13,6 @@ import pytest
 from trimtab import (
     Filesystem,
     Heartbeat,
-    ManualClock,
     Prompt,
     Resources,
     RootedFilesystem,
@@ -22,8 +21,9 @@ from trimtab import (
     ToolContext,
     ToolError,
     ToolResult,
-    json_schema,
 )
+from trimtab.hosting import json_schema
+from trimtab.testing import ManualClock
 
 
 class Colour(Enum):

@@ -16,7 +16,6 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
-    ManualClock,
     Plan,
     PlanStep,
     Prompt,
@@ -24,9 +23,9 @@ from trimtab import (
     SnapshotError,
     ToolCall,
     Usage,
-    UserMessage,
 )
-from trimtab.testing import Checker, Commentator, Speaker
+from trimtab.events import UserMessage
+from trimtab.testing import Checker, Commentator, ManualClock, Speaker
 
 
 def bound() -> Prompt[Any]:

@@ -7,16 +7,15 @@ from importlib import import_module
 import attrs
 import pytest
 
-from trimtab import (
-    Event,
+from trimtab import Event, ToolInvoked
+from trimtab._session.state import _HANDLERS_BY_NAME
+from trimtab.events import (
     Provenance,
     ProviderFaulted,
     ProviderKind,
     RunClosed,
-    ToolInvoked,
     ToolStarted,
 )
-from trimtab._session.state import _HANDLERS_BY_NAME
 
 EVENTS = (
     RunClosed(reason="done", run_id="r"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from trimtab import CompactionHappened, ModelResponded, ToolInvoked, UserMessage
+from trimtab import ToolInvoked
 from trimtab._session.feeds import Feeds
+from trimtab.events import CompactionHappened, ModelResponded, UserMessage
 from trimtab.trajectory import BaseProjection, Projection, Trajectory
 
 

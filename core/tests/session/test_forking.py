@@ -11,11 +11,10 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
-    RunOpened,
     Session,
     SessionError,
-    UserMessage,
 )
+from trimtab.events import RunOpened, UserMessage
 
 
 @pytest.fixture

@@ -14,15 +14,8 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from trimtab import (
-    Prompt,
-    Session,
-    SessionError,
-    ToolCall,
-    ToolInvoked,
-    ToolStarted,
-    Usage,
-)
+from trimtab import Prompt, Session, SessionError, ToolCall, ToolInvoked, Usage
+from trimtab.events import ToolStarted
 
 HUGE = 10**5000
 NAN, INFINITE = float("nan"), float("inf")

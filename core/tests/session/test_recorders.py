@@ -11,32 +11,34 @@ import attrs
 import pytest
 
 from trimtab import (
-    CompletionAsked,
     DecisionPoint,
     Event,
-    FeedbackAsked,
-    GuidanceAsked,
     GuidanceProviderConfig,
-    ManualClock,
     Plan,
     Prompt,
-    PromptRendered,
-    ProviderFaulted,
-    ProviderInvalid,
-    ProviderQuarantined,
-    ProviderSlow,
     Recorder,
     RecorderConfig,
     RecorderContext,
-    RunClosed,
-    RunOpened,
     RunRecording,
     Session,
     ToolCall,
     ToolInvoked,
-    ToolStarted,
     load_configuration,
 )
+from trimtab.events import (
+    CompletionAsked,
+    FeedbackAsked,
+    GuidanceAsked,
+    PromptRendered,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSlow,
+    RunClosed,
+    RunOpened,
+    ToolStarted,
+)
+from trimtab.inspection import ProviderInvalid
+from trimtab.testing import ManualClock
 
 
 @attrs.define

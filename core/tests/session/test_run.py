@@ -15,23 +15,25 @@ from trimtab import (
     Feedback,
     FeedbackProviderConfig,
     FeedbackTrigger,
-    GuidanceSuppressed,
     Host,
     MarkdownSection,
-    ModelResponded,
     Outcome,
-    ProviderFaulted,
-    RunClosed,
-    RunOpened,
     Session,
     SessionError,
     Tool,
     ToolCall,
     ToolInvoked,
     ToolResult,
-    ToolStarted,
     Usage,
     hookimpl,
+)
+from trimtab.events import (
+    GuidanceSuppressed,
+    ModelResponded,
+    ProviderFaulted,
+    RunClosed,
+    RunOpened,
+    ToolStarted,
 )
 
 

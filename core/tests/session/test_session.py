@@ -14,21 +14,20 @@ from hypothesis import given, strategies as st
 
 from trimtab import (
     Event,
-    ModelResponded,
-    ObserverFaulted,
     Plan,
     Replace,
-    ResultDigest,
     Session,
     SessionError,
     SnapshotError,
     ToolInvoked,
+    keep_last,
+)
+from trimtab.events import (
+    ModelResponded,
+    ObserverFaulted,
+    ResultDigest,
     ToolStarted,
     UserMessage,
-    append_all,
-    keep_last,
-    replace_latest,
-    upsert_by,
 )
 
 
@@ -55,9 +54,6 @@ def test_slices_are_kept_by_type_oldest_first() -> None:
 @pytest.mark.parametrize(
     ("reducer", "kept"),
     [
-        (append_all, [("a", 1), ("b", 2), ("a", 3)]),
-        (replace_latest, [("a", 3)]),
-        (upsert_by(lambda n: n.key), [("a", 3), ("b", 2)]),
         (keep_last(2), [("b", 2), ("a", 3)]),
         (keep_last(1), [("a", 3)]),
         (
@@ -75,12 +71,24 @@ def test_reducers(reducer: Any, kept: list[tuple[str, int]]) -> None:
     assert [attrs.astuple(n) for n in session[Note].all()] == kept
 
 
+def test_a_slice_is_iterated_and_shows_what_it_holds() -> None:
+    session = Session(keep=2)
+    for number in range(3):
+        session.dispatch(ModelResponded(text=f"text {number}"))
+        session.dispatch(Note("a", number))
+
+    assert [note.value for note in session[Note]] == [0, 1, 2]
+    assert repr(session[Note]) == "<Slice of 3, latest: Note(key='a', value=2)>"
+    assert repr(session[ModelResponded]).startswith("<RecentSlice of 2, 1 dropped, latest: Model")
+    assert repr(session[int]) == "<Slice of 0, latest: None>"
+
+
 def test_a_reducer_is_registered_before_the_first_record() -> None:
     session = Session()
     session.dispatch(Note("a"))
 
     with pytest.raises(SessionError, match="before the first"):
-        session.register(Note, replace_latest)
+        session.register(Note, keep_last(1))
 
 
 def test_increments_of_four_threads_are_all_there() -> None:

@@ -12,14 +12,13 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceProviderConfig,
     Outcome,
-    ProviderOptionsError,
     TaskCompletionResult,
     ToolInvoked,
-    UnknownProvider,
-    UserMessage,
     enable,
     hookimpl,
 )
+from trimtab.events import UserMessage
+from trimtab.inspection import ProviderOptionsError, UnknownProvider
 from trimtab.testing import (
     Call,
     Checker,

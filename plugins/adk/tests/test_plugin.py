@@ -21,11 +21,11 @@ from trimtab import (
     MarkdownSection,
     Outcome,
     Prompt,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
 )
+from trimtab.events import RunClosed
 from trimtab.testing import Checker, Speaker
 from trimtab_adk import TrimtabPlugin
 

@@ -11,7 +11,6 @@ import pytest
 import trimtab_claude_agent_sdk
 from trimtab import (
     Budget,
-    CompactionHappened,
     Deadline,
     DecisionPoint,
     Delivery,
@@ -20,17 +19,20 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceDelivered,
     Heartbeat,
-    ModelResponded,
     Outcome,
     Plan,
     PlanStep,
     PromptEvaluationError,
-    ProviderFaulted,
-    RunClosed,
     Session,
     Tool,
     ToolInvoked,
     ToolResult,
+)
+from trimtab.events import (
+    CompactionHappened,
+    ModelResponded,
+    ProviderFaulted,
+    RunClosed,
 )
 from trimtab_claude_agent_sdk import (
     ClaudeAgentSDKAdapter,

@@ -8,9 +8,6 @@ import pytest
 
 from trimtab import (
     Budget,
-    CompactionHappened,
-    CompletionChecked,
-    CompletionStatus,
     Deadline,
     DecisionPoint,
     Delivery,
@@ -19,12 +16,17 @@ from trimtab import (
     GuidanceProviderConfig,
     Outcome,
     Prompt,
-    ProviderFaulted,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
     Usage,
+)
+from trimtab.events import (
+    CompactionHappened,
+    CompletionChecked,
+    CompletionStatus,
+    ProviderFaulted,
+    RunClosed,
     UserMessage,
 )
 from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, run_id_of

@@ -11,12 +11,12 @@ from trimtab import (
     Feedback,
     FeedbackProviderConfig,
     FeedbackTrigger,
-    ManualClock,
     Prompt,
     Session,
     Usage,
     enable,
 )
+from trimtab.testing import ManualClock
 from trimtab_deadline_feedback import DeadlineFeedback
 
 ALWAYS = FeedbackTrigger(every_n_calls=1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab import CallOrigin, Outcome
+from trimtab import Outcome
+from trimtab.events import CallOrigin
 from trimtab.testing import Call, Compaction, Message, Text
 
 from .playing import first

@@ -17,12 +17,11 @@ from trimtab import (
     FeedbackTrigger,
     Outcome,
     Prompt,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
-    UserMessage,
 )
+from trimtab.events import RunClosed, UserMessage
 from trimtab.testing import Checker, Commentator, Speaker
 from trimtab_test_servers import Call, OpenAIServer, Turn, say
 
@@ -353,7 +352,7 @@ def test_a_summary_in_the_place_of_old_messages_is_a_compaction() -> None:
     from langchain.agents.middleware import SummarizationMiddleware
     from langgraph.checkpoint.memory import InMemorySaver
 
-    from trimtab import CompactionHappened
+    from trimtab.events import CompactionHappened
 
     session = Session()
     summed = [say("They talked.")]

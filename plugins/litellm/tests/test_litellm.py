@@ -12,7 +12,6 @@ import pytest
 from trimtab import (
     Budget,
     ClassificationResult,
-    CompletionChecked,
     DecisionPoint,
     GuidanceInjection,
     MarkdownSection,
@@ -24,6 +23,7 @@ from trimtab import (
     ToolInvoked,
     ToolResult,
 )
+from trimtab.events import CompletionChecked
 from trimtab_test_servers import Call, Fault, OpenAIServer, say
 
 pytestmark = [

@@ -26,11 +26,11 @@ from trimtab import (  # noqa: E402
     MarkdownSection,
     Outcome,
     Prompt,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
 )
+from trimtab.events import RunClosed  # noqa: E402
 from trimtab.testing import Checker, Speaker  # noqa: E402
 from trimtab_openai_agents import TrimtabRunner  # noqa: E402
 from trimtab_test_servers import Call, OpenAIServer, say  # noqa: E402

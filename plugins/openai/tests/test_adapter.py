@@ -21,13 +21,12 @@ from trimtab import (
     Prompt,
     PromptEvaluationError,
     PromptTemplate,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
     ToolResult,
-    UserMessage,
 )
+from trimtab.events import RunClosed, UserMessage
 from trimtab_openai import OpenAIAdapter, Settings
 from trimtab_test_servers import Call, Fault, OpenAIServer, say
 

@@ -19,19 +19,17 @@ import pytest
 
 from trimtab import (
     Budget,
-    CompletionChecked,
     Deadline,
     MarkdownSection,
-    ModelResponded,
     Outcome,
     Prompt,
-    RunClosed,
     SessionError,
     Tool,
     ToolInvoked,
     ToolResult,
     Usage,
 )
+from trimtab.events import CompletionChecked, ModelResponded, RunClosed
 from trimtab_openai import (
     Exhausted,
     GuidedLoop,

@@ -9,19 +9,17 @@ import attrs
 import pytest
 
 from trimtab import (
-    CompletionStatus,
     DecisionPoint,
     Feedback,
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceDelivered,
     GuidanceProviderConfig,
-    ModelResponded,
     Outcome,
     SessionError,
     ToolInvoked,
-    UserMessage,
 )
+from trimtab.events import CompletionStatus, ModelResponded, UserMessage
 from trimtab_openai import LoopHooks, ModelFailed, Settings
 
 USER = {"role": "user", "content": "Fix it."}

@@ -13,7 +13,6 @@ import pytest
 
 from trimtab import (
     Budget,
-    CompletionChecked,
     Deadline,
     DecisionPoint,
     Delivery,
@@ -23,17 +22,20 @@ from trimtab import (
     GuidanceDelivered,
     GuidanceProviderConfig,
     Heartbeat,
-    ManualClock,
-    ModelResponded,
     Outcome,
-    ProviderFaulted,
     Session,
     TaskCompletionResult,
     Tool,
     ToolInvoked,
     ToolResult,
+)
+from trimtab.events import (
+    CompletionChecked,
+    ModelResponded,
+    ProviderFaulted,
     UserMessage,
 )
+from trimtab.testing import ManualClock
 from trimtab_openai import (
     ClientMismatch,
     Exhausted,

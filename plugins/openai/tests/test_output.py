@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 
-from trimtab import PromptEvaluationError, Tool, ToolResult, json_schema
+from trimtab import PromptEvaluationError, Tool, ToolResult
+from trimtab.hosting import json_schema
 from trimtab_openai._output import OutputForm, decode_answer, describe_tool
 
 

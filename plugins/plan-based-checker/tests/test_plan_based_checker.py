@@ -7,9 +7,7 @@ import attrs
 import pytest
 
 from trimtab import (
-    CompletionStatus,
     CompositeChecker,
-    ManualClock,
     Outcome,
     Plan,
     PlanStep,
@@ -18,6 +16,8 @@ from trimtab import (
     TaskCompletionResult,
     enable,
 )
+from trimtab.events import CompletionStatus
+from trimtab.testing import ManualClock
 from trimtab_plan_based_checker import PlanBasedChecker
 
 INCOMPLETE, OK = CompletionStatus.INCOMPLETE, CompletionStatus.OK

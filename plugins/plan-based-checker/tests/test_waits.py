@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab import CompletionStatus, Plan, PlanStep, Prompt, Session
+from trimtab import Plan, PlanStep, Prompt, Session
+from trimtab.events import CompletionStatus
 
 OPEN = (("spec", "done"), ("build", "pending"))
 

@@ -10,12 +10,9 @@ from trimtab import (
     Delivery,
     GuidanceDelivered,
     GuidanceProviderConfig,
-    GuidanceSuppressed,
     Host,
     PlanStep,
     Prompt,
-    ProviderFaulted,
-    ProviderOptionsError,
     Session,
     Tool,
     ToolCall,
@@ -23,6 +20,8 @@ from trimtab import (
     ToolResult,
     enable,
 )
+from trimtab.events import GuidanceSuppressed, ProviderFaulted
+from trimtab.inspection import ProviderOptionsError
 from trimtab_planning import PlanActReflect, PlanBook, guarded, plan_tools
 
 BEFORE_TOOL, BEFORE_CHOICE = DecisionPoint.PRE_TOOL_EXECUTION, DecisionPoint.PRE_TOOL_SELECTION

@@ -15,11 +15,11 @@ from trimtab import (
     PromptEvaluationError,
     PromptResponse,
     PromptTemplate,
-    RunClosed,
     Session,
     Tool,
     ToolResult,
 )
+from trimtab.events import RunClosed
 from trimtab_planning import (
     Fallback,
     Guardrails,

@@ -8,16 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import (
-    Outcome,
-    PlanStep,
-    Prompt,
-    ProviderFaulted,
-    Session,
-    ToolInvoked,
-    ToolStarted,
-    enable,
-)
+from trimtab import Outcome, PlanStep, Prompt, Session, ToolInvoked, enable
+from trimtab.events import ProviderFaulted, ToolStarted
 from trimtab_planning import PlanBook, PlanUpdated, PlanWatch, StepCalled, planning_tool
 
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from trimtab import GuidanceDelivered, GuidanceProviderConfig, GuidanceSuppressed
+from trimtab import GuidanceDelivered, GuidanceProviderConfig
+from trimtab.events import GuidanceSuppressed
 from trimtab_proxy._collecting import collect_often
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import Relation, shared_prefix

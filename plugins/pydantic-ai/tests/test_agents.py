@@ -29,11 +29,11 @@ from trimtab import (  # noqa: E402
     MarkdownSection,
     Outcome,
     Prompt,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
 )
+from trimtab.events import RunClosed  # noqa: E402
 from trimtab.testing import Checker, Speaker  # noqa: E402
 from trimtab_pydantic_ai import Trimtab  # noqa: E402
 from trimtab_test_servers import Call, OpenAIServer, say  # noqa: E402

@@ -7,13 +7,8 @@ from pathlib import Path
 
 import attrs
 
-from trimtab import (
-    CallOrigin,
-    CompactionHappened,
-    ModelResponded,
-    ToolInvoked,
-    UserMessage,
-)
+from trimtab import ToolInvoked
+from trimtab.events import CallOrigin, CompactionHappened, ModelResponded, UserMessage
 from trimtab_replay._recording import (
     READER_GROUP,
     Idle,

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab import CallOrigin, ToolInvoked
+from trimtab import ToolInvoked
+from trimtab.events import CallOrigin
 from trimtab_replay._corpus import Corpus
 
 from .telling import all_readers

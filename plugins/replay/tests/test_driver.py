@@ -8,15 +8,8 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import (
-    CallOrigin,
-    CompactionHappened,
-    ModelResponded,
-    Outcome,
-    ToolCall,
-    ToolInvoked,
-    UserMessage,
-)
+from trimtab import Outcome, ToolCall, ToolInvoked
+from trimtab.events import CallOrigin, CompactionHappened, ModelResponded, UserMessage
 from trimtab_replay._recording import Idle, RecordedItem, RunBoundary, RunEnd, StopRequest, Unknown
 
 from .speakers import Broken, Planned, Points, Repeats, Watch, replayed

@@ -13,7 +13,8 @@ from .conftest import call
 MODULE = """
 import os
 
-from trimtab import ModelResponded, ToolCall, ToolInvoked
+from trimtab import ToolCall, ToolInvoked
+from trimtab.events import ModelResponded
 from trimtab_replay import RecordedItem, Recording
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab import ModelResponded, ToolInvoked, UserMessage
+from trimtab import ToolInvoked
+from trimtab.events import ModelResponded, UserMessage
 from trimtab_replay._corpus import Corpus, chosen, find
 from trimtab_replay._recording import RecordedItem, Recording, ReplayError
 from trimtab_replay._transcript import Transcript

@@ -8,16 +8,8 @@ import threading
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from trimtab import (
-    CallOrigin,
-    DecisionPoint,
-    Outcome,
-    Prompt,
-    Session,
-    ToolInvoked,
-    ToolProfile,
-    UserMessage,
-)
+from trimtab import DecisionPoint, Outcome, Prompt, Session, ToolInvoked, ToolProfile
+from trimtab.events import CallOrigin, UserMessage
 from trimtab_signals import Calls
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab.trajectory import ToolProfile
+from trimtab import ToolProfile
 from trimtab_signals import canonical, error_signature, fingerprint, normalise_text
 
 scalars = st.one_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.trajectory import ToolProfile
+from trimtab import ToolProfile
 from trimtab_signals import ToolProfiles, operation, reads_only, starts_background, without_input
 from trimtab_signals._shell import expects_status, waits
 

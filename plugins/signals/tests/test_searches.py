@@ -8,7 +8,7 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals import NO_ORDERS, in_progress, orders_in
 from trimtab_signals._answers import _STATE, _STATE_NAMES
 from trimtab_signals._failure_lines import _FRAMED, _TELLING

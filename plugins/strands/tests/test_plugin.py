@@ -18,11 +18,11 @@ from trimtab import (
     MarkdownSection,
     Outcome,
     Prompt,
-    RunClosed,
     Session,
     TaskCompletionResult,
     ToolInvoked,
 )
+from trimtab.events import RunClosed
 from trimtab.testing import Checker, Speaker
 from trimtab_strands import TrimtabPlugin
 

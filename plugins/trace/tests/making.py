@@ -6,13 +6,11 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from trimtab import (
+from trimtab import Outcome, ToolCall, ToolInvoked
+from trimtab.events import (
     ModelResponded,
-    Outcome,
     RunClosed,
     RunOpened,
-    ToolCall,
-    ToolInvoked,
     ToolStarted,
     UserMessage,
 )

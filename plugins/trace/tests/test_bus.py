@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from trimtab import UserMessage
+from trimtab.events import UserMessage
 from trimtab_trace import InProcessEventBus
 
 

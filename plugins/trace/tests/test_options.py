@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from trimtab import Prompt, ProviderOptionsError, enable
+from trimtab import Prompt, enable
+from trimtab.inspection import ProviderOptionsError
 
 
 @pytest.mark.parametrize("recorder", ["jsonl-trace", "sqlite-trace"])

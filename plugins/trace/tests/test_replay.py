@@ -8,20 +8,18 @@ import attrs
 import pytest
 
 from trimtab import (
-    CompletionChecked,
     Feedback,
     GuidanceDelivered,
-    ManualClock,
     Plan,
     Prompt,
-    ProviderFaulted,
-    ProviderSlow,
     Run,
     Session,
     TaskCompletionResult,
     ToolInvoked,
     load_configuration,
 )
+from trimtab.events import CompletionChecked, ProviderFaulted, ProviderSlow
+from trimtab.testing import ManualClock
 from trimtab_trace import (
     JsonlStore,
     JsonlTrace,

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab import ManualClock, UserMessage
+from trimtab.events import UserMessage
+from trimtab.testing import ManualClock
 from trimtab_trace import (
     EventInvalid,
     JsonlStore,

@@ -9,19 +9,9 @@ import attrs
 import pytest
 from hypothesis import given, strategies
 
-from trimtab import (
-    Event,
-    ManualClock,
-    Outcome,
-    Plan,
-    PlanStep,
-    RunClosed,
-    Session,
-    ToolInvoked,
-    ToolStarted,
-    UserMessage,
-)
-from trimtab.events import decode_value, encode_value
+from trimtab import Event, Outcome, Plan, PlanStep, Session, ToolInvoked
+from trimtab.events import RunClosed, ToolStarted, UserMessage, decode_value, encode_value
+from trimtab.testing import ManualClock
 from trimtab_trace import (
     EVENT_TYPES,
     EventType,

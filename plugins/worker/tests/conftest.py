@@ -6,7 +6,8 @@ import threading
 import attrs
 import pytest
 
-from trimtab import Heartbeat, ManualClock
+from trimtab import Heartbeat
+from trimtab.testing import ManualClock
 from trimtab_worker import (
     Granted,
     InMemoryMailbox,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from trimtab import ManualClock, MarkdownSection, Prompt, Session
+from trimtab import MarkdownSection, Prompt, Session
+from trimtab.testing import ManualClock
 from trimtab_worker import LeaseCapNear, LeaseEvent, LeaseLost, LeaseRegained, SampleScored
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from trimtab import Heartbeat, ManualClock
+from trimtab import Heartbeat
+from trimtab.testing import ManualClock
 from trimtab_worker import Watchdog, WorkerStuck
 
 

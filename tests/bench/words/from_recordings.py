@@ -15,7 +15,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import Outcome, ToolInvoked, UserMessage
+from trimtab import Outcome, ToolInvoked
+from trimtab.events import UserMessage
 from trimtab_replay import Corpus, Recording
 from words.guided import spoken_at
 from words.moments import Moment, Step, canonical

@@ -39,6 +39,13 @@ class Slice(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.all())
+
+    def __repr__(self) -> str:
+        dropped = f", {self.dropped} dropped" if self.dropped else ""
+        return f"<{type(self).__name__} of {len(self)}{dropped}, latest: {self.latest()!r}>"
+
     @property
     def dropped(self) -> int:
         """Number of older records that were dropped to bound memory."""
@@ -108,37 +115,6 @@ class Takers(dict[type[Any], Callable[[Any], None]]):
 
 
 Reducer = Callable[[Slice[Any], Any], Append[Any] | Replace[Any]]
-
-
-def append_all(_: Slice[Any], event: Any) -> Append[Any]:
-    """Keep every record: the default.
-
-    Args:
-        event: the new record.
-    """
-    return Append(event)
-
-
-def replace_latest(_: Slice[Any], event: Any) -> Replace[Any]:
-    """Keep only the newest record.
-
-    Args:
-        event: the new record.
-    """
-    return Replace((event,))
-
-
-def upsert_by(key: Callable[[Any], object]) -> Reducer:
-    """Keep one record per key: a new one takes the place of the old."""
-
-    def reduce(records: Slice[Any], event: Any) -> Append[Any] | Replace[Any]:
-        wanted = key(event)
-        items = records.all()
-        if any(key(item) == wanted for item in items):
-            return Replace(tuple(event if key(item) == wanted else item for item in items))
-        return Append(event)
-
-    return reduce
 
 
 def keep_last(n: int) -> Reducer:

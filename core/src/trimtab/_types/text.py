@@ -129,7 +129,7 @@ def shorten(text: str, limit: int) -> str:
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun.
 
-    >>> from trimtab import plural
+    >>> from trimtab.text import plural
     >>> plural(1, "run"), plural(1234, "run")
     ('1 run', '1,234 runs')
 

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trimtab import (
-    CompletionStatus,
     Prompt,
     PromptEvaluationError,
     PromptResponse,
     RenderedPrompt,
     ToolError,
-    json_schema,
 )
-from trimtab.hosting import from_json
+from trimtab.events import CompletionStatus
+from trimtab.hosting import from_json, json_schema
 from trimtab_claude_agent_sdk._callbacks import matchers
 from trimtab_claude_agent_sdk._config import ClaudeAgentSDKClientConfig
 from trimtab_claude_agent_sdk._conversation import Conversation, Ending

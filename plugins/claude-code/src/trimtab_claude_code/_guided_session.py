@@ -8,12 +8,18 @@ from threading import Lock
 from typing import Any
 
 from trimtab import (
-    CompactionHappened,
-    CompletionChecked,
     Deadline,
     Event,
     Feedback,
     GuidanceDelivered,
+    Session,
+    SnapshotError,
+    ToolInvoked,
+    keep_last,
+)
+from trimtab.events import (
+    CompactionHappened,
+    CompletionChecked,
     GuidanceSuppressed,
     ModelResponded,
     Provenance,
@@ -24,12 +30,8 @@ from trimtab import (
     ProviderSlow,
     RunClosed,
     RunOpened,
-    Session,
-    SnapshotError,
-    ToolInvoked,
     ToolStarted,
     UserMessage,
-    keep_last,
 )
 from trimtab_claude_code._limits import Redaction, bounded
 from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded

@@ -13,7 +13,8 @@ from trimtab import DecisionPoint, Delivery, Host, ProviderError
 from trimtab_signals import agents
 
 if TYPE_CHECKING:
-    from trimtab import GuidanceProviderConfig, Prompt, Provenance
+    from trimtab import GuidanceProviderConfig, Prompt
+    from trimtab.events import Provenance
 
 CLAUDE_CODE = Host(
     name="claude-code",

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab import (
+from trimtab import Event, Feedback, GuidanceDelivered, Session
+from trimtab.events import (
     CompletionChecked,
-    Event,
-    Feedback,
-    GuidanceDelivered,
     GuidanceSuppressed,
     ProviderFaulted,
     ProviderQuarantined,
     ProviderSkipped,
-    Session,
 )
 from trimtab_claude_code.hooks import HookFailed
 

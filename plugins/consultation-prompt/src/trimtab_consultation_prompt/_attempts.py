@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import CallOrigin, LazyPattern
+from trimtab.events import CallOrigin
+from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord
 from trimtab_signals import (
     CallProjection,

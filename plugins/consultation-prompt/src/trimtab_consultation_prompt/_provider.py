@@ -12,11 +12,9 @@ from trimtab import (
     GuidanceContext,
     GuidanceInjection,
     RunContext,
-    quote,
-    shorten,
-    text_option,
     whole_number,
 )
+from trimtab.text import quote, shorten, text_option
 from trimtab.trajectory import Following
 from trimtab_consultation_prompt._attempts import Attempts, is_tool
 

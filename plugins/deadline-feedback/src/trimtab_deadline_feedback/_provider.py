@@ -7,15 +7,8 @@ from typing import Any, Literal
 
 import attrs
 
-from trimtab import (
-    CONTROL_CHARACTERS,
-    Feedback,
-    FeedbackContext,
-    FeedbackTrigger,
-    Observation,
-    number,
-    text_option,
-)
+from trimtab import Feedback, FeedbackContext, FeedbackTrigger, Observation, number
+from trimtab.text import CONTROL_CHARACTERS, text_option
 from trimtab_deadline_feedback._limits import TIME, Limit, limits_of
 
 NAME = "deadline-feedback"

@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import LazyPattern, Outcome
+from trimtab import Outcome
+from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord
 from trimtab_signals import (
     CEILING_CALLS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trimtab import quote, shorten
+from trimtab.text import quote, shorten
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure
 from trimtab_signals import advice, asked_by, tool_name
 

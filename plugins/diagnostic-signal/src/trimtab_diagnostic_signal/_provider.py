@@ -12,11 +12,9 @@ from trimtab import (
     ClassificationResult,
     DecisionPoint,
     GuidanceInjection,
-    level_texts,
-    text_option,
-    texts_by_level,
     whole_number,
 )
+from trimtab.text import level_texts, text_option, texts_by_level
 from trimtab.trajectory import Following
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
 from trimtab_diagnostic_signal._messages import seed_text, text_for

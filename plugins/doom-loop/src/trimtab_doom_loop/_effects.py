@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice, pairwise, takewhile
 from posixpath import basename
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trimtab import quote, shorten
+from trimtab.text import quote, shorten
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_signals import advice, asked_by, tool_name
 

@@ -12,11 +12,10 @@ from trimtab import (
     ClassificationResult,
     DecisionPoint,
     GuidanceInjection,
-    level_texts,
     number,
-    texts_by_level,
     whole_number,
 )
+from trimtab.text import level_texts, texts_by_level
 from trimtab.trajectory import Following
 from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._messages import SEED, seen, text_for

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals import CallRecord, finds_nothing
 
 _NUMBER = LazyPattern(r"\d+")

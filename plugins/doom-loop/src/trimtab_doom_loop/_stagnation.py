@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action, moves_unseen
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of

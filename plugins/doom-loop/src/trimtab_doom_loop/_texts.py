@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from operator import eq
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals import digest, normalise_text
 
 SHORTEST_TEXT = 12

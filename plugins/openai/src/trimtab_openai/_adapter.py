@@ -16,8 +16,6 @@ import attrs
 
 from trimtab import (
     Budget,
-    CompletionChecked,
-    CompletionStatus,
     Deadline,
     Heartbeat,
     Host,
@@ -27,8 +25,9 @@ from trimtab import (
     Run,
     Session,
     TaskCompletionChecker,
-    describe_error,
 )
+from trimtab.events import CompletionChecked, CompletionStatus
+from trimtab.text import describe_error
 from trimtab_openai._asking import Cost
 from trimtab_openai._host import HOST
 from trimtab_openai._loop import GuidedLoop

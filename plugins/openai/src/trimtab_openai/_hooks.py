@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 
 from trimtab import (
-    CompletionChecked,
     DecisionPoint,
     Delivery,
     Outcome,
@@ -17,6 +16,7 @@ from trimtab import (
     TaskCompletionChecker,
     ToolCall,
 )
+from trimtab.events import CompletionChecked
 from trimtab.hosting import Driver
 from trimtab_openai._model_response import Json, ModelResponse, as_messages
 from trimtab_openai._settings import DEFAULTS, Settings

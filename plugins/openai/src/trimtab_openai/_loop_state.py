@@ -7,14 +7,9 @@ from typing import Any
 
 import attrs
 
-from trimtab import (
-    CompletionChecked,
-    PromptEvaluationError,
-    TaskCompletionChecker,
-    Tool,
-    describe_error,
-    plural,
-)
+from trimtab import PromptEvaluationError, TaskCompletionChecker, Tool
+from trimtab.events import CompletionChecked
+from trimtab.text import describe_error, plural
 from trimtab_openai._errors import Exhausted, LoopStopped, TurnLimitReached
 from trimtab_openai._hooks import LoopHooks
 from trimtab_openai._model_response import Json, ModelResponse, field

@@ -10,8 +10,9 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
-from trimtab import ToolCall, Usage, quote
-from trimtab.hosting import append_text, replace_surrogates
+from trimtab import ToolCall, Usage
+from trimtab.hosting import append_text
+from trimtab.text import quote, replace_surrogates
 from trimtab_openai._errors import ModelFailed
 
 Json = dict[str, Any]

@@ -9,8 +9,9 @@ from typing import Any
 
 import attrs
 
-from trimtab import PromptEvaluationError, Tool, json_schema, shorten
-from trimtab.hosting import from_json
+from trimtab import PromptEvaluationError, Tool
+from trimtab.hosting import from_json, json_schema
+from trimtab.text import shorten
 from trimtab_openai._model_response import Json
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]+")

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals import (
     CallRecord,
     finds_nothing,

@@ -13,11 +13,9 @@ from trimtab import (
     GuidanceContext,
     GuidanceInjection,
     RunContext,
-    quote,
-    shorten,
-    text_option,
     whole_number,
 )
+from trimtab.text import quote, shorten, text_option
 from trimtab.trajectory import Following
 from trimtab_parallel_tool_reminder._streak import Streak
 from trimtab_signals import ToolProfiles, wants_one_at_a_time

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from trimtab import CallOrigin, ToolInvoked
+from trimtab import ToolInvoked
+from trimtab.events import CallOrigin
 from trimtab.trajectory import MessageRecord
 from trimtab_parallel_tool_reminder._dependence import Link, could_be_one_of_several, depends
 from trimtab_signals import (

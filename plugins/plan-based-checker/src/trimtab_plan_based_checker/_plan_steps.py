@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import is_done
+from trimtab.events import is_done
 
 STEPS = ("steps", "todos", "plan", "tasks", "items", "task_list", "todoList")
 TITLES = (

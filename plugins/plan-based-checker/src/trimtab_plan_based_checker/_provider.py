@@ -16,12 +16,10 @@ from trimtab import (
     TaskCompletionContext,
     TaskCompletionResult,
     ToolInvoked,
-    UserMessage,
     hookimpl,
-    quote,
-    shorten,
-    text_option,
 )
+from trimtab.events import UserMessage
+from trimtab.text import quote, shorten, text_option
 from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker._plan_steps import Step, steps_of
 from trimtab_plan_based_checker._tool_plans import SeenPlan

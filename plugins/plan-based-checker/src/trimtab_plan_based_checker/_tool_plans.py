@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab import Outcome, PlanStep, ToolInvoked, is_plan_tool, plan_after
+from trimtab import Outcome, PlanStep, ToolInvoked
 from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker._plan_steps import Step
+from trimtab_planning import is_plan_tool, plan_after
 from trimtab_signals import CallProjection, CallRecord
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trimtab import LazyPattern, ToolInvoked
+from trimtab import ToolInvoked
+from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_signals import CallProjection, CallRecord, asks_user, confirms, has_ended, name_words
 

@@ -20,6 +20,7 @@ from trimtab_planning._guardrails import Guardrails
 from trimtab_planning._history import PlanHistory, current_plan
 from trimtab_planning._names import is_planning_tool, planning_tool
 from trimtab_planning._par import PlanActReflect
+from trimtab_planning._plan_calls import PLAN_TOOLS, is_plan_tool, plan_after
 from trimtab_planning._plans import PlanDiff, StepDiff, diff
 from trimtab_planning._render import plan_text
 from trimtab_planning._runner import StageResult, StageRunner
@@ -44,6 +45,7 @@ from trimtab_planning._watch import PlanWatch
 
 __all__ = [
     "EVENTS",
+    "PLAN_TOOLS",
     "Fallback",
     "Guardrails",
     "PlanActReflect",
@@ -75,9 +77,11 @@ __all__ = [
     "diff",
     "event_trace",
     "guarded",
+    "is_plan_tool",
     "is_planning_tool",
     "multi_stage",
     "plan_act_reflect",
+    "plan_after",
     "plan_text",
     "plan_tools",
     "planning_tool",

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from trimtab import Tool, ToolInvoked, in_namespace
+from trimtab import Tool, ToolInvoked
+from trimtab.events import in_namespace
 
 Filter: TypeAlias = Callable[[str], str | None]
 """Takes the text of an output; returns what is wrong with it, None if it may pass."""

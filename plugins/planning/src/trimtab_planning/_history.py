@@ -8,8 +8,9 @@ from typing import Any, Protocol, TypeVar, cast
 
 import attrs
 
-from trimtab import Event, Plan, PlanStep, Slice, is_plan_tool
+from trimtab import Event, Plan, PlanStep, Slice
 from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
+from trimtab_planning._plan_calls import is_plan_tool
 from trimtab_planning._plans import PlanDiff, diff
 
 E = TypeVar("E", bound=Event)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab import Outcome, Plan, PlanStep, ToolInvoked, is_plan_tool, plan_after
+from trimtab import Outcome, Plan, PlanStep, ToolInvoked
 from trimtab.trajectory import BaseProjection, MessageRecord
+from trimtab_planning._plan_calls import is_plan_tool, plan_after
 from trimtab_planning._plans import MAX_STEPS
 
 

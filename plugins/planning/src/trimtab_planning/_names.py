@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trimtab import PLAN_TOOLS, is_plan_tool
+from trimtab_planning._plan_calls import PLAN_TOOLS, is_plan_tool
 from trimtab_signals import name_words
 
 PLAN_SET, PLAN_UPDATE_STEP = "plan_set", "plan_update_step"

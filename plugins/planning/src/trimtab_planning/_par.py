@@ -9,7 +9,6 @@ import attrs
 
 from trimtab import (
     NOT_RELEVANT,
-    CallOrigin,
     ClassificationResult,
     DecisionPoint,
     GuidanceContext,
@@ -19,6 +18,7 @@ from trimtab import (
     ToolCall,
     hookimpl,
 )
+from trimtab.events import CallOrigin
 from trimtab_planning._events import ReflectionAdded
 from trimtab_planning._history import current_plan
 from trimtab_planning._host_plan import HostPlan

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from trimtab import Plan, PlannedTool, PlanStep, quote
+from trimtab import Plan, PlannedTool, PlanStep
+from trimtab.text import quote
 
 MAX_STEPS = 200
 MAX_TITLE = 200

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from trimtab import Plan, PlannedTool, PlanStep, quote, shorten
+from trimtab import Plan, PlannedTool, PlanStep
+from trimtab.text import quote, shorten
 
 SHOWN_STEPS = 50
 LONGEST_LINE = 400

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 import attrs
 
-from trimtab import Plan, PlanStep, in_namespace
+from trimtab import Plan, PlanStep
+from trimtab.events import in_namespace
 from trimtab_planning._names import is_neutral
 
 MOST_REMEMBERED = 256

@@ -8,8 +8,16 @@ from typing import Annotated, Any
 
 import attrs
 
-from trimtab import MarkdownSection, Prompt, PromptTemplate, Tool, ToolContext, ToolResult, shorten
+from trimtab import (
+    MarkdownSection,
+    Prompt,
+    PromptTemplate,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
 from trimtab.hosting import to_json
+from trimtab.text import shorten
 from trimtab_planning._guardrails import Guardrails
 from trimtab_planning._stages import StageDefinition
 

@@ -16,8 +16,8 @@ from trimtab import (
     PromptTemplate,
     Tool,
     enable,
-    shorten,
 )
+from trimtab.text import shorten
 from trimtab_planning._guard import guarded
 from trimtab_planning._guardrails import Guardrails, as_guardrails
 from trimtab_planning._render import plan_text

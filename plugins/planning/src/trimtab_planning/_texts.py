@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trimtab import Plan, PlanStep, quote, shorten
+from trimtab import Plan, PlanStep
+from trimtab.text import quote, shorten
 from trimtab_planning._names import PLAN_REFLECT, PLAN_REVISE, PLAN_UPDATE_STEP, planning_tool
 from trimtab_planning._render import tool_names
 from trimtab_planning._rules import Deviation

@@ -6,20 +6,14 @@ from typing import Any, TypeVar
 
 import attrs
 
-from trimtab import (
-    Plan,
-    RecorderContext,
-    Slice,
-    ToolInvoked,
-    ToolStarted,
-    UserMessage,
-    is_plan_tool,
-)
+from trimtab import Plan, RecorderContext, Slice, ToolInvoked
+from trimtab.events import ToolStarted, UserMessage
 from trimtab_planning._events import PlanAuthored, PlanUpdated, StepCalled
 from trimtab_planning._history import Readable
 from trimtab_planning._host_plan import steps_after
 from trimtab_planning._mirror_book import MirrorBook
 from trimtab_planning._names import is_planning_tool
+from trimtab_planning._plan_calls import is_plan_tool
 from trimtab_planning._rules import declares
 
 T = TypeVar("T")

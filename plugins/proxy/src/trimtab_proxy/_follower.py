@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import Clock, DecisionPoint, Evidence, Outcome, ToolCall, render_block
+from trimtab import Clock, DecisionPoint, Outcome, ToolCall
+from trimtab.events import Evidence
+from trimtab.text import render_block
 from trimtab_proxy._bounds import bounded
 from trimtab_proxy._items import NOTIFICATIONS, Answer, Item, Kind, Wire, string
 from trimtab_signals import asks_user

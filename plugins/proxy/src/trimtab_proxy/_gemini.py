@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Evidence, Outcome, ToolCall, Usage
+from trimtab import Outcome, ToolCall, Usage
+from trimtab.events import Evidence
 from trimtab_proxy._items import (
     Answer,
     Item,

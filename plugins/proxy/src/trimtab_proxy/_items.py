@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Protocol
 
 import attrs
 
-from trimtab import Evidence, Outcome, ToolCall, Usage
+from trimtab import Outcome, ToolCall, Usage
+from trimtab.events import Evidence
 from trimtab_proxy._json import Place
 
 Json = Mapping[str, Any]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 from trimtab_proxy._items import Result
 
 _HEAD = 300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trimtab import plural
+from trimtab.text import plural
 from trimtab_proxy._guide import Counts
 
 

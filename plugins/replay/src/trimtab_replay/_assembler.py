@@ -8,15 +8,12 @@ from typing import Any
 
 import attrs
 
-from trimtab import (
+from trimtab import Outcome, ToolCall, ToolInvoked, Usage
+from trimtab.events import (
     CallOrigin,
     CompactionHappened,
     Evidence,
     ModelResponded,
-    Outcome,
-    ToolCall,
-    ToolInvoked,
-    Usage,
     UserMessage,
 )
 from trimtab_replay._recording import Item, RecordedItem, StopRequest, Unknown

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab import CallOrigin, ToolInvoked, shorten
+from trimtab import ToolInvoked
+from trimtab.events import CallOrigin
+from trimtab.text import shorten
 from trimtab_replay._results import CallView
 from trimtab_signals import Calls
 

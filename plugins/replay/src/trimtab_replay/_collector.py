@@ -8,20 +8,16 @@ from typing import Any, Protocol
 
 import attrs
 
-from trimtab import (
+from trimtab import Event, Feedback, GuidanceDelivered, Session, format_guidance
+from trimtab.events import (
     CompletionChecked,
     CompletionStatus,
-    Event,
-    Feedback,
-    GuidanceDelivered,
     GuidanceSuppressed,
     Provenance,
     ProviderFaulted,
     ProviderKind,
     ProviderQuarantined,
     ProviderSkipped,
-    Session,
-    format_guidance,
 )
 from trimtab_replay._results import Decision, Note
 

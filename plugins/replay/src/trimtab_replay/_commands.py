@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from trimtab import plural, sanitize
+from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection, selection_of
 from trimtab_replay._corpus import Found
 from trimtab_replay._job import Job, ReadStats

@@ -10,8 +10,10 @@ from typing import Any
 
 import attrs
 
-from trimtab import ModelResponded, ToolInvoked, describe_error
+from trimtab import ToolInvoked
+from trimtab.events import ModelResponded
 from trimtab.inspection import did_you_mean
+from trimtab.text import describe_error
 from trimtab_replay._recording import (
     RecordedItem,
     Recording,

@@ -10,18 +10,16 @@ import attrs
 
 from trimtab import (
     Budget,
-    CompactionHappened,
     Deadline,
     DecisionPoint,
     Host,
-    ModelResponded,
     Run,
     Session,
     TaskCompletionContext,
     ToolCall,
     ToolInvoked,
-    UserMessage,
 )
+from trimtab.events import CompactionHappened, ModelResponded, UserMessage
 from trimtab_replay._calls import call_view
 from trimtab_replay._collector import DecisionCollector
 from trimtab_replay._plans import plan_of

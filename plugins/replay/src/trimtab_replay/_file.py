@@ -9,7 +9,8 @@ from itertools import chain
 
 import attrs
 
-from trimtab import ConfigurationError, ProviderError, describe_error
+from trimtab import ConfigurationError, ProviderError
+from trimtab.text import describe_error
 from trimtab_replay._corpus import Corpus, Found
 from trimtab_replay._driver import replay
 from trimtab_replay._job import Job, Part, ReadStats

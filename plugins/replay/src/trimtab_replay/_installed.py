@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trimtab import ProviderError, describe_error
+from trimtab import ProviderError
 from trimtab.inspection import PluginInfo, discover, load
+from trimtab.text import describe_error
 from trimtab_replay._recording import TranscriptReader
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import attrs
 
-from trimtab import CompactionHappened, ModelResponded, ToolInvoked, TrimtabError, UserMessage
+from trimtab import ToolInvoked, TrimtabError
+from trimtab.events import CompactionHappened, ModelResponded, UserMessage
 
 if TYPE_CHECKING:
     from trimtab_replay._transcript import Transcript

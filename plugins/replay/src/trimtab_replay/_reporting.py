@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from trimtab import plural, sanitize
+from trimtab.text import plural, sanitize
 from trimtab_replay._job import ReadStats
 from trimtab_replay._transcript import Skipped
 

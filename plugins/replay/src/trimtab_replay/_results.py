@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import CallOrigin, Outcome
+from trimtab import Outcome
+from trimtab.events import CallOrigin
 
 
 @attrs.frozen(kw_only=True)

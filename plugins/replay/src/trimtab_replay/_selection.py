@@ -17,10 +17,10 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceProviderConfig,
     Prompt,
-    ProviderKind,
     ProviderRef,
     load_configuration,
 )
+from trimtab.events import ProviderKind
 from trimtab.inspection import (
     PluginInfo,
     did_you_mean,

@@ -11,7 +11,8 @@ from typing import TextIO
 
 import attrs
 
-from trimtab import SYSTEM_CLOCK, sanitize
+from trimtab import SYSTEM_CLOCK
+from trimtab.text import sanitize
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _NARROWEST, _WIDEST, _UNKNOWN = 40, 120, 100

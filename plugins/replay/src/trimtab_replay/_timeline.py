@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtab import plural
+from trimtab.text import plural
 from trimtab_replay._results import CallView, Decision, Note, Replayed
 from trimtab_replay._strip import TurnState, states
 from trimtab_replay._terminal import Screen, cells, fit, wrap

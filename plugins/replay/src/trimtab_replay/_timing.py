@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from trimtab import ManualClock, ModelResponded, ToolInvoked
+from trimtab import ToolInvoked
+from trimtab.events import ModelResponded
+from trimtab.testing import ManualClock
 from trimtab_replay._recording import Item
 
 

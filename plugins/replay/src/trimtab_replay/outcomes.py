@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 
 HEAD = 400
 """Only so many characters of a text are looked at; programs write the status first."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals._normalise import bounded, lowered, plain_text
 
 _LONGEST_LINE = 400

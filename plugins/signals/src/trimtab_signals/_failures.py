@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trimtab import LazyPattern, Outcome, ToolInvoked, ToolProfile
+from trimtab import Outcome, ToolInvoked, ToolProfile
+from trimtab.text import LazyPattern
 from trimtab_signals._answers import confirms, refuses
 from trimtab_signals._canonical import IGNORED_PARAMS, digest
 from trimtab_signals._envelope import without_ticks

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals._normalise import lowered
 
 _LONGEST_LINE = 240

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals._canonical import canonical
 
 EDGE = 1_500

@@ -13,7 +13,7 @@ from operator import ne
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals._canonical import digest
 
 # Begins with a set of characters, so that the engine skips to the first that fits.

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import attrs
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals._normalise import lowered
 
 _NUMBERS = {

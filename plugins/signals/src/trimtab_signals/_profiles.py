@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from trimtab import LazyPattern, ToolProfile, quote
+from trimtab import ToolProfile
+from trimtab.text import LazyPattern, quote
 
 _WORD = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _KEPT = 512

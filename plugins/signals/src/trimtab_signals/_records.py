@@ -6,15 +6,9 @@ from typing import Any
 
 import attrs
 
-from trimtab import (
-    CallOrigin,
-    LazyPattern,
-    Outcome,
-    ToolInvoked,
-    ToolProfile,
-    quote,
-    shorten,
-)
+from trimtab import Outcome, ToolInvoked, ToolProfile
+from trimtab.events import CallOrigin
+from trimtab.text import LazyPattern, quote, shorten
 from trimtab_signals._canonical import canonical_params, digest, plain
 from trimtab_signals._envelope import arguments_of, opened
 from trimtab_signals._failure_lines import best_line, excerpt, lines_of, sounds_like_failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 
 Words = tuple[str, ...]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import CallOrigin
+from trimtab.events import CallOrigin
 from trimtab_signals._profiles import ToolProfiles
 from trimtab_signals._records import CallRecord, restored
 

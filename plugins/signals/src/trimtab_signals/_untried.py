@@ -15,7 +15,9 @@ from functools import lru_cache
 
 import attrs
 
-from trimtab import CallOrigin, GuidanceContext, LazyPattern
+from trimtab import GuidanceContext
+from trimtab.events import CallOrigin
+from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
 from trimtab_signals._profiles import (
     READING,

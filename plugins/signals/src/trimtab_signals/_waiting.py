@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 
-from trimtab import LazyPattern
+from trimtab.text import LazyPattern
 from trimtab_signals._answers import asks_for_input, blames_call, has_ended, in_progress, not_yet
 from trimtab_signals._records import CallRecord
 from trimtab_signals._shell import awaits, starts_background, waits

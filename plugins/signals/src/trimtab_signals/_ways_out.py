@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import attrs
 
-from trimtab import LazyPattern, quote
+from trimtab.text import LazyPattern, quote
 
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""

@@ -10,10 +10,8 @@ from trimtab import (
     DecisionPoint,
     GuidanceContext,
     GuidanceInjection,
-    quote,
-    shorten,
-    text_option,
 )
+from trimtab.text import quote, shorten, text_option
 from trimtab_tool_call_form._recognition import find_written_call
 
 NAME = "tool-call-form"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from trimtab import plural, sanitize
+from trimtab.text import plural, sanitize
 from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import TraceError

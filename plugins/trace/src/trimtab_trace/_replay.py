@@ -11,29 +11,31 @@ from typing import Any
 import attrs
 
 from trimtab import (
-    CompletionAsked,
-    CompletionChecked,
     Deadline,
     Event,
     Feedback,
+    GuidanceDelivered,
+    Prompt,
+    RenderedPrompt,
+    Run,
+    Session,
+)
+from trimtab.events import (
+    CompletionAsked,
+    CompletionChecked,
     FeedbackAsked,
     FeedbackSuppressed,
     GuidanceAsked,
-    GuidanceDelivered,
     GuidanceSuppressed,
     ObserverFaulted,
-    Prompt,
     PromptRendered,
     ProviderFaulted,
     ProviderQuarantined,
     ProviderSkipped,
     ProviderSlow,
     Question,
-    RenderedPrompt,
-    Run,
     RunClosed,
     RunOpened,
-    Session,
 )
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, misfit

@@ -7,19 +7,15 @@ from typing import Any
 
 import attrs
 
-from trimtab import (
-    LOCAL_HOST,
+from trimtab import DecisionPoint, Event, Prompt, Run, Session
+from trimtab.events import (
     CompletionAsked,
-    DecisionPoint,
-    Event,
     GuidanceAsked,
-    Prompt,
     PromptRendered,
     Question,
-    Run,
     RunOpened,
-    Session,
 )
+from trimtab.hosting import LOCAL_HOST
 from trimtab_trace._clock import ReplayClock
 from trimtab_trace._envelope import TraceEvent, UnknownEvent
 from trimtab_trace._errors import MISFITS, TraceError, misfit

@@ -21,11 +21,11 @@ from trimtab import (
     Host,
     Prompt,
     ProviderRef,
+    ToolProfile,
     find_configuration,
     load_configuration,
 )
 from trimtab.events import decode_value, encode_value
-from trimtab.trajectory import ToolProfile
 from trimtab_trace._errors import TraceError
 
 if TYPE_CHECKING:

@@ -7,13 +7,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import (
-    CompletionChecked,
-    CompletionStatus,
-    ProviderFaulted,
-    TaskCompletionContext,
-    TaskCompletionResult,
-)
+from trimtab import TaskCompletionContext, TaskCompletionResult
+from trimtab.events import CompletionChecked, CompletionStatus, ProviderFaulted
 
 
 @attrs.frozen

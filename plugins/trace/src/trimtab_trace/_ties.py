@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import Plan, ToolInvoked, ToolStarted
+from trimtab import Plan, ToolInvoked
+from trimtab.events import ToolStarted
 from trimtab_trace._envelope import References
 
 _MOST_CALLS = 10_000

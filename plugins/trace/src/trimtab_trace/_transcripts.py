@@ -10,16 +10,13 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import (
+from trimtab import Event, Plan, ToolCall, ToolInvoked
+from trimtab.events import (
     CallOrigin,
     CompactionHappened,
     CompletionAsked,
-    Event,
     ModelResponded,
-    Plan,
     RunClosed,
-    ToolCall,
-    ToolInvoked,
     ToolStarted,
     UserMessage,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from trimtab import plural
+from trimtab.text import plural
 from trimtab_trace._envelope import Damage, TraceEvent
 from trimtab_trace._errors import TraceError
 from trimtab_trace._jsonl import torn_bytes

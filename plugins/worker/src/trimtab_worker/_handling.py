@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import describe_error, plural
+from trimtab.text import describe_error, plural
 from trimtab_worker._config import DeadLetterPolicy, LoopConfig
 from trimtab_worker._events import (
     MailboxFailed,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trimtab import Heartbeat, describe_error
+from trimtab import Heartbeat
+from trimtab.text import describe_error
 from trimtab_worker._calibration import calibrate
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._config import LoopConfig

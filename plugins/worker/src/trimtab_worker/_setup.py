@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import describe_error
+from trimtab.text import describe_error
 from trimtab_worker._config import MainLoopConfig
 from trimtab_worker._errors import WorkerError
 from trimtab_worker._handling import Replies

@@ -9,16 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from trimtab import (
-    SYSTEM_CLOCK,
-    SnapshotError,
-    TrimtabError,
-    find_configuration,
-    plural,
-    sanitize,
-)
+from trimtab import SYSTEM_CLOCK, SnapshotError, TrimtabError, find_configuration
 from trimtab.hosting import SetAside
 from trimtab.inspection import say, say_json, state_home
+from trimtab.text import plural, sanitize
 from trimtab_claude_code._guided_session import restore
 from trimtab_claude_code._server_control import ask_server
 from trimtab_claude_code._session_report import runs_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
-from trimtab import DecisionPoint, Evidence, Outcome, Usage
+from trimtab import DecisionPoint, Outcome, Usage
+from trimtab.events import Evidence
 from trimtab_claude_code.hooks._payload import Payload
 from trimtab_claude_code.hooks._results import failure, plain_error, readable, unreported
 

@@ -17,7 +17,7 @@ from trimtab_claude_code.hooks._payload import (
 from trimtab_signals import asks_user
 
 if TYPE_CHECKING:
-    from trimtab import CompletionChecked
+    from trimtab.events import CompletionChecked
 
 Handler = Callable[[Agent, Payload], HookOutput]
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import Event, escape, shorten
+from trimtab import Event
+from trimtab.text import escape, shorten
 
 EVENTS = (
     "UserPromptSubmit",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 
 _INVALID = (
     "InputValidationError",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from trimtab import Host, Prompt, Run, Session, Usage, shorten
+from trimtab import Host, Prompt, Run, Session, Usage
+from trimtab.text import shorten
 from trimtab_claude_code._host import CLAUDE_CODE
 from trimtab_claude_code.hooks._agent import Agent, run_id_of
 from trimtab_claude_code.hooks._handlers import HANDLERS

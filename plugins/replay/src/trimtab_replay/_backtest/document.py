@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 import cattrs
 
-from trimtab import sanitize
 from trimtab.inspection import quoted_list
+from trimtab.text import sanitize
 from trimtab_replay._backtest.scores import RATES, Rate, Scores, score_all
 from trimtab_replay._backtest.scoring import Outcome, selection_facts
 from trimtab_replay._backtest.verdicts import Judged, Verdict

@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import sanitize
 from trimtab.inspection import did_you_mean, quoted_list
+from trimtab.text import sanitize
 from trimtab_replay._backtest.labels import holds_cases, holds_labels, read_labels
 from trimtab_replay._backtest.scores import TOGETHER
 from trimtab_replay._backtest.verdicts import Judged, Label, judge_case, judge_label

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from trimtab import plural, sanitize
+from trimtab.text import plural, sanitize
 from trimtab_replay._backtest.document import Part
 from trimtab_replay._backtest.scores import Rate, Scores
 from trimtab_replay._backtest.verdicts import Judged, Verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import plural, shorten
+from trimtab.text import plural, shorten
 from trimtab_replay._results import Decision, Replayed
 
 EARLIEST, LATEST = -2, 3

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from trimtab import plural, sanitize
+from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import count
 from trimtab_replay._effect.measures import TURNS, Comparing, Comparison
 from trimtab_replay._effect.records import Records

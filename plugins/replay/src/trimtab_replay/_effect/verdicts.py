@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import attrs
 
-from trimtab import plural
+from trimtab.text import plural
 from trimtab_replay._effect.measures import Comparison, Measure
 
 CONFIDENCE = 0.95

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.anthropic import time_of
 from trimtab_replay._readers.messages import MessageReader

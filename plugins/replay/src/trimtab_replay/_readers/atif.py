@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Evidence, Usage
+from trimtab import Usage
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript

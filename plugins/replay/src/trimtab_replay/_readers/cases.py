@@ -11,15 +11,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import (
-    CallOrigin,
-    CompactionHappened,
-    ModelResponded,
-    Outcome,
-    ToolCall,
-    ToolInvoked,
-    UserMessage,
-)
+from trimtab import Outcome, ToolCall, ToolInvoked
+from trimtab.events import CallOrigin, CompactionHappened, ModelResponded, UserMessage
 from trimtab_replay._recording import (
     Idle,
     Item,

@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import Evidence, Usage
+from trimtab import Usage
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import Item, RecordedItem, StopRequest
 from trimtab_replay._values import (

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import attrs
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._lenient_json import parse
 from trimtab_replay._readers.responses import Payload, Responses, kind_of

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any, ClassVar
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import RecordedItem, Recording
 from trimtab_replay._transcript import Transcript

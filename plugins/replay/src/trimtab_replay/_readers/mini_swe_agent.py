@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from trimtab import Evidence
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.chat import Chat, Message, requested
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd

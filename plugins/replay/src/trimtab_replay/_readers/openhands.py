@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Row, Transcript

@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import StopRequest
 from trimtab_replay._values import arguments, as_dict, as_list, as_text, flattened, named, said

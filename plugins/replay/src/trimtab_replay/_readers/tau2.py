@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from trimtab import CallOrigin, Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import CallOrigin, Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.chat import usage
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from trimtab import Evidence, Outcome
+from trimtab import Outcome
+from trimtab.events import Evidence
 from trimtab_replay._assembler import CallResult
 from trimtab_replay._readers.chat import Chat, Message
 from trimtab_replay._recording import Recording, StopRequest

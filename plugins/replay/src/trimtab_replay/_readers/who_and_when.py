@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Evidence
+from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trimtab import plural, sanitize
+from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection
 from trimtab_replay._commands import job_of, replayed_runs
 from trimtab_replay._job import ReadStats

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from trimtab import shorten
+from trimtab.text import shorten
 from trimtab_replay._job import ReadStats
 from trimtab_replay._results import CallView, Decision, Note, Replayed
 from trimtab_replay._strip import states

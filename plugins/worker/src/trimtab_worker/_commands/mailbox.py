@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trimtab import plural, sanitize
 from trimtab.inspection import say, say_json
+from trimtab.text import plural, sanitize
 from trimtab_worker import DeadLetter, MailboxError, open_mailbox
 from trimtab_worker._sqlite import path_of
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from trimtab import plural
+from trimtab.text import plural
 from trimtab_worker import LEASE_CLOCK
 
 FAILED, WRONG, CRASHED = 1, 2, 3

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab import sanitize
+from trimtab.text import sanitize
 from trimtab_worker import (
     LEASE_CLOCK,
     LeaseEvent,

@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
-from trimtab._types.plan import PlanStep
-from trimtab._types.text import LazyPattern
+from trimtab import PlanStep
+from trimtab.text import LazyPattern
 
 _WHOLE_PLANS = {
     "todowrite": "todos",  # Claude Code, OpenCode
@@ -53,7 +53,7 @@ def plan_after(
 ) -> Steps | None:
     """Return the steps of an agent's plan after a call that succeeded.
 
-    >>> from trimtab import plan_after
+    >>> from trimtab_planning import plan_after
     >>> todos = [{"content": "Fetch", "status": "completed"}, {"content": "Check"}]
     >>> steps = plan_after((), "TodoWrite", {"todos": todos}, unknown="pending")
     >>> [(step.title, step.status) for step in steps]

@@ -8,7 +8,8 @@ from enum import Enum
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import Plan, PlanStep, is_plan_tool, plan_after
+from trimtab import Plan, PlanStep
+from trimtab_planning import is_plan_tool, plan_after
 
 TODO = [{"content": "Fetch", "status": "completed"}, {"content": "Check", "status": "pending"}]
 
