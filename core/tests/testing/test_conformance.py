@@ -23,20 +23,21 @@ from trimtab.testing import (
 )
 
 pytestmark = pytest.mark.slow
-FAILED_TWICE = ClassificationResult(True)
+DUE = ClassificationResult(True)
 
 
 @attrs.frozen
 class Good:
-    """Speaks after two failures."""
+    """Speaks after three failures in a row."""
 
     errors: int = attrs.field(default=3, validator=attrs.validators.instance_of(int))
     name = "good"
     category = "pace"
 
     def classify(self, *, context):
-        due = context.trajectory.consecutive_errors >= self.errors
-        return FAILED_TWICE if due else NOT_RELEVANT
+        calls = context.recent_tool_calls(self.errors)
+        due = len(calls) == self.errors and all(call.outcome != "ok" for call in calls)
+        return DUE if due else NOT_RELEVANT
 
     def provide(self, *, context):
         return GuidanceInjection("good", f"{self.errors} failures: read the error first.")

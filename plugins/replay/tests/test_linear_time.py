@@ -17,13 +17,13 @@ import attrs
 import pytest
 
 import trimtab_replay
-from trimtab_replay import profiles
 from trimtab_replay._corpus import Corpus
 from trimtab_replay._lenient_json import parse, repair
 from trimtab_replay._readers.cline import _tagged
 from trimtab_replay._readers.mini_swe_agent import _commands
 from trimtab_replay._readers.text_calls import action_call, tagged_calls
 from trimtab_replay.outcomes import outcome_of
+from trimtab_signals.agents import PROFILES
 
 from .telling import all_readers
 
@@ -92,7 +92,7 @@ def expressions() -> dict[str, tuple[re.Pattern[str], set[str]]]:
             if isinstance(value, re.Pattern):
                 used = set(re.findall(rf"\b{name}\.(\w+)\(", inspect.getsource(module)))
                 found[f"{info.name}.{name}"] = value, used & USES.keys()
-    for agent, declared in profiles.PROFILES.items():
+    for agent, declared in PROFILES.items():
         for number, profile in enumerate(declared):
             for field in attrs.fields_dict(type(profile)):
                 pattern = getattr(profile, field, None)
@@ -142,7 +142,7 @@ FUNCTIONS = {
     "tagged calls": lambda text: list(tagged_calls(text)),
     "action": action_call,
     "cline": lambda text: list(_tagged(text)),
-    **{agent: (lambda text, agent=agent: outcome_of(agent, text)) for agent in profiles.PROFILES},
+    **{agent: (lambda text, agent=agent: outcome_of(agent, text)) for agent in PROFILES},
 }
 
 

@@ -38,8 +38,15 @@ def _explain(parser: argparse.ArgumentParser) -> None:
     register(parser)
 
 
+def _new(parser: argparse.ArgumentParser) -> None:
+    from trimtab._cli.new import register
+
+    register(parser)
+
+
 OWN_COMMANDS: dict[str, tuple[str, Registrar]] = {
     "plugins": ("list installed plugins and their problems", _plugins),
+    "new": ("write a complete package for a plugin of your own", _new),
     "explain": ("show which providers are active on a prompt, and why others are not", _explain),
 }
 

@@ -1,0 +1,91 @@
+"""``trimtab new``: a complete package for a plugin, to be changed."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from trimtab._cli.output import say
+from trimtab._types.errors import ConfigurationError
+from trimtab._types.text import sanitize
+
+KINDS = ("guidance", "feedback", "completion", "command")
+_GROUPS = {"command": "commands"}
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_IN_FILE = """Then name it for a prompt in `trimtab.toml`:
+
+```toml
+[prompts."agent/main"]
+$kind = ["$name"]
+```"""
+_AS_COMMAND = "Then run `trimtab $name`."
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``trimtab new``."""
+    parser.add_argument("kind", choices=KINDS, help="what the plugin is")
+    parser.add_argument("name", metavar="NAME", help="its name, such as look-first")
+    parser.add_argument(
+        "--to", type=Path, metavar="FOLDER", help="a new folder; trimtab-NAME if not given"
+    )
+    parser.set_defaults(run=run_new)
+
+
+def run_new(options: argparse.Namespace) -> int:
+    """Write the package, and say what to do next."""
+    if len(options.name) > 60 or not _NAME.fullmatch(options.name):
+        raise ConfigurationError(
+            f"{sanitize(options.name, 80)!r} can't be the name of a plugin: use lower-case "
+            "letters, digits and single hyphens, beginning with a letter, such as look-first."
+        )
+    folder = options.to or Path(f"trimtab-{options.name}")
+    if folder.exists():
+        raise ConfigurationError(f"{folder} exists: name another folder with --to.")
+    written = package_files(options.kind, options.name)
+    for name, text in written.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    say(f"{folder} has a {options.kind} plugin {options.name!r}, with tests.")
+    say()
+    say("Next, in an environment of its own:")
+    say(f"  pip install --editable {folder} pytest")
+    say(f"  pytest {folder}")
+    return 0
+
+
+def package_files(kind: str, name: str) -> dict[str, str]:
+    """Return the files of a new package by their paths.
+
+    Args:
+        kind: one of `KINDS`.
+        name: the plugin's name.
+    """
+    package = f"trimtab_{name.replace('-', '_')}"
+    title = "".join(part.title() for part in name.split("-"))
+    facts = {
+        "kind": kind,
+        "name": name,
+        "group": _GROUPS.get(kind, kind),
+        "distribution": f"trimtab-{name}",
+        "package": package,
+        "class": title,
+        "target": "register" if kind == "command" else title,
+    }
+    use = Template(_AS_COMMAND if kind == "command" else _IN_FILE).substitute(facts)
+    sources = {
+        ".github/workflows/test.yml": "workflow.yml.txt",
+        "README.md": "README.md.txt",
+        "pyproject.toml": "pyproject.toml.txt",
+        f"src/{package}/__init__.py": f"{kind}.py.txt",
+        f"tests/test_{package.removeprefix('trimtab_')}.py": f"{kind}_test.py.txt",
+    }
+    folder = files("trimtab._cli") / "templates"
+    made = {
+        path: Template((folder / source).read_text(encoding="utf-8")).substitute(facts, use=use)
+        for path, source in sources.items()
+    }
+    return {**made, f"src/{package}/py.typed": "", ".gitignore": "__pycache__/\n.venv/\ndist/\n"}
