@@ -12,6 +12,7 @@ from trimtab_tool_call_form import ToolCallForm
 from trimtab_tool_call_form._recognition import find_written_call
 
 HOST = Host("test", tools=frozenset({"read", "shell"}))
+BAR = "\uff5c"
 WRITTEN = {
     "json": '{"name": "read", "arguments": {"path": "a"}}',
     "fence": 'I read:\n```json\n{"tool": "read", "parameters": {"path": "a"}}\n```\nI go on.',
@@ -22,6 +23,21 @@ WRITTEN = {
     "mistral": '[TOOL_CALLS][{"name": "read", "arguments": {}}]',
     "list": '[{"name": "shell", "arguments": {"command": "ls"}}]',
     "cut": '{"name": "read", "arguments": {"path": "a',
+    "DSML": f'<{BAR}DSML{BAR}tool_calls><{BAR}DSML{BAR}invoke name="read">',
+    "DSML with two bars": f'<{BAR}{BAR}DSML{BAR}{BAR}invoke name="read">\n',
+    "DSML with plain bars": '< calls>\n<|DSML|invoke name="shell">\nls\n</|DSML|invoke>',
+    "DeepSeek": f"<{BAR}tool▁calls▁begin{BAR}>function<{BAR}tool▁sep{BAR}>read\n",
+    "harmony": '<|channel|>commentary to=functions.read <|message|>{"path":"a"}<|call|>',
+    "function call tag": '<functioncall {"name": "read", "arguments": {"path": "a"}}>',
+    "elements": '<function>\n<name>shell</name>\n<parameter name="command">ls</parameter>\n',
+    "the tool's own tag": "I look.\n<read>\n<path>a</path>\n</read>",
+    "the tool's own tag in a fence": "Sure.\n```xml\n<read>\n<path>a</path>\n</read>\n```",
+    "ReAct": 'Thought: I look.\nAction: read\nAction Input: {"path": "a"}',
+    "python": 'read(path="a")',
+    "python in a fence of its own": '```tool_code\nprint(default_api.read(path="a"))\n```',
+    "arguments behind the word": 'call\n[{"path": "a"}]',
+    "behind a sentence": 'I look.\n{"name": "read", "arguments": {"path": "a"}}',
+    "behind another sentence": 'Ich sehe nach. <tool_call>{"name": "read"}',
 }
 PLAIN = {
     "prose": "I read the file with read and found nothing.",
@@ -31,6 +47,12 @@ PLAIN = {
     "code": '```python\nread(path="a")\n```',
     "empty": "",
     "schema": 'The config is `{"name": "web", "args": ["a"]}`.',
+    "in backticks": f"It begins with `<tool_call>`, then `<{BAR}DSML{BAR}invoke name=...`.",
+    "in quotes": 'He wrote "<tool_call>" and stopped.',
+    "in a sentence": "Models write a call as <tool_call> followed by JSON.",
+    "indented": "It looks like this:\n\n    <function=read>\n\nand is right.",
+    "an example": f'Try:\n```json\n{{"name": "read", "arguments": {{}}}}\n```\n{"So it is. " * 9}',
+    "another element": "In HTML <read> is no tag, and </read> isn't either.",
 }
 
 
