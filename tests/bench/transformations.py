@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
 
+from languages import BUSY, COURTESIES, LANGUAGES, PHRASES, TASKS
+
 from trimtab_signals import is_aside
 
 Case = dict[str, Any]
@@ -566,3 +568,113 @@ def talk_with_each_turn(case: Case) -> Case | None:
         if not item.get("text"):
             item["text"] = f"{words[number % 4]} Part {number}."
     return case
+
+
+# Words -----------------------------------------------------------------------------------------
+
+
+def _words(value: Any, change: Callable[[str], str]) -> Any:
+    """Return an answer with the texts in it changed; the names of fields stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _words(item, change) for key, item in value.items()}
+    return [_words(item, change) for item in value] if isinstance(value, list) else value
+
+
+def _answers_changed(case: Case, change: Callable[[str], str]) -> Case | None:
+    if "needs" in case:
+        return None
+    for item in _calls(case):
+        item["result"] = _words(item["result"], change)
+    return case
+
+
+def _translation(language: str) -> Transformation:
+    def change(text: str) -> str:
+        for english, others in PHRASES.items():
+            text = re.sub(rf"(?i)\b{english}\b", others[language], text)
+        return text
+
+    return lambda case: _answers_changed(case, change)
+
+
+for _language in LANGUAGES:
+    TRANSFORMATIONS[f"answers-in-{_language}"] = _translation(_language)
+
+_NOUNS = {
+    "page": "wave", "line": "Kapitel", "row": "parcel", "step": "stanza", "item": "crate",
+    "items": "crates", "chunk": "shard", "turn": "lap", "round": "heat", "result": "yield",
+    "results": "yields", "file": "scroll", "files": "scrolls", "record": "entry",
+    "match": "strike", "matches": "strikes", "passage": "verse",
+}  # fmt: skip
+
+
+@transformation
+def nouns_swapped(case: Case) -> Case | None:
+    """Answers count and name other things."""
+    swap = re.compile(rf"\b({'|'.join(_NOUNS)})\b")
+    return _answers_changed(case, lambda text: swap.sub(lambda found: _NOUNS[found[1]], text))
+
+
+@transformation
+def state_as_boolean(case: Case) -> Case | None:
+    """A state that goes on is told as ``false``, one that has ended as ``true``."""
+    goes_on = {"running", "pending", "in_progress", "queued", "building", "compiling", "waiting"}
+    ended = {"completed", "succeeded", "success", "done", "finished", "complete"}
+    for item in _calls(case):
+        result = item["result"]
+        state = result.get("status") if isinstance(result, dict) else None
+        if state in goes_on | ended:
+            item["result"] = {key: v for key, v in result.items() if key != "status"}
+            item["result"]["settled"] = state in ended
+    return case
+
+
+@transformation
+def busy_failures(case: Case) -> Case | None:
+    """A failure holds a word of progress."""
+    if case["expected"] != "fire" or any(item.get("poll") for item in _calls(case)):
+        return None
+    busy = BUSY[len(case["id"]) % len(BUSY)]
+    for item in _calls(case):
+        if item["error"] and isinstance(item["result"], str) and item["result"]:
+            item["result"] = busy + item["result"]
+    return case
+
+
+@transformation
+def other_task(case: Case) -> Case | None:
+    """The user's message begins with a task in which no repeat is asked for."""
+    if case["expected"] != "fire":
+        return None
+    task = TASKS[len(case["id"]) % len(TASKS)]
+    for item in case["calls"]:
+        if item.get("event") == "user_message" and not item["text"].startswith("<"):
+            item["text"] = task + item["text"]
+            return case
+    if any("harness" in item or "agent" in item for item in case["calls"]):
+        return None
+    case["calls"] = [{"event": "user_message", "text": task}, *case["calls"]]
+    return _shifted(case, lambda index: index + 1)
+
+
+@transformation
+def courtesy(case: Case) -> Case | None:
+    """The agent closes with courtesy."""
+    closing = COURTESIES[len(case["id"]) % len(COURTESIES)]
+    if case["concerns"] != "PlanBasedChecker" or case["expected"] != "fire":
+        return None
+    for item in case["calls"]:
+        if item.get("event") == "assistant_text":
+            item["text"] = f"{item['text']} {closing}"
+    return case
+
+
+@transformation
+def reading_between(case: Case) -> Case | None:
+    """Another tool is read after every third turn; its answers are new, so more is allowed."""
+    if any("mono" in item or "agent" in item or "harness" in item for item in case["calls"]):
+        return None
+    changed = _with_between(case, lambda number: _reading(number, f"between-{number}"), 3)
+    return changed if changed is None else {**changed, "at": None}

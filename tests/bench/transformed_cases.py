@@ -25,7 +25,7 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = sorted(
     path for path in DATA.glob("*.jsonl") if path.stem not in ("chains", "claude-code-loop")
 )
-ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider")
+ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider", "PlanBasedChecker")
 NOT_HELD = frozenset({"error-in-text-only", "long-banner"})
 """Transformations that hide what the verdict rests on: a word in an answer is no failure by
 itself, and of an answer behind 4,000 equal characters the first and last 1,500 are kept."""
@@ -55,7 +55,7 @@ RIGHT = ("hit", "quiet")
 
 
 def cases() -> list[Case]:
-    """Return all cases about loops and failures."""
+    """Return all cases about loops, failures and the gate."""
     lines = (line for path in FILES for line in path.read_text(encoding="utf-8").splitlines())
     return [case for case in map(json.loads, lines) if case["concerns"] in ABOUT]
 

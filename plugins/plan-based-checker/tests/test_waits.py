@@ -30,18 +30,15 @@ def status_of(text, *, user="", calls=(), notice=""):
 @pytest.mark.parametrize(
     "text",
     [
-        "Shall I go on with the migration?",
+        "Shall I go on with the build?",
         "Which one do you want, A or B?",
         "Could you confirm the target branch?\n\nI have prepared everything else.",
         "Two options:\n\n1. Keep it\n2. Drop it\n\nLet me know which you prefer.",
         "Please review the plan above and approve it before I implement it.",
         "I need you to run `gh auth login` first; I can't open the pull request without it.",
         "I cannot continue without the API token.",
-        "Ready for your review.",
-        "Waiting for your go-ahead.",
-        "Soll ich mit Schritt 3 weitermachen?",
-        "Bitte prüfe den Entwurf und gib mir Bescheid.",
-        "¿Quieres que siga?",
+        "Soll ich den alten Index löschen?",
+        "¿Uso Postgres o SQLite?",
         "请确认后我再继续。",
     ],
 )
@@ -58,6 +55,14 @@ def test_an_agent_that_asks_its_user_may_stop(text):
         "Why was it slow? It read the file twice.\nNow it reads it once.",
         'I updated the FAQ ("How do I reset?") and the index.',
         "Next I will write the tests.",
+        "Ready for your review.",
+        "Waiting for your go-ahead.",
+        "Shall I go on?",
+        "Soll ich weitermachen?",
+        "¿Quieres que siga?",
+        "Bitte prüfe den Entwurf und gib mir Bescheid.",
+        "Step one is done. Let me know if you have any questions!",
+        "第一步完成。如有任何问题请随时告诉我。",
         "全部完成。",
         "The server is running on port 3000.",
     ],
@@ -109,6 +114,13 @@ def test_a_shell_in_the_background_counts_where_the_agent_says_that_it_waits():
     [
         ("question", {"question": "Delete the old bucket?"}, "(waiting for the user)"),
         ("ask_user", {"text": "A or B?"}, ""),
+        ("AskUserQuestion", {"questions": [{"options": [{"label": "A"}, {"label": "B"}]}]}, ""),
+        ("ask_followup_question", {"question": "A or B?"}, "asked"),
+        ("request_user_input", {"prompt": "A or B?"}, "{}"),
+        ("human_input", {"text": "A or B?"}, "ok"),
+        ("ask_human", {"text": "A or B?"}, "Frage gestellt"),
+        ("clarify", {"text": "A or B?"}, "sent"),
+        ("prompt_user", {"text": "A or B?"}, "shown"),
         ("post", {"channel": "ops"}, "sent, awaiting approval"),
     ],
 )
@@ -116,6 +128,14 @@ def test_a_question_put_by_a_tool_is_open_until_something_else_is_done(call):
     read = ("read", {"path": "a"}, "text")
     assert status_of("", calls=[call]) == CompletionStatus.UNVERIFIED
     assert status_of("It is done.", calls=[call, read]) == CompletionStatus.INCOMPLETE
+
+
+def test_a_question_that_the_result_answers_is_no_longer_open():
+    options = [{"label": "OAuth"}, {"label": "Key"}]
+    asked = ("AskUserQuestion", {"questions": [{"options": options}]}, 'They chose "OAuth".')
+    echoed = ("AskUserQuestion", {"questions": [{"options": options}]}, "Shown: OAuth, Key")
+    assert status_of("OAuth it is.", calls=[asked]) == CompletionStatus.INCOMPLETE
+    assert status_of("", calls=[echoed]) == CompletionStatus.UNVERIFIED
 
 
 def test_what_was_delegated_and_came_back_with_its_answer_is_not_under_way():

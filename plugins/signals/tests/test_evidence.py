@@ -55,7 +55,6 @@ def pair(first, second, tool="ask", params=None, seconds=None):
     ("first", "second"),
     [
         ("attempt 1 failed: refused", "attempt 2 failed: refused"),
-        ("[note: called 4 times] a.py", "[note: called 5 times] a.py"),
         ({"rows": ["x"], "requestId": "req-9f0c0a"}, {"rows": ["x"], "requestId": "req-1b7d2e"}),
         ({"rows": ["x"], "tookMs": 31}, {"rows": ["x"], "tookMs": 57}),
         ({"state": "on", "elapsedSeconds": 20}, {"state": "on", "elapsedSeconds": 45}),
@@ -181,7 +180,9 @@ def test_only_what_can_change_by_itself_is_excused(tool, params, answer, excuse)
 def test_a_failing_call_that_waits_by_itself_is_excused():
     command = {"command": "ssh -o ConnectTimeout=5 host true"}
     assert excuse_of(records(("bash", command, "timed out", Outcome.ERROR))[0]) is Excuse.SLEEP
-    assert excuse_of(records(("get", {}, "503 not ready yet", Outcome.ERROR))[0]) is Excuse.GOES_ON
+    assert excuse_of(records(("get", {}, "503 not ready yet", Outcome.ERROR))[0]) is None
+    assert excuse_of(records(("get", {}, "not ready yet", Outcome.OK))[0]) is Excuse.GOES_ON
+    assert excuse_of(records(("get", {}, "npm ERR! installing x", Outcome.OK))[0]) is None
 
 
 def test_words_of_answers():
@@ -342,17 +343,33 @@ def test_orders_to_take_one_step_at_a_time():
 @pytest.mark.parametrize(
     "text",
     [
-        "Shall I go on with the migration?",
         "Which one do you prefer, **A or B?**",
         "Could you confirm the target branch?\n\nI have prepared everything else.",
         "Done so far. Let me know how to go on.",
         "I need the password. Please provide it.",
-        "Bitte prüfe den Entwurf und gib mir Bescheid.",
+        "Soll ich den alten Index löschen?",
+        "¿Uso Postgres o SQLite?",
         "请确认后我再继续。",
+        "どちらの宛先に送ればよいですか。",
     ],
 )
 def test_questions_and_requests_ask_the_user(text):
     assert asks_user(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("Shall I go on with the migration?", "Run the migration"),
+        ("Bitte prüfe den Entwurf und gib mir Bescheid.", "Entwurf abnehmen lassen"),
+        ("¿Continúo con la traducción?", "traducción del manual"),
+        ("我可以继续部署吗。", "部署到生产环境"),
+    ],
+)
+def test_leave_to_go_on_is_asked_for_where_an_open_step_is_named(text, step):
+    assert not asks_user(text)
+    assert not asks_user(text, ["something else"])
+    assert asks_user(text, [step])
 
 
 @pytest.mark.parametrize(
@@ -364,6 +381,16 @@ def test_questions_and_requests_ask_the_user(text):
         'I updated the FAQ ("How do I reset?") and the index.',
         "The server is running on port 3000.",
         "Shall I go on?" + " I went on." * 100,
+        "Step one is done. Let me know if you have any questions!",
+        "Schritt eins ist fertig. Sag gerne Bescheid, falls du noch Fragen hast!",
+        "He terminado el primer paso. Quedo a tu disposición para cualquier duda.",
+        "第一步完成。如有任何问题请随时告诉我。",
+        "最初のステップが終わりました。ご不明な点があればお気軽にお知らせください。",
+        "Первый шаг готов. Если будут вопросы, обращайтесь!",
+        "I'll stop here.",
+        "The change is ready for review. Please review it.",
+        "Would you like me to continue with the rest?",
+        "Want to hear another one?",
     ],
 )
 def test_reports_ask_nothing(text):

@@ -12,6 +12,7 @@ from trimtab import Outcome
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord
 from trimtab_signals import (
+    APART,
     CEILING_CALLS,
     CallProjection,
     CallRecord,
@@ -21,8 +22,10 @@ from trimtab_signals import (
     failure_episode,
     is_aside,
     is_wait,
+    not_yet,
     operation,
     paused,
+    spaced,
     span_of,
     waited_too_long,
     without_input,
@@ -54,6 +57,8 @@ class Failure:
         call: the last failing call, described as a text names it.
         spans: when the last of its calls began and ended.
         waiting: whether the agent was waiting each time.
+        early: whether it said each time that it is too early.
+        obeyed: whether the agent waited before each time but the first.
         whole: fingerprint of the last output if the call was cut off; else empty.
     """
 
@@ -67,25 +72,40 @@ class Failure:
     call: str = ""
     spans: list[Span] = attrs.field(factory=list)
     waiting: bool = True
+    early: bool = True
+    obeyed: bool = True
     whole: str = ""
 
     def excused(self) -> bool:
-        """Tell whether every failing call was a wait, and the wait is not too long yet."""
-        return (self.waiting or paused(self.spans)) and not waited_too_long(self.spans)
+        """Tell whether every failing call was a wait, or came after one as its answer asked, and
+        the wait is not too long yet.
+        """
+        obeyed = self.early and (self.obeyed or spaced(self.spans, APART))
+        waits = self.waiting or obeyed or paused(self.spans)
+        return waits and not waited_too_long(self.spans)
 
     def reset(self) -> None:
         """Reset the count."""
-        self.times, self.waiting, self.varies = 0, True, False
+        self.times, self.varies = 0, False
+        self.waiting = self.early = self.obeyed = True
         self.spans.clear()
 
-    def happened(self, call: CallRecord, turn: int) -> None:
-        """Count `call`, at most once per turn."""
+    def happened(self, call: CallRecord, turn: int, *, waited: bool) -> None:
+        """Count `call`, at most once per turn.
+
+        Args:
+            call: the failing call.
+            turn: number of its turn.
+            waited: whether the agent has waited since the last failing turn.
+        """
         if self.times and turn - self.last > _FORGOTTEN_AFTER:
             self.reset()
         if self.times == 0 or self.last != turn:
             self.times += 1
             self.spans = [*self.spans, span_of(call)][-CEILING_CALLS:]
         self.waiting = self.waiting and is_wait(call)
+        self.early = self.early and not_yet(call.output)
+        self.obeyed = self.obeyed and (waited or self.times == 1)
         self.last = turn
         self.varies = self.varies or (self.times > 1 and self.output != call.output)
         self.output = call.output
@@ -147,6 +167,7 @@ class FailureProjection(CallProjection):
         self._told = ""
         self._form = ""
         self._changed = 0
+        self._waited_at = 0
         self._failures: dict[str, Failure] = {}
 
     def turn_closed(self, turn: TurnRecord) -> None:
@@ -167,6 +188,8 @@ class FailureProjection(CallProjection):
             self._note_row(failing, fine)
         if any(not call.reads for call in fine):
             self._changed = self._turn
+        if any(is_wait(call) for call in fine):
+            self._waited_at = self._turn
         if fine and self._failures:
             self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
         if failing:
@@ -213,7 +236,7 @@ class FailureProjection(CallProjection):
             failure = Failure(name)
         if self._got_further(failure, call):
             failure.reset()
-        failure.happened(call, self._turn)
+        failure.happened(call, self._turn, waited=self._waited_at > failure.last)
         self._failures[key] = failure
         if len(self._failures) > _KEPT:
             del self._failures[next(iter(self._failures))]
@@ -242,6 +265,7 @@ class FailureProjection(CallProjection):
             "told": self._told,
             "form": self._form,
             "changed": self._changed,
+            "waited": self._waited_at,
             "failure": attrs.asdict(self.failure) if self.failure else None,
             "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
         }
@@ -254,7 +278,7 @@ class FailureProjection(CallProjection):
         self._tried = state["tried"]
         self._told = state["told"]
         self._form = state["form"]
-        self._changed = state["changed"]
+        self._changed, self._waited_at = state["changed"], state["waited"]
         self.failure = Failure(**state["failure"]) if state["failure"] else None
         self.quiet = self.failure is None
         self._failures = {key: Failure(**fields) for key, fields in state["failures"].items()}

@@ -152,10 +152,12 @@ def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
     if not actions.may_repeat(action) or not call.pieces:
         return None
     alike = [action for action in near if _mostly_says(action.calls[0], call)]
+    if len({one.asked for one in alike}) == 1:  # one question, whose answer may have moved
+        alike = [one for one in alike if _asked_alike(one.calls[0], call)]
     if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
         return _said_again(actions, alike, fewest, closely=True, like=_mostly_says)
     again = [action for action in alike if action.calls[0].pieces == call.pieces]
-    asked = [action for action in again if action.calls[0].fingerprint == call.fingerprint]
+    asked = [action for action in again if _asked_alike(action.calls[0], call)]
     if call.reads and len(asked) >= fewest:  # one question, one answer, whatever its order
         return _said_again(actions, asked, fewest, closely=False, like=_asked_alike)
     closely = mentions_failure(call) and not reports_nothing(call.output)
@@ -168,7 +170,9 @@ def _says_same(one: CallRecord, other: CallRecord) -> bool:
 
 
 def _asked_alike(one: CallRecord, other: CallRecord) -> bool:
-    return one.fingerprint == other.fingerprint and _says_same(one, other)
+    # In another order an answer is as long; a state in it that has moved makes it longer.
+    same = one.fingerprint == other.fingerprint and one.size == other.size
+    return same and _says_same(one, other)
 
 
 def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
@@ -192,6 +196,8 @@ def _said_again(
         return None
     call = again[0].calls[0]
     times = sum(like(action.calls[0], call) for action in actions.alike_in_tool(call))
+    if times < needed:
+        return None
     return _loop(LoopKind.SAME_CONTENT, call, times)
 
 

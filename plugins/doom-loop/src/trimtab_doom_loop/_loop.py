@@ -23,6 +23,7 @@ class LoopKind(StrEnum):
     SAME_ANSWER = "same_answer"
     SAME_ERROR = "same_error"
     SAME_CONTENT = "same_content"
+    SAME_PAGE = "same_page"
     KNOWN = "known"
     UNMOVED = "unmoved"
     ELSEWHERE = "elsewhere"

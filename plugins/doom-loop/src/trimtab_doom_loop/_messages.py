@@ -40,6 +40,8 @@ _SEEN: Mapping[LoopKind, str] = {
     "the first brought nothing new{answer}.",
     LoopKind.SAME_ERROR: "{times} calls of {tool} in a row failed in the same way{answer}.",
     LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content.",
+    LoopKind.SAME_PAGE: "{times} calls of several tools in a row got one and the same "
+    "answer{answer}.",
     LoopKind.KNOWN: "The last {times} turns made only calls that you had made before, with the "
     "same answers; the last was {call}.",
     LoopKind.UNMOVED: "{call} gave the same result {times} times, after a change each "
@@ -48,7 +50,7 @@ _SEEN: Mapping[LoopKind, str] = {
     "another{answer}.",
     LoopKind.REWORDED: "{times} requests to {tool} in much the same words had the same "
     "effect{answer}.",
-    LoopKind.TEXT: "You wrote the same text in {times} responses running{answer}.",
+    LoopKind.TEXT: "You wrote the same text in {times} responses{answer}.",
     LoopKind.CHANT: "One response repeats a passage {times} times{answer}.",
 }
 _STOP: Mapping[LoopKind, str] = {

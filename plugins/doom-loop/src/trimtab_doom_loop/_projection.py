@@ -15,7 +15,7 @@ from trimtab_doom_loop._effects import find_news_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_from, loop_state
 from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._search import Limits, find_loop
-from trimtab_doom_loop._stagnation import find_paged_again
+from trimtab_doom_loop._stagnation import find_paged_again, find_same_page
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 from trimtab_signals import (
     NO_ORDERS,
@@ -66,7 +66,9 @@ class LoopProjection(CallProjection):
         self._turns = 0
         self._obey(NO_ORDERS)
         self._said: Said | None = None
+        self._said_before: Said | None = None
         self._said_times = 0
+        self._turnabouts = 0
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
         self._bare: LoopProjection | None = None
         self._aside_at = 0
@@ -136,7 +138,7 @@ class LoopProjection(CallProjection):
                 streak=self._streak,
                 stale=self._stale,
             )
-        found = found or rejected
+        found = found or rejected or find_same_page(actions, self._limits.times)
         if found is None:
             self.loop = None
             self.quiet = self.chant is None
@@ -209,11 +211,18 @@ class LoopProjection(CallProjection):
         said = Said(words)
         if said.is_short:
             return None
-        before = self._said
-        self._said = said
-        self._said_times = self._said_times + 1 if before and before.is_like(said) else 1
-        times = self._said_times
+        before, one_before = self._said, self._said_before
+        if before is not None and before.is_like(said):
+            self._said_times += 1
+        elif one_before is not None and one_before.is_like(said):
+            self._turnabouts += 1
+            self._said, self._said_before, self._said_times = said, before, 1
+        else:
+            self._said, self._said_before, self._said_times = said, before, 1
+            self._turnabouts = 0
+        times = self._said_times + (self._turnabouts + 1) // 2
         needed = self._limits.times + (_MORE_FOR_TEXT if text.has_calls else 0)
+        needed += self._turnabouts > 0
         return _text_loop(LoopKind.TEXT, said.name, times, words) if times >= needed else None
 
     # From outside ------------------------------------------------------------------------------
@@ -226,7 +235,8 @@ class LoopProjection(CallProjection):
                 return
             self._notices.append(notice)
         else:
-            self._said = None
+            self._said = self._said_before = None
+            self._turnabouts = 0
             self._obey(orders_in(message.text))
         self._interfered()
 
@@ -252,7 +262,9 @@ class LoopProjection(CallProjection):
             "rejected": last.state() if last else None,
             "rejections": [rejections.count, rejections.rounds, rejections.total],
             "said": self._said.name if self._said else None,
+            "said_before": self._said_before.name if self._said_before else None,
             "said_times": self._said_times,
+            "turnabouts": self._turnabouts,
             "notices": list(self._notices),
             "loop": loop_state(self.loop),
             "latest": loop_state(self._latest),
@@ -275,7 +287,10 @@ class LoopProjection(CallProjection):
         rejections.total = total[0] if total else max(rejections.count, rejections.rounds)
         rejections.last = call_from(state["rejected"], self._profiles)
         self._said = Said("", state["said"]) if state.get("said") else None
+        before = state.get("said_before")
+        self._said_before = Said("", before) if before else None
         self._said_times = state.get("said_times", 0)
+        self._turnabouts = state.get("turnabouts", 0)
         self._notices.extend(state["notices"])
         self.loop = loop_from(state["loop"])
         self._latest = loop_from(state["latest"])

@@ -9,7 +9,7 @@ from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
-from trimtab_signals import CallRecord, is_wait, says_unchanged
+from trimtab_signals import CallRecord, is_wait, not_yet, says_unchanged
 
 _FEWER = 1
 _ROUND = 2
@@ -32,7 +32,7 @@ def find_rejected(actions: Actions, times: int, similarity: float) -> Loop | Non
 
 def _obeys(actions: Actions, call: CallRecord, times: int) -> bool:
     """Tell whether the agent waits before it makes a call again that was told to come later."""
-    if not is_wait(call):
+    if not is_wait(call) and not not_yet(call.output):
         return False
     tries = [a for a in actions.kept if any(c.fingerprint == call.fingerprint for c in a.calls)]
     waited = [action.number for action in actions.kept if action.waits and action not in tries]

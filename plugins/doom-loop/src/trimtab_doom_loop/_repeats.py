@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 import attrs
 
+from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action, moves_unseen, waits
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
 from trimtab_signals import (
+    APART,
     CEILING_CALLS,
+    STATES,
     CallRecord,
     Span,
     asks_for_input,
+    complains,
     confirms,
     failure_episode,
     has_ended,
     in_progress,
     is_wait,
     name_words,
+    not_yet,
     paused,
+    says_unchanged,
+    spaced,
     span_of,
     waited_too_long,
 )
@@ -32,6 +40,11 @@ LONGEST_ROUND = 16
 """Longest round looked for, in actions; one beyond `window_size` must repeat as often."""
 
 _SAME_CLICKS = 8
+_STATE = 120
+"""Characters of an answer that is a state and nothing else."""
+
+_FLAG = LazyPattern(r"[=:]\s?(?:true|false)\b", re.IGNORECASE)
+_HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
@@ -71,6 +84,7 @@ def _rounds(
         or paused(again)
         or _is_live(actions, length)
         or (length == 1 and _moves_by_itself(actions, tail[0]))
+        or (length == 1 and _watches(actions, tail, again))
     )
     if waited and not waited_too_long(_waits(tail) or again) and not _waits_in_vain(tail):
         return None
@@ -130,21 +144,48 @@ def _is_live(actions: Actions, length: int) -> bool:
 
 
 def _moves_by_itself(actions: Actions, first: Action) -> bool:
-    """Tell whether the result of the repeated call `first` has changed before, though the agent
-    did nothing that may have changed it, and whether it may still change.
+    """Tell whether what the repeated call `first` shows moves by itself: the answer of an equal
+    call of its tool has changed lately, though the agent did nothing that may have changed it.
     """
     call = first.calls[0]
     if call.failed or call.profile.writes or has_ended(call.output) or asks_for_input(call.output):
         return False
+    later: dict[str, Action] = {}
     for action in actions.since(first.number - CEILING_CALLS):
-        if action.number >= first.number:
-            continue
-        if action.asked != first.asked:
-            if action.changes:
-                return False
-        elif action.kind != first.kind:
-            return not action.calls[0].failed
+        if action.calls[0].tool == call.tool:
+            moved = later.get(action.asked)
+            if moved is not None and moved.kind != action.kind:
+                told = (moved.calls[0], action.calls[0])
+                return not any(one.failed or says_unchanged(one.output) for one in told)
+            later[action.asked] = action
+        if action.changes and action.earlier < 0 and action.asked != first.asked:
+            later.clear()
     return False
+
+
+def _watches(actions: Actions, tail: Sequence[Action], spans: Sequence[Span]) -> bool:
+    """Tell whether a call asks every few seconds for a state: its answer is short, and is made of
+    flags, or is about what the agent has begun; or its tool is for states.
+    """
+    call = tail[-1].calls[0]
+    if len(tail[-1].calls) > 1 or call.profile.writes or not spaced(spans, APART):
+        return False
+    if call.failed:
+        return not_yet(call.output)
+    if call.size > _STATE or "\n" in call.output or complains(call):
+        return False
+    if has_ended(call.output) or asks_for_input(call.output):
+        return False
+    if not STATES.isdisjoint(name_words(call.tool)) or _FLAG.search(call.output):
+        return True
+    handles = set(_HANDLE.findall(call.params_text))
+    return any(
+        any(handle in one.output for handle in handles)
+        for action in actions.kept
+        if action.number < tail[0].number
+        for one in action.calls
+        if not one.reads
+    )
 
 
 def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
@@ -181,8 +222,31 @@ def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:
     """
     if any(action.waits for action in between):
         return True
+    if not call.reads and not call.failed and _follows_news(call, between):
+        return True
     shows = call.profile.writes and not call.failed and not confirms(call.output)
     return not shows and any(action.changes for action in between)
+
+
+def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
+    """Tell whether an answer that was not there before came before each call: then the call, say
+    a note or a message, is about something else each time.
+
+    Args:
+        call: the repeated call.
+        between: all actions since its first occurrence, latest first.
+    """
+    news = False
+    for action in between:
+        if any(one.fingerprint == call.fingerprint for one in action.calls):
+            if not news and action is not between[0]:
+                return False
+            news = False
+        elif action.news and not any(
+            one.failed or one.profile.writes or one.tool == call.tool for one in action.calls
+        ):
+            news = True
+    return news
 
 
 def _stays_away(numbers: Sequence[int], longest: int) -> bool:

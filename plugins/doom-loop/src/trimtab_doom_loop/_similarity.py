@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trimtab.text import LazyPattern
-from trimtab_signals import CallRecord, finds_nothing
+from trimtab_signals import CallRecord, finds_nothing, operation
 
 _NUMBER = LazyPattern(r"\d+")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
 _PART = LazyPattern(r"(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)")
 _PARTED = 3
 _SHARED = 4
+_ATTEMPTS = 4
 _SHORT = 300
 
 
@@ -125,6 +126,23 @@ def different_things(calls: Sequence[CallRecord]) -> bool:
     counts = Counter(part for parts in own for part in parts)
     shared = sum(any(counts[part] > 1 for part in parts) for parts in own)
     return all(own) and _SHARED * shared <= len(own)
+
+
+def attempts(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls try to get at one thing in ever other ways: what differs in the
+    arguments of most has a beginning of a word in common with what differs in others. Calls that
+    go through a list have names of their own.
+    """
+    if numbered_names(calls) or alike_but_for_numbers(calls):
+        return False
+    words = [_parts(call.params_text) for call in calls]
+    counts = Counter(part for parts in words for part in parts)
+    often = {part for part, count in counts.items() if _ATTEMPTS * count >= len(calls) > count}
+    subject = {part for part, count in counts.items() if count == len(calls)}
+    tools = Counter(operation(call.command) if call.command else call.tool for call in calls)
+    if len(tools) > 1 and len(subject) > 0:  # one thing, by several programs
+        return True
+    return sum(bool(parts & often) for parts in words) * _ATTEMPTS >= (_ATTEMPTS - 1) * len(calls)
 
 
 def _parts(text: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 
 from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action, moves_unseen
@@ -12,6 +12,7 @@ from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,
     alike_but_for_numbers,
+    attempts,
     different_things,
     numbered_names,
     one_deed,
@@ -21,7 +22,9 @@ from trimtab_doom_loop._similarity import (
 )
 from trimtab_signals import (
     CallRecord,
+    Excuse,
     confirms,
+    excuse_of,
     finds_nothing,
     mentions_failure,
     refuses,
@@ -39,6 +42,9 @@ _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
 _SHORT_ANSWER = 80
+_ERROR = LazyPattern(r"\b[A-Z]\w*(?:Error|Exception)\b:")
+_EMPTY = ("[]", "{}", "null", "None")
+_WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OFTEN = 4
 _NUMBER = LazyPattern(r"\d{1,6}")
 _NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
@@ -49,6 +55,7 @@ _STEM = 4
 _FEWEST_WORDS = 6
 _NEW = 3
 _SHARE = 8
+_STRUCTURED = ("{", "[", "<")
 
 
 def find_same_answer(actions: Actions, streak: int, times: int, similarity: float) -> Loop | None:
@@ -68,8 +75,10 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
         return None
     if len({call.fingerprint for call in calls}) < times:
         return None
-    if any(action.waits for action in tail):
+    if any(_stands_by(call) for call in calls):
         needed = 2 * times if _hunts(calls) else None
+    elif any(action.waits for action in tail):  # only words say that it goes on
+        needed = _MORE_FOR_CONTENT
     else:
         needed = _needed(calls, similarity)
     if needed is None or streak < times + needed:
@@ -77,6 +86,11 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     last = calls[-1]
     kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
     return loop_of(kind, last, times=streak, members=frozenset({stable_answer_key(last)}))
+
+
+def _stands_by(call: CallRecord) -> bool:
+    """Tell whether a call waits by itself or moves a screen, whatever its answer says."""
+    return moves_unseen(call) or excuse_of(call) in (Excuse.POLL, Excuse.SLEEP)
 
 
 def _hunts(calls: Sequence[CallRecord]) -> bool:
@@ -95,30 +109,56 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     last = calls[-1]
     if any(call.failed for call in calls):
         return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
-    if says_unchanged(last.output):
+    same_command = last.command and len({call.command for call in calls}) == 1
+    if says_unchanged(last.output) or same_command:  # other arguments change nothing
         return _MORE_FOR_NUMBERS
-    worded = reports_nothing(last.output)
-    nothing = worded or (last.reads and finds_nothing(last.output))
-    if nothing and not last.profile.writes:
+    if _complains(last):
+        return _needed_for_content(calls, similarity)
+    if not last.profile.writes and _is_nothing(last):
         if numbered_names(calls) or different_things(calls):
             return _MORE_FOR_NAMES
-        if worded or last.profile.read_only or alike(calls, similarity):
-            return _MORE_FOR_NOTHING
-    elif _says_little(last):
-        return _needed_for_little(calls)
-    return _needed_for_content(calls, similarity)
+        return _MORE_FOR_NOTHING
+    return (
+        _needed_for_little(calls) if _says_little(last) else _needed_for_content(calls, similarity)
+    )
+
+
+def _is_nothing(call: CallRecord) -> bool:
+    """Tell whether an answer says that there is nothing. What a look answers in one short line,
+    whatever is asked, does so, or tells of an error, in whatever language.
+    """
+    said = call.output.strip()
+    if reports_nothing(said) or said in _EMPTY:
+        return True
+    return call.reads and (finds_nothing(said) or _is_brief(call))
 
 
 def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
-    again = reworded(calls, closely=True) or one_deed(calls)
-    return _MORE_FOR_CONTENT if again else None
+    if reworded(calls, closely=True) or one_deed(calls):
+        return _MORE_FOR_CONTENT
+    last = calls[-1]
+    told = last.profile.writes or confirms(last.output) or not _is_sentence(last.output)
+    return _MORE_FOR_NOTHING if not told and attempts(calls) else None
+
+
+def _is_brief(call: CallRecord) -> bool:
+    return 0 < call.size <= _SHORT_ANSWER and "\n" not in call.output.strip()
+
+
+def _is_sentence(said: str) -> bool:
+    """Tell whether an answer says something, in whatever language, rather than one word."""
+    return len(_WORD.findall(said)) > 1 or any(map(_WIDE.match, said))
 
 
 def _complains(call: CallRecord) -> bool:
     """Tell whether an answer sounds like a failure, and does not also confirm something."""
-    if not mentions_failure(call) or reports_nothing(call.output):
+    if not mentions_failure(call):
+        return False
+    if _ERROR.search(call.output) is not None:
+        return True
+    if reports_nothing(call.output):
         return False
     return not confirms(_NEGATION.sub("", call.output))
 
@@ -137,8 +177,6 @@ def _says_little(call: CallRecord) -> bool:
 
 
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
-    if len({call.command for call in calls}) == 1 and calls[0].command:
-        return _MORE_FOR_NUMBERS  # the other arguments of one command change nothing
     if _complains(calls[-1]):
         return _MORE_FOR_ERROR
     if alike_but_for_numbers(calls):
@@ -146,6 +184,37 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if same_subject(calls):
         return _MORE_FOR_NUMBERS
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
+
+
+def find_same_page(actions: Actions, times: int) -> Loop | None:
+    """Find one long answer to whatever is done with several tools: a page that doesn't change.
+
+    Args:
+        actions: the last actions.
+        times: repeats of an exact call that are a loop; thrice as many are needed here.
+    """
+    kept = actions.kept
+    last = kept[-1].calls[0]
+    if last.size < _SMALLEST or len(kept) < 3 * times or kept[-2].calls[0].size != last.size:
+        return None
+    same = list(takewhile(lambda action: _shows(action, last), reversed(kept)))
+    tools = dict.fromkeys(action.calls[0].tool for action in same)
+    if len(same) < 3 * times or len(tools) < times:
+        return None
+    return loop_of(
+        LoopKind.SAME_PAGE,
+        last,
+        times=len(same),
+        members=frozenset({f"page {last.output_fingerprint}"}),
+        tools=tuple(tools),
+    )
+
+
+def _shows(action: Action, last: CallRecord) -> bool:
+    call = action.calls[0]
+    if len(action.calls) > 1 or call.failed or call.size != last.size:
+        return False
+    return call.output_fingerprint == last.output_fingerprint
 
 
 def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
@@ -239,6 +308,10 @@ def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) ->
     """Find one question whose answers are worded differently each time and name nothing new."""
     found = [s for s in actions.kept if s.calls[0].fingerprint == call.fingerprint]
     seen = found[-needed:]
+    if len(seen) < needed:
+        return None
+    if call.output[:1] in _STRUCTURED and len({action.kind for action in seen}) < needed:
+        return None  # states of things are few and come back
     others = (action for action in actions.since(seen[0].number) if action.asked != seen[0].asked)
     if any(action.changes or action.waits for action in others):
         return None

@@ -115,7 +115,8 @@ class PlanBasedChecker:
             one = len(steps) == 1
             said = "The one step" if one else f"All {len(steps)} steps"
             return TaskCompletionResult.ok(f"{said} of the plan {'is' if one else 'are'} done.")
-        reason = "" if context.final else _waits(context).reason
+        titles = [step.title for step in left]
+        reason = "" if context.final else _waits(context).reason(titles)
         if reason:
             return TaskCompletionResult.unverified(f"{len(left)} steps are open, but {reason}")
         message = SEED if self.wording == "seed" else self.message

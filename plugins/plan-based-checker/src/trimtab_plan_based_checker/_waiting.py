@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from trimtab import ToolInvoked
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
-from trimtab_signals import CallProjection, CallRecord, asks_user, confirms, has_ended, name_words
-
-_EDGE = 600
-_LONGEST_TASKS = 64
-_STOP_THERE = LazyPattern(
-    r"\b(?:stop|pause|wait|halt|end) (?:\w+ ){0,3}(?:after|before|here|there|once|when|until"
-    r"|for my|for me)\b"
-    r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
-    r"|look"
-    r"|read|review|see|test|verify)\b"
-    r"|\bnothing (?:else|more)\b|\b(?:continue|go on|resume) (?:it )?(?:tomorrow|later|another)\b"
-    r"|\b(?:that's|that is) (?:all|enough) for (?:now|today)\b"
-    r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on"
-    r"|write (?:any )?code)\b"
-    r"|\b(?:ask|check with|consult) me (?:before|first)\b|\bbefore you (?:continue|go on|proceed"
-    r"|implement|start)\b|\bfor my (?:approval|review|confirmation)\b|\bonly (?:the )?(?:plan"
-    r"|spec)\b"
-    r"|\b(?:stopp?|warte|halte?) (?:\w+ ){0,3}(?:nach|bevor|bis|dann)\b"
-    r"|等我|先不要|我来?(?:审核|确认|看)",
-    re.IGNORECASE,
+from trimtab_signals import (
+    CallProjection,
+    CallRecord,
+    asks_user,
+    confirms,
+    has_ended,
+    is_of_user,
+    name_words,
+    says_stop,
 )
+
+_EDGE = 1_200
+_LONGEST_TASKS = 64
 _BEHIND = LazyPattern(
     r"\b(?:background|running|runs|wait(?:s|ing)?|notif\w+|in progress|at work|underway|under way"
     r"|working on|report(?:s)? back|will (?:finish|complete|return)|launched|spawned)\b"
@@ -43,22 +37,24 @@ _LAUNCHED = LazyPattern(
 _TASK_ID = LazyPattern(
     r"(?i)\b(?:agent|task|shell|bash|job|thread|session|process)?[_ -]?id\W{1,4}([\w-]{2,64})"
 )
-_ASKED = LazyPattern(
+_AWAITS = LazyPattern(
     r"(?i)\b(?:await|pend|wait)\w* (?:for |on )?(?:(?:an?|the|your) )?(?:answer|approval|human"
     r"|input|operator|reply|response|user)\b"
 )
+_OF_AWAITS = ("wait", "pend")
 _OF_LAUNCHED = ("background", "async", "notified")
-_OF_ASKED = ("wait", "pend")
 """One of these stands in each text in which the expression is found."""
 
-_ASKING = frozenset({"approval", "ask", "clarification", "confirmation", "permission", "question"})
+_QUESTIONS = frozenset(
+    {"approval", "ask", "clarification", "clarify", "confirmation", "permission", "question"}
+)
+_PEOPLE = frozenset({"human", "operator", "user"})
+_PUTS = frozenset({"input", "prompt", "query", "request", "ask"})
+_LABELS = ("label", "value", "title")
+_MOST_CHOICES = 64
+_LONGEST_CHOICE = 200
 _SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
 _ENDS = frozenset({"kill", "stop", "cancel", "close"})
-
-
-def says_stop(text: str) -> bool:
-    """Tell whether a user's message asks the agent to stop before the end."""
-    return _STOP_THERE.search(text[: 4 * _EDGE]) is not None
 
 
 class Waits(CallProjection):
@@ -75,14 +71,19 @@ class Waits(CallProjection):
         self._asked = False
         self._tasks: dict[str, bool] = {}
 
-    @property
-    def reason(self) -> str:
-        """Why the turn may end with open steps; empty if there is no reason."""
+    def reason(self, open_steps: Sequence[str]) -> str:
+        """Return why the turn may end with open steps; empty if there is no reason.
+
+        Args:
+            open_steps: their titles, in order.
+        """
         if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
             return "work that it started is still running"
         if self.told_to_stop:
             return "the user asked it to stop on the way"
-        return "it asks the user" if self._asked or asks_user(self.text) else ""
+        if self._asked or asks_user(self.text, open_steps):
+            return "it asks the user"
+        return "the next step is the user's" if any(map(is_of_user, open_steps[:1])) else ""
 
     def responded(self, text: TextRecord) -> None:
         """Keep what the agent said last."""
@@ -106,10 +107,11 @@ class Waits(CallProjection):
         """Note work that goes on after the call, and work that has ended."""
         self.text = ""
         words = set(name_words(call.tool))
-        self._asked = not call.failed and _is_open_question(call, words)
+        params = event.params if isinstance(event.params, dict) else {}
+        asks = _asks(words) or _is_in(call.output, _AWAITS, _OF_AWAITS)
+        self._asked = not call.failed and asks and not _is_answered(call, params)
         if self._tasks and not call.failed:
             self._ended(call, words)
-        params = event.params if isinstance(event.params, dict) else {}
         behind = params.get("run_in_background") is True or _is_in(
             call.output, _LAUNCHED, _OF_LAUNCHED
         )
@@ -141,11 +143,31 @@ class Waits(CallProjection):
         self._tasks = dict(state["tasks"])
 
 
-def _is_open_question(call: CallRecord, words: set[str]) -> bool:
-    """Tell whether a call has put a question to the user that is not answered in its result."""
-    if _is_in(call.output, _ASKED, _OF_ASKED):
-        return True
-    return bool(words & _ASKING) and not call.output.strip()
+def _asks(words: set[str]) -> bool:
+    """Tell whether a tool puts a question to the user, by the words of its name."""
+    return bool(words & _QUESTIONS) or bool(words & _PEOPLE and words & _PUTS)
+
+
+def _is_answered(call: CallRecord, params: Mapping[str, Any]) -> bool:
+    """Tell whether the result of a question holds one of the answers to choose from; a receipt
+    may repeat them all.
+    """
+    choices = set(islice(_choices(params), _MOST_CHOICES))
+    given = [one for one in choices if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", call.output)]
+    return bool(given) and (len(given) < len(choices) or len(choices) == 1)
+
+
+def _choices(value: Any, *, listed: bool = False) -> Iterator[str]:
+    """Yield the texts in the lists of a question's arguments, and the labels of objects there."""
+    if isinstance(value, str):
+        if listed and value.strip():
+            yield value.strip()[:_LONGEST_CHOICE]
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _choices(item, listed=listed and name in _LABELS)
+    elif isinstance(value, list):
+        for item in value[:_MOST_CHOICES]:
+            yield from _choices(item, listed=True)
 
 
 def _only_begun(call: CallRecord) -> bool:

@@ -6,6 +6,7 @@ from trimtab_signals._answers import (
     finds_nothing,
     has_ended,
     in_progress,
+    not_yet,
     refuses,
     reports_nothing,
     says_unchanged,
@@ -15,6 +16,11 @@ from trimtab_signals._canonical import (
     canonical,
     digest,
     fingerprint,
+)
+from trimtab_signals._closing import (
+    asks_user,
+    is_of_user,
+    says_stop,
 )
 from trimtab_signals._failure_lines import (
     excerpt,
@@ -35,11 +41,11 @@ from trimtab_signals._novelty import (
 from trimtab_signals._orders import (
     NO_ORDERS,
     Orders,
-    asks_user,
     orders_in,
     wants_one_at_a_time,
 )
 from trimtab_signals._profiles import (
+    STATES,
     ToolProfiles,
     is_aside,
     name_words,
@@ -68,13 +74,16 @@ from trimtab_signals._untried import (
     untried_tools,
 )
 from trimtab_signals._waiting import (
+    APART,
     CEILING_CALLS,
     Excuse,
     Span,
+    complains,
     excuse_of,
     is_wait,
     leaves_running,
     paused,
+    spaced,
     span_of,
     waited_too_long,
 )
@@ -86,8 +95,10 @@ from trimtab_signals._ways_out import (
 )
 
 __all__ = [
+    "APART",
     "CEILING_CALLS",
     "NO_ORDERS",
+    "STATES",
     "Asked",
     "CallProjection",
     "CallRecord",
@@ -106,6 +117,7 @@ __all__ = [
     "brings_nothing",
     "call_from",
     "canonical",
+    "complains",
     "confirms",
     "describe_call",
     "digest",
@@ -118,12 +130,14 @@ __all__ = [
     "has_ended",
     "in_progress",
     "is_aside",
+    "is_of_user",
     "is_wait",
     "key_line",
     "leaves_running",
     "mentions_failure",
     "name_words",
     "normalise_text",
+    "not_yet",
     "operation",
     "orders_in",
     "paused",
@@ -131,7 +145,9 @@ __all__ = [
     "refuses",
     "reports_nothing",
     "same_outputs",
+    "says_stop",
     "says_unchanged",
+    "spaced",
     "span_of",
     "starts_background",
     "text_of",

@@ -53,6 +53,11 @@ _IN_PROGRESS = LazyPattern(
     r"|(?:retry|try again|check back) (?:in|later|after)"
     r"|no (?:new )?output(?: yet)?)(?![a-z])",
 )
+# What a field denies is not the case; a field such as ``is_compiling`` that holds goes on.
+_DENIED = LazyPattern(
+    r"[\w ]{1,40}[\"']?\s?[=:]\s?(?:false|no|none|null|0)(?![\w.])", re.IGNORECASE
+)
+_GOING = LazyPattern(r"(?<![a-z])[a-z_]{2,24}ing[\"']?\s?[=:]\s?true\b")
 _STATE = LazyPattern(
     r"(?:\b(?:state|status|phase|stage|conclusion)\"?\s?[:=]\s?|<(?:state|status)>)\"?"
     r"([a-z_ -]{2,24})"
@@ -154,7 +159,8 @@ def in_progress(said: str) -> bool:
         said: the output.
     """
     if len(said) <= _SHORT:
-        goes_on = _IN_PROGRESS.search(lowered(said)) is not None
+        told = _DENIED.sub("", lowered(said))
+        goes_on = _IN_PROGRESS.search(told) is not None or _GOING.search(told) is not None
     else:
         goes_on = any(_IN_PROGRESS.search(state) is not None for state in _states_in(said))
     return goes_on and not asks_for_input(said)
@@ -166,8 +172,17 @@ def _states_in(said: str) -> list[str]:
 
 
 def not_yet(said: str) -> bool:
-    """Tell whether a failure says that the time for it has not come."""
+    """Tell whether a failure says that the time for it has not come; it excuses those who wait.
+
+    Args:
+        said: the output.
+    """
     return len(said) <= _SHORT and _NOT_YET.search(said) is not None
+
+
+def without_not_yet(said: str) -> str:
+    """Return an output without the words that say that something is not finished yet."""
+    return str(_NOT_YET.sub("", said))
 
 
 def has_ended(said: str) -> bool:
@@ -177,7 +192,7 @@ def has_ended(said: str) -> bool:
         said: the output.
     """
     if len(said) <= _SHORT:
-        ended = _ENDED.search(said) is not None
+        ended = _ENDED.search(_DENIED.sub("", said)) is not None
     else:
         states = _states_in(said)
         ended = bool(states) and all(_ENDED.search(state) is not None for state in states)

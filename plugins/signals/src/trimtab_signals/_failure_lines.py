@@ -46,7 +46,7 @@ _LABELLED = LazyPattern(
 )
 # This one and `_FRAMED` are searched for in text in lower case.
 _TELLING = LazyPattern(
-    r"error|exception|fail|fatal|no rule|cannot|can't|could not|denied|refused|not found"
+    r"error|err!|exception|fail|fatal|no rule|cannot|can't|could not|denied|refused|not found"
     r"|no such|invalid"
     r"|unknown|timed? ?out|missing|unable|must|exceeded|forbidden|unauthorized|blocked|rejected"
     r"|n(?<!\wn)ot\b|错误|失败|无法|エラー|失敗|ошибка|fehler|erreur|échec"

@@ -160,23 +160,27 @@ def may_say_same(earlier: str, later: str) -> bool:
     return all(x == y or not (x.isalpha() or y.isalpha()) for x, y in zip(a, b, strict=True))
 
 
-def says_same(earlier: Shape, later: Shape, seconds: float | None, *, reads: bool) -> bool:
+def says_same(
+    earlier: Shape, later: Shape, seconds: float | None, *, reads: bool, complains: bool
+) -> bool:
     """Tell whether the later of two outputs of one call differs by nothing new.
 
     Args:
         earlier, later: the outputs, normalised.
         seconds: between them; None if unknown.
         reads: whether the call only reads; then another name in its output is new.
+        complains: whether they tell of a failure; then a number that grows by one counts the
+            tries, while what an answer counts else may be the work.
     """
     if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):
         return False
     return all(
-        a.value == b.value or _idle(a, b, seconds, reads=reads)
+        a.value == b.value or _idle(a, b, seconds, reads=reads, complains=complains)
         for a, b in zip(earlier.slots, later.slots, strict=True)
     )
 
 
-def _idle(a: Slot, b: Slot, seconds: float | None, *, reads: bool) -> bool:
+def _idle(a: Slot, b: Slot, seconds: float | None, *, reads: bool, complains: bool) -> bool:
     label = set(b.label)
     named = bool(label & NAMES) and not reads
     if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
@@ -188,7 +192,7 @@ def _idle(a: Slot, b: Slot, seconds: float | None, *, reads: bool) -> bool:
     if label & CLOCKS:
         return True
     step = float(b.value) - float(a.value)
-    return (step == 1 and bool(label)) or _keeps_time(step, seconds)
+    return (complains and step == 1 and bool(label)) or _keeps_time(step, seconds)
 
 
 def _another_name(a: Slot, b: Slot, *, reads: bool) -> bool:

@@ -1,8 +1,7 @@
-"""What the user asks of the agent, and whether the agent asks something of its user."""
+"""What the user asks of the agent: how often, and one call at a time."""
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import attrs
@@ -15,18 +14,23 @@ _NUMBERS = {
     "nine": 9, "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20, "fifty": 50, "hundred": 100,
     "zwei": 2, "drei": 3, "fünf": 5, "zehn": 10, "zwanzig": 20, "dix": 10, "diez": 10,
 }  # fmt: skip
-# The first three are for text in lower case.
+# These are for text in lower case. A number counts only with what is to be done so often.
 _TIMES = LazyPattern(
     r"\b(\d{1,4}|"
     + "|".join(_NUMBERS)
-    + r")\s?(?:times|runs?|x|iterations|rounds|repetitions|attempts"
-    r"|tries|samples|mal|fois|veces|volte|раз|次|回)(?![a-z])"
-    r"|(?<![\d.])(\d{1,4})\s?(?:次|回|遍)"
+    + r")(?:\s?(?:times|runs?|iterations|rounds|repetitions|attempts|tries|samples|mal|fois|veces"
+    r"|vezes|volte|раз|번|회|次|回)(?![a-z])|x(?=\s*(?:$|[.,;!?)\n]|please|bitte|in a row)))"
+    r"|(?<![\d.])(\d{1,4})\s?(?:次|回|遍|번)"
 )
-_UNTIL = LazyPattern(
-    r"\b(?:keep|continue) (?:on )?(?:\w+ing|an eye)\b|\b(?:every|each) (?:\d+ |few |other )?"
-    r"(?:s|sec|seconds?|min|minutes?|hours?)\b|\b(?:poll|monitor|watch|wait|retry|repeat)\b"
-    r"|\b(?:over and over|again and again|in a loop|repeatedly|until it)\b"
+_EVERY = LazyPattern(
+    r"\b(?:every|each|alle|jede \w+|cada|tou(?:te)?s les|ogni|кажд\w+) (?:\d+ ?|)(?:s|sec|min|h|"
+    r"seconds?|minutes?|hours?|sekunden|minuten|stunden?|segundos|minutos|horas?|secondes|heures?"
+    r"|секунд\w*|минут\w*|час\w*)\b|每隔?\s?\d*\s?(?:秒|分钟|小时)|\d*\s?(?:秒|分|時間)ごと"
+    r"|\d*\s?(?:초|분|시간)마다"
+)
+_BANNED = LazyPattern(
+    r"(?:\b(?:not|never|no|without|stop|nicht|keine?|nie|ne|pas|jamais|nunca|não|не|нельзя)\b|n't\b"
+    r"|不要|别|勿|ないで|마세요|말고)[^.!?\n]{0,80}$"
 )
 _ALONE = LazyPattern(
     r"\b(?:one|a single|1)(?: (?:tool|function|request|call|query|file|command|step|thing))?"
@@ -39,39 +43,10 @@ _ALONE_WORDS = (
     "in parallel", "rate", "one tool call", "one function call",
 )  # fmt: skip
 """Each match of `_ALONE` holds one of them, few texts do."""
-_QUESTION = LazyPattern(r"[?\uff1f]")
-_CLOSING_QUESTION = LazyPattern(r"[?\uff1f][\W_]*$")
-_ADDRESSED = LazyPattern(
-    r"\b(?:you|your|(?:shall|should|may|can|could) (?:I|we)|would|prefer)\b"
-    r"|[您你吗]|\b(?:soll|möchtest|willst|kannst|welche|quieres|debo|puedo|veux|dois|puis)\w*",
-    re.IGNORECASE,
-)
-_REQUEST = LazyPattern(
-    r"\b(?:please|kindly) (?:\w+ )?(?:add|approve|check|choose|confirm|decide|enter|give|grant"
-    r"|install|let|log|look|pick|provide|read|reply|respond|review|run|select|send|set|share|sign"
-    r"|supply|tell|test|try|verify)\b"
-    r"|\blet me know\b|\btell me (?:if|how|what|when|whether|which)\b|\bI(?:'ll| will"
-    r"| need to)? ?(?:am |'m )?"
-    r"(?:wait(?:ing)?|await(?:ing)?|pause|paused|pausing|stop(?:ping)?|hold(?:ing)?) (?:here"
-    r"|for|on|until|now)\b"
-    r"|\b(?:a?waiting|waits?) (?:for|on) (?:your|you|the user|approval|review|feedback"
-    r"|confirmation)\b"
-    r"|\bI need (?:you|your|a|the|an) \b|\bneeds? (?:your|a human|the user)\b|\brequires? your\b"
-    r"|\b(?:once|when|after|until|as soon as) you(?:'ve| have|r)?\b|\bup to you\b|\byour (?:call"
-    r"|approval|confirmation|decision|go-ahead|input|permission|choice|review)\b"
-    r"|\bready for (?:your )?(?:review|approval)\b|\bblocked (?:on|by|until)\b"
-    r"|\bcan(?:no|')t (?:go on|proceed|continue) (?:without|until)\b"
-    r"|请您?|麻烦|等待(?:您|你)|需要(?:您|你)|ください|お願い|待って"
-    r"|\bbitte\b|\bsag(?:en Sie)? mir\b|\bgib (?:mir )?bescheid\b|\bwarte auf\b"
-    r"|\bbrauche (?:dein|von dir|Ihre)"
-    r"|\bpor favor\b|\bavísame\b|\bveuillez\b|\bs'il (?:te|vous) pla[iî]t\b|\bdites?-moi\b",
-    re.IGNORECASE,
-)
 _LONGEST = 20_000
 _LONGEST_ORDER = 600
 _MANY = 20
-_EDGE = 600
-_LAST = 240
+_CLAUSE = 100
 
 
 @attrs.frozen
@@ -92,15 +67,19 @@ NO_ORDERS = Orders()
 
 @lru_cache(maxsize=8)
 def orders_in(message: str) -> Orders:
-    """Return the orders that a user's message gives; words that name no number count as 20."""
+    """Return the orders that a user's message gives; an interval counts as 20 times."""
     text = lowered(message[:_LONGEST])
     alone = _is_alone(text)
     if len(text) > _LONGEST_ORDER:
         return Orders(alone=alone)  # a report or a file, in which such words are about other things
-    counts = [_number(number or sign) for number, sign in _TIMES.findall(text)]
+    counts = [
+        _number(found[1] or found[2])
+        for found in _TIMES.finditer(text)
+        if _BANNED.search(text[max(0, found.start() - _CLAUSE) : found.start()]) is None
+    ]
     times = max(counts, default=0)
     if times <= 2:
-        times = _MANY if _UNTIL.search(text) is not None else 0
+        times = _MANY if _EVERY.search(text) is not None else 0
     return Orders(times, alone)
 
 
@@ -111,23 +90,6 @@ def wants_one_at_a_time(text: str) -> bool:
 
 def _is_alone(text: str) -> bool:
     return any(word in text for word in _ALONE_WORDS) and _ALONE.search(text) is not None
-
-
-def asks_user(text: str) -> bool:
-    """Tell whether an agent's closing text asks something of its user.
-
-    A question that ends the last paragraph, a question to "you", or a request such as "please
-    confirm" counts; a question that the text itself answers does not.
-
-    Args:
-        text: the text; its last 600 characters are looked at.
-    """
-    last = text.strip()[-_EDGE:]
-    closing = last.rpartition("\n\n")[2][-_LAST:]
-    if _CLOSING_QUESTION.search(closing):
-        return True
-    asked = any(_ADDRESSED.search(part[-_LAST:]) for part in _QUESTION.split(last)[:-1])
-    return asked or _REQUEST.search(last) is not None
 
 
 def _number(word: str) -> int:

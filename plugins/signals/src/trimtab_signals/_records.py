@@ -239,7 +239,8 @@ class CallRecord:
         seconds = None
         if self.ended is not None and other.ended is not None:
             seconds = abs(self.ended - other.ended)
-        return says_same(other.shape, self.shape, seconds, reads=self.reads)
+        complains = mentions_failure(self)
+        return says_same(other.shape, self.shape, seconds, reads=self.reads, complains=complains)
 
     def drop_text(self) -> None:
         """Drop the text of the output; what comparisons need stays."""

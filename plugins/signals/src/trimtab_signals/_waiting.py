@@ -13,7 +13,14 @@ from functools import lru_cache
 from itertools import pairwise
 
 from trimtab.text import LazyPattern
-from trimtab_signals._answers import asks_for_input, blames_call, has_ended, in_progress, not_yet
+from trimtab_signals._answers import (
+    asks_for_input,
+    blames_call,
+    has_ended,
+    in_progress,
+    without_not_yet,
+)
+from trimtab_signals._failure_lines import sounds_like_failure
 from trimtab_signals._records import CallRecord
 from trimtab_signals._shell import awaits, starts_background, waits
 
@@ -21,6 +28,9 @@ CEILING_CALLS = 20
 """So many waits without change are too many."""
 CEILING_SECONDS = 900.0
 """Waiting longer than this without change is too long."""
+
+APART = 2.5
+"""Seconds between two looks at a state; a model that does nothing else answers faster."""
 
 _SHORTEST_BACK_OFF = 2.0
 _GROWTH = 1.8
@@ -67,11 +77,20 @@ def _excuse(call: CallRecord) -> Excuse | None:
         return None if starts or blames_call(said) else Excuse.SLEEP
     if call.waits or command == "":
         return None if has_ended(said) or asks_for_input(said) else Excuse.POLL
-    if call.failed:
-        return Excuse.GOES_ON if not_yet(said) else None
+    if call.failed or complains(call):
+        return None  # a failure may hold a word of progress
     if call.profile.writes or not in_progress(said) or _launches(call):
         return None
     return Excuse.GOES_ON
+
+
+def complains(call: CallRecord) -> bool:
+    """Tell whether a call failed or its answer sounds like a failure, other than "not yet".
+
+    Args:
+        call: the call.
+    """
+    return call.failed or sounds_like_failure(without_not_yet(call.output))
 
 
 def _launches(call: CallRecord) -> bool:
@@ -111,6 +130,17 @@ def paused(spans: Sequence[Span]) -> bool:
     gaps = _gaps(spans)
     grows = all(later >= _GROWTH * earlier for earlier, later in pairwise(gaps))
     return len(gaps) > 1 and grows and gaps[-1] >= _SHORTEST_BACK_OFF
+
+
+def spaced(spans: Sequence[Span], seconds: float) -> bool:
+    """Tell whether so many seconds lie between each two of several equal calls.
+
+    Args:
+        spans: when each call began and ended.
+        seconds: the least.
+    """
+    gaps = _gaps(spans)
+    return bool(gaps) and min(gaps) >= seconds
 
 
 def _gaps(spans: Sequence[Span]) -> list[float]:
