@@ -31,6 +31,7 @@ TEST_SERVERS = ROOT / "tests" / "servers"
 RECORDED_RUN = Path("tests/data/claude-code-loop.jsonl")
 # Heavy, and needed by the tests marked e2e alone.
 CLIENTS = (
+    "celery",
     "claude-agent-sdk",
     "google-adk",
     "langchain",
@@ -39,6 +40,7 @@ CLIENTS = (
     "openai-agents",
     "pydantic-ai-slim",
     "strands-agents",
+    "temporalio",
 )
 NO_TESTS = 5
 PROVIDERS = {"trimtab.guidance", "trimtab.feedback", "trimtab.completion"}

@@ -47,10 +47,18 @@ from trimtab_worker._lease import Lease
 from trimtab_worker._lease_config import LeaseExtenderConfig, LeaseState
 from trimtab_worker._loop import Loop
 from trimtab_worker._mailbox import BaseMailbox
-from trimtab_worker._main import MainLoop, Reply
+from trimtab_worker._main import MainLoop
 from trimtab_worker._memory import InMemoryMailbox
 from trimtab_worker._message import Mailbox, Message
 from trimtab_worker._pool import ConnectionPool
+from trimtab_worker._prompt_work import (
+    Prepare,
+    PromptWork,
+    Reply,
+    as_json,
+    failed_reply,
+    structure_json,
+)
 from trimtab_worker._records import (
     Capped,
     DeadLetter,
@@ -63,6 +71,7 @@ from trimtab_worker._records import (
     Unknown,
 )
 from trimtab_worker._setup import WorkerSetup
+from trimtab_worker._snapshots import SnapshotStore, SqliteSnapshots
 from trimtab_worker._sqlite import SqliteMailbox
 from trimtab_worker._summary import LoopSummary
 from trimtab_worker._urls import open_mailbox, split_queue
@@ -121,12 +130,16 @@ __all__ = [
     "MessageReceived",
     "MessageReturned",
     "MessageTooLarge",
+    "Prepare",
+    "PromptWork",
     "ReceiptHandleExpiredError",
     "Reply",
     "Sample",
     "SampleScored",
     "Score",
+    "SnapshotStore",
     "SqliteMailbox",
+    "SqliteSnapshots",
     "UndecodableMessage",
     "Unknown",
     "Watchdog",
@@ -136,7 +149,10 @@ __all__ = [
     "WorkerError",
     "WorkerSetup",
     "WorkerStuck",
+    "as_json",
     "calibrate",
+    "failed_reply",
     "open_mailbox",
     "split_queue",
+    "structure_json",
 ]

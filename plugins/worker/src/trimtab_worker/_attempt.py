@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab_worker._errors import ReceiptHandleExpiredError
+
+if TYPE_CHECKING:
+    from trimtab import Session
+
+LOG = logging.getLogger("trimtab_worker")
 
 
 def _never() -> None:
@@ -24,11 +31,14 @@ class Attempt:
     Args:
         message_id: of the message; the same at every attempt.
         number: which attempt this is, from 1; a later one has a higher number.
+        snapshot: what `Session.snapshot` returned in the last attempt that kept one, where the
+            work resumes from snapshots.
         lost: says why effects are unwanted, None while they are not.
     """
 
     message_id: str = ""
     number: int = 1
+    snapshot: str | None = attrs.field(default=None, repr=False)
     lost: Callable[[], str | None] = attrs.field(default=_never, eq=False, repr=False)
 
     def key(self, effect: str) -> str:
@@ -38,6 +48,24 @@ class Attempt:
             effect: names the effect within the message, e.g. ``"charge:invoice-7"``.
         """
         return f"{self.message_id}/{effect}"
+
+    def session(self, **options: Any) -> Session:
+        """Return the session to work with: that of the last snapshot, else a new one.
+
+        Args:
+            options: as for `Session.restore`: types of your own, reducers, a clock.
+        """
+        from trimtab import Session, TrimtabError
+
+        if self.snapshot is not None:
+            try:
+                return Session.restore(self.snapshot, **options)
+            except TrimtabError as error:  # of another version, or damaged
+                LOG.warning("message %s begins anew: %s", self.message_id, error)
+        session = Session(**({"clock": options["clock"]} if "clock" in options else {}))
+        for kind, reducer in (options.get("reducers") or {}).items():
+            session.register(kind, reducer)
+        return session
 
     def check(self) -> None:
         """Raise if another worker may have the message: call it right before an effect.

@@ -8,6 +8,7 @@ import attrs
 
 from trimtab import Budget
 from trimtab_worker._lease_config import LeaseExtenderConfig
+from trimtab_worker._snapshots import SnapshotStore
 
 
 def _seconds(_: object, attribute: attrs.Attribute[Any], value: float | None) -> None:
@@ -44,6 +45,9 @@ class WorkConfig:
         budget: of one message, for the adapter.
         on_lease_lost: ``"stop"`` lets the deadline of the run pass when its lease is lost,
             ``"continue"`` lets the agent finish; the session records `LeaseLost` either way.
+        snapshots: where sessions are kept while messages are worked on, so that
+            `Attempt.session` goes on from the last one; None: every attempt begins anew.
+        snapshot_interval: seconds between two snapshots of a session.
     """
 
     lease_extender: LeaseExtenderConfig = attrs.field(factory=LeaseExtenderConfig)
@@ -52,6 +56,8 @@ class WorkConfig:
     on_lease_lost: Literal["continue", "stop"] = attrs.field(
         default="continue", validator=attrs.validators.in_(("continue", "stop"))
     )
+    snapshots: SnapshotStore | None = None
+    snapshot_interval: float = attrs.field(default=30.0, validator=_seconds)
 
 
 @attrs.frozen(kw_only=True)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab_worker._codec import message_converter
 from trimtab_worker._config import EvalLoopConfig
 from trimtab_worker._events import SampleScored
 from trimtab_worker._loop import Loop
-from trimtab_worker._main import LONGEST_ERROR, MainLoop, as_json
+from trimtab_worker._main import MainLoop
+from trimtab_worker._prompt_work import LONGEST_ERROR, as_json, structure_json
 from trimtab_worker._work import Work
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class EvalLoop(Loop):
     def work(self, work: Work) -> EvalResult:
         sample: Sample = work.message.body
         request, expected = (
-            value if kind is None else message_converter().structure(value, kind)
+            structure_json(value, kind)
             for value, kind in zip((sample.request, sample.expected), self._types, strict=True)
         )
         response, session = self._loop.evaluate(request, work)

@@ -52,7 +52,8 @@ class LeaseExtender:
         """Keep the lease of `msg` within the block; the block's end waits for a call in flight.
 
         Args:
-            msg: a `Message`, or any object with `extend_visibility(seconds)`.
+            msg: a `Message`, or any object with `extend_visibility(seconds)`, or with
+                `extend(seconds)` that returns an `Extension`; its `facts` say what it can do.
             heartbeat: whose beats are the proof of work.
             visibility: seconds that the lease lasts from now, where `msg` does not tell.
             on_event: called with lease events, on a thread of their own, one after another.
@@ -98,7 +99,7 @@ class LeaseExtender:
 
     def _lease(self, msg: Any, heartbeat: Heartbeat, visibility: float | None) -> Lease:
         now = self._keeper.clock.monotonic
-        facts = getattr(getattr(msg, "mailbox", None), "facts", None)
+        facts = getattr(msg, "facts", None) or getattr(getattr(msg, "mailbox", None), "facts", None)
         age = msg.mailbox.clock.monotonic() - msg.received if isinstance(msg, Message) else 0.0
         terms = LeaseTerms(
             received=now() - age,

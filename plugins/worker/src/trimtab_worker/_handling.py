@@ -154,6 +154,7 @@ class MessageHandler(ABC):
         if reason is not None:
             self._abandon(message, reason)
             return
+        work.forget()
         self._count("done")
         self.tell(
             MessageDone(message_id=message.id, deliveries=message.deliveries, seconds=seconds)

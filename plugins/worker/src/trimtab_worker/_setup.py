@@ -16,7 +16,8 @@ from trimtab_worker._config import MainLoopConfig
 from trimtab_worker._errors import WorkerError
 from trimtab_worker._handling import Replies
 from trimtab_worker._loop import Loop
-from trimtab_worker._main import MainLoop, Prepare
+from trimtab_worker._main import MainLoop
+from trimtab_worker._prompt_work import Prepare
 from trimtab_worker._urls import open_mailbox
 
 if TYPE_CHECKING:

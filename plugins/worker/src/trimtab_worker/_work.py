@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,28 +18,30 @@ from trimtab_worker._config import WorkConfig
 from trimtab_worker._events import LeaseEvent
 from trimtab_worker._extender import LeaseExtender
 from trimtab_worker._keeper import KEEPER, Keeper
+from trimtab_worker._snapshots import Saver
 
 if TYPE_CHECKING:
     from trimtab import Clock, Prompt, Session
     from trimtab_worker._lease import Lease
 
+LOG = logging.getLogger("trimtab_worker")
 LONGEST_WORK = 30 * 24 * 3600.0
 
 
 @attrs.frozen
 class LeaseDeadline(Deadline):
-    """A deadline that also ends when the lease of the message is lost.
+    """A deadline that also ends when the result is no longer wanted.
 
     Args:
-        lease: of the message, None: this is a plain deadline.
+        lost: says why it is not; None: this is a plain deadline.
     """
 
-    lease: Lease | None = attrs.field(default=None, eq=False, repr=False)
+    lost: Callable[[], str | None] | None = attrs.field(default=None, eq=False, repr=False)
 
     def remaining(self) -> timedelta:
-        """Return the time left: none once the lease is lost."""
+        """Return the time left: none once the result is unwanted."""
         left = Deadline.remaining(self)
-        return min(left, timedelta(0)) if self.lease is not None and self.lease.lost else left
+        return min(left, timedelta(0)) if self.lost is not None and self.lost() else left
 
 
 class Work:
@@ -58,7 +61,7 @@ class Work:
         heartbeat: for the adapter and the tools.
         attempt: what tools may know of this delivery; a resource of the prompt.
         lease: within `leased` and after it, None before.
-        dropped: who drives it gave the message back and no longer wants the result.
+        dropped: why who drives it no longer wants the result, None while it is wanted.
     """
 
     def __init__(
@@ -75,11 +78,14 @@ class Work:
         self.clock = clock
         self.heartbeat = Heartbeat(clock)
         self.lease: Lease | None = None
-        self.dropped = False
+        self.dropped: str | None = None
+        identifier, number = str(getattr(message, "id", "")), int(getattr(message, "deliveries", 1))
+        self._saver = self._make_saver(identifier, number)
         self.attempt = Attempt(
-            message_id=str(getattr(message, "id", "")),
-            number=int(getattr(message, "deliveries", 1)),
-            lost=lambda: self.lost,
+            message_id=identifier,
+            number=number,
+            snapshot=self._last_snapshot(identifier, number),
+            lost=self._why_lost,
         )
         self._extender = LeaseExtender(self.config.lease_extender, keeper=keeper)
         self._on_event = on_event
@@ -87,13 +93,49 @@ class Work:
         self._waiting: list[LeaseEvent] = []
         self._session: tuple[Session, str] | None = None
 
+    def _make_saver(self, identifier: str, number: int) -> Saver | None:
+        store = self.config.snapshots
+        if store is None:
+            return None
+        interval = self.config.snapshot_interval
+        return Saver(store, identifier, number, self.heartbeat, interval)
+
+    def _last_snapshot(self, identifier: str, number: int) -> str | None:
+        store = self.config.snapshots
+        if store is None or number <= 1:
+            return None
+        try:
+            return store.load(identifier)
+        except Exception as error:  # noqa: BLE001 - better anew than not at all
+            LOG.warning("message %s begins anew: %s", identifier, error)
+            return None
+
     @contextmanager
     def leased(self) -> Iterator[Lease]:
         """Keep the lease within the block; no extension is in flight afterwards."""
         with self._extender.attach(
             self.message, self.heartbeat, on_event=self._take_event
         ) as self.lease:
-            yield self.lease
+            try:
+                yield self.lease
+            except BaseException:
+                self._stop_saving(save=True)
+                raise
+            self._stop_saving(save=False)
+
+    def _stop_saving(self, *, save: bool) -> None:
+        if self._saver is not None:
+            self._saver.stop(save=save and self.lost is None)
+
+    def forget(self) -> None:
+        """Drop the snapshots of a message that is done."""
+        store = self.config.snapshots
+        if store is None:
+            return
+        try:
+            store.drop(self.attempt.message_id)
+        except Exception as error:  # noqa: BLE001 - the work is done all the same
+            LOG.warning("snapshots of message %s stay: %s", self.attempt.message_id, error)
 
     def deadline(self) -> Deadline | None:
         """Return the limit of the run: the work's own, that of its lease, or None."""
@@ -103,13 +145,13 @@ class Work:
         if not limits and not stops:
             return None
         total = max(0.0, min(limits, default=LONGEST_WORK))
-        return LeaseDeadline(total, self.clock, lease=self.lease if stops else None)
+        return LeaseDeadline(total, self.clock, lost=self._why_lost if stops else None)
 
     @property
     def lost(self) -> str | None:
         """Return why the result is no longer wanted; None while effects may be made in its name."""
-        if self.dropped:
-            return "the message was given back"
+        if self.dropped is not None:
+            return self.dropped
         if self.lease is not None and not self.lease.held():
             return "the lease was lost"
         return None
@@ -119,13 +161,21 @@ class Work:
 
         A lease that ended by time alone is regained if no other worker has the message.
         """
-        if not self.dropped:
+        if self.dropped is None:
             self._extender.confirm()
         return self.lost
 
-    def drop(self) -> None:
-        """Stop extending, from any thread: the message is given back, its result unwanted."""
-        self.dropped = True
+    def _why_lost(self) -> str | None:
+        return self.lost
+
+    def drop(self, reason: str | None = None) -> None:
+        """Stop extending, from any thread: the result is unwanted.
+
+        Args:
+            reason: why; None: the message was given back.
+        """
+        self._stop_saving(save=True)
+        self.dropped = reason or "the message was given back"
         self._extender.release()
 
     def bind(self, session: Session, prompt: Prompt[Any]) -> None:
@@ -140,6 +190,8 @@ class Work:
             waiting, self._waiting = self._waiting, []
         for event in waiting:
             self._record(event)
+        if self._saver is not None:
+            self._saver.start(session)
 
     def _take_event(self, event: LeaseEvent) -> None:
         if self._on_event is not None:
