@@ -123,6 +123,6 @@ def test_a_prompt_that_names_one_says_who_it_was(environment, broken):
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(
-        "trimtab.ProviderLoadError: Can't load the guidance provider 'raises' of "
+        "trimtab.inspection.ProviderLoadError: Can't load the guidance provider 'raises' of "
         "raises 1.0: importing broken_raises failed with ImportError: no engine."
     )

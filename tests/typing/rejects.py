@@ -20,6 +20,7 @@ from trimtab import (
     GuidanceInjection,
     GuidanceProvider,
     GuidanceProviderConfig,
+    Prompt,
     PromptTemplate,
     Session,
     TaskCompletionChecker,
@@ -70,6 +71,8 @@ GuidanceInjection(key="k", content=1)  # type: ignore[arg-type]
 Feedback(summary="s", severity="fatal")  # type: ignore[arg-type]
 GuidanceProviderConfig(provider="p", mode="loud")  # type: ignore[arg-type]
 PromptTemplate("ns", "key", feedback_delivery="some")  # type: ignore[arg-type]
+PromptTemplate("ns", "key", guidance_providers="doom-loop")  # type: ignore[arg-type]
+Prompt("ns", "key", guidance_providers="doom-loop")  # type: ignore[call-overload]
 TaskCompletionResult.incomplete()  # type: ignore[call-arg]
 
 

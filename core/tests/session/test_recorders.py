@@ -307,7 +307,8 @@ def test_an_object_that_records_nothing_is_refused():
 
 def test_a_configuration_names_recorders(tmp_path: Path):
     file = tmp_path / "trimtab.toml"
-    file.write_text('[prompts."a/b"]\nrecord = ["notes", { use = "other", options = { n = 1 } }]')
+    named = '["notes", { use = "other", options = { n = 1 } }]'
+    file.write_text(f'[prompts."a/b"]\nrecorders = {named}')
     settings = load_configuration(file).prompts["a/b"]
     assert [config.provider.name for config in settings.recorders] == ["notes", "other"]
     assert settings.recorders[1].provider.options == {"n": 1}

@@ -255,7 +255,7 @@ def test_keep_leaves_alone_what_the_recorder_did_not_write_or_still_writes(tmp_p
 
 
 def test_without_a_folder_the_trace_lies_in_the_state_folder_of_the_prompt(tmp_path: Path) -> None:
-    (tmp_path / "trimtab.toml").write_text("[prompts.'a/b']\nrecord = ['jsonl-trace']")
+    (tmp_path / "trimtab.toml").write_text("[prompts.'a/b']\nrecorders = ['jsonl-trace']")
     configuration = load_configuration(tmp_path / "trimtab.toml")
     near: Prompt = Prompt("a", "b", config=configuration, environment={})
     home: Prompt = Prompt(

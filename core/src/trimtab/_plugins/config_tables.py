@@ -35,7 +35,7 @@ PROMPT_KEYS: dict[str, _Types] = {
     "guidance": (list,),
     "feedback": (list,),
     "completion": (list,),
-    "record": (list,),
+    "recorders": (list,),
     "guidance_limit": (int,),
     "feedback_delivery": (str,),
 }
@@ -58,6 +58,11 @@ TRIGGER_KEYS: dict[str, _Types] = {
     "max_per_run": (int,),
 }
 COMPLETION_KEYS: dict[str, _Types] = {"timeout": _NUMBER}
+_PYTHON_NAMES = {
+    "guidance_providers": "guidance",
+    "feedback_providers": "feedback",
+    "completion_checkers": "completion",
+}
 
 _TOML_WORDS = {
     bool: "true or false",
@@ -128,11 +133,21 @@ def _check(table: Mapping[str, Any], keys: Mapping[str, _Types], place: Place) -
     for key, value in table.items():
         if key not in keys:
             raise place.error(
-                f"unknown key {sanitize(key, 80)!r}.{did_you_mean(key, keys)} "
+                f"unknown key {sanitize(key, 80)!r}.{_hint(key, keys)} "
                 f"Known here: {quoted_list(keys)}."
             )
         if type(value) not in keys[key]:
             raise place.error(f"{key} must be {_TOML_WORDS[keys[key][-1]]}, not {value!r:.60}.")
+
+
+def _hint(key: str, keys: Mapping[str, _Types]) -> str:
+    """Return what an unknown key may be: misspelt, Python's name, or an option of a provider."""
+    if key in _PYTHON_NAMES and "guidance" in keys:
+        return f" In a file its name is {_PYTHON_NAMES[key]!r}."
+    meant = did_you_mean(key, keys)
+    if not meant and "options" in keys:
+        return f" An option of the provider stands in options = {{ {sanitize(key, 40)} = … }}."
+    return meant
 
 
 def _a_table(value: Any, place: Place) -> dict[str, Any]:
@@ -169,7 +184,7 @@ def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
         guidance=_providers(table, "guidance", _guidance, GUIDANCE_KEYS, place),
         feedback=_providers(table, "feedback", _feedback, TRIGGER_KEYS, place),
         completion=_providers(table, "completion", _completion, COMPLETION_KEYS, place),
-        recorders=_providers(table, "record", _recorder, {}, place),
+        recorders=_providers(table, "recorders", _recorder, {}, place),
         guidance_limit=limit,
         feedback_delivery=delivery,
     )

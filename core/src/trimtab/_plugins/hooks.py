@@ -91,6 +91,7 @@ def check_synchronous(method: Callable[..., Any], name: str, who: str) -> None:
 
 
 _MARK = f"{PROJECT}_impl"
+_IGNORED = ("tryfirst", "trylast")
 _registering = threading.Lock()
 
 Hooks = Mapping[str, Callable[[Any], Any]]
@@ -173,6 +174,12 @@ def _check(marked: _Marked, who: str) -> None:
     if marked.options.get("wrapper") or marked.options.get("hookwrapper"):
         raise ProviderInvalid(
             f"The {who} wraps {marked.hook}: wrappers are not supported, return a value instead."
+        )
+    ignored = [name for name in _IGNORED if marked.options.get(name)]
+    if ignored:
+        raise ProviderInvalid(
+            f"The {who} marks {marked.hook} with {', '.join(ignored)}, which has no effect: "
+            "providers are asked in the order in which the prompt names them. Leave it out."
         )
     if marked.hook not in KIND_HOOKS[ProviderKind.COMPLETION]:
         check_synchronous(marked.method, marked.hook, who)

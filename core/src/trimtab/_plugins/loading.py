@@ -13,6 +13,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from trimtab._plugins.registry import PluginInfo, did_you_mean, pip_install, quoted_list, title
+from trimtab._policy.settings import setting_hint
 from trimtab._types.errors import (
     ProviderInvalid,
     ProviderLoadError,
@@ -106,9 +107,10 @@ def _check_names(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) ->
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in options:
             if name not in known:
+                hint = setting_hint(entry.group, name) or did_you_mean(name, known)
                 raise ProviderOptionsError(
                     f"The {title(entry)} has no option {sanitize(name, 80)!r}."
-                    f"{did_you_mean(name, known)} Its options: {quoted_list(known)}."
+                    f"{hint} Its options: {quoted_list(known)}."
                 )
     missing = [name for name in needed_options(factory) if name not in options]
     if missing:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 import attrs
 
@@ -52,10 +53,33 @@ class FeedbackTrigger:
         return conditions == (None, None, None)
 
 
+_Config = TypeVar("_Config", bound=type[Any])
+
+
+def _refuses_options(cls: _Config) -> _Config:
+    """Let a class of settings say where an option of the provider belongs."""
+    make = cls.__init__
+
+    @wraps(make)
+    def init(self: object, *args: Any, **settings: Any) -> None:
+        known = [field.name for field in attrs.fields(cls)]
+        for name in settings:
+            if name not in known:
+                raise TypeError(
+                    f"{cls.__name__} has no setting {name!r}; it has {', '.join(known)}. An option "
+                    f"of the provider stands in enable(…): enable('name', {name}=…)"
+                )
+        make(self, *args, **settings)
+
+    cls.__init__ = init
+    return cls
+
+
 def _as_ref(value: Any) -> Any:
     return ProviderRef(value) if isinstance(value, str) else value
 
 
+@_refuses_options
 @attrs.frozen
 class GuidanceProviderConfig:
     """A guidance provider on a prompt, with its limits.
@@ -92,6 +116,7 @@ def _check_trigger(_: object, __: object, value: Any) -> None:
         raise TypeError(f"trigger must be a FeedbackTrigger or None, not {value!r:.100}")
 
 
+@_refuses_options
 @attrs.frozen
 class FeedbackProviderConfig:
     """A feedback provider on a prompt, with its trigger.
@@ -110,6 +135,7 @@ class FeedbackProviderConfig:
     kind = ProviderKind.FEEDBACK
 
 
+@_refuses_options
 @attrs.frozen
 class CompletionCheckerConfig:
     """A completion checker on a prompt.
@@ -144,3 +170,25 @@ class RecorderConfig:
 ProviderConfig = (
     GuidanceProviderConfig | FeedbackProviderConfig | CompletionCheckerConfig | RecorderConfig
 )
+
+
+def setting_hint(group: str, name: str) -> str:
+    """Return where a setting belongs that was given as an option; empty if `name` is none.
+
+    Args:
+        group: the kind of the provider, as in its entry-point group.
+        name: what was given as an option.
+    """
+    for cls in (GuidanceProviderConfig, CompletionCheckerConfig):
+        if cls.kind.value == group and name in [field.name for field in attrs.fields(cls)]:
+            return (
+                f" It is a setting: write {cls.__name__}(enable(…), {name}=…), in a file beside "
+                "'use'."
+            )
+    settings = [field.name for field in attrs.fields(FeedbackTrigger)]
+    if ProviderKind.FEEDBACK.value == group and name in settings:
+        return (
+            f" It is a setting: write FeedbackProviderConfig(enable(…), FeedbackTrigger({name}=…)),"
+            " in a file beside 'use'."
+        )
+    return ""

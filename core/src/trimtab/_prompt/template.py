@@ -43,14 +43,18 @@ else:
     Output = TypeVar("Output")
 FeedbackDelivery = Literal["first", "all"]
 
+Several = tuple[Any, ...] | list[Any]
+"""Providers: settings, instances, names, ``enable(…)``. A name alone is no such list."""
 
-def _several(what: str, declared: Iterable[Any]) -> tuple[Any, ...]:
+
+def _several(what: str, declared: object) -> tuple[Any, ...]:
     if isinstance(declared, str) or not isinstance(declared, Iterable):
-        raise PromptError(f"{what} are given as a tuple or list, not {declared!r:.100}")
+        example = f": write [{declared!r:.60}]" if isinstance(declared, str) else ""
+        raise PromptError(f"{what} are given as a tuple or list, not {declared!r:.100}{example}")
     return as_tuple(declared)
 
 
-def _configs(cls: type[Any], declared: Iterable[Any]) -> tuple[Any, ...]:
+def _configs(cls: type[Any], declared: Several) -> tuple[Any, ...]:
     """Make settings of `cls` out of settings, instances, names and ``enable(…)``."""
     return tuple(_setting(cls, item) for item in _several(f"{cls.kind} providers", declared))
 
@@ -63,19 +67,19 @@ def _setting(cls: type[Any], item: Any) -> Any:
     return cls(item)
 
 
-def _guidance(declared: Iterable[Any]) -> tuple[GuidanceProviderConfig, ...]:
+def _guidance(declared: Several) -> tuple[GuidanceProviderConfig, ...]:
     return _configs(GuidanceProviderConfig, declared)
 
 
-def _feedback(declared: Iterable[Any]) -> tuple[FeedbackProviderConfig, ...]:
+def _feedback(declared: Several) -> tuple[FeedbackProviderConfig, ...]:
     return _configs(FeedbackProviderConfig, declared)
 
 
-def _completion(declared: Iterable[Any]) -> tuple[CompletionCheckerConfig, ...]:
+def _completion(declared: Several) -> tuple[CompletionCheckerConfig, ...]:
     return _configs(CompletionCheckerConfig, declared)
 
 
-def _recorders(declared: Iterable[Any]) -> tuple[RecorderConfig, ...]:
+def _recorders(declared: Several) -> tuple[RecorderConfig, ...]:
     return _configs(RecorderConfig, declared)
 
 
@@ -217,10 +221,10 @@ class Prompt(Generic[Output]):
         environment: Mapping[str, str] | None = ...,
         table: PromptTable | None = ...,
         name: str | None = ...,
-        guidance_providers: Iterable[Any] = ...,
-        feedback_providers: Iterable[Any] = ...,
-        completion_checkers: Iterable[Any] = ...,
-        recorders: Iterable[Any] = ...,
+        guidance_providers: Several = ...,
+        feedback_providers: Several = ...,
+        completion_checkers: Several = ...,
+        recorders: Several = ...,
         guidance_limit: int = ...,
         feedback_delivery: FeedbackDelivery = ...,
         tools: Iterable[Tool[Any, Any]] = ...,
@@ -259,6 +263,10 @@ class Prompt(Generic[Output]):
             config=config,
             environment=environment,
         )
+
+    def __repr__(self) -> str:
+        asked = [entry.full_name for entry in self.table.sources]
+        return f"<Prompt {self.name!r}: {', '.join(asked) or 'no providers'}>"
 
     @property
     def name(self) -> str:

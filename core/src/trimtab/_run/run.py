@@ -63,6 +63,11 @@ class Run(RunLifecycle):
             entry.trigger.reset_by for entry in prompt.table.feedback if entry.trigger.reset_by
         )
 
+    def __repr__(self) -> str:
+        state = self.state
+        ended = "closed" if state.closed else "open"
+        return f"<Run {self.run_id!r} of {state.prompt_name!r}: {state.calls} calls, {ended}>"
+
     def guidance_context(
         self, point: DecisionPoint, pending: Iterable[ToolCall] = ()
     ) -> GuidanceContext:

@@ -15,7 +15,7 @@ from trimtab._session.slices import Reducer
 from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
-from trimtab._types.text import shown
+from trimtab._types.text import plural, shown
 
 if TYPE_CHECKING:
     from trimtab._prompt.template import Prompt
@@ -35,6 +35,10 @@ class Session(Record):
     def __init__(self, *, clock: Clock = SYSTEM_CLOCK, keep: int | None = 200) -> None:
         super().__init__(clock=clock, keep=keep)
         self._runs: dict[str, Run] = {}
+
+    def __repr__(self) -> str:
+        runs, records = len(self._states), sum(map(len, tuple(self._slices.values())))
+        return f"<Session of {plural(runs, 'run')}, {plural(records, 'record')}>"
 
     def open_run(
         self,

@@ -11,7 +11,9 @@ class TrimtabError(Exception):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__ == __name__:
-            cls.__module__ = "trimtab"  # as users import it, and as tracebacks show it
+            # As users import it, and as tracebacks show it.
+            of_providers = any(base.__name__ == "ProviderError" for base in cls.__bases__)
+            cls.__module__ = "trimtab.inspection" if of_providers else "trimtab"
 
 
 TrimtabError.__module__ = "trimtab"

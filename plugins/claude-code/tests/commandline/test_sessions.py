@@ -483,7 +483,7 @@ def test_a_problem_holds_nothing_that_moves_a_terminal(folder):
 def test_a_trace_goes_on_when_the_server_is_killed(hook, user, folder):
     trace = pytest.importorskip("trimtab_trace")
     toml = (user.project / "trimtab.toml").read_text()
-    recording = '[prompts."agent/main"]\nrecord = ["jsonl-trace"]\n'
+    recording = '[prompts."agent/main"]\nrecorders = ["jsonl-trace"]\n'
     (user.project / "trimtab.toml").write_text(toml.replace('[prompts."agent/main"]\n', recording))
     hook(go())
     for number in range(6):

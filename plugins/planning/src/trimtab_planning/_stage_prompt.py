@@ -93,7 +93,7 @@ def stage_prompt(
                 f"{key}/{stage.name}",
                 [_static("instructions", stage.name, stage.instructions or stage.name), *sections],
                 tools=allowed,
-                recorders=recorders,
+                recorders=tuple(recorders),
                 output_type=stage.output,
             ),
             config=config,

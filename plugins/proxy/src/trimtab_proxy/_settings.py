@@ -103,7 +103,8 @@ def read_guide(config: Path | None = None, *, guidance: Sequence[str] = ()) -> G
     configuration = load_configuration(path) if path else Configuration()
     settings = read_settings(configuration)
     if guidance:
-        main: Prompt[Any] | None = Prompt(HOST, "main", guidance_providers=guidance, config=None)
+        providers = tuple(guidance)
+        main: Prompt[Any] | None = Prompt(HOST, "main", guidance_providers=providers, config=None)
         subagents = main
     else:
         main, subagents = _prompts(settings, configuration)
