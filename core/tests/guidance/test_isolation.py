@@ -18,9 +18,12 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceDelivered,
+    Provenance,
+    ProviderKind,
     TaskCompletionResult,
 )
-from trimtab._run import workers
+from trimtab._boundary import workers
+from trimtab._boundary.calls import Ask, Inside
 from trimtab.events import (
     CompletionStatus,
     ProviderFaulted,
@@ -72,14 +75,6 @@ def test_text_that_is_no_guidance_is_a_fault(kit: Any) -> None:
 
     assert [i.source for i in run.guide(SELECT).injections] == ["good"]
     assert "1 to 500" in kit.session[ProviderFaulted].latest().error
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError()])
-def test_interrupts_pass_through(kit: Any, error: BaseException) -> None:
-    run = kit.run(guidance_providers=[kit.Speaker(verdict=raises(error))])
-
-    with pytest.raises(type(error)):
-        run.guide(SELECT)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError()])
@@ -239,14 +234,15 @@ def test_threads_that_many_needed_at_once_end(kit: Any, monkeypatch: pytest.Monk
 
 def test_a_waiting_thread_holds_nothing_of_what_it_did() -> None:
     class Job:
-        def __call__(self) -> int:
+        def __call__(self, _: object) -> int:
             return 1
 
     job = Job()
-    done = workers.do([job], 5.0, time.monotonic, lambda work: work())
-    assert [each.value for each in done] == [1]
+    ask = Ask(Provenance("job", ProviderKind.GUIDANCE), "call", job)
+    replies = workers.call_on_worker([ask], None, Inside(), time.monotonic, 5.0)
+    assert [reply.value for reply in replies] == [1]
     left = weakref.ref(job)
-    del job
+    del job, ask
 
     deadline = time.monotonic() + 20
     while left() is not None:
@@ -272,25 +268,21 @@ class Rude(BaseException):
     """A provider's own exception, beside `Exception`."""
 
 
-@pytest.mark.parametrize("error", [Rude("no"), GeneratorExit(), SystemExit(3)])
+@pytest.mark.parametrize(
+    "error",
+    [
+        Rude("no"),
+        GeneratorExit(),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        asyncio.CancelledError(),
+        BaseExceptionGroup("several", [KeyboardInterrupt()]),
+    ],
+)
 def test_whatever_a_provider_raises_is_its_own_failure(kit: Any, error: BaseException) -> None:
-    def raises(context: Any) -> Any:
-        raise error
-
-    run = kit.run(guidance_providers=[kit.Speaker("rude", verdict=raises), kit.Speaker("good")])
+    rude = kit.Speaker("rude", verdict=raises(error))
+    run = kit.run(guidance_providers=[rude, kit.Speaker("good")])
     kit.call(run)
 
     assert [i.source for i in run.guide(SELECT).injections] == ["good"]
     assert kit.session[ProviderFaulted].latest().source.name == "rude"
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError()])
-def test_interrupts_and_cancellation_pass_through(kit: Any, error: BaseException) -> None:
-    def raises(context: Any) -> Any:
-        raise error
-
-    run = kit.run(guidance_providers=[kit.Speaker(verdict=raises)])
-    kit.call(run)
-
-    with pytest.raises(type(error)):
-        run.guide(SELECT)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -288,21 +288,20 @@ class RaisingOnce(Hushed):
     error: BaseException = ValueError("projection broke")
 
 
-class InterruptedOnce(RaisingOnce):
-    error = KeyboardInterrupt()
+class ExitingOnce(RaisingOnce):
+    error = SystemExit(1)
 
 
-@pytest.mark.parametrize("projection", [RaisingOnce, InterruptedOnce])
+@pytest.mark.parametrize("projection", [RaisingOnce, ExitingOnce])
 def test_a_projection_that_raised_while_it_was_quiet_can_be_used_by_other_threads(
     kit: Any, projection: Any
 ) -> None:
     run = kit.run(guidance_providers=[Telling(projection)])
-    with suppress(KeyboardInterrupt):
-        list(play(kit, run))
+    list(play(kit, run))
     list(play(kit, run, 2, timeout=5.0))
 
     assert "saw 3 of 3" in kit.session[GuidanceDelivered].latest().injection.content
-    assert len(kit.session[ProviderFaulted]) == (projection is RaisingOnce)
+    assert len(kit.session[ProviderFaulted]) == 1
 
 
 class SlowAndRaising(Slow):
@@ -336,55 +335,21 @@ def test_only_the_slow_projection_is_recorded(kit: Any) -> None:
     assert [slow.source.name for slow in kit.session[ProviderSlow].all()] == ["slow"]
 
 
-def test_a_state_that_another_thread_saved_meanwhile_is_kept(kit: Any) -> None:
-    run = kit.run(guidance_providers=[Telling()])
-    list(play(kit, run))
-    feed = run.state.feeds.feeds["telling"]
+class Interrupted(Hushed):
+    """The user presses Ctrl-C while it takes its first turn."""
 
-    class SavedMeanwhile:
-        """A mutex for which this thread waits while another saves."""
-
-        def __init__(self, mutex: Any) -> None:
-            self.mutex = mutex
-
-        def __enter__(self) -> None:
-            feed.mutex = self.mutex
-            feed.save()
-            self.mutex.acquire()
-
-        def __exit__(self, *_: object) -> None:
-            self.mutex.release()
-
-    kit.call(run)
-    feed.mutex = SavedMeanwhile(feed.mutex)
-    run.guide(SELECT)
-
-    assert feed.is_saved
+    def turn_closed(self, turn: Any) -> None:
+        if self.calls == 1:
+            signal.raise_signal(signal.SIGINT)
 
 
-class InterruptedOnEntry(set[int]):
-    """The threads inside a provider; an interrupt comes when the first is added."""
-
-    interrupt: BaseException | None = KeyboardInterrupt()
-
-    def add(self, thread: int) -> None:
-        super().add(thread)
-        error, self.interrupt = self.interrupt, None
-        if error is not None:
-            raise error
-
-
-@pytest.mark.parametrize("projection", [Counting, Hushed])
-def test_an_interrupt_just_before_providers_are_asked_leaves_the_run_usable(
-    kit: Any, projection: Any
-) -> None:
-    run = kit.run(guidance_providers=[Telling(projection)])
-    run.invoker._guard.inside = InterruptedOnEntry()
+def test_an_interrupt_that_a_projection_is_met_by_leaves_the_run_usable(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Telling(Interrupted)])
     with pytest.raises(KeyboardInterrupt):
         list(play(kit, run))
 
     assert [bool(text) for text in play(kit, run, 3)][-1]
-    assert not run.invoker.busy
+    assert not kit.session[ProviderFaulted].all()
 
 
 class Shared(BaseProjection):

@@ -8,11 +8,14 @@ from typing import Any
 
 import attrs
 
+from trimtab._boundary.calls import Reply, acall, call
+from trimtab._boundary.values import own_result
 from trimtab._contract.context import TaskCompletionContext
 from trimtab._contract.providers import TaskCompletionChecker
 from trimtab._events.providers import CompletionStatus
 from trimtab._policy.completion import TaskCompletionResult
-from trimtab._types.text import describe_error
+from trimtab._types.faults import class_name
+from trimtab._types.text import as_text
 
 
 def _checkers(value: Any) -> tuple[TaskCompletionChecker, ...]:
@@ -62,10 +65,10 @@ class CompositeChecker:
         """
         results: list[TaskCompletionResult] = []
         for number, checker in enumerate(self.checkers):
-            value = _call(checker, context)
-            if inspect.isawaitable(value):
-                return self._go_on(context, number, value, results)
-            results.append(_verdict(checker, value))
+            reply = call(_asked, checker, context)
+            if isinstance(reply.value, Awaitable):
+                return self._go_on(context, number, reply.value, results)
+            results.append(_verdict(checker, reply))
             if self._decides(results[-1]):
                 return results[-1]
         return self._join(results)
@@ -74,19 +77,21 @@ class CompositeChecker:
         self,
         context: TaskCompletionContext,
         number: int,
-        value: object,
+        value: Awaitable[TaskCompletionResult],
         results: list[TaskCompletionResult],
     ) -> TaskCompletionResult:
         """Finish a check from the checker that returned an awaitable on."""
+        reply: Reply[Any] = await acall(_awaited(value))
         while True:
-            checker = self.checkers[number]
-            results.append(_verdict(checker, await _awaited(value)))
+            results.append(_verdict(self.checkers[number], reply))
             number += 1
             if self._decides(results[-1]):
                 return results[-1]
             if number == len(self.checkers):
                 return self._join(results)
-            value = _call(self.checkers[number], context)
+            reply = call(_asked, self.checkers[number], context)
+            if isinstance(reply.value, Awaitable):
+                reply = await acall(_awaited(reply.value))
 
     def _decides(self, result: TaskCompletionResult) -> bool:
         wanted = CompletionStatus.INCOMPLETE if self.all_must_pass else CompletionStatus.OK
@@ -105,27 +110,23 @@ class CompositeChecker:
         return TaskCompletionResult.ok(" ".join(texts) or "All checks passed.")
 
 
-def _call(checker: Any, context: TaskCompletionContext) -> object:
-    try:
-        return checker.check(context)
-    except Exception as error:
-        return error
+def _asked(
+    checker: Any, context: TaskCompletionContext
+) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
+    value = checker.check(context)
+    return value if inspect.isawaitable(value) else own_result(value, "check")
 
 
-async def _awaited(value: object) -> object:
-    try:
-        return await value if inspect.isawaitable(value) else value
-    except Exception as error:
-        return error
+async def _awaited(value: Awaitable[object]) -> TaskCompletionResult:
+    return own_result(await value, "check")
 
 
-def _verdict(checker: Any, value: object) -> TaskCompletionResult:
-    if isinstance(value, TaskCompletionResult):
-        return value
-    failure = (
-        describe_error(value)
-        if isinstance(value, Exception)
-        else f"check returned {type(value).__name__}"
-    )
-    name = getattr(checker, "name", None) or type(checker).__name__
-    return TaskCompletionResult.unverified(f"the checker {name!r} failed: {failure}")
+def _verdict(checker: Any, reply: Reply[Any]) -> TaskCompletionResult:
+    if reply.error is None and reply.value is not None:
+        return reply.value  # type: ignore[no-any-return]
+    name = call(_name_of, checker).value or class_name(checker)
+    return TaskCompletionResult.unverified(f"the checker {name!r} failed: {reply.error}")
+
+
+def _name_of(checker: object) -> str:
+    return as_text(getattr(checker, "name", None) or "")

@@ -129,6 +129,11 @@ class GuidanceContext(RunContext):
     classification: ClassificationResult | None = None
 
     @property
+    def found(self) -> Any:
+        """What `classify` handed to `provide` as ``ClassificationResult(found=…)``, or None."""
+        return None if self.classification is None else self.classification.found
+
+    @property
     def rendered_prompt(self) -> RenderedPrompt[Any] | None:
         """The prompt as last rendered, or None."""
         return self.run.rendered

@@ -62,6 +62,8 @@ class ClassificationResult:
         reason: why, in a few words; goes to the record, not to the agent.
         episode: names the one problem that is meant, e.g. the fingerprint of a loop, so that
             core can tell a second problem from the first; the injection's key if None.
+        found: what the provider found, any object: `provide` reads it as ``context.found``, and
+            need not look at the run again, which may have gone on. It is not recorded.
 
     Raises:
         TypeError, ValueError: a field has the wrong type or is out of bounds.
@@ -71,6 +73,7 @@ class ClassificationResult:
     confidence: float = attrs.field(default=1.0, validator=number(0, 1))
     reason: str | None = attrs.field(default=None, validator=text(optional=True))
     episode: str | None = attrs.field(default=None, validator=text(optional=True))
+    found: Any = attrs.field(default=None, eq=False, repr=False)
 
 
 NOT_RELEVANT = ClassificationResult(relevant=False, confidence=0.0)

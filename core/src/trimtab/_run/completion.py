@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from trimtab._contract.context import TaskCompletionContext
 from trimtab._events.providers import CompletionChecked, CompletionStatus
 from trimtab._policy.completion import TaskCompletionResult
 from trimtab._policy.settings import CompletionCheckerConfig
-from trimtab._table.entries import CheckEntry, expect
+from trimtab._table.entries import CheckEntry
 
 if TYPE_CHECKING:
     from trimtab._run.open_run import OpenRun
@@ -148,32 +147,11 @@ def _verdict(
 
 
 def _ask(run: OpenRun, entry: CheckEntry, context: TaskCompletionContext) -> TaskCompletionResult:
-    reply = run.invoker.call(
-        entry.source,
-        "check_completion",
-        lambda c: run_check(entry.check, c),
-        context,
-        entry.timeout,
-    )
+    reply = run.invoker.check(entry.source, entry.check, context, entry.timeout)
     if reply.value is None:
         failure = f"the checker {entry.source.name!r} failed: {reply.error}"
         return TaskCompletionResult.unverified(failure)
     return reply.value
-
-
-def run_check(check: Any, context: TaskCompletionContext) -> TaskCompletionResult:
-    """Call one checker, which may be ``async def``; only on a thread without an event loop."""
-    value = check(context)
-    if inspect.isawaitable(value):
-        import asyncio
-
-        value = asyncio.run(_finish(value))
-    expect(value, TaskCompletionResult, "check_completion")
-    return value  # type: ignore[no-any-return]
-
-
-async def _finish(value: Any) -> Any:
-    return await value
 
 
 def _record(

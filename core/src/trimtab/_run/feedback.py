@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from trimtab._contract.context import FeedbackContext
 from trimtab._events.providers import Feedback, FeedbackSuppressed, ProviderSkipped
 from trimtab._policy.feedback import Mark
@@ -92,12 +90,10 @@ def _deliver(
     if created:
         run.state.feedback.file_created(entry.source.name)
     stamped = run.stamp(
-        attrs.evolve(
-            value,
-            provider_name=entry.source.name,
-            call_index=run.state.calls - 1,
-            source=entry.source,
-        )
+        value,
+        provider_name=entry.source.name,
+        call_index=run.state.calls - 1,
+        source=entry.source,
     )
     if replayed:
         run.dispatch(FeedbackSuppressed, feedback=stamped, reason="replayed")

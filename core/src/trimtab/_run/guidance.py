@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -20,8 +21,13 @@ from trimtab._run.batch import NOTHING, GuidanceBatch
 from trimtab._table.entries import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
+    from trimtab._boundary.calls import Reply
     from trimtab._events.run import ToolCall
     from trimtab._run.open_run import OpenRun
+    from trimtab._session.feeds import Feed
+
+LEAST_SHARE = 4
+"""`provide` has at least this part of a provider's timeout, however long `classify` took."""
 
 
 @attrs.frozen
@@ -64,7 +70,12 @@ def guide(
     """
     if context is None:
         context = guidance_context(run.view, point, pending, None)
-    results = run.invoker.ask_guides(entries, context, timeout)
+    replies = run.invoker.ask([entry.ask for entry in entries], context, timeout)
+    results = [
+        (entry, reply)
+        for entry, reply in zip(entries, replies, strict=False)
+        if reply.value is not None
+    ]
     if not results:
         return NOTHING
     candidates = _candidates(run, results, context, timeout)
@@ -73,20 +84,47 @@ def guide(
     return _settle(run, candidates, Decision(point, delivery or run.host.delivers(point), replayed))
 
 
+def not_quiet(run: OpenRun, entries: Sequence[GuidanceEntry]) -> Sequence[GuidanceEntry]:
+    """Return whom to ask: those whose projection is not quiet once it is up to date.
+
+    Args:
+        run: the run that asks.
+        entries: the providers, in the prompt's order.
+    """
+    feeds = run.state.feeds.quiet_feeds
+    followed = [entry for entry in entries if entry.name in feeds]
+    asks = [entry.ask._replace(work=partial(_is_quiet, feeds[entry.name])) for entry in followed]
+    replies = run.invoker.ask(asks, None, None)
+    silent = {
+        entry.name
+        for entry, reply in zip(followed, replies, strict=False)
+        if reply.value is not False
+    }
+    return [entry for entry in entries if entry.name not in silent]
+
+
+def _is_quiet(feed: Feed, _: object) -> bool:
+    """Return whether the provider of a projection has nothing to say."""
+    feed.catch_up()
+    return feed.projection.quiet is True  # type: ignore[attr-defined]
+
+
 def _candidates(
     run: OpenRun,
-    results: Iterable[tuple[GuidanceEntry, ProviderResult]],
+    results: Iterable[tuple[GuidanceEntry, Reply[ProviderResult]]],
     context: GuidanceContext,
     timeout: float | None,
 ) -> list[Candidate]:
     found = []
-    for entry, result in results:
+    for entry, reply in results:
+        result = reply.value
         if isinstance(result, Proposal):
             candidate = _candidate(entry, result)
             reason = _held_back(run, entry, candidate.episode)
             found.append(attrs.evolve(candidate, held_back=reason))
         elif isinstance(result, ClassificationResult):
-            proposal = _provided(run, entry, result, context, timeout)
+            known = attrs.evolve(context, classification=result)
+            proposal = _provided(run, entry, known, timeout, reply.seconds)
             if proposal is not None:
                 found.append(proposal)
     return found
@@ -95,11 +133,13 @@ def _candidates(
 def _provided(
     run: OpenRun,
     entry: GuidanceEntry,
-    verdict: ClassificationResult,
     context: GuidanceContext,
     timeout: float | None,
+    spent: float,
 ) -> Candidate | None:
     """Return the text of a classification that names its episode and need not wait."""
+    verdict = context.classification
+    assert verdict is not None
     episode = verdict.episode
     if not verdict.relevant:
         with run.session.lock:
@@ -107,11 +147,12 @@ def _provided(
         return None
     reason = "" if episode is None else _held_back(run, entry, episode)
     if reason:
-        _withhold(run, entry, verdict, reason, context.decision_point)
+        _withhold(run, entry, _recorded(verdict), reason, context.decision_point)
         return None
     assert entry.provide is not None
-    known = attrs.evolve(context, classification=verdict)
-    injection = run.invoker.call(entry.source, "provide", entry.provide, known, timeout).value
+    left = None if timeout is None else max(timeout - spent, timeout / LEAST_SHARE)
+    replies = run.invoker.ask((entry.provide,), context, left, spent)
+    injection = replies[0].value if replies else None
     if injection is None:
         return None
     candidate = _candidate(entry, Proposal(injection, verdict))
@@ -120,13 +161,18 @@ def _provided(
     return attrs.evolve(candidate, held_back=reason)
 
 
+def _recorded(verdict: ClassificationResult) -> ClassificationResult:
+    """Return a classification without what was found, which may be any object."""
+    return verdict if verdict.found is None else attrs.evolve(verdict, found=None)
+
+
 def _candidate(entry: GuidanceEntry, proposal: Proposal) -> Candidate:
     injection = attrs.evolve(
         proposal.injection,
         source=entry.source.name,
         category=proposal.injection.category or entry.category,
     )
-    named = attrs.evolve(proposal, injection=injection)
+    named = Proposal(injection, _recorded(proposal.classification))
     return Candidate(entry.source, entry.config, entry.order, named)
 
 

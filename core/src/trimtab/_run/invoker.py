@@ -1,127 +1,119 @@
-"""Isolation of provider calls: a failure becomes one event, and nothing else happens."""
+"""Calling the providers of one run: a failure becomes one event, and nothing else happens."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import get_ident
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from threading import local
+from time import sleep
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
-
+from trimtab._boundary.calls import CAUSE, Ask, Inside, Reply, call_in_turn, is_inside
 from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._types.errors import SessionError
-from trimtab._types.in_flight import WATCH, call_told
-from trimtab._types.text import describe_error
 
 if TYPE_CHECKING:
-    from trimtab._contract.context import GuidanceContext
-    from trimtab._run.workers import Done
-    from trimtab._session.feeds import Feeds
-    from trimtab._session.recorder import Recorder
-    from trimtab._table.entries import GuidanceEntry, ProviderResult
+    from trimtab._run.open_run import OpenRun
+    from trimtab._session.feeds import Feed, Feeds
 
 T = TypeVar("T")
 SLOW_SECONDS = 0.05
 FAILURES_BEFORE_QUARANTINE = 3
-MAX_ERROR_TEXT = 500
+MOST_CHECKS = 8
+"""How many checks of one run may be under way at once; beyond, a checker asks its own run."""
 
-
-@attrs.frozen(eq=False, repr=False)
-class Reply(Generic[T]):
-    """What a provider returned, or the error that it raised, as text."""
-
-    value: T | None = None
-    error: str | None = None
-
-
-class _ReentrancyGuard:
-    """Refuses a provider that queries the run that is asking it: that would never end."""
-
-    def __init__(self) -> None:
-        self.inside: set[int] = set()
-
-    def check(self) -> int:
-        """Return this thread's identifier.
-
-        Raises:
-            SessionError: the thread is inside a provider already.
-        """
-        thread = get_ident()
-        if thread in self.inside:
-            raise SessionError("a provider must not ask the run that is asking it")
-        return thread
-
-    def enter(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Return ``call(*arguments)``, with this thread marked as inside."""
-        thread = self.check()
-        try:
-            self.inside.add(thread)  # here, for an interrupt may come right after it
-            return call(*arguments)
-        finally:
-            self.inside.discard(thread)
+_LOOKS, _PAUSE = 200, 0.005
+"""How long a thread that is new to a run waits for the calls that are under way: one second."""
 
 
 class ProviderInvoker:
     """Calls the providers of one run.
 
+    A provider that asks the run that is asking it is refused, for that would never end. On its own
+    thread, and on one that it starts with a copy of its context, it gets a `SessionError`. A bare
+    thread can't be told from one of the host: if it is new to the run it waits until nobody is
+    being called, and is refused after a second, as a fault of the provider that then still runs.
+
     Args:
         run: where failures are recorded.
     """
 
-    def __init__(self, run: Recorder) -> None:
+    def __init__(self, run: OpenRun) -> None:
         self._run = run
         self._monotonic = run.session.clock.monotonic
-        self._guard = _ReentrancyGuard()
+        self._calls: set[Inside] = set()
+        self._checks: set[Inside] = set()
+        self._thread = local()
+        self._warned: set[str] = set()
+        self._shares: tuple[tuple[str, ...], tuple[Ask, ...]] = (), ()
 
     @property
     def busy(self) -> bool:
-        """Whether this thread is inside a provider of the run."""
-        return get_ident() in self._guard.inside
+        """Whether this context is inside a provider of the run."""
+        return is_inside(self)
 
-    def not_quiet(self, entries: Sequence[GuidanceEntry]) -> list[GuidanceEntry]:
-        """Return whom to ask: those whose projection is not quiet once it is up to date.
+    def ask(
+        self, asks: Sequence[Ask], argument: Any, timeout: float | None, spent: float = 0.0
+    ) -> list[Reply[Any]]:
+        """Call providers one after the other; return what became of each, or nothing at all.
 
         Args:
-            entries: the providers, in the prompt's order.
+            asks: the calls.
+            argument: what each takes.
+            spent: seconds that the provider has taken already for the same answer.
+            timeout: seconds per provider, on a worker thread; None calls them on this one.
 
         Raises:
             SessionError: one of them is asking.
         """
-        inside, thread, monotonic = self._guard.inside, get_ident(), self._monotonic
-        if thread in inside:
-            self._guard.check()
-        asked: list[GuidanceEntry] = []
-        feeds, tell = self._run.state.feeds.quiet_feeds, WATCH.tell
-        try:
-            inside.add(thread)
-            began = monotonic()
-            latest = began + SLOW_SECONDS  # nobody is slow who ends before
-            for entry in entries:
-                feed = feeds.get(entry.name)
-                if feed is None:
-                    asked.append(entry)
-                    continue
-                try:
-                    tell(entry.source.name)
-                    feed.catch_up()
-                    if feed.projection.quiet is not True:  # type: ignore[attr-defined]
-                        asked.append(entry)
-                except BaseException as error:
-                    feed.free()
-                    _let_pass(error)
-                    self.failed(entry.source, entry.hook, error)
-                    began = monotonic()
-                    continue
-                ended = monotonic()
-                if ended > latest:
-                    self._succeeded(entry.source, entry.hook, ended - began)
-                began = ended
-            return asked
-        finally:
-            inside.discard(thread)
-            tell("")
+        self._refuse_provider()
+        if not (getattr(self._thread, "known", False) or self._nobody_is_called(asks)):
+            return []
+        replies = self._call(asks, argument, timeout, self._calls, spent)
+        self._thread.known = True
+        return replies
+
+    def call(
+        self,
+        source: Provenance,
+        hook: str,
+        work: Callable[[Any], T],
+        context: Any,
+        timeout: float | None,
+    ) -> Reply[T]:
+        """Call one provider; as `ask`.
+
+        Args:
+            source, hook, work: as for `Ask`.
+            context: what it takes.
+            timeout: as for `ask`.
+
+        Raises:
+            SessionError: a provider of this run is asking.
+        """
+        replies = self.ask((Ask(source, hook, work),), context, timeout)
+        return replies[0] if replies else Reply(error="it is still being called")
+
+    def check(
+        self, source: Provenance, work: Callable[[Any], T], context: Any, timeout: float
+    ) -> Reply[T]:
+        """Call a completion checker, which may take its time: others need not wait for it.
+
+        Args:
+            source, work: as for `Ask`.
+            context: what it takes.
+            timeout: seconds that it may take.
+
+        Raises:
+            SessionError: a provider of this run is asking.
+        """
+        self._refuse_provider()
+        if len(self._checks) >= MOST_CHECKS:
+            error = f"{MOST_CHECKS} checks of this run are under way: does a checker ask its run?"
+            self.failed(source, "check_completion", error)
+            return Reply(error=error)
+        asks = (Ask(source, "check_completion", work),)
+        return self._call(asks, context, timeout, self._checks)[0]
 
     def share(self, feeds: Feeds) -> None:
         """Bring the projections up to date that providers share, unless one of them is asking.
@@ -129,170 +121,127 @@ class ProviderInvoker:
         Args:
             feeds: the run's.
         """
-        inside, thread = self._guard.inside, get_ident()
-        if thread in inside:
+        names = feeds.shared
+        if not names or is_inside(self):
             return
-        try:
-            inside.add(thread)
-            for name in feeds.shared:
-                try:
-                    feeds.feeds[name].catch_up()
-                except BaseException as error:
-                    _let_pass(error)
-                    self.failed(Provenance(name, ProviderKind.GUIDANCE), "projection", error)
-        finally:
-            inside.discard(thread)
+        if self._shares[0] is not names:
+            asks = tuple(
+                Ask(Provenance(name, ProviderKind.GUIDANCE), "projection", partial(_catch_up, feed))
+                for name, feed in ((name, feeds.feeds[name]) for name in names)
+            )
+            self._shares = names, asks
+        self._call(self._shares[1], None, None, set())
 
-    def ask_guides(
-        self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float | None
-    ) -> list[tuple[GuidanceEntry, ProviderResult]]:
-        """Return the results of those that have something to say.
+    def _refuse_provider(self) -> None:
+        if is_inside(self):
+            raise SessionError("a provider must not ask the run that is asking it")
 
-        Args:
-            entries: the providers, in the prompt's order.
-            context: what they see.
-            timeout: seconds per provider, on a worker thread; None calls them on this one.
+    def _nobody_is_called(self, asks: Sequence[Ask]) -> bool:
+        """Wait for the calls that are under way; record as a fault what does not end."""
+        under_way = self._calls.copy()
+        for _ in range(_LOOKS):
+            under_way &= self._calls
+            if not under_way:
+                return True
+            sleep(_PAUSE)
+        called = (call.source for call in under_way)
+        source = next(called, None) or asks[0].source
+        error = "it has not answered for a second while another thread asked the run"
+        self.failed(source, "asked again", f"{error}: a provider must not ask its own run")
+        return False
 
-        Raises:
-            SessionError: one of them is asking.
-        """
-        if timeout is not None:
-            self._guard.check()
-            return self._ask_on_worker(entries, context, timeout)
-        inside, thread = self._guard.inside, get_ident()  # `enter`, inlined: the most frequent call
-        if thread in inside:
-            self._guard.check()
-        tell = WATCH.tell
-        try:
-            inside.add(thread)
-            results: list[tuple[GuidanceEntry, ProviderResult]] = []
-            monotonic, failures = self._monotonic, self._run.state.faults
-            began = monotonic()
-            latest = began + SLOW_SECONDS  # as in `not_quiet`
-            for entry in entries:
-                try:
-                    tell(entry.source.name)
-                    result = entry.ask(context)
-                    if result is not None and entry.judge is not None:  # `_ask`, inlined
-                        result = entry.judge(result)
-                except BaseException as error:
-                    _let_pass(error)
-                    self.failed(entry.source, entry.hook, error)
-                    began = monotonic()
-                    continue
-                ended = monotonic()
-                if ended > latest or failures:
-                    self._succeeded(entry.source, entry.hook, ended - began)
-                began = ended
-                if result is not None:
-                    results.append((entry, result))
-            return results
-        finally:
-            inside.discard(thread)
-            tell("")
-
-    def _ask_on_worker(
-        self, entries: Sequence[GuidanceEntry], context: GuidanceContext, timeout: float
-    ) -> list[tuple[GuidanceEntry, ProviderResult]]:
-        results: list[tuple[GuidanceEntry, ProviderResult]] = []
-        jobs = [partial(call_told, each.source.name, _ask, each, context) for each in entries]
-        for entry, done in zip(entries, self._on_worker(jobs, timeout), strict=True):
-            try:
-                result = done.result()
-            except (Exception, SystemExit) as error:
-                self.failed(entry.source, entry.hook, error)
-                continue
-            if self._run.state.faults or done.seconds > SLOW_SECONDS:
-                self._succeeded(entry.source, entry.hook, done.seconds)
-            if result is not None:
-                results.append((entry, result))
-        return results
-
-    def call(
+    def _call(
         self,
-        source: Provenance,
-        hook: str,
-        ask: Callable[[Any], T],
-        context: Any,
+        asks: Sequence[Ask],
+        argument: Any,
         timeout: float | None,
-    ) -> Reply[T]:
-        """Return what ``ask(context)`` returns, or its error.
+        under_way: set[Inside],
+        spent: float = 0.0,
+    ) -> list[Reply[Any]]:
+        inside = Inside(self)
+        replies: list[Reply[Any]] = []
+        try:
+            under_way.add(inside)
+            if timeout is None:
+                call_in_turn(asks, argument, inside, self._monotonic, replies.append)
+            else:
+                from trimtab._boundary.workers import call_on_worker
+
+                replies = call_on_worker(asks, argument, inside, self._monotonic, timeout)
+        finally:
+            under_way.discard(inside)
+        for ask, reply in zip(asks, replies, strict=True):
+            if reply.error is not None:
+                self.failed(ask.source, ask.hook, reply.error, reply.cause)
+            elif self._run.state.faults or reply.seconds + spent > SLOW_SECONDS:
+                self.succeeded(ask.source, ask.hook, reply.seconds, spent)
+        return replies
+
+    def succeeded(self, source: Provenance, hook: str, seconds: float, spent: float = 0.0) -> None:
+        """Count a call that was answered: it ends the hook's faults in a row.
 
         Args:
-            source: who is called.
-            hook: what is called, for events.
-            ask: the call.
-            context: its argument.
-            timeout: as for `ask_guides`.
-
-        Raises:
-            SessionError: a provider of this run is asking.
+            source: who was called.
+            hook: what was called.
+            seconds: how long it took.
+            spent: as for `ask`; a provider is slow once for one answer.
         """
-        self._guard.check()
-        began = self._monotonic()
-        told = partial(call_told, source.name, ask, context)
-        try:
-            if timeout is None:
-                value = self._guard.enter(told)
-            else:
-                value = self._on_worker([told], timeout)[0].result()  # type: ignore[assignment]
-        except BaseException as error:
-            _let_pass(error)
-            self.failed(source, hook, error)
-            return Reply(None, describe_error(error, MAX_ERROR_TEXT))
-        self._succeeded(source, hook, self._monotonic() - began)
-        return Reply(value)
-
-    def _succeeded(self, source: Provenance, hook: str, seconds: float) -> None:
-        if seconds > SLOW_SECONDS:
+        if seconds > SLOW_SECONDS or spent <= SLOW_SECONDS < spent + seconds:
             from trimtab._events.providers import ProviderSlow
 
-            self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=seconds)
-        if self._run.state.faults:
-            self._run.state.faults.pop(source.key, None)
+            self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=spent + seconds)
+        self._run.state.answered(source.key, hook)
 
-    def _on_worker(self, jobs: Sequence[Callable[[], T]], timeout: float) -> list[Done[T]]:
-        """Do `jobs` on another thread, so that no one waits for another's provider."""
-        from trimtab._run.workers import do
-
-        return do(jobs, timeout, self._monotonic, self._guard.enter)
-
-    def failed(self, source: Provenance, hook: str, error: BaseException) -> None:
-        """Record a failure; a soft provider leaves the run after three in a row.
+    def failed(
+        self, source: Provenance, hook: str, error: str, cause: BaseException | None = None
+    ) -> None:
+        """Record a failure; a soft provider leaves the run after three in a row, over all hooks.
 
         Args:
             source: who failed.
             hook: what was called.
-            error: what it raised.
+            error: what went wrong.
+            cause: what it raised, if it raised.
         """
         from trimtab._events.providers import ProviderFaulted, ProviderQuarantined
 
         state = self._run.state
-        self._run.dispatch(
-            ProviderFaulted,
-            source=source,
-            hook=hook,
-            error=describe_error(error, MAX_ERROR_TEXT),
-            turn=state.turn,
-            call_index=state.calls - 1,
-        )
-        failures = state.faults[source.key]
-        if source.kind is not ProviderKind.COMPLETION and failures == FAILURES_BEFORE_QUARANTINE:
+        self._warn(source, hook, error)
+        token = CAUSE.set(cause)
+        try:
+            self._run.dispatch(
+                ProviderFaulted,
+                source=source,
+                hook=hook,
+                error=error,
+                turn=state.turn,
+                call_index=state.calls - 1,
+            )
+        finally:
+            CAUSE.reset(token)
+        failures = state.faults_of(source.key)
+        if (
+            source.kind is not ProviderKind.COMPLETION
+            and failures >= FAILURES_BEFORE_QUARANTINE
+            and source.key not in state.quarantined
+        ):
             self._run.dispatch(ProviderQuarantined, source=source, hook=hook, faults=failures)
 
+    def _warn(self, source: Provenance, hook: str, error: str) -> None:
+        """Log the first failure of a provider; the others are on record."""
+        if source.key in self._warned:
+            return
+        self._warned.add(source.key)
+        from logging import getLogger
 
-def _ask(entry: GuidanceEntry, context: GuidanceContext) -> ProviderResult:
-    """Return what a provider has to say, judged."""
-    result = entry.ask(context)
-    if result is None or entry.judge is None:
-        return result  # type: ignore[no-any-return]
-    return entry.judge(result)
+        from trimtab._plugins.registry import WORDS
+
+        getLogger("trimtab").warning(
+            "The %s %r failed in %s (run %s): %s. Its later failures are on record as"
+            " ProviderFaulted.",
+            *(WORDS[source.kind], source.full_name, hook, self._run.run_id, error),
+        )
 
 
-def _let_pass(error: BaseException) -> None:
-    """Raise `error` again if it is meant for the caller: an interrupt or a cancellation."""
-    if isinstance(error, KeyboardInterrupt):
-        raise error
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and isinstance(error, asyncio.CancelledError):
-        raise error
+def _catch_up(feed: Feed, _: object) -> None:
+    feed.catch_up()

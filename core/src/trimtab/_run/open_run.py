@@ -92,7 +92,11 @@ class OpenRun(BoundRun):
         # this thread.
         if episodes.open or state.faults or timeout is not None:
             return entries
-        return self.invoker.not_quiet(entries) if state.feeds.quiet_feeds else entries
+        if not state.feeds.quiet_feeds:
+            return entries
+        from trimtab._run.guidance import not_quiet
+
+        return not_quiet(self, entries)
 
     def _look_after(self) -> None:
         if self.invoker.busy:

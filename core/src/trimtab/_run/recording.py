@@ -5,25 +5,36 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from threading import Lock, get_ident
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
+from trimtab._boundary.calls import Ask, Inside, Reply, call_in_turn, is_inside, owners, within
+from trimtab._boundary.values import WrongReturn, own_records
 from trimtab._contract.context import RecorderContext
 from trimtab._events import questions
-from trimtab._events.providers import ProviderSlow
 from trimtab._events.run import Event
 from trimtab._run.invoker import SLOW_SECONDS
 from trimtab._session.slices import Sink
-from trimtab._table.entries import WrongReturn
-from trimtab._types.in_flight import call_told
+from trimtab._types.faults import class_name
 
 if TYPE_CHECKING:
+    from trimtab._boundary.workers import Worker
     from trimtab._events.provenance import Provenance
     from trimtab._run.open_run import OpenRun
-    from trimtab._run.workers import Worker
     from trimtab._table.entries import RunHook
+
+PATIENCE = 1.0
+"""How long a thread waits, in seconds, for the one that has a recorder."""
+
+MOST_IN_A_ROW = 1_000
+"""How many events one thread hands over before it returns to its host; the next goes on."""
+
+_REPORTS = (
+    "it reports to the run that it records, which does not reach it: return a list of records "
+    "instead"
+)
+_Caused = tuple[object, "tuple[RecorderFeed, ...]"]
+"""A record, and the recorders that caused it."""
 
 
 class RecorderFeed(Sink):
@@ -32,6 +43,10 @@ class RecorderFeed(Sink):
     A recorder that fails or is overdue is a failure like any provider's: an event, and after
     three in a row it gets no more events. Being slow is one event per run. What `record` returns is
     added to the run, in order.
+
+    What a recorder caused does not reach it: what it returned, what it reported to the run from
+    `record`, its failures, and what other recorders made of these. Else two of them could go on
+    for ever.
 
     Args:
         run: whose events they are; records that belong to no run are handed over too.
@@ -50,35 +65,50 @@ class RecorderFeed(Sink):
     ) -> None:
         self.source = source
         self._run = run
-        self._record = record
+        self._ask = Ask(source, "record", lambda event: own_records(record(event)))
         self._timeout = timeout
-        self._queue: deque[object] = deque()
+        self._queue: deque[_Caused] = deque()
         self._busy = Lock()
-        self._thread = 0
+        self._patience = PATIENCE
         self._slow = False
         self._worker: Worker | None = None
-        self._returned: deque[object] = deque()
+        self._returned: deque[_Caused] = deque()
         self._adding = Lock()
-        self._own: object = None
+        self._under_way = False
+        self._reports = self._warned = False
 
     def wants(self, event: object) -> bool:
         return not isinstance(event, Event) or event.run_id == self._run.state.run_id
 
     def put(self, event: object) -> None:
-        if event is not self._own:
-            self._queue.append(event)
+        causes = tuple([owner for owner in owners() if isinstance(owner, RecorderFeed)])
+        if self not in causes:
+            self._queue.append((event, causes))
+        elif self._under_way:
+            self._reports = True
 
     def drain(self) -> None:
-        thread = get_ident()
-        if self._thread == thread:
-            return  # recorded by a failure of this very recorder: the loop below takes it next
-        with self._busy:
-            self._thread = thread
+        self._drain(MOST_IN_A_ROW)
+
+    def _drain(self, most: int) -> None:
+        """Hand over what is queued, unless another thread does, or this is `record` itself.
+
+        The thread that has the recorder may wait for this one, so that this one waits a second
+        for it, once, and then leaves its events to it.
+        """
+        if is_inside(self):
+            return
+        for _ in range(most):
+            if not self._queue:
+                break
+            if not self._busy.acquire(timeout=self._patience):
+                self._patience = 0.0
+                break
             try:
-                while self._queue:
-                    self._hand_over()
+                if self._queue:
+                    self._hand_over(*self._queue.popleft())
             finally:
-                self._thread = 0
+                self._busy.release()
         self._add_returned()
 
     def _add_returned(self) -> None:
@@ -89,60 +119,58 @@ class RecorderFeed(Sink):
         while self._returned and self._adding.acquire(blocking=False):
             try:
                 while self._returned:
-                    record = self._returned.popleft()
-                    if isinstance(record, Event):
-                        record = self._run.stamp(record)
-                    self._own = record
-                    self._run.session.dispatch(record)
+                    record, causes = self._returned.popleft()
+                    within(causes, self._add, record)
             finally:
-                self._own = None
                 self._adding.release()
 
-    def _hand_over(self) -> None:
+    def _add(self, record: object) -> None:
+        if isinstance(record, Event):
+            record = self._run.stamp(record)
+        self._run.session.dispatch(record)
+
+    def _hand_over(self, event: object, causes: tuple[RecorderFeed, ...]) -> None:
         if self.source.key in self._run.state.quarantined:
             self._queue.clear()
-        elif self._timeout is None:
-            self._call(self._queue.popleft())
-        else:
-            self._call_on_worker(self._timeout)
-
-    def _call(self, event: object) -> None:
-        monotonic = self._run.session.clock.monotonic
-        began = monotonic()
+            return
+        causes = (*causes, self)
+        self._under_way = True
         try:
-            self._returned += self._take(event)
-        except (Exception, SystemExit) as error:
-            self._run.invoker.failed(self.source, "record", error)
-        else:
-            self._recorded(monotonic() - began)
+            reply = self._call(event, Inside(*causes))
+        finally:
+            self._under_way = False
+        within(causes, self._handed_over, reply)
+        self._returned += [(record, causes) for record in reply.value or ()]
 
-    def _call_on_worker(self, timeout: float) -> None:
-        if self._worker is None:
-            from trimtab._run.workers import Worker
-
-            self._worker = Worker()
+    def _call(self, event: object, inside: Inside) -> Reply[tuple[object, ...]]:
         monotonic = self._run.session.clock.monotonic
-        jobs = [partial(self._take, self._queue.popleft()) for _ in range(len(self._queue))]
-        for done in self._worker.run(jobs, timeout, monotonic):
-            if done.error is not None:
-                self._run.invoker.failed(self.source, "record", done.error)
-            else:
-                self._returned += done.value or ()
-                self._recorded(done.seconds)
+        replies: list[Reply[tuple[object, ...]]] = []
+        if self._timeout is None:
+            call_in_turn((self._ask,), event, inside, monotonic, replies.append)
+        else:
+            if self._worker is None:
+                from trimtab._boundary.workers import Worker
 
-    def _take(self, event: object) -> tuple[object, ...]:
-        return _returned(call_told(self.source.name, self._record, event))
+                self._worker = Worker()
+            replies = self._worker.run((self._ask,), event, inside, monotonic, self._timeout)
+        return replies[0]
 
-    def _recorded(self, seconds: float) -> None:
-        if self._run.state.faults:
-            self._run.state.faults.pop(self.source.key, None)
-        if seconds > SLOW_SECONDS and not self._slow:
-            self._slow = True
-            self._run.dispatch(ProviderSlow, source=self.source, hook="record", seconds=seconds)
+    def _handed_over(self, reply: Reply[tuple[object, ...]]) -> None:
+        """Record how it went."""
+        invoker = self._run.invoker
+        if reply.error is not None:
+            invoker.failed(self.source, "record", reply.error, reply.cause)
+        else:
+            invoker.succeeded(self.source, "record", 0.0 if self._slow else reply.seconds)
+            self._slow = self._slow or reply.seconds > SLOW_SECONDS
+        if self._reports and not self._warned:
+            self._warned = True
+            invoker.failed(self.source, "record", _REPORTS)
 
     def close(self) -> None:
         """Hand over what is left, and let the worker's thread end."""
-        self.drain()
+        self._patience = PATIENCE
+        self._drain(MOST_IN_A_ROW + len(self._queue))
         if self._worker is not None:
             self._worker.retire()
 
@@ -171,12 +199,12 @@ class Recordings:
         profiles = (*prompt.template.tool_profiles, *host.tool_profiles)
         context = RecorderContext(self._run.view, prompt.table, profiles, keep)
         for source, start in recorders:
-            reply = self._run.invoker.call(
-                source, "open", partial(_opened, start), context, self._timeout
-            )
+            opened = partial(_opened, start)
+            reply = self._run.invoker.call(source, "open", opened, context, self._timeout)
             if reply.value is not None:
-                feed = RecorderFeed(self._run, source, reply.value.record, self._timeout)
-                self._open.append((feed, reply.value))
+                record, close = reply.value
+                feed = RecorderFeed(self._run, source, record, self._timeout)
+                self._open.append((feed, close))
                 self._run.session._attach(feed)
 
     def asked(self, question: str, **fields: Any) -> None:
@@ -203,30 +231,18 @@ class Recordings:
     def stop(self) -> None:
         """Close the recorders; they get no more events. Stopping twice is no error."""
         while self._open:
-            feed, recording = self._open.pop(0)
+            feed, close = self._open.pop(0)
             self._run.session._detach(feed)
             feed.close()
-            close = getattr(recording, "close", None)
-            if callable(close):
-                self._run.invoker.call(
-                    feed.source, "close", partial(_closed, close), None, self._timeout
-                )
+            if close is not None:
+                self._run.invoker.call(feed.source, "close", close, None, self._timeout)
 
 
-def _returned(records: object) -> tuple[object, ...]:
-    if records is None:
-        return ()
-    if isinstance(records, list | tuple) and all(attrs.has(type(record)) for record in records):
-        return tuple(records)
-    raise WrongReturn("record must return None, or a list of attrs records to add to the run")
-
-
-def _opened(start: Callable[[Any], Any], context: RecorderContext) -> Any:
+def _opened(start: Callable[[Any], Any], context: RecorderContext) -> tuple[Any, Any]:
+    """Open a recorder; return what takes its events, and what closes it, if anything does."""
     recording = start(context)
-    if not callable(getattr(recording, "record", None)):
-        raise WrongReturn(f"open returned {type(recording).__name__}, which has no record(event)")
-    return recording
-
-
-def _closed(close: Callable[[], object], _: None) -> None:
-    close()
+    record, close = getattr(recording, "record", None), getattr(recording, "close", None)
+    if not callable(record):
+        name = class_name(recording)
+        raise WrongReturn(f"open returned {name}, which has no record(event)")
+    return record, (lambda _: close()) if callable(close) else None

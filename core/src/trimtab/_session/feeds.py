@@ -133,13 +133,6 @@ class Feed:
                     for put in forward[hook]:
                         put((number, hook, fact if made is None else made))
 
-    def free(self) -> None:
-        """Release the mutex if this thread holds it."""
-        try:
-            self.mutex.release()
-        except RuntimeError:
-            pass
-
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""
         self.catch_up()

@@ -13,6 +13,8 @@ from weakref import WeakSet
 class SessionLock:
     """A re-entrant lock that calls `tell` for what was left with `later`, once it is free.
 
+    `tell` raises nothing but an interrupt, which is raised once all that was left is told.
+
     So observers are called outside the lock even where one dispatch happens inside another
     holder's block.
 
@@ -63,8 +65,19 @@ class SessionLock:
     def _release_and_tell(self) -> None:
         untold, self._untold = self._untold, []
         self._release()
-        for event in untold:
-            self._tell(event)
+        try:
+            while untold:
+                self._tell(untold.pop(0))
+        except BaseException:  # an interrupt: the others hear what happened all the same
+            self._tell_others(untold)
+            raise
+
+    def _tell_others(self, untold: list[object]) -> None:
+        while untold:
+            try:
+                self._tell(untold.pop(0))
+            except BaseException as another:  # noqa: BLE001 - the first is raised
+                del another
 
     def later(self, event: object) -> None:
         """Tell `event` when the lock is free; call it while holding the lock."""

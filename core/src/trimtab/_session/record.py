@@ -9,8 +9,8 @@ from operator import itemgetter
 from sys import maxsize
 from typing import Any, TypeVar
 
-import attrs
-
+from trimtab._boundary.calls import call, owners, within
+from trimtab._boundary.values import duplicate
 from trimtab._events.run import (
     CompactionHappened,
     Event,
@@ -23,10 +23,14 @@ from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
 from trimtab._session.slices import Reducer, Sink, Slice, Takers
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
+from trimtab._types.faults import class_name
 from trimtab._types.limits import SYSTEM_CLOCK, Clock
-from trimtab._types.text import describe_error, shown
+from trimtab._types.text import as_text, shown
 
 T = TypeVar("T")
+MOST_NESTED = 20
+"""How deep an observer may observe what it records itself, before it is taken for a circle."""
+
 Observer = tuple[type[Any], Callable[[Any], object]]
 
 
@@ -63,6 +67,7 @@ class Record:
         self.takers = Takers(self._taker_of)
         self._states: dict[str, RunState] = {}
         self._current: dict[str, str] = {}
+        self._warned: set[str] = set()
 
     def __reduce_ex__(self, _: object) -> Any:
         """Refuse pickle and copy, which would share or lose the lock.
@@ -204,28 +209,52 @@ class Record:
             self._heed()
 
     def _tell(self, event: object) -> None:
+        """Hand an event to its observers, or let a sink work off what it has taken.
+
+        Raises:
+            BaseException: what a signal brought meanwhile; the other observers were told.
+        """
         if isinstance(event, Sink):
             event.drain()
             return
+        interruption: BaseException | None = None
         for callback in self._listeners_of(type(event)):
             try:
-                callback(event)
-            except (Exception, SystemExit) as error:
-                self._observer_failed(callback, error, event)
+                self._tell_one(callback, event)
+            except BaseException as error:
+                interruption = interruption or error
+        if interruption is not None:
+            raise interruption
 
-    def _observer_failed(self, callback: object, error: BaseException, event: object) -> None:
+    def _tell_one(self, callback: Callable[[Any], object], event: object) -> None:
+        if owners().count(callback) >= MOST_NESTED:
+            error: str | None = "it records events that it observes itself, without end"
+        else:
+            error = within((callback,), call, callback, event).error
+        if error is not None:
+            self._observer_failed(callback, error, event)
+
+    def _observer_failed(self, callback: object, error: str, event: object) -> None:
         from trimtab._events.providers import ObserverFaulted
 
+        name = call(_name_of, callback).value or class_name(callback)
+        if name not in self._warned:
+            self._warned.add(name)
+            from logging import getLogger
+
+            getLogger("trimtab").warning(
+                "The observer %s failed: %s. Its later failures are on record as ObserverFaulted.",
+                *(name, error),
+            )
         if not isinstance(event, ObserverFaulted):
-            name = getattr(callback, "__qualname__", repr(callback))
-            self.dispatch(ObserverFaulted(observer=name, error=describe_error(error)))
+            self.dispatch(ObserverFaulted(observer=name, error=error))
 
     def _placed(self, event: Event) -> Event:
         if event.run_id and event.at is not None:
             return event
         run_id = event.run_id or self._home_of(event)
         state = self._states.get(run_id)
-        return attrs.evolve(
+        return duplicate(
             event,
             run_id=run_id,
             prompt_name=event.prompt_name or (state.prompt_name if state else ""),
@@ -316,6 +345,10 @@ def position(event: Any, rank: int) -> tuple[float, int, int]:
 def new_id() -> str:
     """Return a fresh identifier."""
     return os.urandom(8).hex()
+
+
+def _name_of(callback: object) -> str:
+    return as_text(getattr(callback, "__qualname__", None) or repr(callback))
 
 
 def _check_type(kind: object) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
-
+from trimtab._boundary.values import duplicate
 from trimtab._events.run import (
     CallOrigin,
     CompactionHappened,
@@ -328,9 +327,14 @@ class Recorder:
             self.session._record(event, self.state)
         return event
 
-    def stamp(self, event: E) -> E:
-        """Return `event` with the identity of this run and the current time."""
-        return attrs.evolve(event, **self._stamp())
+    def stamp(self, event: E, **fields: Any) -> E:
+        """Return `event` with the identity of this run and the current time.
+
+        Args:
+            event: an event of any class.
+            fields: other fields that change.
+        """
+        return duplicate(event, **fields, **self._stamp())
 
     def _stamp(self, at: datetime | None = None) -> dict[str, Any]:
         """Return the common fields of an event; call it under the lock, to keep the order."""

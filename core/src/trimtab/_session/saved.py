@@ -101,7 +101,7 @@ class SavedRun:
     guidance: SavedGuidance
     feedback: SavedFeedback
     gate: GateState
-    faults: dict[str, int]
+    faults: dict[str, dict[str, int]]
     quarantined: frozenset[str]
 
     @classmethod
@@ -124,7 +124,7 @@ class SavedRun:
             guidance=SavedGuidance.of(state.guidance),
             feedback=SavedFeedback.of(state.feedback),
             gate=attrs.evolve(state.gate),
-            faults=dict(state.faults),
+            faults={provider: dict(hooks) for provider, hooks in state.faults.items()},
             quarantined=frozenset(state.quarantined),
         )
 
@@ -145,6 +145,6 @@ class SavedRun:
         state.guidance = self.guidance.restored()
         state.feedback = self.feedback.restored()
         state.gate = attrs.evolve(self.gate)
-        state.faults = dict(self.faults)
+        state.faults = {provider: dict(hooks) for provider, hooks in self.faults.items()}
         state.quarantined = set(self.quarantined)
         return state

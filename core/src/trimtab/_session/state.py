@@ -67,6 +67,7 @@ class RunState:
         open_turn: index of the open turn, None between turns.
         calls: ended tool calls so far.
         feeds: hands what happens to the projections of providers.
+        faults: failures of each provider in a row, by hook.
         running: calls that have started and not ended, by id; those that share one as they started.
         usage: tokens and cost so far.
         closed: whether the run has ended.
@@ -100,7 +101,7 @@ class RunState:
         self.guidance = GuidanceState()
         self.feedback = FeedbackState()
         self.gate = GateState()
-        self.faults: dict[str, int] = {}
+        self.faults: dict[str, dict[str, int]] = {}
         self.quarantined: set[str] = set()
 
     def use_profiles(self, profiles: Iterable[ToolProfile]) -> None:
@@ -128,6 +129,30 @@ class RunState:
     def turn(self) -> int:
         """Index of the open or last turn; −1 before the first."""
         return self.turns - 1
+
+    def faults_of(self, provider: str) -> int:
+        """Return the faults of a provider, each hook's in a row.
+
+        Args:
+            provider: the key of its provenance.
+        """
+        return sum(self.faults.get(provider, {}).values())
+
+    def answered(self, provider: str, hook: str) -> None:
+        """Note that a hook of a provider has answered: its faults in a row are over.
+
+        Those of its other hooks are not. Else a provider whose `provide` always fails would begin
+        anew with each `classify`.
+
+        Args:
+            provider: the key of its provenance.
+            hook: what was called.
+        """
+        hooks = self.faults.get(provider)
+        if hooks is not None:
+            hooks.pop(hook, None)
+            if not hooks:
+                self.faults.pop(provider, None)
 
     def asked_for(self, call_id: str) -> ToolCall | None:
         """Return the call `call_id` of the last response, or None."""
@@ -231,8 +256,8 @@ class RunState:
         self.gate.checked(event)
 
     def _faulted(self, event: ProviderFaulted) -> None:
-        key = event.source.key
-        self.faults[key] = self.faults.get(key, 0) + 1
+        hooks = self.faults.setdefault(event.source.key, {})
+        hooks[event.hook] = hooks.get(event.hook, 0) + 1
 
     def _quarantine(self, event: ProviderQuarantined) -> None:
         self.quarantined.add(event.source.key)

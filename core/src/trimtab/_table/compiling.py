@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from trimtab._events.guidance import (
-    NOT_RELEVANT,
-    ClassificationResult,
-    GuidanceInjection,
-    Proposal,
+from trimtab._boundary.calls import Ask, call
+from trimtab._boundary.values import (
+    exact,
+    own_feedback,
+    own_flag,
+    own_injection,
+    own_proposal,
+    own_result,
+    own_verdict,
 )
+from trimtab._events.guidance import NOT_RELEVANT
 from trimtab._events.provenance import DecisionPoint
-from trimtab._events.providers import Feedback
 from trimtab._plugins.config_records import Configuration
 from trimtab._policy.settings import (
     CompletionCheckerConfig,
@@ -25,17 +30,17 @@ from trimtab._table.entries import (
     FeedbackEntry,
     GuidanceEntry,
     PromptTable,
-    expect,
-    wrong_return,
 )
 from trimtab._types.errors import ConfigurationError, ProviderInvalid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trimtab._contract.context import FeedbackContext, GuidanceContext
-    from trimtab._events.providers import ProviderSkipped
+    from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
+    from trimtab._events.guidance import GuidanceInjection
+    from trimtab._events.providers import Feedback, ProviderSkipped
     from trimtab._plugins.validation import LoadedProvider
+    from trimtab._policy.completion import TaskCompletionResult
     from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
     from trimtab._table.entries import FeedbackDelivery, ProviderResult, RunHook
 
@@ -44,11 +49,10 @@ def _ask_by_method(
     classify: Callable[..., Any], threshold: float
 ) -> Callable[[GuidanceContext], ProviderResult]:
     def ask(context: GuidanceContext) -> ProviderResult:
-        verdict = classify(context=context)
-        if verdict is NOT_RELEVANT:
+        value = classify(context=context)
+        if value is NOT_RELEVANT:
             return None
-        if verdict.__class__ is not ClassificationResult:
-            expect(verdict, ClassificationResult, "classify")
+        verdict = own_verdict(value)
         if not verdict.relevant:
             return None if verdict.episode is None else verdict
         return verdict if verdict.confidence >= threshold else None
@@ -56,50 +60,56 @@ def _ask_by_method(
     return ask
 
 
+def _ask_by_hook(
+    own: Callable[[GuidanceContext], object], threshold: float, hook: str
+) -> Callable[[GuidanceContext], ProviderResult]:
+    def ask(context: GuidanceContext) -> ProviderResult:
+        value = own(context)
+        if value is None:
+            return None
+        proposal = own_proposal(value, hook)
+        verdict = proposal.classification
+        return proposal if verdict.relevant and verdict.confidence >= threshold else None
+
+    return ask
+
+
 def _provide_by_method(
     provide: Callable[..., Any],
 ) -> Callable[[GuidanceContext], GuidanceInjection]:
-    def make(context: GuidanceContext) -> GuidanceInjection:
-        injection = provide(context=context)
-        expect(injection, GuidanceInjection, "provide")
-        return injection  # type: ignore[no-any-return]
-
-    return make
-
-
-def _judge_by_hook(threshold: float, hook: str) -> Callable[[object], ProviderResult]:
-    def judge(value: object) -> ProviderResult:
-        proposal = Proposal(value) if isinstance(value, GuidanceInjection) else value
-        if not isinstance(proposal, Proposal):
-            raise wrong_return(value, hook)
-        verdict = proposal.classification
-        passes = verdict.relevant and verdict.confidence >= threshold
-        return proposal if passes else None
-
-    return judge
+    return lambda context: own_injection(provide(context=context))
 
 
 def _feedback_by_methods(
     should_run: Callable[..., Any], provide: Callable[..., Any]
 ) -> Callable[[FeedbackContext], Feedback | None]:
     def ask(context: FeedbackContext) -> Feedback | None:
-        wanted = should_run(context=context)
-        expect(wanted, bool, "should_run")
-        return _feedback_or_none(provide(context=context), "provide") if wanted else None
+        wanted = own_flag(should_run(context=context), "should_run")
+        return own_feedback(provide(context=context), "provide") if wanted else None
 
     return ask
 
 
 def _feedback_by_hook(
-    call: Callable[[FeedbackContext], object],
+    own: Callable[[FeedbackContext], object],
 ) -> Callable[[FeedbackContext], Feedback | None]:
-    return lambda context: _feedback_or_none(call(context), "give_feedback")
+    return lambda context: own_feedback(own(context), "give_feedback")
 
 
-def _feedback_or_none(value: object, hook: str) -> Feedback | None:
-    if value is None or isinstance(value, Feedback):
-        return value
-    raise wrong_return(value, hook)
+def _check(own: Callable[[TaskCompletionContext], Any]) -> Callable[..., TaskCompletionResult]:
+    def check(context: TaskCompletionContext) -> TaskCompletionResult:
+        value = own(context)
+        if inspect.isawaitable(value):
+            import asyncio
+
+            value = asyncio.run(_awaited(value))
+        return own_result(value, "check_completion")
+
+    return check
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
 
 
 def compile_table(
@@ -165,15 +175,16 @@ def _guide(
     provider: LoadedProvider, config: GuidanceProviderConfig, order: int, hook: str
 ) -> GuidanceEntry:
     source, instance, own = provider.source, provider.instance, provider.hooks.get(hook)
-    category = getattr(instance, "category", "")
+    # Read by `call`, for the property may be the provider's own code.
+    category = exact(call(getattr, instance, "category", "").value)
     category = category if isinstance(category, str) else ""
     threshold = config.min_confidence
     if own is not None:
-        judge = _judge_by_hook(threshold, hook)
-        return GuidanceEntry(source, config, order, hook, category, own, judge=judge)
-    ask = _ask_by_method(instance.classify, threshold)
-    provide = _provide_by_method(instance.provide)
-    return GuidanceEntry(source, config, order, hook, category, ask, provide)
+        ask = Ask(source, hook, _ask_by_hook(own, threshold, hook))
+        return GuidanceEntry(ask, config, order, category)
+    ask = Ask(source, hook, _ask_by_method(instance.classify, threshold))
+    provide = Ask(source, "provide", _provide_by_method(instance.provide))
+    return GuidanceEntry(ask, config, order, category, provide)
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
@@ -189,7 +200,7 @@ def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEnt
 def compile_check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
     """Compile one completion checker."""
     check = provider.hooks.get("check_completion") or provider.instance.check
-    return CheckEntry(provider.source, config.timeout, check)
+    return CheckEntry(provider.source, config.timeout, _check(check))
 
 
 def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ...]:

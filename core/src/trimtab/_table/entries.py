@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from trimtab._events.guidance import ClassificationResult, GuidanceInjection, Proposal
+from trimtab._boundary.calls import Ask
+from trimtab._events.guidance import ClassificationResult, Proposal
 from trimtab._events.provenance import DecisionPoint, Provenance
-from trimtab._events.providers import Feedback
 from trimtab._policy.settings import GuidanceProviderConfig
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
-    from trimtab._events.providers import ProviderSkipped
+    from trimtab._contract.context import FeedbackContext, TaskCompletionContext
+    from trimtab._events.providers import Feedback, ProviderSkipped
+    from trimtab._policy.completion import TaskCompletionResult
     from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
 
 
 FeedbackDelivery = Literal["first", "all"]
-
-
-class WrongReturn(TypeError):
-    """A provider returned something that its hook doesn't take."""
-
-
-def expect(value: object, kind: type, hook: str) -> None:
-    """Raise `WrongReturn` if `value` is not of `kind`; a stray coroutine is closed."""
-    if not isinstance(value, kind):
-        raise wrong_return(value, hook)
-
-
-def wrong_return(value: object, hook: str) -> WrongReturn:
-    """Return the error for a value that a hook doesn't take."""
-    if inspect.iscoroutine(value):
-        value.close()
-    return WrongReturn(f"{hook} returned {type(value).__name__}")
 
 
 ProviderResult = Proposal | ClassificationResult | None
@@ -49,31 +32,32 @@ class GuidanceEntry:
     """One guidance provider at one decision point.
 
     Attributes:
-        source: who it is.
-        config: the prompt's settings for it.
-        order: its place in the prompt.
-        hook: the hook's name, for events.
-        category: of its injections that name none.
         ask: asks the provider. Returns None if it has nothing to say or is not confident enough;
             a proposal; or a classification: relevant, so that `provide` makes the text, or not
             relevant but with an episode, which has ended.
+        config: the prompt's settings for it.
+        order: its place in the prompt.
+        category: of its injections that name none.
         provide: makes the text of a relevant classification; None if `ask` returns proposals.
-        judge: takes what `ask` returned, unless that is None, and returns what `ask` should;
-            None if there is nothing to judge.
+        source: who it is.
         name: of the provider, under which its projection is attached.
     """
 
-    source: Provenance
+    ask: Ask
     config: GuidanceProviderConfig
     order: int
-    hook: str
     category: str
-    ask: Callable[[GuidanceContext], Any]
-    provide: Callable[[GuidanceContext], GuidanceInjection] | None = None
-    judge: Callable[[object], ProviderResult] | None = None
-    name: str = attrs.field(
-        init=False, default=attrs.Factory(lambda entry: entry.source.name, takes_self=True)
-    )
+    provide: Ask | None = None
+    source: Provenance = attrs.field(init=False)
+    name: str = attrs.field(init=False)
+
+    @source.default
+    def _source(self) -> Provenance:
+        return self.ask.source
+
+    @name.default
+    def _name(self) -> str:
+        return self.ask.source.name
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -95,11 +79,17 @@ class FeedbackEntry:
 
 @attrs.frozen(eq=False, repr=False)
 class CheckEntry:
-    """One completion checker."""
+    """One completion checker.
+
+    Attributes:
+        source: who it is.
+        timeout: seconds that it may take.
+        check: asks it; only on a thread without an event loop, as it may be ``async def``.
+    """
 
     source: Provenance
     timeout: float
-    check: Callable[[TaskCompletionContext], Any]
+    check: Callable[[TaskCompletionContext], TaskCompletionResult]
 
 
 RunHook = tuple[Provenance, Callable[[Any], object]]

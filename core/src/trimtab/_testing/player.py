@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
+from trimtab._boundary.calls import CAUSE
 from trimtab._contract.view import LOCAL_HOST, Host
 from trimtab._events.guidance import GuidanceDelivered
 from trimtab._events.provenance import DecisionPoint
@@ -96,7 +96,7 @@ class Player:
         return run
 
     def _faulted(self, event: ProviderFaulted) -> None:
-        self._faults.append((event, sys.exception()))  # observers are called while it is handled
+        self._faults.append((event, CAUSE.get()))
 
     def _raise_new(self, when: str) -> None:
         """Raise the first failure that was not raised before, if failures are raised.

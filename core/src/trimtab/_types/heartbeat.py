@@ -9,6 +9,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from trimtab._types.faults import is_interruption
 from trimtab._types.limits import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Heartbeat:
     """Beats of one piece of work; safe to use from several threads.
 
     Callbacks run on the beating thread, in the order in which they were added. One that raises
-    stops neither the others nor the beat: its error goes to `on_fault` and stays in `faults`.
+    stops neither the others nor the beat: its error goes to `on_fault` and stays in `faults`. What
+    `on_fault` itself raises stays there too.
 
     Args:
         clock: where the time is read.
@@ -52,14 +54,17 @@ class Heartbeat:
     """
 
     def __init__(
-        self, clock: Clock = SYSTEM_CLOCK, *, on_fault: Callable[[Exception], None] | None = None
+        self,
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        on_fault: Callable[[BaseException], None] | None = None,
     ) -> None:
         self._clock = clock
         self._on_fault = on_fault
         self._lock = Lock()
         self._callbacks: tuple[Callback, ...] = ()
         self._expectations: tuple[Expectation, ...] = ()
-        self._faults: deque[Exception] = deque(maxlen=20)
+        self._faults: deque[BaseException] = deque(maxlen=20)
         self._beats = 0
         self._last = clock.monotonic()
 
@@ -69,7 +74,7 @@ class Heartbeat:
         return self._beats
 
     @property
-    def faults(self) -> tuple[Exception, ...]:
+    def faults(self) -> tuple[BaseException, ...]:
         """The last errors of callbacks, at most 20, oldest first."""
         with self._lock:
             return tuple(self._faults)
@@ -149,11 +154,20 @@ class Heartbeat:
     def _call(self, callback: Callback) -> None:
         try:
             callback()
-        except Exception as error:  # noqa: BLE001 - whatever users add must not stop the work
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             self._report(error)
 
-    def _report(self, error: Exception) -> None:
+    def _report(self, error: BaseException) -> None:
         with self._lock:
             self._faults.append(error)
-        if self._on_fault is not None:
+        if self._on_fault is None:
+            return
+        try:
             self._on_fault(error)
+        except BaseException as another:
+            if is_interruption(another):
+                raise
+            with self._lock:
+                self._faults.append(another)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
+from trimtab._types.faults import class_name, is_interruption
+
 
 class LazyPattern:
     """A regular expression with the methods of `re.Pattern`, compiled when the first is called.
@@ -95,17 +97,21 @@ def render_block(tag: str, content: str, **attributes: str) -> str:
 def as_text(value: object) -> str:
     """Return ``str(value)``; or ``<TypeName>`` if that raises."""
     try:
-        return str(value)
-    except Exception:  # noqa: BLE001 - whatever its author raises
-        return f"<{type(value).__name__}>"
+        return str.__str__(str(value))
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        return f"<{class_name(value)}>"
 
 
 def shown(value: object) -> str:
     """Return a value as an error message shows it, at most 100 characters."""
     try:
         return f"{value!r:.100}"
-    except Exception:  # noqa: BLE001 - the repr of a foreign object, and of a very large number
-        return f"a value of type {type(value).__name__}"
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        return f"a value of type {class_name(value)}"
 
 
 def replace_surrogates(text: str) -> str:
@@ -171,30 +177,37 @@ def _escape_character(character: str) -> str:
 
 
 def describe_error(error: BaseException, limit: int = 200) -> str:
-    """Return an error's type and message, even if its ``__str__`` raises.
+    """Return an error's type and message, whatever its own methods do.
 
     Args:
         error: the error.
         limit: most characters of the result.
     """
-    name, text = type(error).__name__, error_message(error)
+    name, text = class_name(error), error_message(error)
     return sanitize(f"{name}: {text}" if text else name, limit)
 
 
 def error_message(error: BaseException) -> str:
-    """Return an error's message; empty if it has none.
+    """Return an error's message; empty if it has none, or can't be had.
 
     attrs' validators write for programmers, with the attribute and the value behind the message:
     what they refuse is said in plain words.
     """
+    for message in (_plain_message, str):
+        try:
+            return str.__str__(message(error))
+        except BaseException as other:
+            if is_interruption(other):
+                raise
+    return ""
+
+
+def _plain_message(error: BaseException) -> str:
     arguments = list(error.args)
-    try:
-        refused = isinstance(error, TypeError | ValueError) and bool(arguments)
-        return (refused and refusal(error)) or str(
-            arguments[0] if refused and len(arguments) > 1 else error
-        )
-    except Exception:  # noqa: BLE001  # a foreign object
-        return ""
+    refused = isinstance(error, TypeError | ValueError) and bool(arguments)
+    return (refused and refusal(error)) or str(
+        arguments[0] if refused and len(arguments) > 1 else error
+    )
 
 
 _COMPARED = LazyPattern(

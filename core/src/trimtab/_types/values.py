@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from trimtab._types.faults import is_interruption
 from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text
 
@@ -69,7 +70,9 @@ def _odd(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
         return as_text(value)
     try:
         return _foreign(value, (*inside, id(value)), deepest)
-    except Exception:  # noqa: BLE001 - whatever the author of the class raises
+    except BaseException as error:
+        if is_interruption(error):
+            raise
         return as_text(value)
 
 

@@ -1,0 +1,183 @@
+"""The one place where code that others wrote is called.
+
+Whatever such code does becomes a `Reply`: a value of our own, or the text of an error. What a fault
+is, `trimtab._types.faults` says for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import attrs
+
+from trimtab._events.provenance import Provenance
+from trimtab._types.faults import is_cancelled, is_interruption, raised_by
+from trimtab._types.in_flight import WATCH
+from trimtab._types.text import describe_error
+
+T = TypeVar("T")
+MAX_ERROR_TEXT = 500
+"""Most characters of an error on record: room for a message, not for what a tool returned."""
+
+
+@attrs.define(eq=False, repr=False)
+class Reply(Generic[T]):
+    """What foreign code returned, or the text of the error by which it failed.
+
+    Args:
+        value: what it returned; None if it failed.
+        error: what went wrong; None if nothing did.
+        seconds: how long it took, where that was measured.
+        cause: what it raised, if it raised.
+    """
+
+    value: T | None = None
+    error: str | None = None
+    seconds: float = 0.0
+    cause: BaseException | None = None
+
+
+def call(work: Callable[..., T], *arguments: Any) -> Reply[T]:
+    """Call foreign code, and return what became of it.
+
+    Args:
+        work: what is called. It checks and copies what it returns (see `trimtab._boundary.values`).
+        arguments: what it takes.
+
+    Raises:
+        BaseException: what a signal brought meanwhile, and nothing else.
+    """
+    try:
+        return Reply(work(*arguments))
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        return Reply(error=describe_error(error, MAX_ERROR_TEXT), cause=error)
+
+
+async def acall(value: Awaitable[T]) -> Reply[T]:
+    """As `call`, for what an ``async def`` returned.
+
+    Raises:
+        BaseException: the cancellation of the running task, its end from outside, or what a signal
+            brought meanwhile.
+    """
+    try:
+        return Reply(await value)
+    except BaseException as error:
+        closed = isinstance(error, GeneratorExit) and not raised_by(error)
+        if closed or is_cancelled(error) or is_interruption(error):
+            raise
+        return Reply(error=describe_error(error, MAX_ERROR_TEXT), cause=error)
+
+
+class Inside:
+    """A stretch of foreign code that somebody called.
+
+    A thread or task that starts there with a copy of the context is inside too, until the stretch
+    ends.
+
+    Args:
+        owners: who called it.
+
+    Attributes:
+        active: whether it lasts.
+        source: the provider that is being called, where it is one.
+    """
+
+    __slots__ = ("_token", "active", "owners", "source")
+
+    def __init__(self, *owners: object) -> None:
+        self.owners = owners
+        self.source: Provenance | None = None
+        self.active = False
+        self._token: Any = None
+
+    def enter(self) -> None:
+        """Begin; inside a ``try`` whose ``finally`` leaves, for an interrupt may come any time."""
+        self.active = True
+        self._token = _INSIDE.set((*_INSIDE.get(), self))
+
+    def leave(self) -> None:
+        """End, for the threads and tasks that were started inside too."""
+        self.active = False
+        if self._token is not None:
+            _INSIDE.reset(self._token)
+
+
+CAUSE: ContextVar[BaseException | None] = ContextVar("trimtab_cause", default=None)
+"""What a provider raised, while its fault is being recorded: for those that test providers."""
+
+_INSIDE: ContextVar[tuple[Inside, ...]] = ContextVar("trimtab_inside", default=())
+
+
+def is_inside(owner: object) -> bool:
+    """Return whether this context is in foreign code that `owner` called."""
+    return any(inside.active and owner in inside.owners for inside in _INSIDE.get())
+
+
+def owners() -> tuple[object, ...]:
+    """Return whose foreign code this context is in, from the outermost on."""
+    return tuple([owner for inside in _INSIDE.get() if inside.active for owner in inside.owners])
+
+
+def within(owners: Iterable[object], work: Callable[..., T], *arguments: Any) -> T:
+    """Return ``work(*arguments)``, which `owners` caused by foreign code that they called."""
+    inside = Inside(*owners)
+    try:
+        inside.enter()
+        return work(*arguments)
+    finally:
+        inside.leave()
+
+
+class Ask(NamedTuple):
+    """One call of a provider that is to be made.
+
+    Attributes:
+        source: who is called.
+        hook: what is called, for events.
+        work: the call; it takes one argument.
+    """
+
+    source: Provenance
+    hook: str
+    work: Callable[[Any], Any]
+
+
+def call_in_turn(
+    asks: Iterable[Ask],
+    argument: Any,
+    inside: Inside,
+    monotonic: Callable[[], float],
+    put: Callable[[Reply[Any]], object],
+) -> None:
+    """Make the calls on this thread, one after the other, and measure each.
+
+    Args:
+        asks: what is called.
+        argument: what each takes.
+        inside: the stretch of foreign code that they are.
+        monotonic: returns the time in seconds.
+        put: takes each reply. If it returns something true, the others are not called.
+
+    Raises:
+        BaseException: as for `call`.
+    """
+    tell = WATCH.tell
+    try:
+        inside.enter()
+        began = monotonic()
+        for source, _, work in asks:
+            inside.source = source
+            tell(source.name)
+            reply = call(work, argument)
+            ended = monotonic()
+            reply.seconds, began = ended - began, ended
+            if put(reply):
+                return
+    finally:
+        inside.leave()
+        tell("")
