@@ -219,7 +219,8 @@ def test_a_plan_that_changes_between_the_two_questions_is_no_failure(open_run, s
     PlanBook.of(run).author([PlanStep("x")])
 
     assert found.episode == "no-plan"
-    assert "without a plan" in provider.provide(context=context).content
+    asked = attrs.evolve(context, classification=found)
+    assert "without a plan" in provider.provide(context=asked).content
 
 
 @attrs.frozen

@@ -43,10 +43,11 @@ class Canary:
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Speak once at each count of calls."""
-        return ClassificationResult(relevant=True, episode=f"call-{context.tool_call_count}")
+        calls = context.tool_call_count
+        return ClassificationResult(relevant=True, episode=f"call-{calls}", found=calls)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
-        return GuidanceInjection("canary", spoken(self.word, context.tool_call_count))
+        return GuidanceInjection("canary", spoken(self.word, context.found))
 
 
 def spoken(word: str, calls: int) -> str:

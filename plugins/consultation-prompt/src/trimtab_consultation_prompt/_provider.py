@@ -47,6 +47,15 @@ _COUNT = whole_number(1)
 
 
 @attrs.frozen
+class Found:
+    """The reason for a consultation in words, what failed last, and how many attempts failed."""
+
+    seen: str
+    output: str
+    count: int
+
+
+@attrs.frozen
 class ConsultationPromptProvider(Following[Attempts]):
     """Suggests to consult another agent when local attempts fail.
 
@@ -101,18 +110,19 @@ class ConsultationPromptProvider(Following[Attempts]):
         seen = self._seen(context, attempts)
         if not seen or not self._may_speak(context, attempts):
             return NOT_RELEVANT
-        return ClassificationResult(True, 0.9, seen, NAME)
+        found = Found(seen, attempts.output, attempts.count)
+        return ClassificationResult(True, 0.9, seen, NAME, found=found)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Suggest the consultation, with the reason for it."""
-        attempts = self.followed(context)
+        found: Found = context.found
         message = SEED if self.wording == "seed" else self.message
         text = message.format(
             tool=self.consultation_tool,
-            seen=self._seen(context, attempts),
+            seen=found.seen,
             ask=self._ask(context),
-            evidence=quote(attempts.output, _LONGEST_QUOTE) if attempts.output else "",
-            count=attempts.count,
+            evidence=quote(found.output, _LONGEST_QUOTE) if found.output else "",
+            count=found.count,
         )
         return GuidanceInjection(NAME, shorten(text, LONGEST_TEXT), category=self.category)
 

@@ -103,12 +103,11 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
             return NOT_RELEVANT
         confidence = 0.75 if failure.name == VARIOUS else 0.9
         reason = f"{failure.times} turns failed, {', '.join(failure.tools)}"
-        return ClassificationResult(True, confidence, reason, failure.name)
+        return ClassificationResult(True, confidence, reason, failure.name, found=failure)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say how often what failed, quoted, and where to look."""
-        failure = self._failure(context)
-        assert failure is not None
+        failure: Failure = context.found
         return GuidanceInjection(
             key="diagnostic-signal.failure",
             content=self._text(failure, context),

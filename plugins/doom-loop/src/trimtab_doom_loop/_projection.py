@@ -48,14 +48,12 @@ class LoopProjection(CallProjection):
     Attributes:
         loop: the loop that the last closed turn belongs to, None if it belongs to none.
         chant: the repetition of text that the last response belongs to, else None.
-        classified: the loop that the provider last found relevant.
     """
 
     def __init__(self, limits: Limits, profiles: ToolProfiles | None = None) -> None:
         self.quiet = True
         self.loop: Loop | None = None
         self.chant: Loop | None = None
-        self.classified: Loop | None = None
         self._latest: Loop | None = None
         self._limits = limits
         self._profiles = profiles or ToolProfiles()

@@ -86,13 +86,11 @@ class DoomLoopDetector(Following[LoopProjection]):
         loop = self._loop(context)
         if loop is None:
             return NOT_RELEVANT
-        self.followed(context).classified = loop
-        return ClassificationResult(True, loop.confidence, seen(loop), loop.episode)
+        return ClassificationResult(True, loop.confidence, seen(loop), loop.episode, found=loop)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen: firmer each time, and finally suggest to consult someone."""
-        loop = self.followed(context).classified  # other threads may have ended it since
-        assert loop is not None
+        loop: Loop = context.found
         return GuidanceInjection(
             key=f"doom-loop.{loop.kind.value.replace('_', '-')}",
             content=SEED if self.wording == "seed" else self._text(loop, context),

@@ -38,6 +38,14 @@ SEED = (
 
 
 @attrs.frozen
+class Seen:
+    """A streak as it was when it was found long enough: how many turns, and the last tools."""
+
+    count: int
+    tools: tuple[str, ...]
+
+
+@attrs.frozen
 class ParallelToolReminder(Following[Streak]):
     """Reminds the agent to ask for independent calls together.
 
@@ -88,9 +96,9 @@ class ParallelToolReminder(Following[Streak]):
         length = streak.independent()
         if length < self._needed(given) or self._one_at_a_time(context):
             return NOT_RELEVANT
-        return ClassificationResult(
-            True, 0.8, f"{length} independent single-call turns in a row", NAME
-        )
+        reason = f"{length} independent single-call turns in a row"
+        seen = Seen(streak.length, tuple(streak.tools[-SHOWN:]))
+        return ClassificationResult(True, 0.8, reason, NAME, found=seen)
 
     def _one_at_a_time(self, context: GuidanceContext) -> bool:
         """Tell whether the prompt asks for one call at a time."""
@@ -99,10 +107,10 @@ class ParallelToolReminder(Following[Streak]):
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Say what was seen and what could be done."""
-        streak = self.followed(context)
-        tools = ", ".join(quote(tool, LONGEST_NAME)[1:-1] for tool in streak.tools[-SHOWN:])
+        seen: Seen = context.found
+        tools = ", ".join(quote(tool, LONGEST_NAME)[1:-1] for tool in seen.tools)
         message = SEED if self.wording == "seed" else self.message
-        text = shorten(message.format(count=streak.length, tools=tools), LONGEST_TEXT)
+        text = shorten(message.format(count=seen.count, tools=tools), LONGEST_TEXT)
         return GuidanceInjection(NAME, text, priority=200, category=self.category)
 
     def _needed(self, given: int) -> int:

@@ -87,7 +87,6 @@ class PlanActReflect:
         default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
     )
 
-    _texts: dict[str, str] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     _memos: dict[str, BreachMemo] = attrs.field(init=False, factory=dict, eq=False, repr=False)
 
     name = NAME
@@ -103,24 +102,18 @@ class PlanActReflect:
     def run_closed(self, context: RunContext) -> None:
         """Forget the run."""
         self._memos.pop(context.run.run_id, None)
-        self._texts.pop(context.run.run_id, None)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Return whether a call leaves the plan, or a reflection is due."""
-        found = self._words(context)
-        if found is None:
+        words = self._words(context)
+        if words is None:
             return NOT_RELEVANT
-        self._texts[context.run.run_id] = found[1]
-        return found[0]
+        verdict, text = words
+        return attrs.evolve(verdict, found=text)
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
-        """Return what to say about it.
-
-        The plan may have changed since `classify`, by a call that runs at the same time.
-        """
-        found = self._words(context)
-        text = self._texts[context.run.run_id] if found is None else found[1]
-        return GuidanceInjection(NAME, text, priority=50, category=CATEGORY)
+        """Return what to say about it."""
+        return GuidanceInjection(NAME, context.found, priority=50, category=CATEGORY)
 
     def _words(self, context: GuidanceContext) -> Words | None:
         point = context.decision_point

@@ -51,12 +51,16 @@ class ToolCallForm:
         if tool is None:
             return attrs.evolve(NOT_RELEVANT, episode=NAME)
         return ClassificationResult(
-            relevant=True, confidence=0.9, reason=f"a call as text: {tool or '?'}", episode=NAME
+            relevant=True,
+            confidence=0.9,
+            reason=f"a call as text: {tool or '?'}",
+            episode=NAME,
+            found=tool,
         )
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Return the reminder."""
-        tool = self._written(context)
+        tool: str = context.found
         named = f" (to {quote(shorten(tool, LONGEST_NAME))})" if tool else ""
         text = self.message.format(tool=named)
         return GuidanceInjection(NAME, text, priority=50, category=self.category)
