@@ -52,11 +52,11 @@ def table() -> None:
         for provider in providers:
             manager.register(provider)
         run = open_run(*[GuidanceProviderConfig(p) for p in providers])
-        entries = run.prompt.table.guides[SELECT]
+        asks = [entry.ask for entry in run.prompt.table.guides[SELECT]]
         context = run.guidance_context(SELECT)
 
         def ours() -> None:
-            run.invoker.ask_guides(entries, context, None)  # noqa: B023
+            run.invoker.ask(asks, context, None)  # noqa: B023
 
         mine, public = median(ours), median(lambda: run.guide(SELECT))  # noqa: B023
         plain = median(lambda: manager.hook.guide_pre_tool_selection(context=context))  # noqa: B023
