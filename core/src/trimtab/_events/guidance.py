@@ -52,8 +52,14 @@ class GuidanceInjection:
     source: str = attrs.field(default="", validator=text())
 
 
-@attrs.frozen
-class ClassificationResult:
+class _Finding:
+    """Keeps what a provider found beside the fields of a record, so that nothing records it."""
+
+    __slots__ = ("_found",)
+
+
+@attrs.frozen(init=False)
+class ClassificationResult(_Finding):
     """Whether guidance applies.
 
     Args:
@@ -73,7 +79,23 @@ class ClassificationResult:
     confidence: float = attrs.field(default=1.0, validator=number(0, 1))
     reason: str | None = attrs.field(default=None, validator=text(optional=True))
     episode: str | None = attrs.field(default=None, validator=text(optional=True))
-    found: Any = attrs.field(default=None, eq=False, repr=False)
+
+    def __init__(
+        self,
+        relevant: bool,
+        confidence: float = 1.0,
+        reason: str | None = None,
+        episode: str | None = None,
+        *,
+        found: Any = None,
+    ) -> None:
+        self.__attrs_init__(relevant, confidence, reason, episode)
+        object.__setattr__(self, "_found", found)
+
+    @property
+    def found(self) -> Any:
+        """What the provider found, until the event is made; None afterwards."""
+        return getattr(self, "_found", None)
 
 
 NOT_RELEVANT = ClassificationResult(relevant=False, confidence=0.0)

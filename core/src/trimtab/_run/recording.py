@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from trimtab._boundary.calls import Ask, Inside, Reply, call_in_turn, is_inside, owners, within
+from trimtab._boundary.calls import Ask, Inside, Reply, call_in_turn
 from trimtab._boundary.values import WrongReturn, own_records
 from trimtab._contract.context import RecorderContext
 from trimtab._events import questions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from trimtab._run.open_run import OpenRun
     from trimtab._table.entries import RunHook
 
+T = TypeVar("T")
 PATIENCE = 1.0
 """How long a thread waits, in seconds, for the one that has a recorder."""
 
@@ -33,8 +35,38 @@ _REPORTS = (
     "it reports to the run that it records, which does not reach it: return a list of records "
     "instead"
 )
-_Caused = tuple[object, "tuple[RecorderFeed, ...]"]
-"""A record, and the recorders that caused it."""
+_Feeds = tuple["RecorderFeed", ...]
+_Caused = tuple[object, _Feeds]
+"""A record, and the recorders that caused it, the first of them first."""
+
+
+class _Causes:
+    """The recorders that cause what happens in this context, until what they did has ended."""
+
+    __slots__ = ("active", "feeds")
+
+    def __init__(self, feeds: _Feeds) -> None:
+        self.feeds = feeds
+        self.active = True
+
+
+_CAUSES: ContextVar[_Causes | None] = ContextVar("trimtab_causes", default=None)
+
+
+def _causes() -> _Feeds:
+    causes = _CAUSES.get()
+    return causes.feeds if causes is not None and causes.active else ()
+
+
+def _caused_by(feeds: _Feeds, work: Callable[..., T], *arguments: Any) -> T:
+    """Return ``work(*arguments)``; what it records is caused by these recorders."""
+    causes = _Causes(feeds)
+    token = _CAUSES.set(causes)
+    try:
+        return work(*arguments)
+    finally:
+        causes.active = False
+        _CAUSES.reset(token)
 
 
 class RecorderFeed(Sink):
@@ -81,7 +113,7 @@ class RecorderFeed(Sink):
         return not isinstance(event, Event) or event.run_id == self._run.state.run_id
 
     def put(self, event: object) -> None:
-        causes = tuple([owner for owner in owners() if isinstance(owner, RecorderFeed)])
+        causes = _causes()
         if self not in causes:
             self._queue.append((event, causes))
         elif self._under_way:
@@ -96,7 +128,7 @@ class RecorderFeed(Sink):
         The thread that has the recorder may wait for this one, so that this one waits a second
         for it, once, and then leaves its events to it.
         """
-        if is_inside(self):
+        if self in _causes():
             return
         for _ in range(most):
             if not self._queue:
@@ -120,7 +152,7 @@ class RecorderFeed(Sink):
             try:
                 while self._returned:
                     record, causes = self._returned.popleft()
-                    within(causes, self._add, record)
+                    _caused_by(causes, self._add, record)
             finally:
                 self._adding.release()
 
@@ -129,21 +161,21 @@ class RecorderFeed(Sink):
             record = self._run.stamp(record)
         self._run.session.dispatch(record)
 
-    def _hand_over(self, event: object, causes: tuple[RecorderFeed, ...]) -> None:
+    def _hand_over(self, event: object, causes: _Feeds) -> None:
         if self.source.key in self._run.state.quarantined:
             self._queue.clear()
             return
         causes = (*causes, self)
         self._under_way = True
         try:
-            reply = self._call(event, Inside(*causes))
+            reply = _caused_by(causes, self._call, event)
         finally:
             self._under_way = False
-        within(causes, self._handed_over, reply)
+        _caused_by(causes, self._handed_over, reply)
         self._returned += [(record, causes) for record in reply.value or ()]
 
-    def _call(self, event: object, inside: Inside) -> Reply[tuple[object, ...]]:
-        monotonic = self._run.session.clock.monotonic
+    def _call(self, event: object) -> Reply[tuple[object, ...]]:
+        inside, monotonic = Inside(), self._run.session.clock.monotonic
         replies: list[Reply[tuple[object, ...]]] = []
         if self._timeout is None:
             call_in_turn((self._ask,), event, inside, monotonic, replies.append)
