@@ -18,15 +18,15 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceDelivered,
-    Provenance,
-    ProviderKind,
     TaskCompletionResult,
 )
 from trimtab._boundary import workers
 from trimtab._boundary.calls import Ask, Inside
 from trimtab.events import (
     CompletionStatus,
+    Provenance,
     ProviderFaulted,
+    ProviderKind,
     ProviderQuarantined,
     ProviderSlow,
 )

@@ -16,7 +16,6 @@ import pytest
 
 from trimtab import (
     ClassificationResult,
-    CompletionStatus,
     CompositeChecker,
     DecisionPoint,
     Event,
@@ -25,18 +24,21 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceDelivered,
     GuidanceInjection,
-    GuidanceSuppressed,
     Heartbeat,
-    ObserverFaulted,
     Prompt,
-    ProviderFaulted,
-    ProviderQuarantined,
     Resources,
     RootedFilesystem,
     Session,
     SessionError,
     TaskCompletionResult,
     ToolInvoked,
+)
+from trimtab.events import (
+    CompletionStatus,
+    GuidanceSuppressed,
+    ObserverFaulted,
+    ProviderFaulted,
+    ProviderQuarantined,
     ToolStarted,
 )
 

@@ -21,9 +21,7 @@ from trimtab import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceInjection,
-    ObserverFaulted,
     Prompt,
-    ProviderFaulted,
     Resources,
     RootedFilesystem,
     Session,
@@ -31,6 +29,7 @@ from trimtab import (
     ToolInvoked,
     hookimpl,
 )
+from trimtab.events import ObserverFaulted, ProviderFaulted
 from trimtab.trajectory import BaseProjection
 
 Act = Callable[..., Any]
