@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from trimtab._boundary.calls import Reply
     from trimtab._events.run import ToolCall
     from trimtab._run.open_run import OpenRun
-    from trimtab._session.feeds import Feed
 
 LEAST_SHARE = 4
 """`provide` has at least this part of a provider's timeout, however long `classify` took."""
@@ -82,31 +80,6 @@ def guide(
     if not candidates:
         return NOTHING
     return _settle(run, candidates, Decision(point, delivery or run.host.delivers(point), replayed))
-
-
-def not_quiet(run: OpenRun, entries: Sequence[GuidanceEntry]) -> Sequence[GuidanceEntry]:
-    """Return whom to ask: those whose projection is not quiet once it is up to date.
-
-    Args:
-        run: the run that asks.
-        entries: the providers, in the prompt's order.
-    """
-    feeds = run.state.feeds.quiet_feeds
-    followed = [entry for entry in entries if entry.name in feeds]
-    asks = [entry.ask._replace(work=partial(_is_quiet, feeds[entry.name])) for entry in followed]
-    replies = run.invoker.ask(asks, None, None)
-    silent = {
-        entry.name
-        for entry, reply in zip(followed, replies, strict=False)
-        if reply.value is not False
-    }
-    return [entry for entry in entries if entry.name not in silent]
-
-
-def _is_quiet(feed: Feed, _: object) -> bool:
-    """Return whether the provider of a projection has nothing to say."""
-    feed.catch_up()
-    return feed.projection.quiet is True  # type: ignore[attr-defined]
 
 
 def _candidates(

@@ -13,8 +13,9 @@ from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._types.errors import SessionError
 
 if TYPE_CHECKING:
-    from trimtab._run.open_run import OpenRun
     from trimtab._session.feeds import Feed, Feeds
+    from trimtab._session.recorder import Recorder
+    from trimtab._table.entries import GuidanceEntry
 
 T = TypeVar("T")
 SLOW_SECONDS = 0.05
@@ -38,7 +39,7 @@ class ProviderInvoker:
         run: where failures are recorded.
     """
 
-    def __init__(self, run: OpenRun) -> None:
+    def __init__(self, run: Recorder) -> None:
         self._run = run
         self._monotonic = run.session.clock.monotonic
         self._calls: set[Inside] = set()
@@ -114,6 +115,25 @@ class ProviderInvoker:
             return Reply(error=error)
         asks = (Ask(source, "check_completion", work),)
         return self._call(asks, context, timeout, self._checks)[0]
+
+    def not_quiet(self, entries: Sequence[GuidanceEntry]) -> Sequence[GuidanceEntry]:
+        """Return whom to ask: those whose projection is not quiet once it is up to date.
+
+        Args:
+            entries: the providers, in the prompt's order.
+        """
+        feeds = self._run.state.feeds.quiet_feeds
+        followed = [entry for entry in entries if entry.name in feeds]
+        asks = [
+            entry.ask._replace(work=partial(_is_quiet, feeds[entry.name])) for entry in followed
+        ]
+        replies = self.ask(asks, None, None)
+        silent = {
+            entry.name
+            for entry, reply in zip(followed, replies, strict=False)
+            if reply.value is not False
+        }
+        return [entry for entry in entries if entry.name not in silent]
 
     def share(self, feeds: Feeds) -> None:
         """Bring the projections up to date that providers share, unless one of them is asking.
@@ -245,3 +265,9 @@ class ProviderInvoker:
 
 def _catch_up(feed: Feed, _: object) -> None:
     feed.catch_up()
+
+
+def _is_quiet(feed: Feed, _: object) -> bool:
+    """Return whether the provider of a projection has nothing to say."""
+    feed.catch_up()
+    return feed.projection.quiet is True  # type: ignore[attr-defined]

@@ -94,9 +94,7 @@ class OpenRun(BoundRun):
             return entries
         if not state.feeds.quiet_feeds:
             return entries
-        from trimtab._run.guidance import not_quiet
-
-        return not_quiet(self, entries)
+        return self.invoker.not_quiet(entries)
 
     def _look_after(self) -> None:
         if self.invoker.busy:
