@@ -17,7 +17,7 @@ _LAST = 1_200
 _SENTENCES = 4
 _LONGEST_ORDER = 2_400
 _SENTENCE = LazyPattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[。\uff01\uff1f])|\n+")
-_LISTED = LazyPattern(r"\s*(?:[-*•+]|\d{1,2}[.)])\s")
+_LISTED = LazyPattern(r"\s{0,20}(?:[-*•+]|\d{1,2}[.)])\s")
 _ASKED = LazyPattern(r"\w[\"')\]`*_”»]{0,3}\s?[?\uff1f\u061f][\W_]*$|\w[か吗呢][。.]?\W*$")
 _WORD = LazyPattern(r"[^\W_]+(?:[._/-][^\W_]+)*")
 _WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

@@ -23,10 +23,10 @@ _TIMES = LazyPattern(
     r"|(?<![\d.])(\d{1,4})\s?(?:次|回|遍|번)"
 )
 _EVERY = LazyPattern(
-    r"\b(?:every|each|alle|jede \w+|cada|tou(?:te)?s les|ogni|кажд\w+) (?:\d+ ?|)(?:s|sec|min|h|"
-    r"seconds?|minutes?|hours?|sekunden|minuten|stunden?|segundos|minutos|horas?|secondes|heures?"
-    r"|секунд\w*|минут\w*|час\w*)\b|每隔?\s?\d*\s?(?:秒|分钟|小时)|\d*\s?(?:秒|分|時間)ごと"
-    r"|\d*\s?(?:초|분|시간)마다"
+    r"\b(?:every|each|alle|jede \w{1,20}|cada|tou(?:te)?s les|ogni|кажд\w{1,9}) (?:\d{1,6} ?|)"
+    r"(?:s|sec|min|h|seconds?|minutes?|hours?|sekunden|minuten|stunden?|segundos|minutos|horas?"
+    r"|secondes|heures?|секунд\w{0,4}|минут\w{0,4}|час\w{0,4})\b"
+    r"|每隔?\s?\d{0,6}\s?(?:秒|分钟|小时)|\d{0,6}\s?(?:秒|分|時間)ごと|\d{0,6}\s?(?:초|분|시간)마다"
 )
 _BANNED = LazyPattern(
     r"(?:\b(?:not|never|no|without|stop|nicht|keine?|nie|ne|pas|jamais|nunca|não|не|нельзя)\b|n't\b"
