@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from trimtab import Prompt, Session, enable
+from trimtab.events import ProviderFaulted
 
 SCRIPT = '''
 import json, random, sys
@@ -105,3 +110,65 @@ def test_a_snapshot_is_the_same_under_every_hash_seed(tmp_path: Path) -> None:
         texts.append([path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())])
 
     assert texts[0] == texts[1]
+
+
+BUILT_INS = ("doom-loop", "diagnostic-signal", "consultation-prompt", "parallel-tool-reminder")
+DAMAGES = (None, "text", 7, -7, 10**30, 1.5, True, [], [[1, "a", None]], {}, {"unknown": 1})
+
+
+def opened(session: Session) -> Any:
+    prompt: Prompt[Any] = Prompt(
+        "a",
+        "b",
+        config=None,
+        guidance_providers=[enable(name) for name in BUILT_INS],
+        completion_checkers=[enable("plan-based-checker")],
+    )
+    return session.open_run(prompt, run_id="r")
+
+
+def work(run: Any, calls: range) -> None:
+    for number in calls:
+        run.model_responded(text="Now I try it again, as before.")
+        run.tool_started("bash", {"command": "pytest -q"}, f"c{number}")
+        run.tool_finished(f"c{number}", "E   KeyError: 'x'\n1 failed", outcome="error")
+        run.guide("pre_tool_selection")
+    run.check_completion()
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of each value, of lists the first item only."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key in value:
+            yield from places(value[key], (*path, key))
+    elif isinstance(value, list) and value:
+        yield from places(value[0], (*path, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES, ids=str)
+def test_the_saved_state_of_a_provider_can_be_damaged_anyhow(damage: Any) -> None:
+    session = Session()
+    run = opened(session)
+    run.user_message("Mend the tests.")
+    todos = [{"content": "mend", "status": "in_progress"}]
+    run.tool_finished("plan", "ok", tool="TodoWrite", params={"todos": todos})
+    work(run, range(6))
+    body = json.loads(session.snapshot())
+    states = body["runs"][0]["feeds"]["projections"]
+    assert len(states) >= len(BUILT_INS)
+
+    for path in places(states):
+        changed = copy.deepcopy(body)
+        holder = changed["runs"][0]["feeds"]["projections"]
+        for key in path[:-1]:
+            holder = holder[key]
+        holder[path[-1]] = damage
+        again = Session.restore(json.dumps(changed))
+        resumed = opened(again)
+        work(resumed, range(10, 12))
+        faults = [fault.error for fault in again[ProviderFaulted].all()]
+        assert faults == [], (path, faults)
+        again.snapshot()

@@ -211,7 +211,7 @@ def test_a_long_streak_keeps_eight_calls():
     agent = Agent(ParallelToolReminder(sequential_threshold=100))
     agent.turns(*reads(40))
     streak = agent.run.trajectory.projection("parallel-tool-reminder")
-    kept = [link["params"][0] for link in streak.state()["links"]]
+    kept = [link.params[0] for link in streak.state().links]
 
     assert streak.length == 40
     assert kept == [f"src/module_{n}.py" for n in range(32, 40)]

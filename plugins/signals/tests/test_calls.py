@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from trimtab import DecisionPoint, Outcome, Prompt, Session, ToolInvoked, ToolProfile
-from trimtab.events import CallOrigin, UserMessage
+from trimtab.events import CallOrigin, UserMessage, encode_value
 from trimtab_signals import Calls
 
 
@@ -276,7 +276,8 @@ def test_who_asks_late_sees_the_same(run, data):
 
 def test_memory_does_not_grow_with_the_run():
     def size(n):
-        return len(json.dumps(after(call(x=i, result=f"text {i}" * 200) for i in range(n)).state()))
+        calls = after(call(x=i, result=f"text {i}" * 200) for i in range(n))
+        return len(json.dumps(encode_value(calls.state())))
 
     assert size(3_000) <= 1.05 * size(300)
 

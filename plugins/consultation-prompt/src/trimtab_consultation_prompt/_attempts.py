@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import attrs
 
@@ -51,6 +50,19 @@ class Attempt:
     output: str
     times: int = 1
     fine: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SavedAttempts:
+    """An `Attempts` projection as a snapshot keeps it."""
+
+    turn: int
+    consulted_at: int | None
+    changes: str
+    attempts: dict[str, Attempt]
+    left: dict[str, int]
+    form: str
+    told: str
 
 
 class Attempts(CallProjection):
@@ -200,31 +212,28 @@ class Attempts(CallProjection):
         self._left = {}
         self._changed()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedAttempts:
         """Return everything."""
-        return {
-            "turn": self.turn,
-            "consulted_at": self.consulted_at,
-            "changes": self._changed_so_far(),
-            "attempts": {key: attrs.asdict(attempt) for key, attempt in self._attempts.items()},
-            "left": self._left,
-            "form": self._form,
-            "told": self._told,
-        }
-
-    def _changed_so_far(self) -> str:
         self._changes = self._changed()
-        return self._changes
+        return SavedAttempts(
+            turn=self.turn,
+            consulted_at=self.consulted_at,
+            changes=self._changes,
+            attempts=self._attempts,
+            left=self._left,
+            form=self._form,
+            told=self._told,
+        )
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedAttempts) -> None:
         """Take back what `state` returned."""
-        self.turn = state["turn"]
-        self.consulted_at = state["consulted_at"]
-        self._changes = state["changes"]
-        self._attempts = {key: Attempt(**kept) for key, kept in state["attempts"].items()}
+        self.turn = state.turn
+        self.consulted_at = state.consulted_at
+        self._changes = state.changes
+        self._attempts = state.attempts
         self.quiet = not self._attempts
-        self._left = dict(state["left"])
-        self._form, self._told = state["form"], state["told"]
+        self._left = state.left
+        self._form, self._told = state.form, state.told
 
 
 def _kind(call: CallRecord) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import attrs
 
@@ -145,6 +144,22 @@ def _succeeded(call: CallRecord) -> bool:
     return done and not is_aside(call.tool)
 
 
+@attrs.frozen(kw_only=True)
+class SavedFailures:
+    """A `FailureProjection` as a snapshot keeps it."""
+
+    turn: int
+    in_a_row: int
+    shape: str
+    tried: str
+    told: str
+    form: str
+    changed: int
+    waited: int
+    failure: Failure | None
+    failures: dict[str, Failure]
+
+
 class FailureProjection(CallProjection):
     """Counts the failures of one run that come back.
 
@@ -255,30 +270,30 @@ class FailureProjection(CallProjection):
             self.in_a_row = 0
             self._failures.clear()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedFailures:
         """Return all counts."""
-        return {
-            "turn": self._turn,
-            "in_a_row": self.in_a_row,
-            "shape": self._shape,
-            "tried": self._tried,
-            "told": self._told,
-            "form": self._form,
-            "changed": self._changed,
-            "waited": self._waited_at,
-            "failure": attrs.asdict(self.failure) if self.failure else None,
-            "failures": {key: attrs.asdict(f) for key, f in self._failures.items()},
-        }
+        return SavedFailures(
+            turn=self._turn,
+            in_a_row=self.in_a_row,
+            shape=self._shape,
+            tried=self._tried,
+            told=self._told,
+            form=self._form,
+            changed=self._changed,
+            waited=self._waited_at,
+            failure=self.failure,
+            failures=self._failures,
+        )
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedFailures) -> None:
         """Take back what `state` returned."""
-        self._turn = state["turn"]
-        self.in_a_row = state["in_a_row"]
-        self._shape = state["shape"]
-        self._tried = state["tried"]
-        self._told = state["told"]
-        self._form = state["form"]
-        self._changed, self._waited_at = state["changed"], state["waited"]
-        self.failure = Failure(**state["failure"]) if state["failure"] else None
+        self._turn = state.turn
+        self.in_a_row = state.in_a_row
+        self._shape = state.shape
+        self._tried = state.tried
+        self._told = state.told
+        self._form = state.form
+        self._changed, self._waited_at = state.changed, state.waited
+        self.failure = state.failure
         self.quiet = self.failure is None
-        self._failures = {key: Failure(**fields) for key, fields in state["failures"].items()}
+        self._failures = state.failures

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 import attrs
 
@@ -97,22 +96,3 @@ def loop_of(
         members=members,
         tools=tools or (call.tool,),
     )
-
-
-def loop_state(loop: Loop | None) -> dict[str, Any] | None:
-    """Return a loop as JSON-like data; None for None."""
-    if loop is None:
-        return None
-    return {**attrs.asdict(loop), "kind": loop.kind.value, "members": sorted(loop.members)}
-
-
-def loop_from(state: dict[str, Any] | None) -> Loop | None:
-    """Return the loop that `loop_state` described."""
-    if state is None:
-        return None
-    changed = {
-        "kind": LoopKind(state["kind"]),
-        "members": frozenset(state["members"]),
-        "tools": tuple(state["tools"]),
-    }
-    return Loop(**{**state, **changed})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from typing import Any
 
 import attrs
 
@@ -12,7 +11,7 @@ from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._effects import find_news_without_effect
-from trimtab_doom_loop._loop import Loop, LoopKind, loop_from, loop_state
+from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import find_paged_again, find_same_page
@@ -21,16 +20,15 @@ from trimtab_signals import (
     NO_ORDERS,
     CallProjection,
     Orders,
+    SavedCall,
+    SavedTurn,
     ToolProfiles,
     TurnRecord,
     brings_nothing,
-    call_from,
     digest,
     is_aside,
     normalise_text,
     orders_in,
-    turn_from,
-    turn_state,
 )
 
 _NOTICES_KEPT = 16
@@ -40,6 +38,29 @@ _MEMBERS_KEPT = 64
 _LATELY = 8
 _ASIDES_APART = 16
 _LOOKS = frozenset({LoopKind.REPEAT, LoopKind.INTERLEAVED, LoopKind.SAME_CONTENT, LoopKind.KNOWN})
+
+
+@attrs.frozen(kw_only=True)
+class SavedLoops:
+    """A `LoopProjection` as a snapshot keeps it; what follows from the turns is left out."""
+
+    turns: tuple[SavedTurn, ...]
+    streak: int
+    stale: int
+    orders: Orders
+    turn: int
+    rejected: SavedCall | None
+    rejections: tuple[int, int, int]
+    said: str | None
+    said_before: str | None
+    said_times: int
+    turnabouts: int
+    notices: tuple[str, ...]
+    loop: Loop | None
+    latest: Loop | None
+    chant: Loop | None
+    bare: SavedLoops | None
+    aside_at: int
 
 
 class LoopProjection(CallProjection):
@@ -247,57 +268,53 @@ class LoopProjection(CallProjection):
 
     # State -------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedLoops:
         """Return the kept turns, and what can't be derived from them."""
         rejections = self._rejections
-        last = rejections.last
-        return {
-            "turns": [turn_state(action.turn) for action in self._actions.kept],
-            "streak": self._streak,
-            "stale": self._stale,
-            "orders": attrs.astuple(self._orders),
-            "turn": self._turns,
-            "rejected": last.state() if last else None,
-            "rejections": [rejections.count, rejections.rounds, rejections.total],
-            "said": self._said.name if self._said else None,
-            "said_before": self._said_before.name if self._said_before else None,
-            "said_times": self._said_times,
-            "turnabouts": self._turnabouts,
-            "notices": list(self._notices),
-            "loop": loop_state(self.loop),
-            "latest": loop_state(self._latest),
-            "chant": loop_state(self.chant),
-            "bare": self._bare.state() if self._bare else None,
-            "aside_at": self._aside_at,
-        }
+        return SavedLoops(
+            turns=tuple([SavedTurn.of(action.turn) for action in self._actions.kept]),
+            streak=self._streak,
+            stale=self._stale,
+            orders=self._orders,
+            turn=self._turns,
+            rejected=rejections.last.state() if rejections.last else None,
+            rejections=(rejections.count, rejections.rounds, rejections.total),
+            said=self._said.name if self._said else None,
+            said_before=self._said_before.name if self._said_before else None,
+            said_times=self._said_times,
+            turnabouts=self._turnabouts,
+            notices=tuple(self._notices),
+            loop=self.loop,
+            latest=self._latest,
+            chant=self.chant,
+            bare=self._bare.state() if self._bare else None,
+            aside_at=self._aside_at,
+        )
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedLoops) -> None:
         """Rebuild everything from what `state` returned."""
         self._interfered()
-        for turn in state["turns"]:
-            self._actions.add(turn_from(turn, self._profiles))
-        self._streak = state["streak"]
-        self._stale = state["stale"]
-        self._obey(Orders(*state["orders"]))
-        self._turns = state["turn"]
+        for turn in state.turns:
+            self._actions.add(turn.restored(self._profiles))
+        self._streak = state.streak
+        self._stale = state.stale
+        self._obey(state.orders)
+        self._turns = state.turn
         rejections = self._rejections
-        rejections.count, rejections.rounds, *total = state["rejections"]
-        rejections.total = total[0] if total else max(rejections.count, rejections.rounds)
-        rejections.last = call_from(state["rejected"], self._profiles)
-        self._said = Said("", state["said"]) if state.get("said") else None
-        before = state.get("said_before")
-        self._said_before = Said("", before) if before else None
-        self._said_times = state.get("said_times", 0)
-        self._turnabouts = state.get("turnabouts", 0)
-        self._notices.extend(state["notices"])
-        self.loop = loop_from(state["loop"])
-        self._latest = loop_from(state["latest"])
-        self.chant = loop_from(state["chant"])
+        rejections.count, rejections.rounds, rejections.total = state.rejections
+        rejected = state.rejected
+        rejections.last = None if rejected is None else rejected.restored(self._profiles)
+        self._said = Said("", state.said) if state.said else None
+        self._said_before = Said("", state.said_before) if state.said_before else None
+        self._said_times = state.said_times
+        self._turnabouts = state.turnabouts
+        self._notices.extend(state.notices)
+        self.loop, self._latest, self.chant = state.loop, state.latest, state.chant
         self.quiet = self.loop is None and self.chant is None
-        self._aside_at = state.get("aside_at", 0)
-        if state.get("bare") is not None:
+        self._aside_at = state.aside_at
+        if state.bare is not None:
             self._bare = LoopProjection(self._limits, self._profiles)
-            self._bare.load_state(state["bare"])
+            self._bare.load_state(state.bare)
 
 
 def _without_asides(turn: TurnRecord) -> TurnRecord | None:

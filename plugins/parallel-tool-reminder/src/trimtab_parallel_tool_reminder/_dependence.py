@@ -11,6 +11,7 @@ import attrs
 from trimtab.text import LazyPattern
 from trimtab_signals import (
     CallRecord,
+    SavedCall,
     finds_nothing,
     leaves_running,
     name_words,
@@ -81,9 +82,18 @@ class Link:
             return not _SEARCHERS.isdisjoint(operation(self.call.command).split()[:1])
         return not _SEARCHES.isdisjoint(name_words(self.call.tool))
 
-    def state(self) -> dict[str, Any]:
-        """Return it JSON-like; the answer is bounded, the arguments become their values."""
-        return {"call": self.call.state(), "params": list(self.values), "result": self.answer}
+    def state(self) -> SavedLink:
+        """Return what a snapshot keeps; the answer is bounded, the arguments become values."""
+        return SavedLink(self.call.state(), self.values, self.answer)
+
+
+@attrs.frozen
+class SavedLink:
+    """A `Link` as a snapshot keeps it: the call, the values of its arguments, its answer."""
+
+    call: SavedCall
+    params: tuple[str, ...]
+    result: str
 
 
 def could_be_one_of_several(call: CallRecord) -> bool:

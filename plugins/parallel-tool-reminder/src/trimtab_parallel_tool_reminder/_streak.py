@@ -6,16 +6,22 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
+
 from trimtab import ToolInvoked
 from trimtab.events import CallOrigin
 from trimtab.trajectory import MessageRecord
-from trimtab_parallel_tool_reminder._dependence import Link, could_be_one_of_several, depends
+from trimtab_parallel_tool_reminder._dependence import (
+    Link,
+    SavedLink,
+    could_be_one_of_several,
+    depends,
+)
 from trimtab_signals import (
     CallProjection,
     CallRecord,
     ToolProfiles,
     TurnRecord,
-    call_from,
     orders_in,
 )
 
@@ -25,6 +31,18 @@ COMPARED = 8
 
 Ended = tuple[CallRecord, Any, Any]
 """A call, its arguments and its answer: what a `Link` is made of."""
+
+
+@attrs.frozen(kw_only=True)
+class SavedStreak:
+    """A projection of this module as a snapshot keeps it."""
+
+    length: int
+    batched: bool
+    alone: bool
+    checked: int
+    last: SavedLink | None
+    links: tuple[SavedLink, ...]
 
 
 class Streak(CallProjection):
@@ -119,29 +137,27 @@ class Streak(CallProjection):
         self._begin_with([])
         self.quiet = True
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedStreak:
         """Return everything."""
-        return {
-            "length": self.length,
-            "batched": self.batched,
-            "alone": self.alone,
-            "checked": self._unchecked,
-            "last": None if self._last is None else Link(*self._last).state(),
-            "links": [link.state() for link in self._all()],
-        }
+        return SavedStreak(
+            length=self.length,
+            batched=self.batched,
+            alone=self.alone,
+            checked=self._unchecked,
+            last=None if self._last is None else Link(*self._last).state(),
+            links=tuple([link.state() for link in self._all()]),
+        )
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedStreak) -> None:
         """Take back what `state` returned."""
-        self.length = state["length"]
-        self.batched = state["batched"]
-        self.alone = state["alone"]
-        self._compared = self.length - state["checked"]
-        self._last = None if state["last"] is None else self._restored(state["last"])
+        self.length = state.length
+        self.batched = state.batched
+        self.alone = state.alone
+        self._compared = self.length - state.checked
+        self._last = None if state.last is None else self._restored(state.last)
         self._links = []
-        self._new = deque([self._restored(link) for link in state["links"]], COMPARED)
+        self._new = deque([self._restored(link) for link in state.links], COMPARED)
         self.quiet = self.length < self.needed or self.batched or self.alone
 
-    def _restored(self, link: dict[str, Any]) -> Ended:
-        call = call_from(link["call"], self._profiles)
-        assert call is not None
-        return call, link["params"], link["result"]
+    def _restored(self, link: SavedLink) -> Ended:
+        return link.call.restored(self._profiles), list(link.params), link.result

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import attrs
 
 from trimtab import Outcome, PlanStep, ToolInvoked
 from trimtab.trajectory import MessageRecord
 from trimtab_plan_based_checker._plan_steps import Step
 from trimtab_planning import is_plan_tool, plan_after
 from trimtab_signals import CallProjection, CallRecord
+
+
+@attrs.frozen
+class SavedPlan:
+    """A `SeenPlan` as a snapshot keeps it."""
+
+    current: bool
+    steps: tuple[PlanStep, ...]
 
 
 class SeenPlan(CallProjection):
@@ -46,14 +54,10 @@ class SeenPlan(CallProjection):
         if not message.notification:
             self.current = False
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedPlan:
         """Return everything."""
-        steps = [[step.step_id, step.title, step.status] for step in self._steps]
-        return {"current": self.current, "steps": steps}
+        return SavedPlan(self.current, self._steps)
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedPlan) -> None:
         """Take back what `state` returned."""
-        self.current = state["current"]
-        self._steps = tuple(
-            PlanStep(title, status, step_id) for step_id, title, status in state["steps"]
-        )
+        self.current, self._steps = state.current, state.steps

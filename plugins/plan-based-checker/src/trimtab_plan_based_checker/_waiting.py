@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import attrs
+
 from trimtab import ToolInvoked
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
@@ -55,6 +57,16 @@ _MOST_CHOICES = 64
 _LONGEST_CHOICE = 200
 _SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
 _ENDS = frozenset({"kill", "stop", "cancel", "close"})
+
+
+@attrs.frozen(kw_only=True)
+class SavedWaits:
+    """A `Waits` projection as a snapshot keeps it."""
+
+    text: str
+    told_to_stop: bool
+    asked: bool
+    tasks: dict[str, bool]
 
 
 class Waits(CallProjection):
@@ -126,21 +138,21 @@ class Waits(CallProjection):
             if words & _ENDS or has_ended(call.output):
                 del self._tasks[task]
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedWaits:
         """Return everything."""
-        return {
-            "text": self.text,
-            "told_to_stop": self.told_to_stop,
-            "asked": self._asked,
-            "tasks": dict(self._tasks),
-        }
+        return SavedWaits(
+            text=self.text,
+            told_to_stop=self.told_to_stop,
+            asked=self._asked,
+            tasks=dict(self._tasks),
+        )
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedWaits) -> None:
         """Take back what `state` returned."""
-        self.text = state["text"]
-        self.told_to_stop = state["told_to_stop"]
-        self._asked = state.get("asked", False)
-        self._tasks = dict(state["tasks"])
+        self.text = state.text
+        self.told_to_stop = state.told_to_stop
+        self._asked = state.asked
+        self._tasks = dict(state.tasks)
 
 
 def _asks(words: set[str]) -> bool:

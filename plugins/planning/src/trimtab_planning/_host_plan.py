@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import attrs
 
 from trimtab import Outcome, Plan, PlanStep, ToolInvoked
 from trimtab.trajectory import BaseProjection, MessageRecord
@@ -24,6 +24,14 @@ def steps_after(known: tuple[PlanStep, ...], call: ToolInvoked) -> tuple[PlanSte
         return None
     steps = plan_after(known, call.tool, call.params, call.result, unknown="pending")
     return None if steps is None else steps[:MAX_STEPS]
+
+
+@attrs.frozen
+class SavedHostPlan:
+    """A `HostPlan` as a snapshot keeps it."""
+
+    current: bool
+    steps: tuple[PlanStep, ...]
 
 
 class HostPlan(BaseProjection):
@@ -49,14 +57,10 @@ class HostPlan(BaseProjection):
         if not message.notification and any(not step.done for step in self._steps):
             self._current = False
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedHostPlan:
         """Return everything."""
-        steps = [[step.step_id, step.title, step.status] for step in self._steps]
-        return {"current": self._current, "steps": steps}
+        return SavedHostPlan(self._current, self._steps)
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedHostPlan) -> None:
         """Take back what `state` returned."""
-        self._current = state["current"]
-        self._steps = tuple(
-            PlanStep(title, status, step_id) for step_id, title, status in state["steps"]
-        )
+        self._current, self._steps = state.current, state.steps

@@ -53,7 +53,7 @@ from trimtab_signals._profiles import (
 )
 from trimtab_signals._records import (
     CallRecord,
-    call_from,
+    SavedCall,
     describe_call,
     failure_episode,
     mentions_failure,
@@ -65,10 +65,9 @@ from trimtab_signals._shell import (
     without_input,
 )
 from trimtab_signals._turns import (
+    SavedTurn,
     TurnRecord,
     same_outputs,
-    turn_from,
-    turn_state,
 )
 from trimtab_signals._untried import (
     untried_tools,
@@ -106,6 +105,8 @@ __all__ = [
     "Excuse",
     "Orders",
     "Pieces",
+    "SavedCall",
+    "SavedTurn",
     "Span",
     "ToolProfiles",
     "TurnRecord",
@@ -115,7 +116,6 @@ __all__ = [
     "asks_for_input",
     "asks_user",
     "brings_nothing",
-    "call_from",
     "canonical",
     "complains",
     "confirms",
@@ -152,8 +152,6 @@ __all__ = [
     "starts_background",
     "text_of",
     "tool_name",
-    "turn_from",
-    "turn_state",
     "untried_tools",
     "waited_too_long",
     "wants_one_at_a_time",

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import attrs
 
@@ -14,8 +14,8 @@ from trimtab import ToolInvoked, ToolProfile
 from trimtab.trajectory import BaseProjection, MessageRecord, Turn
 from trimtab_signals._canonical import plain
 from trimtab_signals._profiles import ToolProfiles
-from trimtab_signals._records import CallRecord, record_of
-from trimtab_signals._turns import TurnRecord, turn_from, turn_state
+from trimtab_signals._records import CallRecord, SavedCall, record_of
+from trimtab_signals._turns import SavedTurn, TurnRecord
 
 KEPT = 64
 """How many calls, and how many turns, are kept; older ones leave, their counts stay."""
@@ -23,6 +23,17 @@ KEPT = 64
 _TOOLS_KEPT = 256
 _BATCH_KEPT_WHOLE = 8
 _OTHER_TOOLS = "…"
+
+
+@attrs.frozen(kw_only=True)
+class SavedCalls:
+    """A `Calls` projection as a snapshot keeps it."""
+
+    open: tuple[SavedCall, ...]
+    closed: tuple[SavedTurn, ...]
+    frequency: dict[str, int]
+    turns: int
+    user_spoke_at: int
 
 
 class Calls(BaseProjection):
@@ -148,26 +159,26 @@ class Calls(BaseProjection):
 
     # State -------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedCalls:
         """Return everything."""
-        return {
-            "open": [call.state() for call in self._open],
-            "closed": [turn_state(turn) for turn in self._closed],
-            "frequency": dict(self._frequency),
-            "turns": self._turns,
-            "user_spoke_at": self._user_spoke_at,
-        }
+        return SavedCalls(
+            open=tuple([call.state() for call in self._open]),
+            closed=tuple(map(SavedTurn.of, self._closed)),
+            frequency=dict(self._frequency),
+            turns=self._turns,
+            user_spoke_at=self._user_spoke_at,
+        )
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: SavedCalls) -> None:
         """Take back what `state` returned."""
         profiles = self.profiles
         with self._lock:
-            self._open = list(turn_from({"calls": state["open"], "number": 0}, profiles).calls)
+            self._open = [call.restored(profiles) for call in state.open]
             self._closed.clear()
-            self._closed.extend(turn_from(turn, profiles) for turn in state["closed"])
-            self._frequency = dict(state["frequency"])
-            self._turns = state["turns"]
-            self._user_spoke_at = state["user_spoke_at"]
+            self._closed.extend(turn.restored(profiles) for turn in state.closed)
+            self._frequency = dict(state.frequency)
+            self._turns = state.turns
+            self._user_spoke_at = state.user_spoke_at
 
 
 def _release_many(calls: Sequence[CallRecord]) -> None:

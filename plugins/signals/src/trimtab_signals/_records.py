@@ -248,25 +248,73 @@ class CallRecord:
         _ = self.fingerprint, self.output_hash, self.output
         self._text = self._params = self._lines = None
 
-    def state(self) -> dict[str, Any]:
-        """Return it JSON-like; the profile is looked up again by name."""
-        kept = (
-            "tool", "fingerprint", "output_hash", "failed", "signature", "bare_signature", "output",
-            "size", "turn",
-        )  # fmt: skip
-        state = {
-            name: getattr(self, name)
-            for name in (*kept, "params_text", "waits", "started", "ended")
-        }
-        return {
-            **state,
-            "command": self.command,
-            "outcome": self.outcome.value,
-            "caller": self.caller.value,
-            "output_fingerprint": self.output_fingerprint,
-            "shape": [self.shape.frame, *map(list, self.shape.slots)],
-            "pieces": sorted(self.pieces),
-        }
+    def state(self) -> SavedCall:
+        """Return what a snapshot keeps; the profile is looked up again by name."""
+        return SavedCall(
+            tool=self.tool,
+            fingerprint=self.fingerprint,
+            params_text=self.params_text,
+            outcome=self.outcome,
+            caller=self.caller,
+            turn=self.turn,
+            failed=self.failed,
+            signature=self.signature,
+            bare_signature=self.bare_signature,
+            output=self.output,
+            output_hash=self.output_hash,
+            output_fingerprint=self.output_fingerprint,
+            size=self.size,
+            waits=self.waits,
+            started=self.started,
+            ended=self.ended,
+            command=self.command,
+            frame=self.shape.frame,
+            slots=self.shape.slots,
+            pieces=self.pieces,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class SavedCall:
+    """A `CallRecord` as a snapshot keeps it.
+
+    Args:
+        tool, fingerprint, params_text, outcome, caller, turn: as there.
+        failed, signature, bare_signature, output, output_hash, output_fingerprint, size: as there.
+        waits, started, ended, command, pieces: as there.
+        frame, slots: the parts of its shape.
+    """
+
+    tool: str
+    fingerprint: str
+    params_text: str
+    outcome: Outcome
+    caller: CallOrigin
+    turn: int | None
+    failed: bool
+    signature: str
+    bare_signature: str
+    output: str
+    output_hash: str
+    output_fingerprint: str
+    size: int
+    waits: bool
+    started: float | None
+    ended: float | None
+    command: str | None
+    frame: str
+    slots: tuple[tuple[str, tuple[str, ...], str], ...]
+    pieces: frozenset[int]
+
+    def restored(self, profiles: ToolProfiles) -> CallRecord:
+        """Return the record.
+
+        Args:
+            profiles: what is known about the tools.
+        """
+        fields = attrs.asdict(self, recurse=False)
+        shape = Shape(fields.pop("frame"), tuple([Slot(*slot) for slot in fields.pop("slots")]))
+        return CallRecord(**fields, shape=shape, profile=profiles.of(self.tool))
 
 
 def failure_episode(call: CallRecord) -> str:
@@ -292,26 +340,6 @@ def mentions_failure(call: CallRecord) -> bool:
 def _noisy(a: CallRecord, b: CallRecord) -> bool:
     """Tell whether texts of unlike length may still say the same: within a fifth."""
     return min(a.size, b.size) * 1.25 >= max(a.size, b.size)
-
-
-def call_from(state: dict[str, Any] | None, profiles: ToolProfiles) -> CallRecord | None:
-    """Return the record that `CallRecord.state` described; None for None.
-
-    Args:
-        state: what it returned.
-        profiles: what is known about the tools.
-    """
-    if state is None:
-        return None
-    return restored(state, profiles)
-
-
-def restored(state: dict[str, Any], profiles: ToolProfiles) -> CallRecord:
-    enums = {"outcome": Outcome(state["outcome"]), "caller": CallOrigin(state["caller"])}
-    frame, *slots = state["shape"]
-    shape = Shape(frame, tuple(Slot(value, tuple(label), behind) for value, label, behind in slots))
-    learnt = {"shape": shape, "pieces": frozenset(state["pieces"])}
-    return CallRecord(**{**state, **enums, **learnt}, profile=profiles.of(state["tool"]))
 
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import attrs
 
 from trimtab.events import CallOrigin
 from trimtab_signals._profiles import ToolProfiles
-from trimtab_signals._records import CallRecord, restored
+from trimtab_signals._records import CallRecord, SavedCall
 
 _MODEL = CallOrigin.MODEL
 
@@ -67,21 +66,26 @@ def _all_found(these: Iterable[CallRecord], those: Iterable[CallRecord]) -> bool
     )
 
 
-def turn_state(turn: TurnRecord) -> dict[str, Any]:
-    """Return a turn as JSON-like data, for a projection's `state()`.
+@attrs.frozen
+class SavedTurn:
+    """A `TurnRecord` as a snapshot keeps it.
 
     Args:
-        turn: the turn.
+        number, calls: as there.
     """
-    return {"number": turn.number, "calls": [call.state() for call in turn.calls]}
 
+    number: int
+    calls: tuple[SavedCall, ...]
 
-def turn_from(state: dict[str, Any], profiles: ToolProfiles) -> TurnRecord:
-    """Return the turn that `turn_state` described.
+    @classmethod
+    def of(cls, turn: TurnRecord) -> SavedTurn:
+        """Return what is to be kept of `turn`."""
+        return cls(turn.number, tuple([call.state() for call in turn.calls]))
 
-    Args:
-        state: what it returned.
-        profiles: what is known about the tools.
-    """
-    calls = tuple(restored(call, profiles) for call in state["calls"])
-    return TurnRecord(calls, state["number"])
+    def restored(self, profiles: ToolProfiles) -> TurnRecord:
+        """Return the turn.
+
+        Args:
+            profiles: what is known about the tools.
+        """
+        return TurnRecord(tuple([call.restored(profiles) for call in self.calls]), self.number)
