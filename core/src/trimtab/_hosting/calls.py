@@ -63,6 +63,9 @@ class AskedCalls:
         self._raised: dict[str, Raised] = {}
         self._told: Counter[str] = Counter()
         self._left: deque[str] = deque(maxlen=REMEMBERED)
+        asked = Counter(call.call_id for call in self._open)
+        self._open = list(self.pending)
+        self._ended.update(asked - Counter(call.call_id for call in self._open))
         # Calls that started and will be started again: in an earlier process, where they were
         # interrupted to ask the user, or where they raised.
         self._begun: Counter[str] = Counter(
