@@ -15,6 +15,7 @@ from trimtab._session.slices import Slice
 from trimtab._session.values import encode_value
 from trimtab._types.errors import SnapshotError
 from trimtab._types.text import describe_error
+from trimtab._types.values import reduced
 
 VERSION = 4
 
@@ -98,9 +99,9 @@ def _dumped_calls(log: ToolLog) -> str:
 def _rows(batch: list[Any]) -> str:
     try:
         return _text(batch)
-    except ValueError:  # a time that a record holds is not finite
-        finite = [
-            (head, [None if type(x) is float and not isfinite(x) else x for x in facts])
-            for head, facts in batch
-        ]
-        return _text(finite)
+    except ValueError:  # a record holds a number that is not finite
+        return _text([(head, [_finite(fact) for fact in facts]) for head, facts in batch])
+
+
+def _finite(fact: Any) -> Any:
+    return None if type(fact) is float and not isfinite(fact) else reduced(fact)

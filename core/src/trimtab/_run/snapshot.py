@@ -73,7 +73,7 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     if not isinstance(text, str | bytes | bytearray):
         raise SnapshotError(f"the snapshot must be text, not {shown(text)}")
     try:
-        body = json.loads(text)
+        body = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise damaged(str(error)) from None
     version = body.get("version") if isinstance(body, dict) else None
@@ -83,7 +83,7 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
         )
     _check_fields(body, _FIELDS)
     known = {kind.__name__: kind for kind in (*RECORD_TYPES, *types)}
-    slices = structured(body["slices"], dict[str, dict], "slices")  # type: ignore[type-arg]
+    slices = _slices(body["slices"])
     old = slices.get(ToolInvoked.__name__, {}).pop("old", None)
     saved = Saved(
         _keep(body["keep"]),
@@ -94,6 +94,10 @@ def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
     )
     _check_runs(saved)
     return saved
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def damaged(problem: str) -> SnapshotError:
@@ -127,6 +131,15 @@ def _check_fields(raw: Any, names: AbstractSet[str], place: str = "") -> None:
         raise damaged(f"{inside}{name}: is missing")
     for name in sorted(raw.keys() - names):
         raise damaged(f"{inside}{sanitize(name)}: unknown field")
+
+
+def _slices(raw: Any) -> dict[str, dict[str, Any]]:
+    if type(raw) is not dict:
+        raise damaged(f"slices: expected records by type, not {shown(raw)}")
+    for name, records in raw.items():
+        if type(records) is not dict or not name.isidentifier():
+            raise damaged(f"slices.{sanitize(name)}: expected records of a type")
+    return raw
 
 
 def _keep(raw: Any) -> int | None:
@@ -193,7 +206,8 @@ def _row(row: Any, heads: int, fit: set[tuple[type, ...]]) -> tuple[int, tuple[A
     number, facts = row
     if type(number) is not int or not 0 <= number < heads:
         raise ValueError(f"there is no head {shown(number)}")
-    if type(facts) is not list or (kinds := tuple(map(type, facts))) not in fit:
+    kinds = tuple(map(type, facts))
+    if kinds not in fit:
         _check_types(facts)
         fit.add(kinds)
     call_id, turn, elapsed, duration, at, started, error, result, params, large = facts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Set as AbstractSet
 from datetime import datetime
 from functools import cache, partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -145,7 +146,7 @@ def _exactly(value: Any, kind: type[Any]) -> Any:
 
 
 def _number(value: Any, _: Any) -> Any:
-    if type(value) is float or type(value) is int:
+    if type(value) is int or (type(value) is float and isfinite(value)):
         return value
     raise TypeError(f"expected a number, not {shown(value)}")
 
@@ -155,7 +156,8 @@ def _marked_int(value: Any, kind: type[Any]) -> Any:
 
 
 def _marked_float(value: Any, kind: type[Any]) -> Any:
-    return _number(decode_value(value), kind)
+    marked = decode_value(value) if type(value) is dict else None
+    return marked if type(marked) is float else _number(value if marked is None else marked, kind)
 
 
 def _bytes(value: Any, _: Any) -> Any:
