@@ -544,7 +544,7 @@ def test_the_end_of_a_session_that_never_was_is_no_run(guided, session, told):
 @pytest.mark.parametrize(
     "text",
     [
-        "I changed two files.\n\nShall I go on with the third?",
+        "I changed two files.\n\nShould the third keep its old name or get a new one?",
         "Which one do you prefer, **A or B?**",
         "I need the password. Please provide it.",
         "Done so far. Let me know how to go on.",
