@@ -120,7 +120,16 @@ def test_a_run_with_a_revision_and_a_rollback_reaches_its_exit_criteria(evaluate
     ]
     assert [event.met for event in session[ReflectionAdded].all()] == [False, True]
     assert session[Plan].latest().status == "completed"
-    assert session[GuidanceDelivered].all() == ()
+    assert {event.provider_name for event in session[GuidanceDelivered].all()} == {"current-plan"}
+
+
+def test_the_plan_stands_at_the_end_of_the_request_after_a_change_and_nowhere_else(evaluate):
+    server, _, _ = evaluate(*FULL_RUN)
+
+    assert not server.requests[1].mentions("No plan")
+    assert server.requests[2].mentions("Now: S1 Fetch baseline (tools: analytics_query@2)")
+    assert server.requests[5].mentions("Not met in S1:")
+    assert not server.requests[8].mentions("Now: S1 Fetch baseline")
 
 
 def test_what_was_done_stays_done_after_the_rollback(evaluate):
@@ -217,7 +226,6 @@ def test_the_prompt_shows_rules_guardrails_and_when_to_end(evaluate):
     server, _, _ = evaluate(say("Hello."))
 
     for words in (
-        "No plan yet.",
         "Read only.",
         "before any other tool, call plan_set",
         "Done when",
@@ -248,9 +256,9 @@ def test_the_trace_of_such_a_run_replays_identically(evaluate, tmp_path):
     keys = {event.event_type: event.references.section_key for event in events}
 
     assert replayed.identical, replayed.difference
-    assert (replayed.unknown, replayed.decisions) == (0, 3)
+    assert (replayed.unknown, replayed.decisions) == (0, 10)
     assert keys["PlanAuthored"] == keys["PlanUpdated"] == "planning"
     assert (keys["StepCalled"], keys["ReflectionAdded"]) == ("action", "reflection")
-    assert len(session[GuidanceDelivered]) == 1
+    assert len(session[GuidanceDelivered]) == 8
     for kind in (Plan, PlanAuthored, PlanUpdated, ReflectionAdded, StepCalled):
         assert replayed.session[kind].all() == session[kind].all()

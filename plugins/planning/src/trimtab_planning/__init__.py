@@ -1,6 +1,7 @@
 """Plans that LLM agents follow: versions, reflection, stages, plan tools."""
 
 from trimtab_planning._book import PlanBook
+from trimtab_planning._current import CurrentPlan
 from trimtab_planning._events import (
     EVENTS,
     PlanAuthored,
@@ -46,6 +47,7 @@ from trimtab_planning._watch import PlanWatch
 __all__ = [
     "EVENTS",
     "PLAN_TOOLS",
+    "CurrentPlan",
     "Fallback",
     "Guardrails",
     "PlanActReflect",

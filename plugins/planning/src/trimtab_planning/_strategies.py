@@ -17,7 +17,8 @@ from trimtab import (
     Tool,
     enable,
 )
-from trimtab.text import shorten
+from trimtab_planning._current import SHOWN_PER_RUN
+from trimtab_planning._current_text import trace_words
 from trimtab_planning._guard import guarded
 from trimtab_planning._guardrails import Guardrails, as_guardrails
 from trimtab_planning._render import plan_text
@@ -27,11 +28,7 @@ KEY = "planning"
 TEMPLATE = """\
 ${rules}
 
-### Current plan
-
-${plan}
-
-### Guardrails
+${start}### Guardrails
 
 ${guardrails}
 
@@ -39,33 +36,26 @@ ${guardrails}
 
 ${termination}
 """
-TRACE_TEMPLATE = f"""\
-Plan ID: ${{plan_id}}
-
-Last event: ${{last_event}}
-
-{TEMPLATE}"""
 
 
 @attrs.frozen
 class PlanningParams:
     """What a planning section shows; made by `Strategy.params`.
 
+    The section is rendered once, so it makes no claim about where the plan stands now: the
+    provider `current-plan` shows that.
+
     Args:
         rules: how the agent works with the plan.
-        plan: the plan as it is.
+        start: the plan that the agent begins with, under a heading; empty without one.
         guardrails: the limits.
         termination: when the agent is done.
-        plan_id: the plan's id and version.
-        last_event: the event recorded last.
     """
 
     rules: str
-    plan: str
+    start: str
     guardrails: str
     termination: str
-    plan_id: str = "none"
-    last_event: str = "none"
 
 
 @attrs.frozen
@@ -82,6 +72,7 @@ class Strategy:
         guidance, recorders: providers of prompts made by `prompt`.
         template: of the section, with placeholders for the fields of `PlanningParams`.
         detail: Markdown that follows the rules.
+        traced: whether the plan at the start is shown with its id and the last event.
     """
 
     name: str
@@ -94,6 +85,7 @@ class Strategy:
     recorders: tuple[Any, ...] = ("plan-watch",)
     template: str = TEMPLATE
     detail: str = ""
+    traced: bool = False
 
     def section(self, key: str = KEY) -> MarkdownSection[PlanningParams]:
         """Return the section; bind its `params`.
@@ -109,17 +101,22 @@ class Strategy:
         """Return what the section shows.
 
         Args:
-            plan: the plan so far; None before the first.
-            last_event: the event recorded last, for `event_trace`.
+            plan: the plan that the agent begins with, e.g. that of an earlier run; None before
+                the first.
+            last_event: the event recorded last before, for `event_trace`.
         """
         return PlanningParams(
             rules="\n\n".join(filter(None, (_listed(self.rules), self.detail))),
-            plan=plan_text(plan),
+            start=self._start(plan, last_event),
             guardrails=_listed(self.guardrails.lines()) or "None.",
             termination=_listed(self.termination),
-            plan_id=f"{plan.plan_id} {plan.version}".strip() if plan else "none",
-            last_event=_event_words(last_event),
         )
+
+    def _start(self, plan: Plan | None, last_event: Event | None) -> str:
+        if plan is None:
+            return ""
+        traced = f"{trace_words(plan, last_event)}\n\n" if self.traced else ""
+        return f"### Plan at the start\n\n{traced}{plan_text(plan)}\n\n"
 
     def prompt(
         self,
@@ -138,7 +135,8 @@ class Strategy:
         Args:
             ns, key: as for `Prompt`.
             sections: what the agent is to do.
-            plan: the plan so far, e.g. that of an earlier run.
+            plan: the plan that the agent begins with, e.g. that of an earlier run. It is shown;
+                the agent's own record of the new run begins with what it writes.
             tools: the agent's tools; those that the guardrails forbid are left out.
             strict: the tools refuse calls that leave the plan, see `guarded`.
             config: as for `Prompt`.
@@ -189,6 +187,7 @@ def react(*, guardrails: Any = None, done_when: str = "") -> Strategy:
         ),
         guardrails=as_guardrails(guardrails),
         tools=plan_tools(),
+        guidance=_following(),
     )
 
 
@@ -233,12 +232,14 @@ def plan_act_reflect(
         ),
         guardrails=as_guardrails(guardrails),
         tools=plan_tools(),
-        guidance=(GuidanceProviderConfig(provider, refuse=refuse),),
+        guidance=(GuidanceProviderConfig(provider, refuse=refuse), *_following()),
     )
 
 
 def event_trace(base: Strategy | None = None) -> Strategy:
     """Show the plan's id and the last event, so that an agent can go on from a trace.
+
+    Both stand at the end of each request, by the provider `current-plan`.
 
     Args:
         base: the strategy that is traced; ReAct with a plan where None.
@@ -248,13 +249,23 @@ def event_trace(base: Strategy | None = None) -> Strategy:
         base,
         name=f"{base.name}+event-trace",
         title="Typed Event Trace",
-        template=TRACE_TEMPLATE,
+        traced=True,
         rules=(
             *base.rules,
             "What was recorded is never changed: correct a mistake with a new call.",
             "Go on after the last event; do not repeat steps that are done.",
         ),
+        guidance=(
+            *(item for item in base.guidance if item not in _following()),
+            *_following(trace=True, repeat_after=1),
+        ),
     )
+
+
+def _following(**options: Any) -> tuple[GuidanceProviderConfig, ...]:
+    """Return the provider that shows the plan at the end of requests."""
+    shown = enable("current-plan", **options)
+    return (GuidanceProviderConfig(shown, max_per_run=SHOWN_PER_RUN),)
 
 
 def _termination(done_when: str, always: str) -> tuple[str, ...]:
@@ -263,10 +274,3 @@ def _termination(done_when: str, always: str) -> tuple[str, ...]:
 
 def _listed(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _event_words(event: Event | None) -> str:
-    if event is None:
-        return "none"
-    at = f"@{event.at.isoformat(timespec='seconds')}" if event.at else ""
-    return shorten(f"{type(event).__name__}{at}", 120)
