@@ -169,6 +169,16 @@ def test_web_sockets_are_refused(ground):
     assert service.received == []
 
 
+def test_an_offer_of_another_protocol_is_ignored_and_not_passed_on(ground):
+    proxy, service = ground
+    offer = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIA")
+
+    assert send(proxy, path_of(proxy), *offer, body=b"{}") == 200
+    assert {name.lower() for name, _ in service.received[0].headers}.isdisjoint(
+        {"upgrade", "http2-settings"}
+    )
+
+
 def test_a_body_that_is_said_to_be_too_large_is_refused_unread(ground):
     proxy, service = ground
 

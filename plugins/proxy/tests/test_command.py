@@ -1,5 +1,6 @@
 """``trimtab proxy``: how programs are started, what they are told, and how they end."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import httpx
 import pytest
 
 from trimtab import ConfigurationError, DecisionPoint, GuidanceProviderConfig
-from trimtab_proxy import read_guide
+from trimtab_proxy import _interrupts, read_guide
 from trimtab_proxy._hearing import UnsupportedPoint, check_prompt
 from trimtab_proxy._launching import LaunchFailed, launch
 from trimtab_proxy._settings import read_settings
@@ -58,6 +59,23 @@ def test_programs_are_told_by_variables():
         "OPENAI_API_BASE": f"{BASE}/openai",
         "GOOGLE_GEMINI_BASE_URL": f"{BASE}/gemini",
     }
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({}, "true"),
+        ({"ANTHROPIC_BASE_URL": "https://api.anthropic.com/"}, "true"),
+        ({"ANTHROPIC_BASE_URL": "https://gateway.example/v1"}, None),
+        ({"ENABLE_TOOL_SEARCH": "auto:5"}, "auto:5"),
+        ({"ENABLE_TOOL_SEARCH": ""}, ""),
+    ],
+)
+def test_claude_code_goes_on_searching_for_tools(environment, told):
+    start = launch(["/opt/claude", "-p"], environment, BASE)
+
+    assert start.environment.get("ENABLE_TOOL_SEARCH") == told
+    assert start.environment["ANTHROPIC_BASE_URL"] == f"{BASE}/anthropic"
 
 
 def test_codex_is_told_by_flags():
@@ -178,6 +196,61 @@ for _ in range(300):
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(25) == 44
+
+
+def test_a_system_that_names_no_sender_is_asked_for_the_foreground(monkeypatch):
+    passed_on = []
+    monkeypatch.setattr(_interrupts, "_CAN_WAIT", False)
+    for foreground in (True, False):
+        monkeypatch.setattr(_interrupts, "_in_foreground", lambda answer=foreground: answer)
+        with _interrupts.told(lambda: passed_on.append("interrupt")):
+            signal.raise_signal(signal.SIGINT)
+
+    assert passed_on == ["interrupt"]
+
+
+COUNTS_INTERRUPTS = """
+import signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: sys.exit(45))
+print("ready", flush=True)
+for _ in range(15 if "short" in sys.argv else 300):
+    time.sleep(0.1)
+"""
+
+
+def test_an_interrupt_of_the_proxy_alone_reaches_the_program_in_a_terminal_too(folder):
+    _, ended = interrupted_in_terminal(lambda process, _: process.send_signal(signal.SIGINT))
+
+    assert ended == 45
+
+
+def test_the_interrupt_of_a_terminal_reaches_the_program_once(folder):
+    code = COUNTS_INTERRUPTS.replace("sys.exit(45)", "print('!', flush=True)")
+    shown, ended = interrupted_in_terminal(
+        lambda _, master: os.write(master, b"\x03"), code, "short"
+    )
+
+    assert (shown.count("!"), ended) == (1, 0)
+
+
+def interrupted_in_terminal(interrupt, code=COUNTS_INTERRUPTS, *arguments):
+    """Run a program behind the proxy in the foreground of a terminal of its own."""
+    master, slave = os.openpty()
+    command = [TRIMTAB, "proxy", "--quiet", "--", *python(code), *arguments]
+    take = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    start = [*python(f"{take}; os.execv(sys.argv[1], sys.argv[1:])"), *command]
+    files = {"stdin": slave, "stdout": slave, "stderr": slave}
+    with subprocess.Popen(start, **files, start_new_session=True) as process:
+        os.close(slave)
+        shown = ""
+        while "ready" not in shown:
+            shown += os.read(master, 1000).decode()
+        interrupt(process, master)
+        ended = process.wait(30)
+    with contextlib.suppress(OSError):  # the end of what was shown
+        shown += os.read(master, 1000).decode()
+    os.close(master)
+    return shown, ended
 
 
 def test_requests_of_the_program_are_guided_and_summed_up(tmp_path, monkeypatch):

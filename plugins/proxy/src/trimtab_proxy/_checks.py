@@ -100,7 +100,8 @@ class Door:
             raise Refusal(403, "the Host header must name this machine and port")
         if any(name == b"origin" for name, _ in headers):
             raise Refusal(403, "requests of web pages are not accepted")
-        if any(name == b"upgrade" for name, _ in headers):
+        # Any other upgrade is an offer, to be ignored: Java's client offers h2c with each request.
+        if any(b"websocket" in value.lower() for name, value in headers if name == b"upgrade"):
             raise Refusal(426, "web sockets are not passed on; use plain requests")
 
 

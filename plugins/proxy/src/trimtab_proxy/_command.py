@@ -102,15 +102,20 @@ def _named(given: Sequence[str]) -> Mapping[str, str]:
 
 
 def _run_program(server: Any, command: Sequence[str], options: argparse.Namespace) -> int:
+    from trimtab_proxy import _interrupts as interrupts
     from trimtab_proxy._launching import launch
     from trimtab_proxy._running import run as run_program
     from trimtab_proxy._summary import summary
+    from trimtab_proxy._upstreams import VARIABLES
 
     if any("=" not in text for text in options.upstream):
         raise ProxyUsage("with a program, name the upstream: --upstream anthropic=URL")
-    start = launch(command, os.environ, server.base_url)
-    server.start()
-    Thread(target=_settle, args=(server,), name="trimtab-settle", daemon=True).start()
+    upstreams = _named(options.upstream)
+    given = {VARIABLES[name][0]: url for name, url in upstreams.items() if name in VARIABLES}
+    start = launch(command, {**os.environ, **given}, server.base_url)
+    with interrupts.kept_out():
+        server.start()
+        Thread(target=_settle, args=(server,), name="trimtab-settle", daemon=True).start()
     try:
         status = run_program(start)
     finally:

@@ -23,6 +23,7 @@ from typing import Any
 from trimtab import SYSTEM_CLOCK
 from trimtab.hosting import SetAside, last_call
 from trimtab.inspection import state_home
+from trimtab_proxy import _interrupts as interrupts
 from trimtab_proxy._frames import Ready, Reply, Request, Setup, read_frame, write_frame
 from trimtab_proxy._gate import Verdict
 from trimtab_proxy._guidance import (
@@ -75,8 +76,9 @@ class _Child:
         self._number = 0
         self._outbox: SimpleQueue[Any] = SimpleQueue()
         self._outbox.put(setup)
-        for work in (self._write, self._read):
-            Thread(target=work, name="trimtab-guide-link", daemon=True).start()
+        with interrupts.kept_out():  # one thread waits for them
+            for work in (self._write, self._read):
+                Thread(target=work, name="trimtab-guide-link", daemon=True).start()
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Future[Reply]:
         """Ask; the future fails with `_Gone` if the process ends before it answers."""

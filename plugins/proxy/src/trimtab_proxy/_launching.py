@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 
 from trimtab import TrimtabError
+from trimtab_proxy._upstreams import DEFAULTS
 
 _PROXY_VARIABLES = (
     "HTTP_PROXY",
@@ -21,6 +23,7 @@ _PROXY_VARIABLES = (
 )
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _HERE = "127.0.0.1,localhost"
+_TOOL_SEARCH = "ENABLE_TOOL_SEARCH"
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 
 
@@ -46,15 +49,15 @@ def launch(command: Sequence[str], environment: Mapping[str, str], base_url: str
 
     Args:
         command: the program and its arguments, as the user gave them.
-        environment: the user's.
+        environment: the user's; its base URLs are where requests go on to.
         base_url: of the proxy.
 
     Raises:
         LaunchFailed: a variable of the user's can't be extended.
     """
-    told = {**environment, **_base_urls(base_url), **_not_through_proxies(environment)}
-    prepare = _PREPARE.get(PurePath(command[0]).stem.lower(), _as_it_is)
-    return prepare(Launch(tuple(command), told), base_url)
+    start = Launch(tuple(command), {**environment, **_not_through_proxies(environment)})
+    start = _PREPARE.get(PurePath(command[0]).stem.lower(), _as_it_is)(start, base_url)
+    return attrs.evolve(start, environment={**start.environment, **_base_urls(base_url)})
 
 
 def _base_urls(base_url: str) -> dict[str, str]:
@@ -75,6 +78,18 @@ def _not_through_proxies(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _as_it_is(start: Launch, _: str) -> Launch:
     return start
+
+
+def _claude(start: Launch, _: str) -> Launch:
+    """Claude Code sends all tools of MCP in each request to a host that is not Anthropic's.
+
+    It can't know that the proxy passes what its search for tools needs, so it is told. What the
+    user says stays, and a gateway of the user's may not pass it.
+    """
+    gateway = urlsplit(start.environment.get("ANTHROPIC_BASE_URL") or DEFAULTS["anthropic"])
+    if gateway.hostname != urlsplit(DEFAULTS["anthropic"]).hostname:
+        return start
+    return attrs.evolve(start, environment={_TOOL_SEARCH: "true", **start.environment})
 
 
 def _codex(start: Launch, base_url: str) -> Launch:
@@ -113,6 +128,7 @@ def _opencode(start: Launch, base_url: str) -> Launch:
 
 
 _PREPARE: Mapping[str, Callable[[Launch, str], Launch]] = {
+    "claude": _claude,
     "codex": _codex,
     "opencode": _opencode,
 }

@@ -182,7 +182,8 @@ class Relay:
         upstream = incoming.route.upstream
         url = httpx.URL(upstream.base)
         target = upstream.target(incoming.route.rest, incoming.query)
-        kept = [pair for pair in incoming.headers if pair[0] not in _MADE_ANEW]
+        left_out = _MADE_ANEW | _named_for_the_hop(incoming.headers)
+        kept = [pair for pair in incoming.headers if pair[0] not in left_out]
         return httpx.Request(
             incoming.method,
             url.copy_with(raw_path=target),
@@ -204,6 +205,12 @@ class Relay:
         body, ticket = heard.body, decided.ticket
         if wire is not None and body is not None and ticket is not None:
             await self._guidance.heard(ticket, wire.name, body, streamed=heard.streamed)
+
+
+def _named_for_the_hop(headers: RawHeaders) -> frozenset[bytes]:
+    """Return the names that ``Connection`` lists, such as that of an h2c offer's settings."""
+    listed = b",".join(value for name, value in headers if name == b"connection")
+    return frozenset(name.strip().lower() for name in listed.split(b","))
 
 
 def _start(response: httpx.Response, left_out: frozenset[bytes] = _OF_THE_HOP) -> Message:

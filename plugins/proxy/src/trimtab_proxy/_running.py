@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from threading import Timer
 from types import FrameType
 
+from trimtab_proxy import _interrupts as interrupts
 from trimtab_proxy._launching import Launch, LaunchFailed
 
 _MOMENT = 0.5
@@ -23,8 +24,8 @@ def run(start: Launch) -> int:
     """Start a program with this process's terminal and wait for its end.
 
     The terminal sends an interrupt to the program itself, so it is only ignored here; what is sent
-    to this process alone is passed on. An interrupt that comes from elsewhere than the terminal may
-    have reached the program too: it is passed on to one that still runs a moment later.
+    to this process alone is passed on. An interrupt that comes from elsewhere may have reached the
+    program too: it is passed on to one that still runs a moment later.
 
     Returns:
         Its exit status; 128 and the signal's number where a signal ended it, as shells have it.
@@ -32,16 +33,33 @@ def run(start: Launch) -> int:
     Raises:
         LaunchFailed: it can't be started.
     """
-    with _signals_kept():
-        try:
-            child = subprocess.Popen(start.command, env=dict(start.environment))
-        except OSError as error:
-            raise LaunchFailed(
-                f"{start.command[0]!r} can't be started: {error.strerror or error}"
-            ) from None
+    children: list[subprocess.Popen[bytes]] = []
+
+    def send_interrupt() -> None:
+        for child in children:
+            _send(child, signal.SIGINT)
+
+    def interrupt() -> None:
+        later = Timer(_MOMENT, send_interrupt)
+        later.daemon = True
+        later.start()
+
+    with interrupts.told(of_other=interrupt):
+        child = _started(start)
+        children.append(child)
         with _passed_on(child):
             status = _wait(child)
     return status if status >= 0 else 128 - status
+
+
+def _started(start: Launch) -> subprocess.Popen[bytes]:
+    try:
+        with interrupts.let_in():
+            return subprocess.Popen(start.command, env=dict(start.environment))
+    except OSError as error:
+        raise LaunchFailed(
+            f"{start.command[0]!r} can't be started: {error.strerror or error}"
+        ) from None
 
 
 def _wait(child: subprocess.Popen[bytes]) -> int:
@@ -61,45 +79,18 @@ def _wait(child: subprocess.Popen[bytes]) -> int:
         return child.returncode
 
 
-@contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Ignore the interrupt that a terminal sends to all; the program decides about it."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _in_foreground() -> bool:
-    """Return whether the terminal's interrupts go to this process and to the program."""
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except (AttributeError, OSError):  # no terminal, or a system without
-        return not hasattr(os, "tcgetpgrp")
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
+def _send(child: subprocess.Popen[bytes], number: int) -> None:
+    if child.returncode is None:
+        os.kill(child.pid, number)
 
 
 @contextmanager
 def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
     def pass_on(number: int, _: FrameType | None) -> None:
-        if child.returncode is None:
-            os.kill(child.pid, number)
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        if not _in_foreground():
-            later = Timer(_MOMENT, pass_on, (number, frame))
-            later.daemon = True
-            later.start()
+        _send(child, number)
 
     known = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
     before = {number: signal.signal(number, pass_on) for number in known}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
     try:
         yield
     finally:
