@@ -15,6 +15,7 @@ from trimtab.inspection import refresh
 from trimtab_claude_code import _client
 from trimtab_claude_code._canary import install_canary
 from trimtab_claude_code._server_control import ask_server
+from trimtab_claude_code._settings import in_force
 from trimtab_claude_code._transport import remove_endpoint
 
 VERSION = "2.1.332"
@@ -64,6 +65,7 @@ def user(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(user.home))
     monkeypatch.setenv("TRIMTAB_HOME", str(user.state))
+    monkeypatch.setattr(in_force, "MANAGED", tmp_path / "managed")
     monkeypatch.chdir(user.project)
     install_canary(tmp_path / "site")
     monkeypatch.syspath_prepend(tmp_path / "site")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from trimtab_claude_code._settings import in_force
 from trimtab_claude_code._settings.entries import hook_table, is_ours, with_hooks, without_hooks
 from trimtab_claude_code.hooks import EVENTS
 
@@ -245,6 +246,54 @@ def test_doctor_names_settings_that_keep_hooks_from_running(user, trimtab):
     assert "wrong  /no/such/program can't be asked for its version" in printed
 
 
+HOOKS_OF_PLUGINS = {"strictPluginOnlyCustomization": ["agents", "hooks"]}
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        (({}, {"disableAllHooks": True}, {}, {}), "disableAllHooks is set in {user}"),
+        (({}, {}, {"disableAllHooks": True}, {}), "disableAllHooks is set in {shared}"),
+        (({}, {}, {}, {"disableAllHooks": True}), "disableAllHooks is set in {own}"),
+        (({}, {"disableAllHooks": True}, {}, {"disableAllHooks": False}), None),
+        (({"disableAllHooks": True}, {}, {}, {"disableAllHooks": False}), "is set in {managed}"),
+        (
+            ({"allowManagedHooksOnly": True}, {}, {}, {}),
+            "allowManagedHooksOnly is set in {managed}",
+        ),
+        ((HOOKS_OF_PLUGINS, {}, {}, {}), "is set in {managed}: only hooks of plugins are run"),
+        (
+            ({}, {"allowManagedHooksOnly": True}, {}, {}),
+            None,
+        ),  # it counts in managed settings alone
+        (({"model": "x"}, {}, {}, {}), None),
+    ],
+)
+def test_install_writes_nothing_where_another_file_forbids_hooks(user, trimtab, layers, said):
+    folder = in_force.MANAGED / "managed-settings.d"
+    files = {
+        "managed": folder / "10-hooks.json",
+        "user": user.settings,
+        "shared": user.project / ".claude" / "settings.json",
+        "own": user.project / ".claude" / "settings.local.json",
+    }
+    for file, data in zip(files.values(), layers, strict=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(data))
+    before = {name: file.read_text() for name, file in files.items()}
+
+    status, printed = trimtab("install", "claude-code", "--project")
+    named = trimtab("doctor", "claude-code", "--program", "/no/such/program")[1]
+
+    if said is None:
+        assert (status, "is set in" in printed + named) == (0, False), printed
+    else:
+        assert status == 1
+        assert said.format(**files) in printed
+        assert said.format(**files) in named
+        assert {name: file.read_text() for name, file in files.items()} == before
+
+
 def test_doctor_tells_hooks_that_hold_from_those_of_another_time(user, trimtab):
     trimtab("install", "claude-code")
     data = json.loads(user.settings.read_text())
@@ -315,8 +364,16 @@ def test_a_home_that_can_not_be_written_is_named(user, trimtab, monkeypatch, hom
 def test_a_first_configuration_is_written_and_an_earlier_one_is_kept(user, trimtab):
     enable = ("install", "claude-code", "--enable", "claude-code-canary")
     before = (user.project / "trimtab.toml").read_text()
+    other = '[hosts.claude-code]\nprompt = "a/b"\n[prompts."a/b"]\nguidance = []\n'
+    (user.project / "trimtab.toml").write_text(other)
     status, printed = trimtab(*enable)
     assert (status, "--enable writes only a new file" in printed) == (2, True)
+    assert (user.project / "trimtab.toml").read_text() == other
+
+    (user.project / "trimtab.toml").write_text(before)
+    for where in ("--project", "--user"):
+        status, printed = trimtab(*enable, where)
+        assert (status, "enables 'claude-code-canary' already" in printed) == (0, True)
     assert (user.project / "trimtab.toml").read_text() == before
 
     (user.project / "trimtab.toml").unlink()

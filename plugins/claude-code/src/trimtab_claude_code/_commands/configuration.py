@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
-from trimtab import ConfigurationError, find_configuration
-from trimtab.inspection import did_you_mean, discover, say
+from trimtab import (
+    Configuration,
+    ConfigurationError,
+    ProviderRef,
+    find_configuration,
+    load_configuration,
+)
+from trimtab.inspection import did_you_mean, discover, quoted_list, say
 from trimtab_claude_code._host_config import HOST
 
 _FILE = "trimtab.toml"
@@ -15,17 +22,22 @@ _KINDS = ("guidance", "feedback", "completion")
 
 
 def write_configuration(names: Iterable[str], *, dry: bool) -> None:
-    """Write a trimtab.toml into the working directory that enables providers.
+    """Write a trimtab.toml into the working directory that enables providers, if none does.
 
     Args:
         names: of installed providers.
         dry: show it instead.
 
     Raises:
-        ConfigurationError: there is a configuration already, or a name is not installed.
+        ConfigurationError: a configuration is there that does not enable them, or a name is not
+            installed.
     """
+    names = tuple(names)
     text = configuration_text(names)
     found = find_configuration()
+    if found is not None and set(names) <= _enabled(load_configuration(found)):
+        say(f"{found} enables {quoted_list(names)} already.")
+        return
     if found is not None:
         raise ConfigurationError(
             f"{found} exists, and --enable writes only a new file. Add this to it:\n\n{text}"
@@ -36,6 +48,14 @@ def write_configuration(names: Iterable[str], *, dry: bool) -> None:
         return
     path.write_text(text, encoding="utf-8")
     say(f"Wrote {path}")
+
+
+def _enabled(configuration: Configuration) -> set[str]:
+    """Return the providers that a configuration enables for the main agent."""
+    settings = configuration.prompts.get(str(configuration.hosts.get(HOST, {}).get("prompt")))
+    configs = chain.from_iterable(getattr(settings, kind, None) or () for kind in _KINDS)
+    used = (config.provider for config in configs)
+    return {one.name.rpartition(":")[2] for one in used if isinstance(one, ProviderRef)}
 
 
 def configuration_text(names: Iterable[str]) -> str:

@@ -12,7 +12,12 @@ import attrs
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
 from trimtab.inspection import say, say_json
-from trimtab_claude_code._commands.targets import add_target, read_by_program, settings_file
+from trimtab_claude_code._commands.targets import (
+    add_target,
+    in_force,
+    read_by_program,
+    settings_file,
+)
 from trimtab_claude_code._host_config import HOST, read_host_config
 from trimtab_claude_code._program import ProgramError, Version, find_program, version_of
 from trimtab_claude_code._prompts import Prompts
@@ -20,6 +25,7 @@ from trimtab_claude_code._server_control import ask_server
 from trimtab_claude_code._settings.document import SettingsError
 from trimtab_claude_code._settings.edit import read_settings
 from trimtab_claude_code._settings.entries import hook_table, our_hooks
+from trimtab_claude_code._settings.in_force import obstacle
 from trimtab_claude_code._state.folders import user_folder
 from trimtab_claude_code._trial import Place, run_trial
 
@@ -85,10 +91,9 @@ def _about_settings(options: argparse.Namespace) -> Iterator[Check]:
     for file in found:
         same = our_hooks(settings[file]) in current
         yield Check(f"hooks are in {file}") if same else _outdated(file)
-    for file, data in settings.items():
-        if data.get("disableAllHooks"):
-            off = f"disableAllHooks is set in {file}: no hook is run"
-            yield Check(off, ok=False, fix="take it out")
+    forbidden = obstacle(in_force(options))
+    if forbidden:
+        yield Check(forbidden.message, ok=False, fix=forbidden.fix)
     if not found:
         where = settings_file(options) if named else "no settings file"
         message = f"{where} has no hooks" if named else f"{where} has the hooks (a plugin may)"

@@ -15,6 +15,7 @@ from trimtab_claude_code._commands.configuration import write_configuration
 from trimtab_claude_code._commands.report import report_change
 from trimtab_claude_code._commands.targets import (
     add_target,
+    in_force,
     place_of,
     settings_file,
     with_our_hooks,
@@ -22,8 +23,9 @@ from trimtab_claude_code._commands.targets import (
 from trimtab_claude_code._host_config import HOST, HostConfig, read_host_config
 from trimtab_claude_code._program import ProgramError, Version, find_program, version_of
 from trimtab_claude_code._prompts import Prompts
-from trimtab_claude_code._settings.edit import Change, install, plan_install, undo
+from trimtab_claude_code._settings.edit import install, plan_install, undo
 from trimtab_claude_code._settings.entries import HookTable, hook_table
+from trimtab_claude_code._settings.in_force import obstacle
 from trimtab_claude_code._settings.plugin import plugin_files, write_plugin
 from trimtab_claude_code._settings.receipt import Receipts
 from trimtab_claude_code._state.folders import user_folder
@@ -44,7 +46,7 @@ def register_install(parser: argparse.ArgumentParser) -> None:
         "--enable",
         nargs="+",
         metavar="NAME",
-        help="write a trimtab.toml here that enables these providers, if there is none",
+        help="write a trimtab.toml here that enables these providers, unless one does",
     )
     parser.add_argument("--program", type=Path, metavar="FILE", help="the claude program")
     parser.add_argument(
@@ -59,6 +61,10 @@ def register_install(parser: argparse.ArgumentParser) -> None:
 def run_install(options: argparse.Namespace) -> int:
     """Install the hooks; 1 where they are not in force, or no prompt is assigned."""
     program, version = _program(options)
+    forbidden = obstacle(in_force(options), plugin=place_of(options) is Place.PLUGIN)
+    if forbidden:
+        say(f"Nothing was written. {forbidden.message}; {forbidden.fix}, and install again.")
+        return 1
     if options.enable:
         write_configuration(options.enable, dry=options.dry_run)
     configuration = _configuration()
@@ -120,14 +126,14 @@ def _install_settings(
         undo(change, receipts)
         return f"{change.document.path} is as it was before. {wrong}"
     report_change(change, dry=False)
-    return _disabled(change)
+    return ""
 
 
 def _untried(
     program: Path | None, options: argparse.Namespace, settings: dict[str, Any], version: Version
 ) -> str:
     """Try the hooks in the program; return what is wrong, empty if nothing is."""
-    if program is None or options.dry_run or settings.get("disableAllHooks"):
+    if program is None or options.dry_run:
         return ""
     trial = run_trial(program, settings, place_of(options), version)
     if trial.passed:
@@ -138,12 +144,6 @@ def _untried(
         f"Claude Code {version} does not use these settings: {reason}. See what it says about "
         "them with: claude doctor"
     )
-
-
-def _disabled(change: Change) -> str:
-    if not change.document.data.get("disableAllHooks"):
-        return ""
-    return f"disableAllHooks is set in {change.document.path}: no hook is run until it is taken out"
 
 
 def _install_plugin(folder: Path, table: HookTable, *, dry: bool) -> None:

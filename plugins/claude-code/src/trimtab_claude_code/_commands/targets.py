@@ -62,6 +62,11 @@ def read_by_program() -> tuple[Path, ...]:
     return (user_file(), Path.cwd() / ".claude" / "settings.json", project_file())
 
 
+def in_force(options: argparse.Namespace) -> tuple[Path, ...]:
+    """Return the settings files that count where the hooks are, the strongest last."""
+    return (*read_by_program(), *([settings_file(options)] if options.settings else []))
+
+
 def with_our_hooks() -> Iterator[Path]:
     """Yield those of them that have trimtab's hooks; files that can't be read are left out."""
     for file in read_by_program():
