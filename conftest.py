@@ -107,6 +107,14 @@ def corpus() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _user_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what tests record out of the folder of the user who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def unmeasured() -> dict[str, str]:
     """The environment for a child process whose imports count: without coverage's own."""

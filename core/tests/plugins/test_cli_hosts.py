@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from trimtab._cli.parsing import _add_offers
-from trimtab.inspection import Registry
+from trimtab.inspection import Registry, discover, refresh
 
 pytestmark = pytest.mark.slow
 
@@ -54,16 +54,41 @@ def test_an_unknown_host_is_refused_with_those_that_there_are(site, trimtab):
     assert "acme" in done.stderr
 
 
-def test_status_without_a_host_asks_every_host(site, trimtab):
+@pytest.fixture
+def status(site, monkeypatch, capsys):
+    """Run ``trimtab status`` where only the packages of the site are installed."""
+
+    def run(*words):
+        monkeypatch.syspath_prepend(site.path)
+        refresh()
+        entries = [one for one in discover().entries if one.package.split()[0] in {"acme", "other"}]
+        parser = argparse.ArgumentParser()
+        _add_offers(
+            parser, "status", words, Registry(tuple(entries)), lambda again: run(*again[1:])[0]
+        )
+        options = parser.parse_args(words)
+        return int(options.run(options) or 0), capsys.readouterr().out.splitlines()
+
+    yield run
+    monkeypatch.undo()
+    refresh()
+
+
+def test_status_without_a_host_asks_every_host(site, status):
     offer(site, "status-acme", STATUS.format(name="acme", status=0))
     offer(site, "status-other", STATUS.format(name="other", status=1), name="other")
 
-    done, all_as_json = trimtab("status"), trimtab("status", "--json", "--all")
+    assert status("acme", "--json") == (0, ["acme False True"])
+    assert status()[0] == 1
+    assert status("--json", "--all")[0] == 1
 
-    assert done.returncode == 1
-    assert {"acme False False", "other False False"} <= set(done.stdout.splitlines())
-    assert {"acme True True", "other True True"} <= set(all_as_json.stdout.splitlines())
-    assert trimtab("status", "acme", "--json").stdout == "acme False True\n"
+
+def test_status_of_a_package_for_all_hosts_comes_first(site, status):
+    offer(site, "status-acme", STATUS.format(name="acme", status=0))
+    offer(site, "status", STATUS.format(name="every host", status=0), name="other")
+
+    assert status() == (0, ["every host False False"])
+    assert status("acme") == (0, ["acme False False"])
 
 
 def test_status_says_where_no_package_offers_it(capsys):

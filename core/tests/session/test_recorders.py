@@ -293,6 +293,24 @@ def test_a_fork_is_recorded_by_the_recorders_of_its_prompt():
     assert notes.heard[-1].run_id == "fork"
 
 
+def test_a_fork_may_have_recorders_of_its_own():
+    notes = Notes()
+    session = Session()
+    run = session.open_run(prompt())
+    fork = session.fork_run(run, recorders=[notes])
+    one_call(fork)
+    assert notes.types == ["RunOpened", "ToolStarted", "ToolInvoked"]
+
+
+def test_views_of_one_session_are_equal():
+    notes = Notes()
+    session = Session()
+    for one in (session, session, Session()):
+        one.open_run(prompt(notes))
+    first, second, other = (context.session for context in notes.contexts)
+    assert (first == second, first == other, len({first, second, other})) == (True, False, 2)
+
+
 def test_a_run_may_have_recorders_of_its_own():
     notes = Notes()
     run = Session().open_run(prompt(), recorders=[notes])

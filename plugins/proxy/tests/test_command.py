@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from trimtab import ConfigurationError, DecisionPoint, GuidanceProviderConfig
+from trimtab.__main__ import main
 from trimtab_proxy import _interrupts, read_guide
 from trimtab_proxy._hearing import UnsupportedPoint, check_prompt
 from trimtab_proxy._launching import LaunchFailed, launch
@@ -253,7 +254,7 @@ def interrupted_in_terminal(interrupt, code=COUNTS_INTERRUPTS, *arguments):
     return shown, ended
 
 
-def test_requests_of_the_program_are_guided_and_summed_up(tmp_path, monkeypatch):
+def test_requests_of_the_program_are_guided_and_summed_up(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code = """
 import json, os, urllib.request as r
@@ -269,13 +270,21 @@ for n in range(5):
 """
     with fake.Upstream() as service:
         environment = {**os.environ, "ANTHROPIC_BASE_URL": service.url}
+        environment["TRIMTAB_HOME"] = str(tmp_path / "home")
         done = trimtab("--guidance", "doom-loop", "--", *python(code), env=environment)
 
     if "No guidance provider" in done.stderr:
         pytest.skip("needs trimtab-doom-loop")
     assert done.stderr == "trimtab: 5 requests, 1 run, 1 hint (doom-loop 1)\n"
     assert [each.body.count(b"<guidance") for each in service.received] == [0, 0, 0, 1, 0]
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("TRIMTAB_HOME", environment["TRIMTAB_HOME"])
+    assert main(["status", "--json"]) == 0
+    (session,) = json.loads(capsys.readouterr().out)["sessions"]
+    assert (session["host"], session["title"], session["running"]) == ("proxy", "Go.", False)
+    assert [(nudge["provider"], nudge["state"]) for nudge in session["nudges"]] == [
+        ("doom-loop", "delivered"), ("doom-loop", "held back"),
+    ]  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
 def test_it_serves_until_it_is_stopped(folder):

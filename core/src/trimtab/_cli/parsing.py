@@ -5,8 +5,9 @@ sets the default ``run``, a function from the parsed arguments to an exit status
 when that command is called, not for a listing.
 
 Commands about one host, ``trimtab install HOST`` and its kin, are offered by the host's package as
-commands named ``COMMAND-HOST`` (``install-acme``). Without a host, ``status`` is carried out for
-every host that offers it, which takes ``--all`` and ``--json`` then.
+commands named ``COMMAND-HOST`` (``install-acme``). Without a host, ``status`` is the command of
+that name that a package offers; where none does, it is carried out for every host that offers it,
+which takes ``--all`` and ``--json`` then.
 """
 
 from __future__ import annotations
@@ -209,7 +210,9 @@ def _add_offers(
         below = hosts.add_parser(host, help=f"from {entry.package}".replace("%", "%%"))
         if host in arguments:
             _register(select("commands", entry.name, registry), below)
-    if command in _FOR_ALL:
+    if any(entry.name == command for entry in registry.of("commands")):
+        _register(select("commands", command, registry), parser)
+    elif command in _FOR_ALL:
         parser.add_argument("--all", action="store_true", help="include sessions that have ended")
         parser.add_argument("--json", action="store_true", help="write JSON, an object per host")
         parser.set_defaults(run=lambda options: _run_each(command, tuple(known), options, main))

@@ -112,12 +112,18 @@ class BoundRun(Recorder):
 
 
 class SessionView:
-    """A session, read-only."""
+    """A session, read-only; two views of one session are equal."""
 
-    __slots__ = ("_session",)
+    __slots__ = ("__weakref__", "_session")
 
     def __init__(self, session: Record) -> None:
         self._session = session
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SessionView) and other._session is self._session
+
+    def __hash__(self) -> int:
+        return id(self._session)
 
     def __getitem__(self, kind: type[T]) -> Slice[T]:
         """Return the slice of `kind`: ``session[ToolInvoked].latest()``."""

@@ -107,6 +107,7 @@ class Session(Record):
         calls: int | None = None,
         run_id: str | None = None,
         agent_id: str | None = None,
+        recorders: Iterable[Any] = (),
     ) -> Run:
         """Open a run that starts as `run` was after some of its calls; `run` stays as it is.
 
@@ -119,8 +120,10 @@ class Session(Record):
             calls: how many of its ended calls the new run has seen; all if None.
             run_id: the new run's identifier; made up if None.
             agent_id: the subagent that the new run belongs to; None for the main agent.
+            recorders: recorders of the new run beside the prompt's, as for `open_run`.
 
         Raises:
+            ProviderError: one of `recorders` can't be used; nothing is recorded.
             SessionError: `run_id` is known already, or `run` has not that many calls.
         """
         from trimtab._run.forking import fork
@@ -132,6 +135,7 @@ class Session(Record):
             raise SessionError(
                 f"run {run_id!r:.100} is known already: give the fork another run_id"
             )
+        hooks = (*run.prompt.table.recorders, *_recorders(recorders))
         run.save_projections()
         with self.lock:
             state = fork(self, run.state, calls, run_id or new_id(), agent_id)
@@ -141,10 +145,10 @@ class Session(Record):
             )
             self._runs[made.run_id] = made
             origin: dict[str, Any] = {"forked_from": run.run_id, "forked_at": state.calls}
-            if not run.prompt.table.recorders:
+            if not hooks:
                 made.dispatch(RunOpened, **origin)
-        if run.prompt.table.recorders:
-            self._start_recording(made, run.prompt.table.recorders, **origin)
+        if hooks:
+            self._start_recording(made, hooks, **origin)
         made.opened(resumed=True)
         return made
 

@@ -33,7 +33,6 @@ from trimtab.events import (
     ToolStarted,
     UserMessage,
 )
-from trimtab_claude_code._limits import Redaction, bounded
 from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded
 from trimtab_claude_code.hooks import (
     PROVIDER_TIMEOUT,
@@ -43,6 +42,7 @@ from trimtab_claude_code.hooks import (
     HookOutput,
     PromptOf,
 )
+from trimtab_trace import Redaction, SessionJournal, bounded
 
 KEPT_CALLS = 64
 KEPT_EVENTS = 50
@@ -92,6 +92,7 @@ class GuidedSession:
         note: called with what went wrong.
         origin: where the session began.
         redaction: takes secrets out of events.
+        recorder: writes what happens, and what is said, for `trimtab status`; None for none.
         timeout: seconds that the session's process may take, None for no limit.
         clock: where the time is read.
     """
@@ -104,6 +105,7 @@ class GuidedSession:
         *,
         origin: Origin | None = None,
         redaction: Redaction | None = None,
+        recorder: SessionJournal | None = None,
         timeout: float | None = None,
         clock: ReplayClock | None = None,
     ) -> None:
@@ -111,6 +113,7 @@ class GuidedSession:
         self._note = note
         self._origin = origin or Origin()
         self._redaction = redaction or Redaction()
+        self._recorder = recorder
         self._timeout = timeout
         self._clock = clock or ReplayClock()
         self._lock = Lock()
@@ -123,7 +126,8 @@ class GuidedSession:
         recorded = self._read()
         self.session = self._restored(recorded)
         self._began = recorded.began
-        self._hooks = ClaudeCodeHooks(self.session, prompts)
+        recorders = () if recorder is None else (recorder,)
+        self._hooks = ClaudeCodeHooks(self.session, prompts, recorders=recorders)
         self._replay(recorded)
         self._observe()
 
@@ -159,6 +163,12 @@ class GuidedSession:
         with self._lock:
             if self._unsaved and not self._answering:
                 self._save()
+
+    def release(self) -> None:
+        """Save the session, and let another process write its journal."""
+        self.save()
+        if self._recorder is not None:
+            self._recorder.close()
 
     def _observe(self) -> None:
         for kind in _DECISIONS:
@@ -224,8 +234,11 @@ class GuidedSession:
     def _replay(self, recorded: Recorded) -> None:
         """Record what came after the snapshot.
 
-        Providers are asked only if they are the same as then: nothing new may be decided.
+        Providers are asked only if they are the same as then: nothing new may be decided. What
+        happens again stands in the journal already.
         """
+        if self._recorder is not None:
+            self._recorder.paused = True
         same = recorded.origin.stamp == self._origin.stamp
         for received in recorded.received:
             self._clock.show(received.moment)
@@ -234,6 +247,8 @@ class GuidedSession:
             until = None if ask else Deadline(0, self._clock)
             self._hooks.answer(received.payload, until)
         self._unsaved = len(recorded.received)
+        if self._recorder is not None:
+            self._recorder.paused = False
         self._clock.go_on()
         self._set_deadline()
 

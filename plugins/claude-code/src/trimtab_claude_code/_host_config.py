@@ -9,18 +9,14 @@ import attrs
 
 from trimtab import ConfigurationError, Prompt
 from trimtab.inspection import did_you_mean, quoted_list
-from trimtab_claude_code._limits import Redaction
-from trimtab_claude_code._state.folders import JournalSettings
+from trimtab_trace import JournalSettings, Redaction, read_redact
 
 if TYPE_CHECKING:
     from trimtab import Configuration
 
 HOST = "claude-code"
 _KEYS = ("prompt", "agents", "timeout", "journal", "redact")
-_JOURNAL_KEYS = ("enabled", "keep_days", "max_megabytes")
 _LARGEST = 1_000_000
-_MAX_PREFIXES = 50
-_LONGEST_PREFIX = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -33,7 +29,7 @@ class HostConfig:
         agents: prompts by agent type; None leaves that type alone.
         timeout: seconds that a session's process may take, None for no limit.
         journal: how sessions are kept.
-        redact: how further secrets begin.
+        redact: names and beginnings of further secrets.
     """
 
     default: str | None = None
@@ -76,7 +72,7 @@ class _Reader:
     def read(self) -> HostConfig:
         self._check_spelling()
         table = self.configuration.hosts.get(HOST, {})
-        self._check_keys(table, _KEYS)
+        self._check_keys(table)
         return HostConfig(
             default=self._prompt(table.get("prompt", False), "prompt"),
             agents=self._agents(table.get("agents", {})),
@@ -91,10 +87,10 @@ class _Reader:
                 what = f"[hosts.{name}] is not read; the table is called [hosts.{HOST}]."
                 raise ConfigurationError(f"{self.configuration.path}: {what}")
 
-    def _check_keys(self, table: Iterable[str], known: tuple[str, ...], inside: str = "") -> None:
+    def _check_keys(self, table: Iterable[str]) -> None:
         for key in table:
-            if key not in known:
-                raise self._wrong(f"unknown key {inside + key!r}.{did_you_mean(key, known)}")
+            if key not in _KEYS:
+                raise self._wrong(f"unknown key {key!r}.{did_you_mean(key, _KEYS)}")
 
     def _agents(self, agents: Any) -> dict[str, str | None]:
         if not isinstance(agents, Mapping):
@@ -114,39 +110,24 @@ class _Reader:
         return value
 
     def _seconds(self, value: Any) -> float | None:
-        return None if value is None else self._positive(value, "timeout")
-
-    def _positive(self, value: Any, key: str) -> float:
+        if value is None:
+            return None
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not 0 < value <= _LARGEST:
-            raise self._wrong(f"{key} must be a number above 0, and {_LARGEST:,} at most.")
+            raise self._wrong(f"timeout must be a number above 0, and {_LARGEST:,} at most.")
         return float(value)
 
     def _journal(self, value: Any) -> JournalSettings:
-        if isinstance(value, bool):
-            return JournalSettings(enabled=value)
-        if not isinstance(value, Mapping):
-            raise self._wrong("journal must be a table, or false.")
-        self._check_keys(value, _JOURNAL_KEYS, "journal.")
-        enabled = value.get("enabled", True)
-        if not isinstance(enabled, bool):
-            raise self._wrong("journal.enabled must be true or false.")
-        numbers = {key: value[key] for key in _JOURNAL_KEYS[1:] if key in value}
-        return JournalSettings(
-            enabled=enabled,
-            **{key: self._positive(number, f"journal.{key}") for key, number in numbers.items()},
-        )
+        try:
+            return JournalSettings.read(value)
+        except ValueError as error:
+            raise self._wrong(str(error)) from error
 
     def _redact(self, value: Any) -> tuple[str, ...]:
-        fine = isinstance(value, list) and all(
-            isinstance(each, str) and 0 < len(each) <= _LONGEST_PREFIX for each in value
-        )
-        if not fine or len(value) > _MAX_PREFIXES:
-            raise self._wrong(
-                f"redact must be a list of at most {_MAX_PREFIXES} texts with which secrets "
-                f"begin, each of 1 to {_LONGEST_PREFIX} characters."
-            )
-        return tuple(value)
+        try:
+            return read_redact(value)
+        except ValueError as error:
+            raise self._wrong(str(error)) from error
 
     def _wrong(self, what: str) -> ConfigurationError:
         return ConfigurationError(f"{self.configuration.path}, [hosts.{HOST}]: {what}")

@@ -12,12 +12,13 @@ from trimtab import TrimtabError, find_configuration, load_configuration
 from trimtab.hosting import SetAside
 from trimtab.inspection import state_home
 from trimtab_claude_code._guided_session import GuidedSession
-from trimtab_claude_code._host_config import HostConfig, read_host_config
+from trimtab_claude_code._host_config import HOST, HostConfig, read_host_config
 from trimtab_claude_code._prompts import Prompts
 from trimtab_claude_code._state.folders import StateError, journal_path, remove_old_journals
 from trimtab_claude_code._state.index import IndexEntry, SessionIndex
 from trimtab_claude_code._state.journal import Journal, Origin
 from trimtab_claude_code._state.problems import Problems
+from trimtab_trace import JournalOpened, SessionJournal, journal_folder
 
 Variables = Mapping[str, str]
 
@@ -63,7 +64,7 @@ class LoadedSession:
     def release(self) -> None:
         """Save it; it goes on from its journal."""
         if self.guided is not None:
-            self.guided.save()
+            self.guided.release()
 
 
 def load_session(
@@ -98,13 +99,26 @@ def load_session(
         return LoadedSession(variables)
     prompts = Prompts(configuration, host, project, environment)
     prompts.build_all()
-    journal = None
+    journal, recorder = None, None
     if host.journal.enabled:
+        recorder = SessionJournal(
+            f"{HOST}-{session_id}",
+            JournalOpened(host=HOST, project=str(project), session=session_id),
+            folder=journal_folder(problems.folder.parent),
+            settings=host.journal,
+            redact=host.redact,
+        )
         journal = _journal(state_home(path, environment=environment), session_id, problems)
     origin = Origin(session_id, str(project), str(path), _stamp(path, variables, environment))
     timeout = _timeout(variables) or host.timeout
     guided = GuidedSession(
-        journal, prompts, problems.add, origin=origin, redaction=host.redaction, timeout=timeout
+        journal,
+        prompts,
+        problems.add,
+        origin=origin,
+        redaction=host.redaction,
+        recorder=recorder,
+        timeout=timeout,
     )
     if journal is not None:
         _index(index, session_id, IndexEntry(str(journal.path), str(project)), problems)

@@ -43,9 +43,7 @@ def _is_to_blame(folder: Path, call: Call) -> bool:
 def _set_aside(folder: Path, call: Call) -> None:
     name, ended = call.provider, ended_at(folder, call.pid)
     did = "ended the hook server" if ended is None else "held the hook server until it was ended"
-    told = (
-        f"{name} {did}, and stays out until you run: trimtab status claude-code --bring-back {name}"
-    )
+    told = f"{name} {did}, and stays out until you run: trimtab status --bring-back {name}"
     with suppress(OSError):
         at = SYSTEM_CLOCK.now().isoformat(timespec="seconds")
         SetAside(folder.parent).add(name, at=at, host=HOST, reason=did)

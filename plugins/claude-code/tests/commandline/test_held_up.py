@@ -139,10 +139,10 @@ def test_a_provider_that_was_brought_back_is_asked_again(offer, hook, begin, use
     assert hook(payload("PreToolUse")) == {}
     assert [*SetAside(user.state).read()] == ["exiting"]
 
-    assert trimtab("status", "claude-code", "--bring-back", "exiting")[0] == 0
+    assert trimtab("status", "--bring-back", "exiting")[0] == 0
 
     assert SetAside(user.state).read() == {}
-    status, said = trimtab("status", "claude-code", "--bring-back", "exiting")
+    status, said = trimtab("status", "--bring-back", "exiting")
     assert (status, "exiting is not set aside" in said) == (2, True)
 
 

@@ -1,6 +1,5 @@
 """Sessions come back from their journals, whatever happened to the process or the disk."""
 
-import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,6 @@ from trimtab_claude_code._guided_session import (
     EVENTS_BEFORE_SNAPSHOT,
     GuidedSession,
 )
-from trimtab_claude_code._limits import LONGEST_TEXT, Redaction, bounded
 from trimtab_claude_code._state.files import Busy, locked
 from trimtab_claude_code._state.folders import journal_path
 from trimtab_claude_code._state.journal import Journal, Moment, Origin, ReplayClock
@@ -340,33 +338,6 @@ def test_a_lock_is_waited_for_and_not_for_ever(tmp_path):
         pass
     with locked(path, 0.05):
         assert path.exists()
-
-
-json_like = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
-
-@pytest.mark.slow
-@given(json_like)
-def test_what_is_short_stays_as_it_is(value):
-    assert bounded(value, Redaction()) == value
-
-
-def test_what_is_long_is_cut_and_still_differs():
-    long = ["x" * 200_000 + middle + "x" * 200_000 for middle in "ab"]
-
-    first, second = bounded({"a": long}, Redaction())["a"]
-
-    assert len(first) < LONGEST_TEXT
-    assert first != second
-    assert len(bounded([0] * 10_000, Redaction())) < 10_000
-    many = {f"{number:>9000}": ["y" * 8000] * 500 for number in range(50)}
-    assert len(json.dumps(bounded(many, Redaction()))) < 3_000_000
-    assert bounded(["a" * 8000] * 500, Redaction())[0] == "a" * 8000
-    deep = json.loads("[" * 200 + "]" * 200)
-    assert json.dumps(bounded(deep, Redaction())).count("[") < 100
 
 
 def test_ids_of_any_kind_stay_in_their_folder(user):

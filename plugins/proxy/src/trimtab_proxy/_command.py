@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Event, Thread
 from typing import Any
 
@@ -41,6 +41,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--serve", action="store_true", help="run no program, serve until stopped")
     parser.add_argument("--port", type=_port, default=0, help="port to listen on (any free one)")
     parser.add_argument("--token", help="secret in the path, 16 characters or more (a new one)")
+    parser.add_argument(
+        "--no-journal", action="store_true", help="record nothing for trimtab status"
+    )
     parser.add_argument("--quiet", action="store_true", help="print no summary")
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
@@ -55,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     command = [word for index, word in enumerate(options.command) if index or word != "--"]
     if bool(command) == options.serve:
         raise ProxyUsage(f"name a program behind --, or give --serve:\n       {_USAGE}")
-    server = _server(options)
+    server = _server(options, PurePath(command[0]).stem if command else "")
     if options.serve:
         return _serve(server, options)
     return _run_program(server, command, options)
@@ -65,7 +68,7 @@ class ProxyUsage(TrimtabError):
     """The command line is wrong."""
 
 
-def _server(options: argparse.Namespace) -> Any:
+def _server(options: argparse.Namespace, program: str = "") -> Any:
     from trimtab_proxy._guide_link import GuideLink
     from trimtab_proxy._server import ProxyServer
     from trimtab_proxy._upstreams import Upstream, read_upstreams
@@ -74,7 +77,9 @@ def _server(options: argparse.Namespace) -> Any:
         raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
     named = _named(options.upstream)
     upstreams = {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
-    link = GuideLink(options.config, options.guidance)
+    link = GuideLink(
+        options.config, options.guidance, program=program, journal=not options.no_journal
+    )
     server = ProxyServer(link, upstreams, port=options.port, token=options.token)
     try:
         link.start()

@@ -24,11 +24,15 @@ class Setup:
         config: configuration file; the one that is found from the working folder where None.
         guidance: names of guidance providers, instead of the configuration's prompts.
         board: the file that says which provider is being called.
+        program: name of the program that is run; empty if none is.
+        journal: whether conversations may be recorded.
     """
 
     config: str | None = None
     guidance: tuple[str, ...] = ()
     board: str = ""
+    program: str = ""
+    journal: bool = True
 
 
 @attrs.frozen

@@ -94,6 +94,8 @@ class Guide:
         clock: tells time and ages.
         most: conversations that are kept; the one unused for longest goes first.
         age_seconds: for how long one is kept without a request.
+        recorder: makes a recorder of a conversation, by the names of its program and of its
+            session (empty if it has none); None where nothing is recorded.
 
     Attributes:
         notes: what its user should know about its prompts.
@@ -109,6 +111,7 @@ class Guide:
         clock: Clock = SYSTEM_CLOCK,
         most: int = MOST_THREADS,
         age_seconds: float = AGE_SECONDS,
+        recorder: Callable[[str, str], Any] | None = None,
     ) -> None:
         self.counts = Counts()
         self.notes: tuple[str, ...] = ()
@@ -118,6 +121,7 @@ class Guide:
         self._subagents = subagents
         self._timeout = timeout
         self._clock = clock
+        self._recorder = recorder
         self._talks: WeakValueDictionary[str, Talk] = WeakValueDictionary()
 
     def request(
@@ -199,7 +203,9 @@ class Guide:
             if found.relation is Relation.REWIND and now.told <= found.link.shared:
                 return Decision(Relation.REWIND)  # until the model has answered it, a mere question
             host = host_for(program, tools, gate=self.gate, described=descriptions(body))
-            thread = self._thread_for(found, name, prompt, host, hash(tools))
+            thread = self._thread_for(
+                found, name, prompt, host, lane=hash(tools), program=program.name
+            )
             self.threads.use(thread)
             told = thread.told
         decision = self._follow(wire, found, thread, now, told)
@@ -210,7 +216,14 @@ class Guide:
         return decision
 
     def _thread_for(
-        self, found: Found, name: Name | None, prompt: Prompt[Any], host: Host, lane: int
+        self,
+        found: Found,
+        name: Name | None,
+        prompt: Prompt[Any],
+        host: Host,
+        *,
+        lane: int,
+        program: str,
     ) -> Thread:
         """Return the conversation that goes on, or a new one that begins with what is shared."""
         known = found.thread
@@ -219,7 +232,7 @@ class Guide:
             return known
         if known is not None and found.relation is Relation.REWIND and known.name == name and name:
             self._end(known, "the user went back")
-        talk = self._talk(found, name)
+        talk = self._talk(found, name, program)
         open_run = self._opening(talk, name, prompt, host)
         told: list[str] = []
         branches = known is not None and found.relation in _BRANCHES and known.talk is talk
@@ -231,7 +244,7 @@ class Guide:
         self.threads.add(thread)
         return thread
 
-    def _talk(self, found: Found, name: Name | None) -> Talk:
+    def _talk(self, found: Found, name: Name | None, program: str) -> Talk:
         """Return the session that a new conversation is kept in; a branch shares its parent's.
 
         After many branches one gets a session of its own, which is told its whole history: what a
@@ -240,7 +253,10 @@ class Guide:
         named = self._talks.get(name.session) if name else None
         talk = found.thread.talk if found.thread and found.relation in _BRANCHES else named
         if talk is None or talk.branches >= MOST_BRANCHES:
-            talk = Talk(Session(clock=self._clock, keep=_KEPT_RESULTS))
+            recorders: tuple[Any, ...] = ()
+            if self._recorder is not None:
+                recorders = (self._recorder(program, name.session if name else ""),)
+            talk = Talk(Session(clock=self._clock, keep=_KEPT_RESULTS), recorders)
         elif found.relation in _BRANCHES:
             talk.branches += 1
         if name and (named is None or named.branches >= MOST_BRANCHES):
@@ -255,7 +271,14 @@ class Guide:
             run_id = talk.run_id(prompt.name, name) if name else None
             agent_id = name.agent if name else None
             session = talk.session
-            return session.open_run(prompt, agent_id, run_id, host=host, timeout=self._timeout)
+            return session.open_run(
+                prompt,
+                agent_id,
+                run_id,
+                host=host,
+                timeout=self._timeout,
+                recorders=talk.recorders,
+            )
 
         return open_run
 
@@ -272,7 +295,13 @@ class Guide:
             run_id = talk.run_id(run.prompt.name, name) if name else None
             agent_id = name.agent if name else None
             with parent.lock:
-                return talk.session.fork_run(run, calls=calls, run_id=run_id, agent_id=agent_id)
+                return talk.session.fork_run(
+                    run,
+                    calls=calls,
+                    run_id=run_id,
+                    agent_id=agent_id,
+                    recorders=talk.recorders,
+                )
 
         return fork_run
 

@@ -163,16 +163,29 @@ class GuideLink:
     Args:
         config: configuration file; the one that is found from this folder upwards where None.
         guidance: names of guidance providers, instead of the configuration's prompts.
+        program: name of the program that is run; empty if none is.
+        journal: whether conversations may be recorded.
 
     Attributes:
         notes: what the user should know.
     """
 
-    def __init__(self, config: Path | None = None, guidance: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        config: Path | None = None,
+        guidance: Sequence[str] = (),
+        *,
+        program: str = "",
+        journal: bool = True,
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="trimtab-proxy-")
         self._board = Path(self._folder.name) / "calls"
         self._setup = Setup(
-            str(config) if config else None, tuple(guidance), board=str(self._board)
+            str(config) if config else None,
+            tuple(guidance),
+            board=str(self._board),
+            program=program,
+            journal=journal,
         )
         self._aside = SetAside(state_home())
         self._lock = Lock()

@@ -71,7 +71,10 @@ class GuideProcess:
             if setup.board:
                 CallBoard(Path(setup.board), SYSTEM_CLOCK.monotonic).watch()
             guide = read_guide(
-                Path(setup.config) if setup.config else None, guidance=setup.guidance
+                Path(setup.config) if setup.config else None,
+                guidance=setup.guidance,
+                program=setup.program,
+                journal=setup.journal,
             )
         except (TrimtabError, OSError) as error:
             self._send(Ready(error=str(error)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from trimtab import (
+    SYSTEM_CLOCK,
     Configuration,
     ConfigurationError,
     Prompt,
@@ -20,9 +21,11 @@ from trimtab import (
 from trimtab.hosting import read_seconds
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
 from trimtab_proxy._hearing import check_prompt
+from trimtab_proxy._programs import UNKNOWN
+from trimtab_trace import JournalOpened, JournalSettings, SessionJournal, new_stem, read_redact
 
 HOST = "proxy"
-_KEYS = ("gate", "prompt", "subagents", "timeout")
+_KEYS = ("gate", "journal", "prompt", "redact", "subagents", "timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -34,12 +37,16 @@ class Settings:
         subagents: the same for subagents.
         gate: whether completion checkers and refusals may change streamed answers.
         timeout: seconds that each provider may take at one decision.
+        journal: how conversations are recorded.
+        redact: names and beginnings of further secrets.
     """
 
     prompt: str | None = None
     subagents: str | None = None
     gate: bool = False
     timeout: float = PROVIDER_SECONDS
+    journal: JournalSettings = attrs.field(factory=JournalSettings)
+    redact: tuple[str, ...] = ()
 
 
 def read_settings(configuration: Configuration) -> Settings:
@@ -60,11 +67,18 @@ def read_settings(configuration: Configuration) -> Settings:
         seconds = read_seconds(timeout, "timeout")
     except ValueError as error:
         raise _wrong(configuration, f"{error}.") from error
+    try:
+        journal = JournalSettings.read(table.get("journal", {}))
+        redact = read_redact(table.get("redact", []))
+    except ValueError as error:
+        raise _wrong(configuration, str(error)) from error
     return Settings(
         prompt=prompt,
         subagents=_prompt(table, "subagents", prompt, configuration),
         gate=gate,
         timeout=seconds,
+        journal=journal,
+        redact=redact,
     )
 
 
@@ -88,12 +102,20 @@ def build_prompt(
     return prompt.bind(resources=Resources.of(RootedFilesystem(folder)))
 
 
-def read_guide(config: Path | None = None, *, guidance: Sequence[str] = ()) -> Guide:
+def read_guide(
+    config: Path | None = None,
+    *,
+    guidance: Sequence[str] = (),
+    program: str = "",
+    journal: bool = True,
+) -> Guide:
     """Return a guide as the configuration sets it up.
 
     Args:
         config: configuration file; the one that is found from this folder upwards where None.
         guidance: names of guidance providers; with them, prompts of a configuration do not count.
+        program: name of the program that is run, for its journal; empty if it is not known.
+        journal: whether conversations may be recorded.
 
     Raises:
         ConfigurationError: nothing would ever be said, or something in the file is wrong.
@@ -110,12 +132,32 @@ def read_guide(config: Path | None = None, *, guidance: Sequence[str] = ()) -> G
         main, subagents = _prompts(settings, configuration)
     if main is None and subagents is None:
         raise ConfigurationError(_nobody_speaks(configuration))
-    guide = Guide(main, subagents, gate=settings.gate, timeout=settings.timeout)
+    recorder = _recorder(settings, program) if journal and settings.journal.enabled else None
+    guide = Guide(main, subagents, gate=settings.gate, timeout=settings.timeout, recorder=recorder)
     prompts = [main] if main is subagents else [main, subagents]
     guide.notes = tuple(
         note for prompt in prompts if prompt for note in check_prompt(prompt, gate=settings.gate)
     )
     return guide
+
+
+def _recorder(settings: Settings, program: str) -> Callable[[str, str], SessionJournal]:
+    project = str(Path.cwd())
+
+    def recorder(known: str, session: str) -> SessionJournal:
+        return SessionJournal(
+            new_stem(HOST, SYSTEM_CLOCK.now()),
+            JournalOpened(
+                host=HOST,
+                project=project,
+                program=program if known == UNKNOWN.name else known,
+                session=session,
+            ),
+            settings=settings.journal,
+            redact=settings.redact,
+        )
+
+    return recorder
 
 
 def _prompts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -26,9 +26,10 @@ AGE_SECONDS = 3600.0
 
 @attrs.define(eq=False, slots=True, weakref_slot=True)
 class Talk:
-    """The agents of one conversation with the user; they share a session."""
+    """The agents of one conversation with the user; they share a session, and its recorders."""
 
     session: Session
+    recorders: tuple[Any, ...] = ()
     opened: Counter[str] = attrs.field(factory=Counter)
     branches: int = 0
 

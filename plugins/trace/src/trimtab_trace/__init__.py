@@ -9,6 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trimtab_trace._bounds import (
+        LONGEST_TEXT as LONGEST_TEXT,
+        bounded as bounded,
+    )
     from trimtab_trace._bus import (
         InProcessEventBus as InProcessEventBus,
     )
@@ -38,6 +42,21 @@ if TYPE_CHECKING:
     from trimtab_trace._export._otel_recorder import (
         OtelRecorder as OtelRecorder,
     )
+    from trimtab_trace._journal.files import (
+        journal_folder as journal_folder,
+        journals_of as journals_of,
+    )
+    from trimtab_trace._journal.recorder import (
+        Journal as Journal,
+        SessionJournal as SessionJournal,
+        new_stem as new_stem,
+    )
+    from trimtab_trace._journal.settings import (
+        JournalFull as JournalFull,
+        JournalOpened as JournalOpened,
+        JournalSettings as JournalSettings,
+        read_redact as read_redact,
+    )
     from trimtab_trace._jsonl import (
         JsonlStore as JsonlStore,
     )
@@ -54,6 +73,9 @@ if TYPE_CHECKING:
         Difference as Difference,
         Replayed as Replayed,
         replay as replay,
+    )
+    from trimtab_trace._secrets import (
+        Redaction as Redaction,
     )
     from trimtab_trace._session import (
         session_at as session_at,
@@ -85,6 +107,7 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
+    "_bounds": ("LONGEST_TEXT", "bounded"),
     "_bus": ("InProcessEventBus",),
     "_envelope": (
         "Damage",
@@ -106,6 +129,14 @@ _MODULES = {
         "export_spans",
     ),
     "_export._otel_recorder": ("OtelRecorder",),
+    "_journal.files": ("journal_folder", "journals_of"),
+    "_journal.recorder": ("Journal", "SessionJournal", "new_stem"),
+    "_journal.settings": (
+        "JournalFull",
+        "JournalOpened",
+        "JournalSettings",
+        "read_redact",
+    ),
     "_jsonl": ("JsonlStore",),
     "_recorder": (
         "JsonlTrace",
@@ -114,6 +145,7 @@ _MODULES = {
         "SqliteTrace",
     ),
     "_redaction": ("redactor",),
+    "_secrets": ("Redaction",),
     "_replay": (
         "Difference",
         "Replayed",

@@ -149,18 +149,23 @@ class Redaction:
             return self._of_mapping(value)
         if isinstance(value, list | tuple):
             if len(value) == 2 and isinstance(value[0], str):
-                return [value[0], self.under(value[0], value[1])]
+                return [self(value[0]), self.under(value[0], value[1])]
             return [self.of(item) for item in value]
         return value
 
     def under(self, name: str, value: Any) -> Any:
         """Return the value that stands under a name, without secrets."""
+        hidden = self.hidden(name, value)
+        return self.of(value) if hidden is None else hidden
+
+    def hidden(self, name: str, value: Any) -> str | None:
+        """Return what stands for a value whose name says that it is secret; None if none does."""
         if self.hides(name):
             return REDACTED
         known = name.replace("-", "").replace("_", "").lower() in _HIDDEN
         if known and isinstance(value, str) and len(value) >= _SHORTEST_VALUE:
             return _digest(value)
-        return self.of(value)
+        return None
 
     def _of_mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         name = value.get("name", value.get("key"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from trimtab import SYSTEM_CLOCK, SnapshotError, TrimtabError, find_configuration
+from trimtab import SYSTEM_CLOCK, SnapshotError, find_configuration
 from trimtab.hosting import SetAside
 from trimtab.inspection import say, say_json, state_home
 from trimtab.text import plural, sanitize
@@ -30,35 +30,17 @@ def register_status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="also sessions that have ended")
     parser.add_argument("--config", metavar="FILE", help="the configuration, else the one found")
     parser.add_argument("--json", action="store_true", help="write JSON")
-    parser.add_argument(
-        "--bring-back",
-        metavar="NAME",
-        help="let a provider take part again that was set aside because it held its host up",
-    )
-    parser.set_defaults(run=run_status, all=False, config=None, json=False, bring_back=None)
+    parser.set_defaults(run=run_status, all=False, config=None, json=False)
 
 
 def run_status(options: argparse.Namespace) -> int:
-    """Show the sessions; 1 where there is a problem.
-
-    Raises:
-        TrimtabError: the provider to bring back is not set aside.
-    """
-    if options.bring_back is not None:
-        return _bring_back(options.bring_back)
+    """Show the sessions; 1 where there is a problem."""
     report = _report(options)
     if options.json:
         say_json(report)
     else:
         _show(report)
     return int(bool(report["problems"]))
-
-
-def _bring_back(name: str) -> int:
-    if not SetAside(state_home()).bring_back(name):
-        raise TrimtabError(f"{name} is not set aside")
-    say(f"{name} takes part again in sessions that begin from now on")
-    return 0
 
 
 def _report(options: argparse.Namespace) -> dict[str, Any]:
@@ -127,7 +109,7 @@ def _runs(recorded: Recorded) -> tuple[list[dict[str, Any]], list[str]]:
 def _show(report: dict[str, Any]) -> None:
     say(f"hook server: {report['server']}")
     for name, about in report["set_aside"].items():
-        back = f"trimtab status claude-code --bring-back {name}"
+        back = f"trimtab status --bring-back {name}"
         say(f"set aside: {sanitize(name, 80)} {sanitize(about.get('reason', ''), 100)}; {back}")
     for problem in report["problems"]:
         say(f"problem: {sanitize(problem['message'], 500)}")

@@ -8,12 +8,14 @@ from pathlib import Path
 from trimtab.inspection import say
 from trimtab_claude_code._commands.report import report_change
 from trimtab_claude_code._commands.targets import add_target, settings_file
+from trimtab_claude_code._host_config import HOST
 from trimtab_claude_code._settings.edit import plan_uninstall, uninstall
 from trimtab_claude_code._settings.plugin import is_plugin, remove_plugin
 from trimtab_claude_code._settings.receipt import Receipts
 from trimtab_claude_code._state.folders import user_folder
 from trimtab_claude_code._state.index import SessionIndex
 from trimtab_claude_code._transport import remove_endpoint
+from trimtab_trace import journal_folder, journals_of
 
 
 def register_uninstall(parser: argparse.ArgumentParser) -> None:
@@ -63,14 +65,19 @@ def _uninstall_plugin(folder: Path, *, dry: bool) -> None:
 
 def _journals(*, remove: bool, dry: bool) -> None:
     """Remove the journals of all sessions, or say where they are."""
-    index = SessionIndex(user_folder(make=False))
-    journals = index.journals()
-    if not journals:
+    folder = user_folder(make=False)
+    index = SessionIndex(folder)
+    saved, journals = index.journals(), journals_of(HOST, journal_folder(folder.parent))
+    if not saved and not journals:
         return
     if remove and not dry:
-        say(f"Removed {index.remove_journals()} journals of sessions.")
+        index.remove_journals()
+        for journal in journals:
+            journal.unlink(missing_ok=True)
+        say(f"Removed {len(journals)} journals of sessions.")
         return
-    size = sum(journal.stat().st_size for journal in journals) / 1e6
-    folders = ", ".join(sorted({str(journal.parent) for journal in journals}))
+    files = (*saved, *journals)
+    size = sum(file.stat().st_size for file in files) / 1e6
+    folders = ", ".join(sorted({str(file.parent) for file in files}))
     would = "would be removed" if remove else "stay; remove them with --remove-journals"
     say(f"{len(journals)} journals of sessions ({size:.1f} MB, in {folders}) {would}.")

@@ -7,32 +7,16 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import attrs
-
 from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.inspection import state_home
 from trimtab_claude_code._state.files import file_name, make_private
+from trimtab_trace import JournalSettings
 
 _SUFFIXES = (".jsonl", ".jsonl.new")
 
 
 class StateError(TrimtabError):
     """The user's own folder can't be used."""
-
-
-@attrs.frozen(kw_only=True)
-class JournalSettings:
-    """How sessions are kept on disk.
-
-    Args:
-        enabled: whether they are kept at all.
-        keep_days: days after the last event, at which a journal is removed.
-        max_megabytes: size of all journals of one folder; the oldest are removed first.
-    """
-
-    enabled: bool = True
-    keep_days: float = 30.0
-    max_megabytes: float = 100.0
 
 
 def user_folder(*, make: bool = True) -> Path:

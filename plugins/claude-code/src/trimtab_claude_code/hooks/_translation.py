@@ -39,6 +39,7 @@ class ClaudeCodeHooks:
             prompt. A subagent is held only by a prompt of its own: one that shares the main
             agent's does a part of the work and can't be asked for the whole.
         provider_timeout: how long each provider may take at one event.
+        recorders: of every run, beside its prompt's: as for `Session.open_run`.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ClaudeCodeHooks:
         budget: Budget | None = None,
         checkers: Iterable[TaskCompletionChecker] = (),
         provider_timeout: float = PROVIDER_TIMEOUT,
+        recorders: Iterable[Any] = (),
     ) -> None:
         self.session = session
         self._prompt_of = _for_all(prompts) if isinstance(prompts, Prompt) else prompts
@@ -59,6 +61,7 @@ class ClaudeCodeHooks:
         self._budget = budget
         self._checkers = tuple(checkers)
         self._seconds = provider_timeout
+        self._recorders = tuple(recorders)
         self._agents: dict[tuple[str, str | None], Agent] = {}
         self._lock = Lock()
 
@@ -167,6 +170,7 @@ class ClaudeCodeHooks:
             deadline=self._deadline,
             budget=None if agent_id else self._budget,
             timeout=self._seconds,
+            recorders=self._recorders,
         )
         if agent_id is None:
             return Agent(run, self._seconds, checkers=self._checkers)

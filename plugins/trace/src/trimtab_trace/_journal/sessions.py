@@ -1,0 +1,363 @@
+"""What a journal says: its session, and what was said in it; read on where it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab_trace._codec import BadLine, decode_line
+from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._journal.files import journals
+
+DELIVERED = "delivered"
+IN_SHADOW = "in shadow"
+HELD_BACK = "held back"
+FAILED = "failed"
+LEFT_OUT = "left out"
+_TITLE = 200
+_MOST_NUDGES = 5_000
+_TYPE = b'"event_type":"'
+
+
+@attrs.frozen(kw_only=True)
+class Nudge:
+    """One decision of a provider.
+
+    Args:
+        at: when, aware UTC.
+        provider: its name.
+        kind: ``"guidance"``, ``"feedback"`` or ``"completion"``; empty where it failed.
+        state: ``"delivered"``; ``"in shadow"``: recorded and not delivered; ``"held back"`` by a
+            rule; ``"failed"``; ``"left out"``.
+        words: what was said, or would have been; empty if they are not known.
+        reason: why, or why not.
+        point: the decision point of guidance.
+        delivery: how guidance was placed.
+        level: of guidance, 1 to 3; 0 for others.
+        turn: the run's turn, from 0; -1 before the first.
+        call: 0-based index of the run's last ended call; -1 before the first.
+        run_id: the run.
+        agent: the subagent; empty for the main agent.
+    """
+
+    at: datetime
+    provider: str
+    kind: str = ""
+    state: str = DELIVERED
+    words: str = ""
+    reason: str = ""
+    point: str = ""
+    delivery: str = ""
+    level: int = 0
+    turn: int = -1
+    call: int = -1
+    run_id: str = ""
+    agent: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON shows them."""
+        return {**attrs.asdict(self), "at": self.at.isoformat()}
+
+
+@attrs.frozen(kw_only=True)
+class Call:
+    """One ended tool call.
+
+    Args:
+        at: when it ended, aware UTC.
+        tool: its name.
+        params, output: as recorded.
+        outcome: how it ended.
+        turn: the run's turn.
+        agent: the subagent; empty for the main agent.
+    """
+
+    at: datetime
+    tool: str
+    params: Any
+    output: Any
+    outcome: str
+    turn: int
+    agent: str = ""
+
+
+@attrs.define
+class JournalSession:
+    """One journal, read as far as it goes; `read_on` adds what came since.
+
+    Args:
+        path: the file.
+        keep_calls: whether `calls` are kept, the newest of them up to that number.
+
+    Attributes:
+        title: the user's first words.
+        started, last: when its first and its last event happened; None before one is read.
+        ended_calls, turns: how many there were.
+        open_runs: ids of runs that have not ended.
+        is_full: whether calls are missing at its end.
+        offset: how far it was read, in bytes.
+    """
+
+    path: Path
+    keep_calls: int = 0
+    host: str = ""
+    project: str = ""
+    program: str = ""
+    session: str = ""
+    title: str = ""
+    started: datetime | None = None
+    last: datetime | None = None
+    ended_calls: int = 0
+    turns: int = 0
+    is_full: bool = False
+    open_runs: set[str] = attrs.field(factory=set)
+    nudges: list[Nudge] = attrs.field(factory=list)
+    calls: list[Call] = attrs.field(factory=list)
+    offset: int = 0
+
+    @property
+    def name(self) -> str:
+        """The project's folder, or the program."""
+        return Path(self.project).name or self.program or self.path.stem
+
+    def is_running(self, now: datetime, seconds: float = 86_400) -> bool:
+        """Whether a run is open, and something happened not long ago."""
+        fresh = self.last is not None and (now - self.last).total_seconds() < seconds
+        return bool(self.open_runs) and fresh
+
+    def read_on(self) -> list[Nudge]:
+        """Read what was appended; return the decisions that came.
+
+        Lines that are damaged, or not whole yet, are left out.
+        """
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                added = file.read()
+        except OSError:
+            return []
+        whole = added.rfind(b"\n") + 1
+        self.offset += whole
+        came: list[Nudge] = []
+        for line in added[:whole].splitlines():
+            event = self._event(line)
+            if event is not None:
+                came += self._take(event)
+        self.nudges = (self.nudges + came)[-_MOST_NUDGES:]
+        return came
+
+    def _event(self, line: bytes) -> TraceEvent | None:
+        """Return the event in a line; None if it is damaged or only counts."""
+        if not self.keep_calls and self._started(line):
+            kind = _type_of(line)
+            if kind == b"ToolReturned":
+                self.ended_calls += 1
+            if kind in _COUNTED:
+                return None
+        try:
+            return decode_line(line)
+        except BadLine:
+            return None
+
+    def _started(self, line: bytes) -> bool:
+        """Whether the session has a title, so that a large event need not be read."""
+        return bool(self.title) and len(line) > 400
+
+    def _take(self, event: TraceEvent) -> Iterator[Nudge]:
+        self.started = self.started or event.timestamp
+        self.last = event.timestamp
+        payload = event.payload
+        match event.event_type:
+            case "JournalOpened":
+                self.host = str(payload.get("host", ""))
+                self.project = str(payload.get("project", ""))
+                self.program = str(payload.get("program", ""))
+                self.session = str(payload.get("session", ""))
+            case "RunConfigured":
+                self.host = self.host or _text(payload.get("host"), "name")
+            case "JournalFull":
+                self.is_full = True
+            case "RunOpened":
+                self.open_runs.add(event.run_id)
+            case "RunTerminated":
+                self.open_runs.discard(event.run_id)
+            case "UserMessage":
+                if not self.title and not payload.get("notification"):
+                    self.title = str(payload.get("text", ""))[:_TITLE]
+            case "ModelResponded":
+                self.turns += 1
+            case "ToolReturned":
+                self._take_call(event)
+            case _:
+                yield from nudges_of(event)
+
+    def _take_call(self, event: TraceEvent) -> None:
+        self.ended_calls += 1
+        if not self.keep_calls:
+            return
+        payload = event.payload
+        call = Call(
+            at=event.timestamp,
+            tool=str(payload.get("tool", "")),
+            params=payload.get("input"),
+            output=payload.get("output", payload.get("error")),
+            outcome=str(payload.get("outcome", "ok")),
+            turn=_int(payload.get("turn")),
+            agent="" if event.actor == "main" else event.actor,
+        )
+        self.calls.append(call)
+        if len(self.calls) > 2 * self.keep_calls:
+            del self.calls[: -self.keep_calls]
+
+    def as_dict(self, now: datetime) -> dict[str, Any]:
+        """Return the session as JSON shows it."""
+        return {
+            "host": self.host,
+            "project": self.project,
+            "program": self.program,
+            "session": self.session,
+            "journal": str(self.path),
+            "title": self.title,
+            "started": self.started.isoformat() if self.started else None,
+            "last": self.last.isoformat() if self.last else None,
+            "running": self.is_running(now),
+            "turns": self.turns,
+            "calls": self.ended_calls,
+            "nudges": [nudge.as_dict() for nudge in self.nudges],
+        }
+
+
+_COUNTED = frozenset({b"ToolReturned", b"ToolInvoked"})
+
+
+def _type_of(line: bytes) -> bytes:
+    start = line.find(_TYPE, 0, 400) + len(_TYPE)
+    return line[start : line.find(b'"', start, start + 80)]
+
+
+def nudges_of(event: TraceEvent) -> Iterator[Nudge]:
+    """Yield what an event of a trace says about a provider, if anything."""
+    payload = event.payload
+    about: dict[str, Any] = {
+        "at": event.timestamp,
+        "run_id": event.run_id,
+        "agent": "" if event.actor == "main" else event.actor,
+        "turn": _int(payload.get("turn")),
+        "call": _int(payload.get("call_index")),
+        "reason": _text(payload, "reason"),
+    }
+    match event.event_type:
+        case "GuidanceDelivered":
+            yield _guidance(payload, about, DELIVERED, payload.get("injection"))
+        case "GuidanceSuppressed":
+            shadow = about["reason"] == IN_SHADOW
+            if about["reason"] != "replayed":
+                state = IN_SHADOW if shadow else HELD_BACK
+                yield _guidance(payload, about, state, payload.get("counted"))
+        case "FeedbackDelivered":
+            name, words = _text(payload, "provider_name"), _text(payload, "summary")
+            yield Nudge(**{**about, "reason": ""}, provider=name, kind="feedback", words=words)
+        case "CompletionChecked":
+            if payload.get("status") == "incomplete":
+                sources = payload.get("sources") or ()
+                names = [_text(one, "name") for one in sources if _is_map(one)]
+                words = _text(payload, "feedback")
+                name = names[-1] if names else "completion"
+                yield Nudge(**about, provider=name, kind="completion", words=words)
+        case "ProviderFaulted" | "ProviderQuarantined" | "ProviderSkipped":
+            failed = event.event_type == "ProviderFaulted"
+            why = _text(payload, "error") or about["reason"]
+            if event.event_type == "ProviderQuarantined":
+                why = f"{payload.get('faults')} failures in a row"
+            name = _text(payload.get("source"), "name")
+            state = FAILED if failed else LEFT_OUT
+            yield Nudge(**{**about, "reason": why}, provider=name, state=state)
+        case _:
+            pass
+
+
+def _guidance(
+    payload: Mapping[str, Any], about: Mapping[str, Any], state: str, injection: Any
+) -> Nudge:
+    classified = _text(payload.get("classification"), "reason")
+    why = about["reason"] if state == HELD_BACK else classified
+    return Nudge(
+        **{**about, "reason": why},
+        provider=_text(payload, "provider_name"),
+        kind="guidance",
+        state=state,
+        words=_text(injection, "content"),
+        point=_text(payload, "decision_point"),
+        delivery=_text(payload, "delivery"),
+        level=max(0, _int(payload.get("level"))),
+    )
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _text(value: Any, name: str) -> str:
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+def _int(value: Any) -> int:
+    return value if type(value) is int else -1
+
+
+def sessions_in(folder: Path, *, newest: int | None = None) -> list[JournalSession]:
+    """Return the sessions of a folder of journals, the newest last.
+
+    Args:
+        folder: where the journals are.
+        newest: so many of them; None for all.
+    """
+    found = [JournalSession(path) for path in journals(folder)[:newest]]
+    for session in found:
+        session.read_on()
+    return sorted(found, key=lambda one: one.last.timestamp() if one.last else 0.0)
+
+
+@attrs.define
+class Tail:
+    """Follows all journals of a folder.
+
+    Args:
+        folder: where they are.
+        most: so many of the newest are followed.
+        keep_calls: as for `JournalSession`.
+
+    Attributes:
+        sessions: by path.
+    """
+
+    folder: Path
+    most: int = 50
+    keep_calls: int = 0
+    sessions: dict[Path, JournalSession] = attrs.field(factory=dict)
+
+    def poll(self) -> list[tuple[JournalSession, list[Nudge]]]:
+        """Read on; return the sessions that have something new, with the decisions that came."""
+        found = []
+        for path in journals(self.folder)[: self.most]:
+            session = self.sessions.get(path)
+            if session is None:
+                session = self.sessions[path] = JournalSession(path, self.keep_calls)
+            before = session.offset
+            came = session.read_on()
+            if session.offset != before:
+                found.append((session, came))
+        return found
+
+    def ordered(self) -> Iterable[JournalSession]:
+        """Return the sessions, the newest first."""
+        return sorted(
+            self.sessions.values(),
+            key=lambda one: one.last.timestamp() if one.last else 0.0,
+            reverse=True,
+        )

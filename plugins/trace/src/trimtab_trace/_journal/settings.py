@@ -1,0 +1,113 @@
+"""How journals are kept, and the first event of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from trimtab.inspection import did_you_mean
+
+_LARGEST = 1_000_000
+_MOST_ENTRIES = 50
+_LONGEST_ENTRY = 100
+
+
+@attrs.frozen(kw_only=True)
+class JournalSettings:
+    """How journals are kept.
+
+    Args:
+        enabled: whether they are written at all.
+        keep_days: days after the last event, at which a journal is removed.
+        max_megabytes: size of all journals of a folder; the oldest are removed first.
+    """
+
+    enabled: bool = True
+    keep_days: float = 30.0
+    max_megabytes: float = 100.0
+
+    @classmethod
+    def read(cls, value: Any) -> JournalSettings:
+        """Return the settings that a configuration gives.
+
+        Args:
+            value: true, false, or a table with the names of the arguments above.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if isinstance(value, bool):
+            return cls(enabled=value)
+        if not isinstance(value, Mapping):
+            raise ValueError("journal must be a table, or false.")
+        known = [field.name for field in attrs.fields(cls)]
+        for key, given in value.items():
+            if key not in known:
+                hint = did_you_mean(key, known)
+                raise ValueError(f"unknown key {f'journal.{key}'!r}.{hint}")
+            if key == "enabled" and not isinstance(given, bool):
+                raise ValueError("journal.enabled must be true or false.")
+            if key != "enabled":
+                check_size(given, f"journal.{key}")
+        return cls(**value)
+
+
+def check_size(value: Any, what: str) -> float:
+    """Return a number of days or megabytes.
+
+    Raises:
+        ValueError: it is none, or out of bounds; `what` names it.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value <= _LARGEST:
+        raise ValueError(f"{what} must be a number above 0, and {_LARGEST:,} at most.")
+    return float(value)
+
+
+def read_redact(value: Any) -> tuple[str, ...]:
+    """Return the names and beginnings of further secrets that a configuration gives.
+
+    Raises:
+        ValueError: it is no list of short texts.
+    """
+    fine = isinstance(value, list | tuple) and all(
+        isinstance(each, str) and 0 < len(each) <= _LONGEST_ENTRY for each in value
+    )
+    if not fine or len(value) > _MOST_ENTRIES:
+        raise ValueError(
+            f"redact must be a list of at most {_MOST_ENTRIES} texts with which secrets "
+            f"begin, each of 1 to {_LONGEST_ENTRY} characters."
+        )
+    return tuple(value)
+
+
+@attrs.frozen(kw_only=True)
+class JournalOpened:
+    """What a journal is about: its first event.
+
+    Args:
+        host: name of the runtime.
+        project: the folder in which the session began.
+        program: what runs there, where the host serves several programs.
+        session: the program's own id of the session; empty if it has none.
+        process: the process that writes.
+    """
+
+    host: str = ""
+    project: str = ""
+    program: str = ""
+    session: str = ""
+    process: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class JournalFull:
+    """A journal has reached its largest size: only decisions are written from here on.
+
+    Args:
+        megabytes: its size.
+    """
+
+    megabytes: float = 0.0

@@ -1,0 +1,183 @@
+"""``trimtab status``: what was said in the sessions of this machine, whatever their host."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from datetime import datetime
+from time import sleep  # a pause, not a time that is told
+
+from trimtab import SYSTEM_CLOCK, TrimtabError
+from trimtab.hosting import SetAside
+from trimtab.inspection import say, say_json, state_home
+from trimtab.text import plural, sanitize
+from trimtab_trace._journal.files import journal_folder
+from trimtab_trace._journal.sessions import JournalSession, Nudge, Tail, sessions_in
+
+_PAUSE = 0.3
+_NARROWEST = 40
+_LONGEST = 2_000
+
+
+def status(parser: argparse.ArgumentParser) -> None:
+    """Show what was said, held back or only recorded in the sessions of this machine."""
+    parser.description = (
+        "What providers said in the last session of this machine, whatever its host and folder: "
+        "a line for each nudge, with what became of it."
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="all sessions that are kept")
+    which.add_argument("--last", type=_number, metavar="N", help="the last N sessions")
+    which.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
+    parser.add_argument("--long", action="store_true", help="whole texts, on several lines")
+    parser.add_argument("--json", action="store_true", help="write JSON; a line each with --follow")
+    parser.add_argument(
+        "--bring-back",
+        metavar="NAME",
+        help="let a provider take part again that was set aside because it held its host up",
+    )
+    parser.set_defaults(run=run_status)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 1 on")
+    return int(text[:9])
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """Show the sessions.
+
+    Raises:
+        TrimtabError: the provider to bring back is not set aside.
+    """
+    if options.bring_back is not None:
+        return _bring_back(options.bring_back)
+    if options.follow:
+        return _follow(options)
+    folder = journal_folder()
+    found = sessions_in(folder, newest=None if options.all else options.last or 1)
+    now, aside = SYSTEM_CLOCK.now(), SetAside(state_home()).read()
+    if options.json:
+        say_json({"sessions": [one.as_dict(now) for one in found], "set_aside": aside})
+        return 0
+    for name, about in aside.items():
+        reason = sanitize(about.get("reason", ""), 100)
+        say(f"set aside: {sanitize(name, 80)} {reason}")
+        say(f"  to use it again: trimtab status --bring-back {sanitize(name, 80)}")
+    if not found:
+        say(f"no session is recorded in {folder}")
+    screen = _Screen(long=options.long, now=now)
+    for session in found:
+        screen.head(session)
+        screen.nudges(session.nudges)
+        if not session.nudges:
+            say("  nothing was said")
+    return 0
+
+
+def _bring_back(name: str) -> int:
+    if not SetAside(state_home()).bring_back(name):
+        raise TrimtabError(f"{name} is not set aside")
+    say(f"{name} takes part again in sessions that begin from now on")
+    return 0
+
+
+def _follow(options: argparse.Namespace) -> int:
+    tail = Tail(journal_folder())
+    began = SYSTEM_CLOCK.now()
+    tail.poll()
+    screen = _Screen(long=options.long, now=began)
+    last = next(iter(tail.ordered()), None)
+    if last is not None and not options.json:
+        screen.head(last)
+        screen.nudges(last.nudges)
+    shown = last
+    while True:
+        sys.stdout.flush()
+        sleep(_PAUSE)
+        for session, came in tail.poll():
+            if options.json:
+                for nudge in came:
+                    say(json.dumps({**_about(session), **nudge.as_dict()}))
+            elif came:
+                if session is not shown:
+                    screen.head(session)
+                    shown = session
+                screen.nudges(came)
+
+
+def _about(session: JournalSession) -> dict[str, str]:
+    return {
+        "host": session.host,
+        "project": session.project,
+        "program": session.program,
+        "session": session.session,
+        "journal": str(session.path),
+    }
+
+
+class _Screen:
+    """Writes sessions as wide as the terminal is; 80 columns where there is none.
+
+    Args:
+        long: write whole texts, on several lines.
+        now: tells which sessions are running.
+    """
+
+    def __init__(self, *, long: bool, now: datetime) -> None:
+        self._long = long
+        self._now = now
+        self._width = max(_NARROWEST, shutil.get_terminal_size().columns)
+        self._is_first = True
+
+    def head(self, session: JournalSession) -> None:
+        """Write what a session is."""
+        if not self._is_first:
+            say()
+        self._is_first = False
+        program = f" ({session.program})" if session.program else ""
+        say(self._cut(f"{session.host or 'unknown host'}{program}  {session.name}"))
+        if session.title:
+            say(self._cut(f"  “{sanitize(session.title, 200)}”"))
+        began = f"{session.started.astimezone():%Y-%m-%d %H:%M}" if session.started else "?"
+        state = "running" if session.is_running(self._now) else "ended"
+        say(self._cut(f"  {began}, {plural(session.ended_calls, 'call')}, {state}"))
+
+    def nudges(self, nudges: list[Nudge]) -> None:
+        """Write a line for each decision."""
+        for nudge in nudges:
+            for line in self._lines(nudge):
+                say(line)
+
+    def _lines(self, nudge: Nudge) -> Iterator[str]:
+        agent = f"[{sanitize(nudge.agent, 16)}] " if nudge.agent else ""
+        head = f"  {nudge.at.astimezone():%H:%M:%S}  {agent}{sanitize(nudge.provider, 24)} "
+        head += what_became(nudge)
+        if not self._long:
+            yield self._cut(f"{head}: {sanitize(nudge.words, 600)}" if nudge.words else head)
+            return
+        yield self._cut(head)
+        about = f"because: {nudge.reason}" if nudge.reason and nudge.words else ""
+        for text in filter(None, (nudge.words, about)):
+            indent = " " * 12
+            yield from textwrap.wrap(
+                sanitize(text, _LONGEST),
+                self._width,
+                initial_indent=indent,
+                subsequent_indent=indent,
+            )
+
+    def _cut(self, text: str) -> str:
+        return sanitize(text, self._width)
+
+
+def what_became(nudge: Nudge) -> str:
+    """Return in words what became of a decision, and why where it was not said."""
+    if nudge.state in {"delivered", "in shadow"}:
+        return "said" if nudge.state == "delivered" else "in shadow"
+    return f"{nudge.state} ({sanitize(nudge.reason, 200)})" if nudge.reason else nudge.state

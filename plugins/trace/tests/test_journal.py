@@ -1,0 +1,261 @@
+"""Journals: one file a session, private and bounded, and `trimtab status` over them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from trimtab import (
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceInjection,
+    GuidanceProviderConfig,
+    Outcome,
+    Prompt,
+    Session,
+)
+from trimtab.__main__ import main
+from trimtab_trace import (
+    Journal,
+    JournalOpened,
+    JournalSettings,
+    SessionJournal,
+    open_trace,
+    verify,
+)
+from trimtab_trace._journal.sessions import JournalSession, Tail
+
+SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+ESCAPE = "\x1b[31m"
+
+
+class Speaker:
+    """Speaks after every second call."""
+
+    name, category = "speaker", "test"
+    decision_points = (DecisionPoint.PRE_TOOL_SELECTION,)
+
+    def classify(self, *, context: Any) -> ClassificationResult:
+        number = context.tool_call_count
+        return ClassificationResult(bool(number) and number % 2 == 0, episode=f"call-{number}")
+
+    def provide(self, *, context: Any) -> GuidanceInjection:
+        return GuidanceInjection("heed", f"Heed this after {context.tool_call_count} calls.")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRIMTAB_HOME", str(tmp_path))
+    return tmp_path / "journals"
+
+
+def a_session(
+    recorder: Any, *, agents: tuple[str | None, ...] = (None,), calls: int = 4, **settings: Any
+) -> Session:
+    """Run agents on one session, all of them recorded."""
+    provider = GuidanceProviderConfig(Speaker(), cooldown_turns=0, **settings)
+    prompt = Prompt("agent", "main", config=None, guidance_providers=[provider])
+    session = Session()
+    runs = [session.open_run(prompt, agent, recorders=[recorder]) for agent in agents]
+    for run in runs:
+        run.user_message(f"Fix {ESCAPE}the build with {SECRET}")
+        for number in range(calls):
+            run.model_responded(tool_calls=[])
+            params = {"command": f"make acme-{number}", "token": "correct-horse-battery"}
+            run.tool_finished(
+                f"c{number}", "x" * 50_000, outcome=Outcome.ERROR, error="no", tool="Bash",
+                params=params,
+            )  # fmt: skip
+            run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+    for run in runs:
+        run.close("done")
+    return session
+
+
+def status(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert main(["status", *words]) == 0
+    return capsys.readouterr().out
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(status(capsys, "--json", *words))["sessions"]
+    return found
+
+
+def test_all_runs_of_a_session_are_in_one_private_file(home: Path) -> None:
+    recorder = Journal()
+    a_session(recorder, agents=(None, "helper"))
+    a_session(recorder)
+
+    files = sorted(home.iterdir())
+    assert len(files) == 2
+    assert [oct(path.stat().st_mode & 0o777) for path in (home, *files)] == [
+        "0o700", "0o600", "0o600",
+    ]  # fmt: skip
+    runs = [sum(event.event_type == "RunOpened" for event in open_trace(path)) for path in files]
+    assert sorted(runs) == [1, 2]
+    assert all(verify(open_trace(path)).intact for path in files)
+
+
+def test_a_journal_is_bounded_and_holds_no_secret(home: Path) -> None:
+    a_session(Journal(redact=["acme-"]))
+
+    (file,) = home.iterdir()
+    text = file.read_text()
+    assert len(text) < 60_000
+    assert not [word for word in (SECRET, "correct-horse", "acme-1") if word in text]
+
+
+def test_what_is_in_shadow_stands_there_with_its_words(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_session(Journal())
+    a_session(Journal(), mode="shadow")
+    a_session(Journal(), holdout=1.0)
+
+    states = [
+        [(nudge["state"], nudge["words"]) for nudge in session["nudges"]]
+        for session in shown(capsys, "--all")
+    ]
+    words = ["Heed this after 2 calls.", "Heed this after 4 calls."]
+    assert states == [
+        [(state, text) for text in words] for state in ("delivered", "in shadow", "in shadow")
+    ]
+
+
+def test_status_shows_the_last_session_in_80_columns(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "no session is recorded" in status(capsys)
+    for number in (1, 2, 3):
+        monkeypatch.chdir(_made(home.parent / f"project-{number}"))
+        a_session(Journal())
+
+    last, two, every = (status(capsys, *words) for words in ((), ("--last", "2"), ("--all",)))
+    assert [text.count("project-") for text in (last, two, every)] == [1, 2, 3]
+    assert "project-3" in last
+    assert "speaker said: Heed this after 2 calls." in last
+    assert max(map(len, every.splitlines())) <= 80
+    assert ESCAPE not in every
+    (session,) = shown(capsys)
+    assert (session["host"], session["calls"], session["running"]) == ("local", 4, False)
+    assert session["title"].startswith(f"Fix {ESCAPE}the build with [redacted ")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_a_set_aside_provider_is_named_and_brought_back(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home.parent / "set-aside.json").write_text('{"slow": {"reason": "held its host up"}}')
+
+    assert "set aside: slow held its host up" in status(capsys)
+    assert "takes part again" in status(capsys, "--bring-back", "slow")
+    assert "set aside" not in status(capsys)
+    assert main(["status", "--bring-back", "slow"]) == 2
+
+
+def test_old_journals_are_removed_by_age_and_size(home: Path) -> None:
+    a_session(Journal())
+    (old,) = home.iterdir()
+    os.utime(old, (time.time() - 31 * 86_400,) * 2)
+    a_session(Journal())
+    assert not old.exists()
+
+    (large,) = home.iterdir()
+    large.write_bytes(bytes(2_000_000))
+    a_session(Journal(max_megabytes=1))
+    assert not large.exists()
+
+
+def test_beyond_its_size_a_journal_holds_decisions_only(home: Path) -> None:
+    journal = SessionJournal("s", JournalOpened(host="local"), largest=40_000)
+    a_session(journal, calls=60)
+
+    (file,) = home.iterdir()
+    session = JournalSession(file)
+    session.read_on()
+    assert file.stat().st_size < 120_000
+    assert (session.is_full, len(session.nudges) > 5) == (True, True)
+    assert session.open_runs == set()
+
+
+def test_a_second_process_writes_another_file(home: Path) -> None:
+    first = SessionJournal("../s", JournalOpened(host="local"))
+    first.record(JournalOpened(host="x"))
+    second = SessionJournal("../s", JournalOpened(host="local"))
+    second.record(JournalOpened(host="y"))
+    first.close()
+    second.close()
+
+    assert len(list(home.iterdir())) == 2
+    assert list(home.parent.glob("*.jsonl")) == []
+
+
+def test_what_was_written_before_is_not_written_again(home: Path) -> None:
+    journal = SessionJournal("s", JournalOpened(host="local"))
+    a_session(journal)
+    (file,) = home.iterdir()
+    before = file.read_bytes()
+
+    journal.paused = True
+    a_session(journal)
+
+    assert file.read_bytes() == before
+
+
+def test_a_full_disk_stops_no_agent(home: Path) -> None:
+    home.write_text("no folder")
+
+    session = a_session(Journal())
+
+    assert session.runs()
+
+
+def test_a_journal_is_read_on_as_it_grows(home: Path) -> None:
+    tail = Tail(home)
+    assert tail.poll() == []
+    writing = Thread(target=a_session, args=(Journal(),))
+    writing.start()
+    writing.join()
+    (file,) = home.iterdir()
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+    ((session, first),) = tail.poll()
+    assert tail.poll() == []
+    with file.open("ab") as more:
+        more.write(content[len(content) // 2 :])
+    ((again, second),) = tail.poll()
+
+    assert again is session
+    assert [nudge.call for nudge in first + second] == [1, 3]
+    assert session.nudges == first + second
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("yes", "journal must be a table, or false."),
+        ({"keep": 1}, "unknown key 'journal.keep'. Did you mean 'keep_days'?"),
+        ({"enabled": 1}, "journal.enabled must be true or false."),
+        ({"keep_days": 0}, "journal.keep_days must be a number above 0"),
+        ({"max_megabytes": True}, "journal.max_megabytes must be a number above 0"),
+    ],
+)
+def test_wrong_settings_are_named(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match="journal") as raised:
+        JournalSettings.read(value)
+
+    assert message in str(raised.value)
