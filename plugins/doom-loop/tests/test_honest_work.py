@@ -276,3 +276,19 @@ REWORDINGS = (
 @pytest.mark.parametrize("answer", ["No matches found", "Found 0 files"])
 def test_one_search_in_other_words_that_finds_nothing_is_told(answer):
     assert first([Call("Grep", {"pattern": what}, answer) for what in REWORDINGS]) == 5
+
+
+@pytest.mark.parametrize("answer", ['{"usable": false}', "j-7: wird gebaut", "j-7 仍在执行"])
+def test_states_asked_for_in_turn_every_few_seconds(answer):
+    begun = [Call("submit_job", {"n": n}, f"job j-{n}7") for n in range(2)]
+    polls = [
+        Call("job_get", {"job": f"j-{n % 2}7"}, answer.replace("j-", f"j-{n % 2}"), at=4.0 * n)
+        for n in range(1, 17)
+    ]
+    assert silent([*begun, *polls])
+    assert first([*begun, *(Call(c.tool, c.params, c.result) for c in polls)]) is not None
+
+
+def test_numbers_that_belong_to_the_matter_are_no_order():
+    asked = Message("Was ist 13 hoch 0.23 mal das Alter von Leo?")
+    assert first([asked, *[Call("calculator", {"q": "Leo ** 0.23"}, "ungültige Syntax")] * 6])

@@ -354,3 +354,45 @@ def test_a_rejected_edit_and_the_looks_between_are_one_problem_and_the_edit_is_t
         assert "Do not call Read" not in nudge.injection.content
         assert "Do not call Grep" not in nudge.injection.content
         assert "Edit" in nudge.injection.content
+
+
+def test_one_message_sent_after_each_look_that_says_wait():
+    look = Call("bus_read", {"topic": "review"}, "coder: waiting for the reviewer")
+    post = Call("bus_post", {"topic": "review", "text": "Ready, please go on."}, "posted")
+    assert first([look, post] * 10) == 11
+
+
+@pytest.mark.parametrize("distances", [[5, 8, 10, 5, 12, 8, 20, 10], [4, 4, 5, 4, 5, 4, 5, 4]])
+def test_a_place_that_stays_the_same_whatever_the_distance(distances):
+    said = "Position: 112, 64, -31. Path was stopped before it could be completed!"
+    moves = [Call("moveAway", {"distance": n}, said) for n in distances]
+    assert first(moves) is not None
+    assert first([Call("moveAway", {"distance": n}, "Moved.") for n in range(12)]) is None
+
+
+def test_guesses_that_are_refused_in_words_which_repeat_the_guess():
+    names = ["a", "a_2026", "Berichte\\a", "export\\a", "alt\\a", "a-final", "neu_a", "x\\a"]
+    calls = [
+        Call(
+            "exec",
+            {"command": f"Get-Content 'D:\\Daten\\{name}.txt'"},
+            f'Der Pfad "D:\\Daten\\{name}.txt" kann nicht gefunden werden.',
+        )
+        for name in names
+    ]
+    assert first(calls) is not None
+
+
+def test_one_confirmation_for_each_file_is_work_in_any_language():
+    names = ["tui-renderer", "tui-editor", "tui-input", "tui-list", "tui-text", "tui-box", "tui"]
+    calls = [Call("bash", {"command": f"fix {n}.ts"}, f"{n}.ts korrigiert") for n in names]
+    assert first(calls * 1) is None
+
+
+def test_moves_on_a_screen_whose_picture_stays_the_same():
+    picture = Call("screenshot", {}, "Page: Billing - Invoices, unchanged")
+    moves = [
+        Call("click", {"x": 300 + n % 5, "y": 212 - n % 3, "from": "screenshot"}, "Clicked.")
+        for n in range(10)
+    ]
+    assert first([item for move in moves for item in (move, picture)]) is not None

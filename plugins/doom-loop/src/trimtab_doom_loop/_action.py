@@ -43,11 +43,13 @@ class Action:
         turn: the whole turn.
         asked: fingerprint of its calls as a set.
         may_repeat: whether its answer may be that of the last call of its tool; None until asked.
+        excused: whether it ends rounds that are excused, since what they show may change.
     """
 
     earlier = -1
     alike = -1
     may_repeat: bool | None = None
+    excused = False
     _waits: bool | None = None
     _changes: bool | None = None
     _leaves_running: bool | None = None

@@ -157,6 +157,8 @@ class LoopProjection(CallProjection):
                 streak=self._streak,
                 stale=self._stale,
             )
+        if action.excused:
+            self._stale = 0
         found = found or rejected or find_same_page(actions, self._limits.times)
         if found is None:
             self.loop = None

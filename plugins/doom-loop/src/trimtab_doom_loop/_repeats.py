@@ -40,6 +40,9 @@ LONGEST_ROUND = 16
 """Longest round looked for, in actions; one beyond `window_size` must repeat as often."""
 
 _SAME_CLICKS = 8
+_SAME_DEEDS = 6
+"""Rounds of a wait and of one and the same deed, after which the deed is seen to change nothing:
+twice as many as without a wait."""
 _STATE = 120
 """Characters of an answer that is a state and nothing else."""
 
@@ -78,15 +81,10 @@ def _rounds(
     actions: Actions, length: int, rounds: int, several: LoopKind = LoopKind.CYCLE
 ) -> Loop | None:
     tail = list(actions.kept)[-length * rounds :]
+    waited = _excused(actions, tail, length)
     again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
-    waited = (
-        _waits_for_news(tail[-length:], rounds)
-        or paused(again)
-        or _is_live(actions, length)
-        or (length == 1 and _moves_by_itself(actions, tail[0]))
-        or (length == 1 and _watches(actions, tail, again))
-    )
     if waited and not waited_too_long(_waits(tail) or again) and not _waits_in_vain(tail):
+        actions.kept[-1].excused = True
         return None
     calls = [c for action in tail[-length:] for c in action.calls]
     members = {c.fingerprint for c in calls}
@@ -105,6 +103,19 @@ def _rounds(
     if len({answer_key(call) for call in failing}) == 1:  # the same problem for every provider
         return attrs.evolve(loop, episode=failure_episode(failing[-1]))
     return loop
+
+
+def _excused(actions: Actions, tail: Sequence[Action], length: int) -> bool:
+    """Tell whether rounds of so many actions are excused, since what they show may change."""
+    rounds = len(tail) // length
+    again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
+    return (
+        _waits_for_news(tail[-length:], rounds)
+        or paused(again)
+        or _is_live(actions, length)
+        or (length == 1 and _moves_by_itself(actions, tail[0]))
+        or _watches(actions, tail, length)
+    )
 
 
 def _waits(tail: Sequence[Action]) -> list[Span]:
@@ -128,10 +139,15 @@ def _waits_for_news(actions: Sequence[Action], rounds: int) -> bool:
         return False
     calls = [call for action in actions for call in action.calls]
     if any(map(is_wait, calls)):
-        return True
+        return rounds < _SAME_DEEDS or not any(map(_acts, calls))
     if all(_CLICKS.intersection(name_words(call.tool)) for call in calls):
         return len({call.fingerprint for call in calls}) == 1 and rounds * len(calls) < _SAME_CLICKS
     return all(map(moves_unseen, calls))
+
+
+def _acts(call: CallRecord) -> bool:
+    """Tell whether a call does something, rather than to look or to wait."""
+    return call.profile.writes is True and not call.failed and not is_wait(call)
 
 
 def _is_live(actions: Actions, length: int) -> bool:
@@ -163,12 +179,21 @@ def _moves_by_itself(actions: Actions, first: Action) -> bool:
     return False
 
 
-def _watches(actions: Actions, tail: Sequence[Action], spans: Sequence[Span]) -> bool:
-    """Tell whether a call asks every few seconds for a state: its answer is short, and is made of
-    flags, or is about what the agent has begun; or its tool is for states.
+def _watches(actions: Actions, tail: Sequence[Action], length: int) -> bool:
+    """Tell whether an agent asks every few seconds for one state, or for several in turn."""
+    spans = [span_of(action.calls[-1]) for action in tail]
+    first = tail[0].number
+    return spaced(spans, APART) and all(
+        _asks_for_state(actions, action, first) for action in tail[-length:]
+    )
+
+
+def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
+    """Tell whether an action asks for a state: its answer is short, and is made of flags, or is
+    about what the agent has begun before action `first`; or its tool is for states.
     """
-    call = tail[-1].calls[0]
-    if len(tail[-1].calls) > 1 or call.profile.writes or not spaced(spans, APART):
+    call = action.calls[0]
+    if len(action.calls) > 1 or call.profile.writes:
         return False
     if call.failed:
         return not_yet(call.output)
@@ -181,9 +206,9 @@ def _watches(actions: Actions, tail: Sequence[Action], spans: Sequence[Span]) ->
     handles = set(_HANDLE.findall(call.params_text))
     return any(
         any(handle in one.output for handle in handles)
-        for action in actions.kept
-        if action.number < tail[0].number
-        for one in action.calls
+        for earlier in actions.kept
+        if earlier.number < first
+        for one in earlier.calls
         if not one.reads
     )
 
@@ -192,6 +217,8 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
     """Find a call of the last action that was made `times` times in `within` actions, always with
     the same answer, though nothing in between may have changed it (see `_may_differ`).
     """
+    if actions.kept[-1].excused:
+        return None
     for call in actions.kept[-1].calls:
         if actions.count(call) < times:
             continue
@@ -280,7 +307,10 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
     kept = actions.kept
     last = kept[-1].brought
     for length in range(2, min(longest, len(kept) // times) + 1):
-        if kept[-1 - length].brought == last and _is_like(kept, length, times, similarity):
+        if kept[-1 - length].brought == last and (
+            _is_like(kept, length, times, similarity)
+            or _shows_no_effect(kept, length, 2 * times, similarity)
+        ):
             rounds = _like_rounds(kept, length, similarity)
             return _rounds(actions, length, rounds, LoopKind.LIKE_CYCLE)
     return None
@@ -306,14 +336,36 @@ def _is_like(kept: Sequence[Action], length: int, times: int, similarity: float)
     return all(a.kind == b.kind or _brings_nothing(a, b, similarity) for a, b in pairs)
 
 
-def _brings_nothing(earlier: Action, later: Action, similarity: float) -> bool:
-    """Tell whether near-equal actions brought nothing new; a mere confirmation proves nothing."""
+def _shows_no_effect(kept: Sequence[Action], length: int, rounds: int, similarity: float) -> bool:
+    """Tell whether a look shows the same after each of many near-equal moves, whose own answers
+    only confirm them.
+    """
+    if len(kept) < length * rounds:
+        return False
+    tail = list(kept)[-length * rounds :]
+    looks = [a for a in tail[-length:] if len(a.calls) == 1 and not confirms(a.calls[0].output)]
+    if not any(kept[-1 - length - (kept[-1].number - a.number)].kind == a.kind for a in looks):
+        return False
+    return all(
+        a.brought == b.brought
+        and (a.kind == b.kind or (moves_unseen(b.calls[0]) and _alike_alone(a, b, similarity)))
+        for a, b in zip(tail, tail[length:], strict=False)
+    )
+
+
+def _alike_alone(earlier: Action, later: Action, similarity: float) -> bool:
+    """Tell whether two actions are single calls with near-equal arguments."""
     if len(earlier.calls) != 1 or len(later.calls) != 1:
         return False
-    a, b = earlier.calls[0], later.calls[0]
-    if not b.failed and confirms(b.output):
+    return alike((earlier.calls[0], later.calls[0]), similarity)
+
+
+def _brings_nothing(earlier: Action, later: Action, similarity: float) -> bool:
+    """Tell whether near-equal actions brought nothing new; a mere confirmation proves nothing."""
+    last = later.calls[0]
+    if not last.failed and confirms(last.output):
         return False
-    return alike((a, b), similarity)
+    return _alike_alone(earlier, later, similarity)
 
 
 def find_duplicates(action: Action, times: int) -> Loop | None:

@@ -11,7 +11,10 @@ from trimtab_signals import CallRecord, finds_nothing, operation
 
 _NUMBER = LazyPattern(r"\d+")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
-_PART = LazyPattern(r"(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)")
+_PART = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?![^\W\d_])|[^\W\d_]+")
+_WIDE = LazyPattern(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts that set no space between words: two characters count as one."""
+_TOKEN = LazyPattern(r"\w+")
 _PARTED = 3
 _SHARED = 4
 _ATTEMPTS = 4
@@ -142,15 +145,25 @@ def attempts(calls: Sequence[CallRecord]) -> bool:
     tools = Counter(operation(call.command) if call.command else call.tool for call in calls)
     if len(tools) > 1 and len(subject) > 0:  # one thing, by several programs
         return True
-    return sum(bool(parts & often) for parts in words) * _ATTEMPTS >= (_ATTEMPTS - 1) * len(calls)
+    texts = [frozenset(_TOKEN.findall(call.params_text.lower())) for call in calls]
+    most = Counter(token for text in texts for token in text)
+    # Nothing of its own: the words of others in another order, or fewer of them.
+    borrowed = [all(most[token] > 1 for token in text) for text in texts]
+    tries = sum(bool(parts & often) or old for parts, old in zip(words, borrowed, strict=True))
+    return tries * _ATTEMPTS >= (_ATTEMPTS - 1) * len(calls)
 
 
 def _parts(text: str) -> frozenset[str]:
     """Return the beginnings of the words in a text; of ``getUser`` and ``get_user`` they are the
     same.
     """
-    parts = (part for part in _PART.findall(text) if len(part) >= _PARTED)
-    return frozenset(part[:_STEM].lower() for part in parts)
+    found: list[str] = []
+    for part in _PART.findall(text):
+        if _WIDE.match(part):
+            found += map("".join, pairwise(part))
+        elif len(part) >= _PARTED:
+            found.append(part[:_STEM].lower())
+    return frozenset(found)
 
 
 def numbered_names(calls: Sequence[CallRecord]) -> bool:

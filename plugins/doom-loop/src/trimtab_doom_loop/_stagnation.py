@@ -42,6 +42,7 @@ _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
 _SHORT_ANSWER = 80
+_SHORT_ECHO = 200
 _ERROR = LazyPattern(r"\b[A-Z]\w*(?:Error|Exception)\b:")
 _EMPTY = ("[]", "{}", "null", "None")
 _WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -112,15 +113,14 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     same_command = last.command and len({call.command for call in calls}) == 1
     if says_unchanged(last.output) or same_command:  # other arguments change nothing
         return _MORE_FOR_NUMBERS
-    if _complains(last):
-        return _needed_for_content(calls, similarity)
-    if not last.profile.writes and _is_nothing(last):
+    complains = _complains(last)
+    if not complains and not last.profile.writes and _is_nothing(last):
         if numbered_names(calls) or different_things(calls):
             return _MORE_FOR_NAMES
         return _MORE_FOR_NOTHING
-    return (
-        _needed_for_little(calls) if _says_little(last) else _needed_for_content(calls, similarity)
-    )
+    if not complains and (_says_little(last) or _only_echoes(calls)):
+        return _needed_for_little(calls)
+    return _needed_for_content(calls, similarity)
 
 
 def _is_nothing(call: CallRecord) -> bool:
@@ -134,17 +134,28 @@ def _is_nothing(call: CallRecord) -> bool:
 
 
 def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
+    if calls[-1].command is not None and _only_echoes(calls):
+        return None  # any program may say so of what it has done
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
     if reworded(calls, closely=True) or one_deed(calls):
         return _MORE_FOR_CONTENT
     last = calls[-1]
+    if _shows_state(last) and len({call.fingerprint for call in calls}) < len(calls) - 1:
+        return _MORE_FOR_CONTENT  # no list: arguments come back, and the state stays
     told = last.profile.writes or confirms(last.output) or not _is_sentence(last.output)
     return _MORE_FOR_NOTHING if not told and attempts(calls) else None
 
 
+def _shows_state(call: CallRecord) -> bool:
+    """Tell whether an answer shows values that are not the call's own, such as a position."""
+    values = [slot.value for slot in call.shape.slots if slot.value not in call.params_text]
+    return len(values) > 1
+
+
 def _is_brief(call: CallRecord) -> bool:
-    return 0 < call.size <= _SHORT_ANSWER and "\n" not in call.output.strip()
+    said = call.output.strip()
+    return 0 < call.size <= _SHORT_ANSWER and "\n" not in said
 
 
 def _is_sentence(said: str) -> bool:
@@ -174,6 +185,16 @@ def _says_little(call: CallRecord) -> bool:
     if call.command is not None and _NUMBER.fullmatch(call.output.strip()):
         return False  # a count is what was asked for
     return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.output
+
+
+def _only_echoes(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether the answers are one line that differs by what it repeats of the arguments: it
+    may confirm what was done with each, in any language.
+    """
+    last = calls[-1]
+    if last.reads or last.size > _SHORT_ECHO or "\n" in last.output.strip():
+        return False
+    return len({call.output_fingerprint for call in calls}) == len(calls)
 
 
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
@@ -227,6 +248,8 @@ def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
     """
     needed = 3 * times - 1
     action = actions.kept[-1]
+    if action.excused:
+        return None
     if stale >= needed and (found := _all_again(actions, stale, times)):
         return found
     if len(action.calls) != 1:

@@ -25,6 +25,9 @@ _SCORE = LazyPattern(
 _WHOLE_NUMBER = LazyPattern(r"(?<![\w.])\d+(?![\w.])")
 _SHORTEST = 3
 _SHORTEST_ECHO = 4
+_LONGEST_ECHO = 1_000
+# A path or a name with more than letters in it, which a command gives to its program.
+_NAMES_IN = LazyPattern(r"(?=[\w-]*[./\\:])[\w-][\w./\\:-]{4,}\w")
 _SMALLEST_ECHO = 10
 _MOST = 400
 _DEEP = 4
@@ -243,6 +246,7 @@ def _echoes(params: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(params, str):
         if len(params) >= _SHORTEST_ECHO:
             yield " ".join(params.split())
+            yield from _NAMES_IN.findall(params[:_LONGEST_ECHO])
     elif isinstance(params, Mapping) and depth < _DEEP:
         for value in params.values():
             yield from _echoes(value, depth + 1)

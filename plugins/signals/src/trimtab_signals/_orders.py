@@ -16,7 +16,7 @@ _NUMBERS = {
 }  # fmt: skip
 # These are for text in lower case. A number counts only with what is to be done so often.
 _TIMES = LazyPattern(
-    r"\b(\d{1,4}|"
+    r"\b(?<![\d][.,])(\d{1,4}|"
     + "|".join(_NUMBERS)
     + r")(?:\s?(?:times|runs?|iterations|rounds|repetitions|attempts|tries|samples|mal|fois|veces"
     r"|vezes|volte|раз|번|회|次|回)(?![a-z])|x(?=\s*(?:$|[.,;!?)\n]|please|bitte|in a row)))"

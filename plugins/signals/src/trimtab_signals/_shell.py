@@ -34,6 +34,10 @@ _READERS = frozenset(
         "which", "whoami", "xxd", "yq", "[",
     }
 )  # fmt: skip
+# PowerShell's own verbs for what only looks.
+_CMDLET = LazyPattern(
+    r"(?i)(?:compare|find|format|get|measure|read|resolve|select|sort|test|where)-[a-z]+$"
+)
 _READING = {
     "git": frozenset(
         {"blame", "branch", "describe", "diff", "grep", "log", "ls-files", "remote", "rev-parse",
@@ -80,7 +84,7 @@ def _segments(command: str) -> tuple[Words, ...]:
     found = []
     for part in _SEPARATORS.split(_bare(command)):
         words = part.strip(" \t(){}&").split()
-        while words and (words[0] in _WRAPPERS or _assigns(words[0])):
+        while words and (words[0] in _WRAPPERS or _assigns(words[0])) and words[1:2] != ["-v"]:
             words = words[1:]
         if words:
             found.append(tuple(words))
@@ -139,7 +143,7 @@ def _only_reads(command: str) -> bool:
 
 def _reads(words: Words) -> bool:
     program = _program(words)
-    if program in _READERS:
+    if program in _READERS or _CMDLET.match(program):
         return True
     if program == "curl" and _STORES.search(" ".join(words)):
         return False
