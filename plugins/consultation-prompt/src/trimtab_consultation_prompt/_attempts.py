@@ -20,12 +20,15 @@ from trimtab_signals import (
 )
 
 MOST_ATTEMPTS = 64
+_MENDED_KEPT = 2_000
 LAPSE = 6
 """An attempt ends after so many turns without a failure."""
 
 _LEFT = LazyPattern(
     r"\b(\d+) (?:\w+ )?(?:errors?|failed|failing|failures?|issues?|problems?)\b", re.IGNORECASE
 )
+_QUOTED = LazyPattern("['\"`]")
+_WORD = LazyPattern(r"\w{2,}")
 
 
 def is_tool(name: str, wanted: str) -> bool:
@@ -59,6 +62,7 @@ class SavedAttempts:
     turn: int
     consulted_at: int | None
     changes: str
+    mended: str
     attempts: dict[str, Attempt]
     left: dict[str, int]
     form: str
@@ -71,10 +75,11 @@ class Attempts(CallProjection):
     An attempt is a turn with a failure: what failed, with what was changed since the failure
     before. A failure that comes back after no change, or after a change that was tried before, is
     the same attempt; ten calls that fail in one turn are one. A failure is repaired when the same
-    operation succeeds, or fails in another way after a change; a failure with fewer errors than
-    the one before is progress as well. If one program refuses one input after the other, each
-    answer says something new: only the first is an attempt. A consultation and a new request of
-    the user end all attempts.
+    operation succeeds, or fails in another way after a change; one that differs in a word only is
+    the same unless it names another thing, in quotes, or the change names the word. A failure with
+    fewer errors than the one before is progress as well. If one program refuses one input after
+    the other, each answer says something new: only the first is an attempt. A consultation and a
+    new request of the user end all attempts.
 
     Args:
         tool: the tool of consultation.
@@ -91,6 +96,7 @@ class Attempts(CallProjection):
         self.consulted_at: int | None = None
         self._done: list[CallRecord] = []  # since the last failure; which of it changed something
         self._changes = ""  # is computed at the next one
+        self._mended = ""  # what these changes name
         self._attempts: dict[str, Attempt] = {}
         self._left: dict[str, int] = {}
         self._form = self._told = ""
@@ -164,20 +170,28 @@ class Attempts(CallProjection):
             if attempt.fine > LAPSE:
                 del self._attempts[key]
 
-    def _drop(self, kind: str, but: str = "") -> None:
-        """Forget the attempts of `kind`, except those with the signature `but`."""
+    def _drop(self, kind: str, but: str = "", mended: str = "") -> None:
+        """Forget the attempts of `kind`, except those that failed with the signature `but`, or
+        nearly so, unless what they name was changed.
+
+        Args:
+            kind: the operation.
+            but: the signature; empty for none.
+            mended: what the changes since the last failure name.
+        """
         if not but:
             self._left.pop(kind, None)
         for key, attempt in tuple(self._attempts.items()):
-            if attempt.kind == kind and (not but or attempt.signature != but):
+            if attempt.kind == kind and not (but and _stays(attempt, but, mended)):
                 del self._attempts[key]
 
     def _note(self, call: CallRecord, calls: str) -> None:
-        changes = self._changed()
+        changes, mended = self._changed(), self._mended
+        self._changes = self._mended = ""
         key, kind = digest(calls + changes), _kind(call)
         signature = _LEFT.sub("#", call.signature)
         if changes:
-            self._drop(kind, signature)
+            self._drop(kind, signature, mended)
         self._compare(kind, call.output)
         known = self._attempts.pop(key, None)
         for attempt in self._attempts.values():
@@ -188,13 +202,13 @@ class Attempts(CallProjection):
             self._attempts[key] = Attempt(kind, signature, call.output)
 
     def _changed(self) -> str:
-        """Return what was changed since the last failure, and reset it."""
-        done = "".join(
-            call.fingerprint for call in self._done if not call.failed and not call.reads
-        )
-        changes = self._changes + done
-        self._done, self._changes = [], ""
-        return changes
+        """Return what was changed since the last failure."""
+        done = [call for call in self._done if not call.failed and not call.reads]
+        self._done = []
+        self._changes += "".join(call.fingerprint for call in done)
+        named = " ".join(call.params_text for call in done)
+        self._mended = f"{self._mended} {named}"[-_MENDED_KEPT:] if named else self._mended
+        return self._changes
 
     def _compare(self, kind: str, output: str) -> None:
         """Drop the attempts of `kind` if fewer errors are left than the last time."""
@@ -210,15 +224,16 @@ class Attempts(CallProjection):
     def _forget(self) -> None:
         self._attempts, self.quiet = {}, True
         self._left = {}
-        self._changed()
+        self._done, self._changes, self._mended = [], "", ""
 
     def state(self) -> SavedAttempts:
         """Return everything."""
-        self._changes = self._changed()
+        self._changed()
         return SavedAttempts(
             turn=self.turn,
             consulted_at=self.consulted_at,
             changes=self._changes,
+            mended=self._mended,
             attempts=self._attempts,
             left=self._left,
             form=self._form,
@@ -229,11 +244,25 @@ class Attempts(CallProjection):
         """Take back what `state` returned."""
         self.turn = state.turn
         self.consulted_at = state.consulted_at
-        self._changes = state.changes
+        self._changes, self._mended = state.changes, state.mended
         self._attempts = state.attempts
         self.quiet = not self._attempts
         self._left = state.left
         self._form, self._told = state.form, state.told
+
+
+def _stays(attempt: Attempt, signature: str, mended: str) -> bool:
+    """Tell whether a failure is the one of an earlier attempt: three quarters of the words are the
+    same, and those that are not are no names in quotes, and were not changed since.
+    """
+    if attempt.signature == signature:
+        return True
+    before, now = set(attempt.signature.split()), set(signature.split())
+    gone = before - now
+    if 4 * len(before & now) < 3 * max(len(before), len(now)) or _QUOTED.search(" ".join(gone)):
+        return False
+    words = {word for text in gone for word in _WORD.findall(text)}
+    return not any(word in mended for word in words)
 
 
 def _kind(call: CallRecord) -> str:

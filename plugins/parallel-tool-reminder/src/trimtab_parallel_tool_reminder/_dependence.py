@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -33,7 +34,8 @@ _PAGING = LazyPattern(
 )
 # A thought, and a search for tools: what it loads is there from the next turn on.
 _ALONE = frozenset({"think", "thought", "tool", "tools"})
-_FILE = LazyPattern(r"(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
+# An address as a whole, or the path of a file.
+_FILE = LazyPattern(r"\w{2,12}://[^\s\"'<>,}\]]+|(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
 _SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
 
@@ -161,7 +163,21 @@ def _looks_again(link: Link, other: Link) -> bool:
     if mine is None or its is None:
         return False
     asked = operation(mine)
-    return " " in asked and asked == operation(its)
+    if " " not in asked or asked != operation(its):
+        return False
+    # Each names a thing of its own: two commits, two issues.
+    mine_only, its_only = _objects(mine) - _objects(its), _objects(its) - _objects(mine)
+    return not mine_only or not its_only
+
+
+def _objects(command: str) -> frozenset[str]:
+    """Return the words of a command that are no options, nor a number that belongs to one."""
+    words = command.split()
+    return frozenset(
+        word
+        for before, word in pairwise(["", *words])
+        if word[0] != "-" and not (before.startswith("-") and word.isdecimal())
+    )
 
 
 def _rewords(link: Link, other: Link) -> bool:
