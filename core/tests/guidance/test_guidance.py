@@ -415,3 +415,19 @@ def test_pauses_double_from_the_third_nudge_on() -> None:
     waits = [Episode("k", "c", "p", 1, n, 0, 0).waits_until(3) for n in (1, 2, 3, 4, 5)]
 
     assert waits == [3, 3, 6, 12, 24]
+
+
+@pytest.mark.parametrize(("paced", "spoken"), [(False, 1), (True, 5)])
+def test_who_paces_itself_has_limits_and_no_pauses(kit: Any, paced: bool, spoken: int) -> None:
+    kind = type("Metronome", (kit.Speaker,), {"paces_itself": paced})
+    provider = GuidanceProviderConfig(kind("tick", text="the same"), max_per_run=5)
+    run = kit.run(guidance_providers=[provider])
+    said = []
+    for _ in range(8):
+        run.model_responded(text="on")
+        said.append(bool(run.guide(DecisionPoint.PRE_TOOL_SELECTION)))
+
+    assert said == [n < spoken for n in range(8)]
+    assert bool(run.state.episodes.all()) is not paced
+    reasons = [event.reason for event in kit.session[GuidanceSuppressed].all()]
+    assert reasons == ["run budget used up"] if paced else "cooling down" in reasons

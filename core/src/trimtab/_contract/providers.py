@@ -23,6 +23,10 @@ class GuidanceProvider(Protocol):
 
     An attribute ``decision_points`` (a tuple of `DecisionPoint`) limits where it is asked;
     without it, it is asked at all five.
+
+    With ``paces_itself = True`` in its class it says itself how often it speaks, as a reminder
+    does: no cool-down, no share of one problem and no rule against the same text holds it back,
+    and its injections open no episode. Its limits, and those of the prompt, hold.
     """
 
     @property

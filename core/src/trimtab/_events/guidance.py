@@ -129,7 +129,7 @@ class GuidanceDelivered(Event):
         turn: the run's turn, from 0; -1 before the first.
         call_index: 0-based index of the run's last ended call; -1 before the first.
         level: of the nudge: 1 nudge, 2 firmer, 3 suggest consultation.
-        episode: name of the problem.
+        episode: name of the problem; empty if the provider paces itself.
     """
 
     provider_name: str

@@ -128,6 +128,7 @@ class Candidate:
 
     Attributes:
         held_back: why it must wait; empty if it need not.
+        paces_itself: whether its provider does, so that only limits apply to it.
     """
 
     source: Provenance
@@ -135,6 +136,7 @@ class Candidate:
     order: int
     proposal: Proposal
     held_back: str = ""
+    paces_itself: bool = False
 
     @property
     def injection(self) -> GuidanceInjection:
@@ -142,6 +144,9 @@ class Candidate:
 
     @property
     def episode(self) -> str:
+        """The problem that it is about; empty if its provider paces itself."""
+        if self.paces_itself:
+            return ""
         return self.proposal.classification.episode or self.injection.key
 
 
@@ -175,7 +180,11 @@ class GuidanceState:
     def held_back(
         self, source: str, episode: str, config: GuidanceProviderConfig, turn: int
     ) -> str:
-        """Return why a nudge about `episode` must wait, empty if it need not."""
+        """Return why a nudge about `episode` must wait, empty if it need not.
+
+        Args:
+            episode: the problem; empty for a provider that paces itself, which has limits only.
+        """
         spoken = self.spoken.get(source, SILENT)
         if spoken.total >= config.max_per_run:
             return "run budget used up"
@@ -211,7 +220,7 @@ class GuidanceState:
     def suppressed(self, event: GuidanceSuppressed) -> None:
         """Note what was held back; it counts if it was chosen: in shadow, or replayed."""
         if event.counted is None:
-            self.withheld[event.episode] = event.reason
+            self.withheld[event.episode or event.provider_name] = event.reason
         else:
             self._count(event, event.counted, kept=event.in_history)
 
@@ -225,13 +234,19 @@ class GuidanceState:
         provider = event.provider_name
         before = self.spoken.get(provider, SILENT)
         self.spoken[provider] = before.plus(event.turn, injection.content)
-        self.episodes.nudged(event.episode, injection.category, provider, event.turn)
-        self.withheld.pop(event.episode, None)
+        if event.episode:
+            self.episodes.nudged(event.episode, injection.category, provider, event.turn)
+        self.withheld.pop(event.episode or provider, None)
         if kept:
             self.persisted.add(_digest(injection.content))
 
     def newly_withheld(self, episode: str, reason: str) -> bool:
-        """Whether this reason is new: one event per stretch, not one per turn."""
+        """Whether this reason is new: one event per stretch, not one per turn.
+
+        Args:
+            episode: the problem; the provider's name if it paces itself.
+            reason: why it waits.
+        """
         if self.withheld.get(episode) == reason:
             return False
         self.withheld[episode] = reason
@@ -273,7 +288,8 @@ def _clash(candidate: Candidate, chosen: Sequence[Candidate], limit: int) -> str
     category = candidate.injection.category
     if category and any(other.injection.category == category for other in chosen):
         return "another provider has spoken in this category"
-    if any(other.episode == candidate.episode for other in chosen):
+    episode = candidate.episode
+    if episode and any(other.episode == episode for other in chosen):
         return "another provider has spoken about this problem"
     if any(other.injection.content == candidate.injection.content for other in chosen):
         return "same text"

@@ -113,7 +113,7 @@ def _provided(
     """Return the text of a classification that names its episode and need not wait."""
     verdict = context.classification
     assert verdict is not None
-    episode = verdict.episode
+    episode = "" if entry.paces_itself else verdict.episode
     if not verdict.relevant:
         with run.session.lock:
             run.state.episodes.close(episode or "")
@@ -146,7 +146,9 @@ def _candidate(entry: GuidanceEntry, proposal: Proposal) -> Candidate:
         category=proposal.injection.category or entry.category,
     )
     named = Proposal(injection, _recorded(proposal.classification))
-    return Candidate(entry.source, entry.config, entry.order, named)
+    return Candidate(
+        entry.source, entry.config, entry.order, named, paces_itself=entry.paces_itself
+    )
 
 
 def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str) -> str:
@@ -164,9 +166,9 @@ def _withhold(
     reason: str,
     point: DecisionPoint,
 ) -> None:
-    episode = verdict.episode or ""
+    episode = "" if entry.paces_itself else verdict.episode or ""
     with run.session.lock:
-        if not run.state.guidance.newly_withheld(episode, reason):
+        if not run.state.guidance.newly_withheld(episode or entry.source.name, reason):
             return
     run.dispatch(
         GuidanceSuppressed,
@@ -202,13 +204,14 @@ def _obstacle(run: OpenRun, candidate: Candidate, delivery: Delivery) -> str:
         return "the run was closed before it spoke"
     if delivery is Delivery.REFUSAL and not candidate.config.refuse:
         return "the host could only speak by refusing the call"
-    if not candidate.held_back and run.state.guidance.repeats_itself(candidate, delivery):
-        return "same text as before"
-    return candidate.held_back
+    if candidate.held_back or candidate.paces_itself:
+        return candidate.held_back
+    return "same text as before" if run.state.guidance.repeats_itself(candidate, delivery) else ""
 
 
 def _suppress(run: OpenRun, candidate: Candidate, point: DecisionPoint, reason: str) -> None:
-    if run.state.guidance.newly_withheld(candidate.episode, reason):
+    problem = candidate.episode or candidate.source.name
+    if run.state.guidance.newly_withheld(problem, reason):
         run.dispatch(GuidanceSuppressed, reason=reason, **_facts(run, candidate, point))
 
 

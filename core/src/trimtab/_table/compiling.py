@@ -178,13 +178,14 @@ def _guide(
     # Read by `call`, for the property may be the provider's own code.
     category = exact(call(getattr, instance, "category", "").value)
     category = category if isinstance(category, str) else ""
+    paced = getattr(type(instance), "paces_itself", False) is True
     threshold = config.min_confidence
     if own is not None:
         ask = Ask(source, hook, _ask_by_hook(own, threshold, hook))
-        return GuidanceEntry(ask, config, order, category)
+        return GuidanceEntry(ask, config, order, category, paces_itself=paced)
     ask = Ask(source, hook, _ask_by_method(instance.classify, threshold))
     provide = Ask(source, "provide", _provide_by_method(instance.provide))
-    return GuidanceEntry(ask, config, order, category, provide)
+    return GuidanceEntry(ask, config, order, category, provide, paced)
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:

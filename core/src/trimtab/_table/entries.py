@@ -39,6 +39,7 @@ class GuidanceEntry:
         order: its place in the prompt.
         category: of its injections that name none.
         provide: makes the text of a relevant classification; None if `ask` returns proposals.
+        paces_itself: whether only limits apply to it, no pauses.
         source: who it is.
         name: of the provider, under which its projection is attached.
     """
@@ -48,6 +49,7 @@ class GuidanceEntry:
     order: int
     category: str
     provide: Ask | None = None
+    paces_itself: bool = False
     source: Provenance = attrs.field(init=False)
     name: str = attrs.field(init=False)
 

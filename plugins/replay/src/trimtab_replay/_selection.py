@@ -17,17 +17,20 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceProviderConfig,
     Prompt,
+    ProviderError,
     ProviderRef,
     load_configuration,
 )
 from trimtab.events import ProviderKind
 from trimtab.inspection import (
     PluginInfo,
+    ProviderOptionsError,
     did_you_mean,
     discover,
     matching,
     normalise_full_name,
     quoted_list,
+    resolve,
     resolve_all,
 )
 from trimtab_replay._recording import ReplayError
@@ -219,36 +222,37 @@ def provider_names(concerns: str) -> tuple[str, ...]:
 def everything() -> Selection:
     """Return every installed provider at its defaults; one that can't be loaded is skipped.
 
-    Left out are providers of one name, of which a prompt takes one, and policies: providers with
-    ``is_policy = True``, which demand a way of working that the recorded agent had not been told.
+    Left out are providers of one name, of which a prompt takes one; those that can't be made
+    without options; and policies: providers with ``is_policy = True``, which demand a way of
+    working that the recorded agent had not been told.
     """
     by_name: dict[tuple[str, str], list[PluginInfo]] = {}
     for entry in _providers():
         by_name.setdefault((entry.group, entry.name), []).append(entry)
     twins = [entries for entries in by_name.values() if len(entries) > 1]
     alone = [entries[0] for entries in by_name.values() if len(entries) == 1]
-    policies = _policies(alone)
+    why = {entry: _unfit(entry) for entry in alone}
     chosen = _selection(
-        ProviderChoice(entry.group, entry.name, True)
-        for entry in alone
-        if (entry.group, entry.name) not in policies
+        ProviderChoice(entry.group, entry.name, True) for entry, reason in why.items() if not reason
     )
-    notes = [f"{name} is a policy, not asked unless named: --enable {name}" for _, name in policies]
+    notes = [f"{entry.name} {reason}" for entry, reason in why.items() if reason]
     for entries in twins:
         names = quoted_list(entry.full_name for entry in entries)
         notes.append(f"{entries[0].name} is offered twice, not asked unless named: {names}")
     return attrs.evolve(chosen, left_out=tuple(notes))
 
 
-def _policies(entries: Iterable[PluginInfo]) -> dict[tuple[str, str], None]:
-    """Return group and name of those that demand a way of working."""
-    configs = [ProviderChoice(entry.group, entry.name, True).config for entry in entries]
-    found = resolve_all(configs, Configuration()).providers
-    return {
-        (provider.source.kind.value, provider.source.name): None
-        for provider in found
-        if getattr(provider.instance, "is_policy", False) is True
-    }
+def _unfit(entry: PluginInfo) -> str:
+    """Return why a provider is not asked unless it is named; empty if it is asked."""
+    try:
+        found = resolve(ProviderChoice(entry.group, entry.name).config, Configuration())
+    except ProviderOptionsError:
+        return "needs options, not asked unless a configuration gives them: --config FILE"
+    except ProviderError:
+        return ""
+    if getattr(found.instance, "is_policy", False) is not True:
+        return ""
+    return f"is a policy, not asked unless named: --enable {entry.name}"
 
 
 def enabled(names: Iterable[str]) -> Selection:
