@@ -37,7 +37,7 @@ def test_a_plan_that_is_none_is_refused_and_the_step_is_named(book, steps, words
 def test_steps_without_an_id_get_one_that_no_other_has(book):
     plan = book.author([PlanStep("x"), PlanStep("y", step_id="S1"), PlanStep("z")])
 
-    assert [step.step_id for step in plan.steps] == ["S1'", "S1", "S3"]
+    assert [step.step_id for step in plan.steps] == ["S2", "S1", "S3"]
 
 
 def test_versions_count_up_and_the_id_stays(book, steps):
@@ -67,13 +67,51 @@ def test_progress_makes_no_new_version_and_history_keeps_its_last_state(book, st
     assert book.version("plan.v1").steps[0].outcome == "3 rows"
 
 
-def test_a_revision_keeps_the_progress_of_steps_with_the_same_id_and_title(book, steps):
+def test_a_revision_keeps_the_progress_of_steps_by_id_or_else_by_title(book, steps):
     book.author(steps)
     book.update_step("a", status="done", outcome="3 rows")
-    other = PlanStep("Fetch by hand", step_id="a")
+    reworded = PlanStep("Fetch by hand", step_id="a")
+    found = book.revise(steps=[reworded, steps[1]]).steps
+    assert [(step.step_id, step.status, step.outcome) for step in found[:1]] == [
+        ("a", "done", "3 rows")
+    ]
+    found = book.revise(
+        steps=[PlanStep("New"), PlanStep("fetch by hand."), PlanStep("Check")]
+    ).steps
+    assert [(step.step_id, step.status) for step in found] == [
+        ("S1", "pending"),
+        ("a", "done"),
+        ("b", "pending"),
+    ]
 
-    assert book.revise(steps=[steps[0]]).steps[0].outcome == "3 rows"
-    assert book.revise(steps=[other]).steps[0].status == "pending"
+
+def test_a_new_step_gets_no_id_of_one_that_was_dropped(book):
+    book.author([PlanStep("A"), PlanStep("B")])
+    book.update_step("S1", status="done")
+    plan = book.revise(steps=[PlanStep("Other"), PlanStep("B")])
+
+    assert [(step.step_id, step.status) for step in plan.steps] == [
+        ("S3", "pending"),
+        ("S2", "pending"),
+    ]
+
+
+@pytest.mark.parametrize("change", ["author", "revise"])
+def test_a_plan_of_done_steps_only_is_completed(book, steps, change):
+    if change == "author":
+        plan = book.author([PlanStep("A", "done")])
+    else:
+        book.author(steps)
+        book.update_step("a", status="done")
+        plan = book.revise(steps=[PlanStep("Fetch")])
+
+    assert plan.status == "completed"
+    with pytest.raises(ValueError, match="the plan is completed; make a new one"):
+        book.rollback("plan.v1")
+
+
+def test_a_plan_of_done_steps_waits_for_its_exit_criteria(book):
+    assert book.author([PlanStep("A", "done")], exit_criteria=["B"]).status == "active"
 
 
 def test_a_rollback_keeps_what_was_done_since(book, steps):
@@ -93,6 +131,7 @@ def test_a_rollback_revives_an_abandoned_plan(book, steps):
     plan = book.rollback("plan.v1")
 
     assert (plan.status, plan.version, plan.reason) == ("active", "plan.v2", "")
+    assert [step.status for step in plan.steps] == ["pending", "pending", "pending"]
 
 
 def test_an_abandoned_plan_has_no_open_steps_and_says_why(book, steps):
@@ -245,6 +284,10 @@ def test_every_version_can_be_gone_back_to(plans, data):
     versions = [plan.version for plan in book.history]
     wanted = data.draw(st.sampled_from(versions))
     before = book.version(wanted)
+    if book.active is None:
+        with pytest.raises(ValueError, match="the plan is completed"):
+            book.rollback(wanted)
+        return
     after = book.rollback(wanted)
 
     assert [(s.step_id, s.title, s.depends_on) for s in after.steps] == [

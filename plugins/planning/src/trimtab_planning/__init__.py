@@ -2,6 +2,7 @@
 
 from trimtab_planning._book import PlanBook
 from trimtab_planning._current import CurrentPlan
+from trimtab_planning._drift import PlanDrift
 from trimtab_planning._events import (
     EVENTS,
     PlanAuthored,
@@ -55,6 +56,7 @@ __all__ = [
     "PlanBook",
     "PlanChange",
     "PlanDiff",
+    "PlanDrift",
     "PlanHistory",
     "PlanUpdated",
     "PlanWatch",

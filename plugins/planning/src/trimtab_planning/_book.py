@@ -17,6 +17,7 @@ from trimtab_planning._plans import (
     change_step,
     expected_of,
     next_version,
+    reopened,
     same_work,
     with_ids,
 )
@@ -89,7 +90,7 @@ class PlanBook(PlanRecord):
                 exit_criteria=exit_criteria,
                 run_id=self.run_id,
             )
-            return self._keep(PlanAuthored, plan, origin=origin)
+            return self._ended_with_its_steps(self._keep(PlanAuthored, plan, origin=origin), origin)
 
     def revise(
         self,
@@ -102,7 +103,9 @@ class PlanBook(PlanRecord):
     ) -> Plan:
         """Make a new version of the active plan; what is None stays.
 
-        Steps that keep id and title keep their progress. The same plan makes no new version.
+        Steps that keep their id, or else their title, keep their progress; a step without an id
+        is matched by its title. The same plan makes no new version, and a plan of done steps only
+        is completed, if it has no exit criteria.
 
         Args:
             steps, objective, exit_criteria: as for `author`.
@@ -122,7 +125,8 @@ class PlanBook(PlanRecord):
             )
             if same_work(old, made) and made.steps == old.steps:
                 return old
-            return self._update(PlanChange.REVISED, made, old, reason=reason, origin=origin)
+            plan = self._update(PlanChange.REVISED, made, old, reason=reason, origin=origin)
+            return self._ended_with_its_steps(plan, origin)
 
     def rollback(self, version: str, *, reason: str = "", origin: str = "api") -> Plan:
         """Make a new version that asks for what `version` asked for.
@@ -135,15 +139,18 @@ class PlanBook(PlanRecord):
             origin: who makes the change, see `PlanAuthored`.
 
         Raises:
-            ValueError: there is no plan or no such version.
+            ValueError: there is no plan or no such version, or the plan is completed.
         """
         with self._locked():
             old = self._some_plan()
+            if old.status == COMPLETED:
+                raise ValueError("the plan is completed; make a new one")
             wanted = self.version(version)
-            steps = carry_progress(wanted.steps, old.steps, overrule=old.status != ABANDONED)
+            steps = carry_progress(reopened(wanted), reopened(old), overrule=True)
             made = attrs.evolve(wanted, steps=steps, status="active", reason="")
             why = reason or f"back to {version}"
-            return self._update(PlanChange.ROLLED_BACK, made, old, reason=why, origin=origin)
+            plan = self._update(PlanChange.ROLLED_BACK, made, old, reason=why, origin=origin)
+            return self._ended_with_its_steps(plan, origin)
 
     def update_step(
         self,
@@ -178,9 +185,7 @@ class PlanBook(PlanRecord):
                 step_id=step_id,
                 origin=origin,
             )
-            if plan.open_steps or plan.exit_criteria:
-                return plan
-            return self._completed(plan, "all steps are done", origin)
+            return self._ended_with_its_steps(plan, origin)
 
     def complete(self, reason: str = "", *, origin: str = "api") -> Plan:
         """Mark the active plan as completed.
@@ -253,12 +258,18 @@ class PlanBook(PlanRecord):
                 self.complete("the exit criteria are met")
         return event
 
+    def _ended_with_its_steps(self, plan: Plan, origin: str) -> Plan:
+        """Complete a plan of done steps only that has no exit criteria."""
+        if plan.open_steps or plan.exit_criteria or plan.status == COMPLETED:
+            return plan
+        return self._completed(plan, "all steps are done", origin)
+
     def _completed(self, old: Plan, reason: str, origin: str) -> Plan:
         made = attrs.evolve(old, status=COMPLETED)
         return self._ended(PlanChange.COMPLETED, made, reason, origin)
 
     def _revised(self, steps: Iterable[PlanStep], old: Plan) -> tuple[PlanStep, ...]:
-        return carry_progress(_some(with_ids(steps)), old.steps)
+        return carry_progress(_some(tuple(steps)), old.steps)
 
     def _active(self) -> Plan:
         plan = self._some_plan()

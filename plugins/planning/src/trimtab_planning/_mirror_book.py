@@ -9,7 +9,6 @@ import attrs
 from trimtab import Plan, PlanStep
 from trimtab_planning._book import PlanBook
 from trimtab_planning._events import PlanChange, PlanUpdated
-from trimtab_planning._history import ABANDONED, COMPLETED
 from trimtab_planning._plans import same_work, with_ids
 
 
@@ -41,10 +40,10 @@ class MirrorBook(PlanBook):
                 known = self.current
                 if not steps or (known is not None and known.steps == steps):
                     return known
-                return self._closed(self.author(steps, origin=origin), origin)
+                return self._ended_with_its_steps(self.author(steps, origin=origin), origin)
             if not steps:
                 return self.abandon("the list was cleared", origin=origin)
-            return self._closed(self._followed(old, steps, origin), origin)
+            return self._ended_with_its_steps(self._followed(old, steps, origin), origin)
 
     def _followed(self, old: Plan, steps: tuple[PlanStep, ...], origin: str) -> Plan:
         made = attrs.evolve(old, steps=steps)
@@ -61,8 +60,3 @@ class MirrorBook(PlanBook):
             step_id=changed.step_id,
             origin=origin,
         )
-
-    def _closed(self, plan: Plan, origin: str) -> Plan:
-        if plan.open_steps or plan.status in (COMPLETED, ABANDONED):
-            return plan
-        return self._completed(plan, "all steps are done", origin)

@@ -29,8 +29,12 @@ def next_version(versions: Iterable[str]) -> str:
     return f"plan.v{max(map(version_number, versions), default=0) + 1}"
 
 
-def with_ids(steps: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
+def with_ids(steps: Iterable[PlanStep], *, taken: Iterable[str] = ()) -> tuple[PlanStep, ...]:
     """Return `steps` with an id for each that has none: ``S1``, ``S2``, … by position.
+
+    Args:
+        steps: in their order.
+        taken: ids that none of them may get.
 
     Raises:
         ValueError: there are more than 200 steps, a title is empty, or a text is too long.
@@ -38,19 +42,19 @@ def with_ids(steps: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
     steps = tuple(steps)
     if len(steps) > MAX_STEPS:
         raise ValueError(f"a plan has at most {MAX_STEPS} steps, not {len(steps)}")
-    taken = {step.step_id for step in steps}
+    known = {*taken, *(step.step_id for step in steps)}
     return tuple(
-        _checked(step if step.step_id else attrs.evolve(step, step_id=_free(number, taken)))
+        _checked(step if step.step_id else attrs.evolve(step, step_id=_free(number, known)))
         for number, step in enumerate(steps, 1)
     )
 
 
 def _free(number: int, taken: set[str]) -> str:
-    name = f"S{number}"
-    while name in taken:
-        name += "'"
-    taken.add(name)
-    return name
+    """Return ``S`` and the first number from `number` on that is not taken, and take it."""
+    while f"S{number}" in taken:
+        number += 1
+    taken.add(f"S{number}")
+    return f"S{number}"
 
 
 def _checked(step: PlanStep) -> PlanStep:
@@ -63,24 +67,72 @@ def _checked(step: PlanStep) -> PlanStep:
     return step
 
 
+def matched(
+    steps: Iterable[PlanStep], old: Iterable[PlanStep], *, by_id: bool = True
+) -> list[tuple[PlanStep, PlanStep | None]]:
+    """Return each of `steps` with the step of `old` that it continues, or None.
+
+    That is the step of the same id and title; else one of the same id; else one of the same
+    title. Each is taken once, the first ones first.
+
+    Args:
+        steps: of the new version; those without an id are matched by title.
+        old: of the version before.
+        by_id: whether an id stands for the same work even where the title is another.
+    """
+    steps, left = tuple(steps), list(old)
+    found: dict[int, PlanStep] = {}
+    for key in (_id_and_title, _id, _title) if by_id else (_id_and_title, _title):
+        pool: dict[str, list[PlanStep]] = {}
+        for step in left:
+            pool.setdefault(key(step), []).append(step)
+        for number, step in enumerate(steps):
+            wanted = key(step)
+            if number not in found and wanted and pool.get(wanted):
+                found[number] = pool[wanted].pop(0)
+        left = [step for step in left if not any(step is other for other in found.values())]
+    return [(step, found.get(number)) for number, step in enumerate(steps)]
+
+
+def _id_and_title(step: PlanStep) -> str:
+    return f"{step.step_id}\0{step.title}" if step.step_id else ""
+
+
+def _id(step: PlanStep) -> str:
+    return step.step_id
+
+
+def _title(step: PlanStep) -> str:
+    return " ".join(step.title.split()).casefold().rstrip(".")
+
+
 def carry_progress(
     steps: Iterable[PlanStep], old: Iterable[PlanStep], *, overrule: bool = False
 ) -> tuple[PlanStep, ...]:
-    """Return `steps` with the progress of the steps in `old` that have the same id and title.
+    """Return `steps` with ids, and with the progress of the steps in `old` that they continue.
 
-    What was done stays done when a plan is revised or rolled back.
+    What was done stays done when a plan is revised or rolled back. A step without an id gets that
+    of the step that it continues, else one that neither version has.
 
     Args:
         steps: of the new version.
         old: of the version before.
         overrule: carry it over even where a new step says a status of its own.
+
+    Raises:
+        ValueError: as for `with_ids`.
     """
-    known = {step.step_id: step for step in old}
-    return tuple(_carried(step, known.get(step.step_id), overrule) for step in steps)
+    old = tuple(old)
+    carried = (_carried(step, before, overrule) for step, before in matched(steps, old))
+    return with_ids(carried, taken=(step.step_id for step in old))
 
 
 def _carried(step: PlanStep, old: PlanStep | None, overrule: bool) -> PlanStep:
-    if old is None or step.title != old.title or not (overrule or step.status == "pending"):
+    if old is None:
+        return step
+    if not step.step_id:
+        step = attrs.evolve(step, step_id=old.step_id)
+    if not (overrule or step.status == "pending"):
         return step
     return attrs.evolve(step, status=old.status, outcome=old.outcome or step.outcome)
 
@@ -133,6 +185,16 @@ def abandoned(plan: Plan, reason: str) -> Plan:
         step if step.done else attrs.evolve(step, status="cancelled") for step in plan.steps
     )
     return attrs.evolve(plan, steps=steps, status="abandoned", reason=reason)
+
+
+def reopened(plan: Plan) -> tuple[PlanStep, ...]:
+    """Return the steps of `plan`; those that were cancelled as it was given up are pending."""
+    if plan.status != "abandoned":
+        return plan.steps
+    return tuple(
+        attrs.evolve(step, status="pending") if step.status == "cancelled" else step
+        for step in plan.steps
+    )
 
 
 @attrs.frozen

@@ -262,10 +262,10 @@ def event_trace(base: Strategy | None = None) -> Strategy:
     )
 
 
-def _following(**options: Any) -> tuple[GuidanceProviderConfig, ...]:
-    """Return the provider that shows the plan at the end of requests."""
+def _following(**options: Any) -> tuple[Any, ...]:
+    """Return what shows the plan at the end of requests, and what notices that it is left."""
     shown = enable("current-plan", **options)
-    return (GuidanceProviderConfig(shown, max_per_run=SHOWN_PER_RUN),)
+    return (GuidanceProviderConfig(shown, max_per_run=SHOWN_PER_RUN), enable("plan-drift"))
 
 
 def _termination(done_when: str, always: str) -> tuple[str, ...]:

@@ -112,8 +112,8 @@ def plan_tools() -> tuple[Tool[Any, Any], ...]:
         Tool(
             PLAN_REVISE,
             "Change the plan when evidence demands it: new steps, or back to an earlier version"
-            " with rollback_to, or give it up with abandon. Steps that keep id and title keep"
-            " their progress.",
+            " with rollback_to, or give it up with abandon. Steps that keep their id, or else"
+            " their title, keep their progress.",
             PlanReviseParams,
             _answering(_revise),
         ),
