@@ -353,12 +353,40 @@ def test_stages_that_can_not_be_run_are_refused(stages, words):
         StageRunner(Scripted(), stages)
 
 
-def test_a_stage_that_chooses_no_stage_ends_the_run_with_the_reason():
-    session = Session()
+def fails(*_):
+    return 1 / 0
 
-    with pytest.raises(ValueError, match="chose 'z'; stages are a"):
-        evaluate((stage("a", choose=lambda text: "z"),), "1", session=session)
-    assert session[StagesTerminated].latest().reason is Termination.FAILED
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"checks": [fails]}, "a check of stage 'a' raised ZeroDivisionError: division by zero"),
+        ({"guardrails": Guardrails(filters=[fails])}, "a check of stage 'a' raised ZeroDivision"),
+        ({"choose": fails}, "`choose` of stage 'a' raised ZeroDivisionError"),
+        ({"choose": lambda _: "z"}, "stage 'a' chose 'z'; stages are a"),
+        ({"choose": lambda _: 3}, "stage 'a' chose 3; stages are a"),
+    ],
+)
+def test_what_a_function_of_the_client_raises_is_a_failed_stage(options, words):
+    session = Session()
+    adapter, result = evaluate((StageDefinition("a", **options),), "1", "2", session=session)
+
+    assert not result.success
+    assert words in result.detail
+    assert [event.success for event in session[StageCompleted].all()] == [False, False]
+    assert words in adapter.prompts[1].render().text
+
+
+def test_a_call_of_a_tool_that_the_stage_lacks_ends_nothing():
+    def calls(run):
+        run.tool_started("shell", {}, "c1")
+        run.tool_finished("c1", "There is no tool shell.", outcome="invalid")
+        return "done"
+
+    _, result = evaluate((stage("a", guardrails=Guardrails(tools=["sql"])),), calls)
+
+    assert result.success
+    assert result.output == "done"
 
 
 names = ("a", "b", "c")

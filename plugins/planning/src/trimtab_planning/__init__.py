@@ -1,10 +1,12 @@
 """Plans that LLM agents follow: versions, reflection, stages, plan tools."""
 
 from trimtab_planning._book import PlanBook
+from trimtab_planning._criteria import ExitCriterion, PlanCriteria
 from trimtab_planning._current import CurrentPlan
 from trimtab_planning._drift import PlanDrift
 from trimtab_planning._events import (
     EVENTS,
+    CriterionResult,
     PlanAuthored,
     PlanChange,
     PlanUpdated,
@@ -48,13 +50,16 @@ from trimtab_planning._watch import PlanWatch
 __all__ = [
     "EVENTS",
     "PLAN_TOOLS",
+    "CriterionResult",
     "CurrentPlan",
+    "ExitCriterion",
     "Fallback",
     "Guardrails",
     "PlanActReflect",
     "PlanAuthored",
     "PlanBook",
     "PlanChange",
+    "PlanCriteria",
     "PlanDiff",
     "PlanDrift",
     "PlanHistory",

@@ -8,7 +8,13 @@ from typing import Any
 import attrs
 
 from trimtab import Plan, PlanStep, Run, ToolContext
-from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, ReflectionAdded
+from trimtab_planning._events import (
+    CriterionResult,
+    PlanAuthored,
+    PlanChange,
+    PlanUpdated,
+    ReflectionAdded,
+)
 from trimtab_planning._history import ABANDONED, COMPLETED, PlanRecord
 from trimtab_planning._plans import (
     MAX_TEXT,
@@ -228,6 +234,7 @@ class PlanBook(PlanRecord):
         expected: str = "",
         met: bool | None = None,
         proposal: str = "",
+        checks: Iterable[CriterionResult] = (),
     ) -> ReflectionAdded:
         """Record what was observed against what the plan expects.
 
@@ -235,13 +242,16 @@ class PlanBook(PlanRecord):
             observed: what happened.
             step_id: the step; empty for the exit criteria of the plan.
             expected: what was expected; what the plan says where empty.
-            met: whether it was reached. True for the whole plan completes it where no step is
-                open.
+            met: whether it was reached, as the agent says. True for the whole plan completes it
+                where no step is open and no check says otherwise.
             proposal: the change that follows from it.
+            checks: what checks of the exit criteria found; they go before what the agent says.
 
         Raises:
             ValueError: the current plan has no such step.
         """
+        checks = tuple(checks)
+        known = met if all(item.met for item in checks) else _least(met, checks)
         with self._locked():
             plan = self.current
             event = self.note(
@@ -251,10 +261,12 @@ class PlanBook(PlanRecord):
                 version=plan.version if plan else "",
                 step_id=step_id,
                 expected=(expected or expected_of(plan, step_id))[:MAX_TEXT],
-                met=met,
+                met=known,
                 proposal=proposal[:MAX_TEXT],
+                claimed=met,
+                checks=checks,
             )
-            if met and not step_id and self.active is not None and not self.active.open_steps:
+            if known and not step_id and self.active is not None and not self.active.open_steps:
                 self.complete("the exit criteria are met")
         return event
 
@@ -316,3 +328,8 @@ def _some(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
     if not steps:
         raise ValueError("a plan needs at least one step")
     return steps
+
+
+def _least(claimed: bool | None, checks: Iterable[CriterionResult]) -> bool | None:
+    """Return whether a claim holds that not all checks agree to: no, or not known."""
+    return False if claimed is False or any(item.met is False for item in checks) else None

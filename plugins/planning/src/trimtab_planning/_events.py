@@ -120,6 +120,21 @@ class StepCalled(Event):
     expected: str = ""
 
 
+@attrs.frozen
+class CriterionResult:
+    """What a check of one exit criterion found.
+
+    Args:
+        text: of the criterion.
+        met: whether it is true; None if the check failed to say.
+        detail: what is wrong.
+    """
+
+    text: str
+    met: bool | None
+    detail: str = ""
+
+
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ReflectionAdded(Event):
     """The agent compared what it observed with what the plan expects.
@@ -129,8 +144,11 @@ class ReflectionAdded(Event):
         step_id: the step, stage or, where empty, the plan as a whole.
         observed: what happened.
         expected: what the step or the exit criteria expect.
-        met: whether that was reached; None if it is not known.
+        met: whether that was reached; None if it is not known. Without `checks` it is what the
+            agent claims.
         proposal: the change that the agent proposes.
+        claimed: what the agent said; differs from `met` where a check says otherwise.
+        checks: what the checks of the exit criteria found.
     """
 
     section_key = "reflection"
@@ -141,6 +159,8 @@ class ReflectionAdded(Event):
     expected: str = ""
     met: bool | None = None
     proposal: str = ""
+    claimed: bool | None = None
+    checks: tuple[CriterionResult, ...] = ()
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -32,9 +32,11 @@ from trimtab_planning._policy import (
     Failure,
     FailureKind,
     Move,
+    StageFailed,
     Stages,
     after_failure,
     after_success,
+    asked,
     first_stage,
     termination,
 )
@@ -162,13 +164,16 @@ class StageFlow:
         stage = attempt.stage
         tokens, calls = self._used(attempt, prompt.name)
         failure = self._reported(attempt) or self._breached(stage, tokens, calls)
-        output: Any = None
-        if failure is None:
-            output, failure = self._checked(stage, response)
         if failure is not None:
             self._failed(stage, failure, tokens)
             return
-        self._end(stage, after_success(self._stages, stage.name, output), tokens, output=output)
+        try:
+            output = self._checked(stage, response)
+            move = after_success(self._stages, stage.name, output)
+        except StageFailed as failed:
+            self._failed(stage, failed.failure, tokens)
+        else:
+            self._end(stage, move, tokens, output=output)
 
     def failed(self, attempt: Attempt, prompt: Prompt[Any], error: TrimtabError) -> None:
         """Record that an attempt could not be brought to an end."""
@@ -233,22 +238,27 @@ class StageFlow:
             text = f"the stage used more than its {own.max_tokens} tokens"
         return Failure(FailureKind.GUARDRAIL, text) if text else None
 
-    def _checked(
-        self, stage: StageDefinition, response: PromptResponse[Any]
-    ) -> tuple[Any, Failure | None]:
+    def _checked(self, stage: StageDefinition, response: PromptResponse[Any]) -> Any:
+        """Return the output of a stage.
+
+        Raises:
+            StageFailed: it does not fit, or a filter or a check finds something wrong or raises.
+        """
         try:
             output = output_of(stage, response)
         except ValueError as error:
-            return None, Failure(FailureKind.SCHEMA, str(error))
+            raise StageFailed(Failure(FailureKind.SCHEMA, str(error))) from error
         text = as_text(output) if output is not None else ""
-        found = stage.guardrails.filtered(text) or self._guardrails.filtered(text)
-        if found:
-            return None, Failure(FailureKind.GUARDRAIL, found)
-        for check in stage.checks:
-            found = check(output)
-            if found:
-                return None, Failure(FailureKind.CHECK, found)
-        return output, None
+        for kind, checks, value in (
+            (FailureKind.GUARDRAIL, stage.guardrails.filters, text),
+            (FailureKind.GUARDRAIL, self._guardrails.filters, text),
+            (FailureKind.CHECK, stage.checks, output),
+        ):
+            for check in checks:
+                found = asked(f"a check of stage {stage.name!r}", check, value)
+                if found:
+                    raise StageFailed(Failure(kind, str(found)))
+        return output
 
     def _failed(self, stage: StageDefinition, failure: Failure, tokens: int) -> None:
         failure = attrs.evolve(failure, text=failure.text[:MAX_TEXT])

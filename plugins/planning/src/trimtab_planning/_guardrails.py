@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from trimtab import Tool, ToolInvoked
+from trimtab import Outcome, Tool, ToolInvoked
 from trimtab.events import in_namespace
 
+_NOT_RUN = (Outcome.INVALID, Outcome.DENIED)
 Filter: TypeAlias = Callable[[str], str | None]
 """Takes the text of an output; returns what is wrong with it, None if it may pass."""
 
@@ -59,13 +60,13 @@ class Guardrails:
         return tuple(tool for tool in tools if self.allows(tool.name))
 
     def breached(self, calls: Iterable[ToolInvoked]) -> str | None:
-        """Return what is wrong with calls that were made, None if all may be."""
-        wrong = next((call for call in calls if not self.allows(call.tool)), None)
-        return None if wrong is None else f"tool {wrong.tool[:80]!r} is not allowed here"
+        """Return what is wrong with calls that ran, None if all may be made.
 
-    def filtered(self, text: str) -> str | None:
-        """Return what the first filter finds wrong with `text`, None if it may pass."""
-        return next((found for check in self.filters if (found := check(text))), None)
+        A call that did not run is no breach: the agent was told that there is no such tool.
+        """
+        ran = (call for call in calls if call.outcome not in _NOT_RUN)
+        wrong = next((call for call in ran if not self.allows(call.tool)), None)
+        return None if wrong is None else f"tool {wrong.tool[:80]!r} is not allowed here"
 
     def lines(self) -> list[str]:
         """Return the limits in words, one each."""

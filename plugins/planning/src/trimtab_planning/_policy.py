@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 import attrs
 
+from trimtab.text import describe_error
 from trimtab_planning._events import StageCompleted, StageDecision, StageReason, Termination
 from trimtab_planning._stages import Fallback, Retry, Rewind, StageDefinition, Terminate
 
@@ -64,6 +65,18 @@ class Move:
     detail: str = ""
 
 
+class StageFailed(Exception):
+    """A stage has produced an output that can't be used.
+
+    Args:
+        failure: why.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
+
+
 DONE = Move(StageDecision.DONE)
 
 
@@ -72,20 +85,39 @@ def first_stage(stages: Stages) -> str:
     return next(name for name, stage in stages.items() if not stage.spare)
 
 
+def asked(what: str, function: Callable[[Any], Any], value: Any) -> Any:
+    """Return what a function of the client returns.
+
+    Args:
+        what: names it in the failure.
+        function: called with `value`.
+        value: the output, or its text.
+
+    Raises:
+        StageFailed: it raised.
+    """
+    try:
+        return function(value)
+    except Exception as error:
+        text = f"{what} raised {describe_error(error)}"
+        raise StageFailed(Failure(FailureKind.CHECK, text)) from error
+
+
 def after_success(stages: Stages, name: str, output: Any) -> Move:
     """Return what follows a stage that succeeded.
 
     Raises:
-        ValueError: its `choose` names no stage.
+        StageFailed: its `choose` raised, or names no stage.
     """
     choose = stages[name].choose
-    chosen = None if choose is None else choose(output)
+    chosen = None if choose is None else asked(f"`choose` of stage {name!r}", choose, output)
     if chosen is None:
         order = list(stages)
         later = (other for other in order[order.index(name) + 1 :] if not stages[other].spare)
         chosen = next(later, "")
-    elif chosen not in stages:
-        raise ValueError(f"stage {name!r} chose {chosen!r:.80}; stages are {', '.join(stages)}")
+    elif not isinstance(chosen, str) or chosen not in stages:
+        text = f"stage {name!r} chose {chosen!r:.80}; stages are {', '.join(stages)}"
+        raise StageFailed(Failure(FailureKind.CHECK, text))
     return Move(StageDecision.NEXT, chosen) if chosen else DONE
 
 

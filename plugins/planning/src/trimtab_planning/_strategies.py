@@ -17,6 +17,7 @@ from trimtab import (
     Tool,
     enable,
 )
+from trimtab_planning._criteria import ExitCriterion, PlanCriteria, as_criteria
 from trimtab_planning._current import SHOWN_PER_RUN
 from trimtab_planning._current_text import trace_words
 from trimtab_planning._guard import guarded
@@ -73,6 +74,7 @@ class Strategy:
         template: of the section, with placeholders for the fields of `PlanningParams`.
         detail: Markdown that follows the rules.
         traced: whether the plan at the start is shown with its id and the last event.
+        criteria: exit criteria; prompts check those that have a function before the agent stops.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Strategy:
     template: str = TEMPLATE
     detail: str = ""
     traced: bool = False
+    criteria: tuple[ExitCriterion, ...] = ()
 
     def section(self, key: str = KEY) -> MarkdownSection[PlanningParams]:
         """Return the section; bind its `params`.
@@ -155,18 +158,25 @@ class Strategy:
             tools=allowed,
             guidance_providers=(*self.guidance, *declared.pop("guidance_providers", ())),
             recorders=(*self.recorders, *declared.pop("recorders", ())),
+            completion_checkers=(*self._checkers(), *declared.pop("completion_checkers", ())),
             **declared,
         )
         return Prompt(template, config=config).bind(self.params(plan))
 
+    def _checkers(self) -> tuple[PlanCriteria, ...]:
+        checked = [item for item in self.criteria if item.check is not None]
+        return (PlanCriteria(checked),) if checked else ()
 
-def react(*, guardrails: Any = None, done_when: str = "") -> Strategy:
+
+def react(*, guardrails: Any = None, done_when: Any = "") -> Strategy:
     """ReAct with a plan: the plan is a surface to coordinate on, and may change at any time.
 
     Args:
         guardrails: `Guardrails`, or rules in words.
-        done_when: an exit criterion to begin with.
+        done_when: exit criteria to begin with: a text, an `ExitCriterion` with a function that
+            checks it, or several.
     """
+    criteria = as_criteria(done_when)
     return Strategy(
         "react",
         "Plan",
@@ -181,12 +191,13 @@ def react(*, guardrails: Any = None, done_when: str = "") -> Strategy:
             ),
             "Change course with plan_revise when what you see demands it, and say why.",
         ),
-        termination=_termination(
-            done_when,
+        termination=(
+            *(item.text for item in criteria),
             "The exit criteria of the plan are met, or you have abandoned it and said why.",
         ),
         guardrails=as_guardrails(guardrails),
-        tools=plan_tools(),
+        tools=plan_tools(criteria),
+        criteria=criteria,
         guidance=_following(),
     )
 
@@ -194,7 +205,7 @@ def react(*, guardrails: Any = None, done_when: str = "") -> Strategy:
 def plan_act_reflect(
     *,
     guardrails: Any = None,
-    done_when: str = "",
+    done_when: Any = "",
     free_tools: Iterable[str] = (),
     refuse: bool = False,
 ) -> Strategy:
@@ -202,10 +213,12 @@ def plan_act_reflect(
 
     Args:
         guardrails: `Guardrails`, or rules in words.
-        done_when: an exit criterion to begin with.
+        done_when: exit criteria to begin with: a text, an `ExitCriterion` with a function that
+            checks it, or several.
         free_tools: names and namespaces of tools that need no plan.
         refuse: may refuse a call where the host can only speak so.
     """
+    criteria = as_criteria(done_when)
     provider = enable("plan-act-reflect", free_tools=list(free_tools), plan_tools=True)
     return Strategy(
         "plan-act-reflect",
@@ -225,13 +238,16 @@ def plan_act_reflect(
                 " go back to an earlier version."
             ),
         ),
-        termination=_termination(
-            done_when,
-            "Every step is done and plan_reflect without step_id says that the exit criteria are"
-            " met, or the plan is abandoned with its reason.",
+        termination=(
+            *(item.text for item in criteria),
+            (
+                "Every step is done and plan_reflect without step_id says that the exit criteria"
+                " are met, or the plan is abandoned with its reason."
+            ),
         ),
         guardrails=as_guardrails(guardrails),
-        tools=plan_tools(),
+        tools=plan_tools(criteria),
+        criteria=criteria,
         guidance=(GuidanceProviderConfig(provider, refuse=refuse), *_following()),
     )
 
@@ -266,10 +282,6 @@ def _following(**options: Any) -> tuple[Any, ...]:
     """Return what shows the plan at the end of requests, and what notices that it is left."""
     shown = enable("current-plan", **options)
     return (GuidanceProviderConfig(shown, max_per_run=SHOWN_PER_RUN), enable("plan-drift"))
-
-
-def _termination(done_when: str, always: str) -> tuple[str, ...]:
-    return (done_when, always) if done_when else (always,)
 
 
 def _listed(lines: Iterable[str]) -> str:

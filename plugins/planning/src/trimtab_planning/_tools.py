@@ -9,6 +9,7 @@ import attrs
 
 from trimtab import Plan, PlannedTool, PlanStep, Tool, ToolContext, ToolResult
 from trimtab_planning._book import PlanBook
+from trimtab_planning._criteria import ExitCriterion, as_criteria, results, unmet
 from trimtab_planning._names import PLAN_REFLECT, PLAN_REVISE, PLAN_SET, PLAN_UPDATE_STEP
 from trimtab_planning._render import plan_text
 
@@ -92,8 +93,14 @@ class PlanReflectParams:
     proposal: Annotated[str, "What should change in the plan; empty if nothing."] = ""
 
 
-def plan_tools() -> tuple[Tool[Any, Any], ...]:
-    """Return `plan_set`, `plan_update_step`, `plan_revise` and `plan_reflect`."""
+def plan_tools(criteria: Iterable[ExitCriterion] = ()) -> tuple[Tool[Any, Any], ...]:
+    """Return `plan_set`, `plan_update_step`, `plan_revise` and `plan_reflect`.
+
+    Args:
+        criteria: exit criteria; those with a function are checked when the agent says by
+            `plan_reflect` that the whole plan is met.
+    """
+    criteria = as_criteria(criteria)
     return (
         Tool(
             PLAN_SET,
@@ -122,7 +129,7 @@ def plan_tools() -> tuple[Tool[Any, Any], ...]:
             "Compare what you observed with what a step, or the exit criteria of the plan,"
             " expect; after every step and before the final answer.",
             PlanReflectParams,
-            _answering(_reflect),
+            _reflecting(criteria),
         ),
     )
 
@@ -162,17 +169,12 @@ def _revise(book: PlanBook, params: PlanReviseParams) -> Plan:
     )
 
 
-def _reflect(book: PlanBook, params: PlanReflectParams) -> Plan | None:
-    book.reflect(params.observed, step_id=params.step_id, met=params.met, proposal=params.proposal)
-    return book.current
-
-
 def _steps(specs: Iterable[StepSpec]) -> tuple[PlanStep, ...]:
     return tuple(spec.step() for spec in specs)
 
 
 def _answering(
-    change: Callable[[PlanBook, P], Plan | None],
+    change: Callable[[PlanBook, P], Plan],
 ) -> Callable[..., ToolResult[Any]]:
     """Return a handler that answers with the plan, or with what is wrong."""
 
@@ -182,5 +184,30 @@ def _answering(
         except ValueError as error:
             return ToolResult.error(str(error))
         return ToolResult.ok(message=plan_text(plan))
+
+    return handler
+
+
+def _reflecting(criteria: tuple[ExitCriterion, ...]) -> Callable[..., ToolResult[Any]]:
+    """Return the handler of `plan_reflect`: what checks find goes before what the agent says."""
+
+    def handler(params: PlanReflectParams, /, *, context: ToolContext) -> ToolResult[Any]:
+        whole = params.met and not params.step_id
+        found = results(criteria, context) if whole else ()
+        try:
+            book = PlanBook.for_tool(context)
+            book.reflect(
+                params.observed,
+                step_id=params.step_id,
+                met=params.met,
+                proposal=params.proposal,
+                checks=found,
+            )
+        except ValueError as error:
+            return ToolResult.error(str(error))
+        wrong = unmet(found)
+        if wrong:
+            return ToolResult.error(f"{wrong}. The plan stays open.")
+        return ToolResult.ok(message=plan_text(book.current))
 
     return handler
