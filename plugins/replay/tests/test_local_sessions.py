@@ -65,6 +65,18 @@ def test_folders_named_by_the_environment_are_searched(home):
     assert "Claude Code" in by_agent(local_sessions(home, env))
 
 
+def test_of_two_records_of_a_session_the_journal_is_read(home):
+    journals = home / ".local/state/trimtab/journals"
+    journals.mkdir(parents=True)
+    (journals / "claude-code-s.jsonl").write_text("{}\n")
+
+    agents = by_agent(local_sessions(home, {}))
+    elsewhere = by_agent(local_sessions(home, {"TRIMTAB_HOME": str(home / "none")}))
+
+    assert ("trimtab" in agents, "Claude Code" in agents) == (True, False)
+    assert ("trimtab" in elsewhere, "Claude Code" in elsewhere) == (False, True)
+
+
 def test_every_place_is_absolute(tmp_path):
     assert all(place.folder.is_absolute() for place in places(tmp_path, {}))
 

@@ -55,6 +55,28 @@ def test_it_holds_each_run_with_its_turns_and_nudges(page):
     }
 
 
+def test_no_path_of_the_users_home_is_in_it(run, write_cases, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    facts = {"args": {"file": f"{tmp_path}/x.py"}, "result": f"in {tmp_path}"}
+    cases = write_cases({"id": "a", "calls": [call(turn=n, **facts) for n in range(4)]})
+
+    run("report", cases, "--enable", "repeats", "-o", tmp_path / "r.html")
+
+    page = (tmp_path / "r.html").read_text()
+    assert str(tmp_path) not in page
+    assert "~/x.py" in page
+
+
+def test_a_run_is_named_by_the_users_first_words(run, tmp_path):
+    words = {"user": "Fix the build.", "assistant": "Done."}
+    rows = [{"role": role, "content": text} for role, text in words.items()]
+    (tmp_path / "chat.json").write_text(json.dumps({"messages": rows}))
+
+    run("report", tmp_path / "chat.json", "--enable", "repeats", "-o", tmp_path / "r.html")
+
+    assert data_of((tmp_path / "r.html").read_text())["runs"][0]["title"] == "Fix the build."
+
+
 def test_what_did_not_reach_the_agent_is_told_once_with_its_number(page):
     assert data_of(page)["runs"][0]["notes"] == [["suppressed", "repeats", "cooling down", 3, 3]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from threading import Thread
@@ -242,6 +243,43 @@ def test_a_journal_is_read_on_as_it_grows(home: Path) -> None:
     assert again is session
     assert [nudge.call for nudge in first + second] == [1, 3]
     assert session.nudges == first + second
+
+
+def test_report_shows_what_was_said_beside_what_would_be(
+    home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("trimtab_replay")
+    a_session(Journal(), mode="shadow")
+    config = tmp_path / "trimtab.toml"
+    config.write_text('[prompts."a/b"]\nguidance = []\n')
+
+    page = tmp_path / "report.html"
+    words = ("report", "--config", str(config), "--prompt", "a/b", "-o", str(page))
+    assert main([*words]) == 0
+    assert "found 1 of trimtab" in capsys.readouterr().err
+    embedded = re.search(r'type="application/json" id="data">(.*?)</script>', page.read_text())
+    assert embedded is not None
+    (run,) = json.loads(embedded[1])["runs"]
+    assert run["title"].startswith("Fix")
+    assert [(one["state"], one["call"], bool(one["at"])) for one in run["said"]] == [
+        ("in shadow", 1, True), ("in shadow", 3, True),
+    ]  # fmt: skip
+    assert run["nudges"] == []
+
+
+def test_effect_reads_journals_where_no_path_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("trimtab_replay")
+    for _ in range(2):
+        a_session(Journal())
+        a_session(Journal(), holdout=1.0)
+
+    assert main(["effect", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (effect,) = found["providers"]
+    assert (found["runs"], effect["nudged_runs"], effect["held_out_runs"]) == (4, 2, 2)
+    assert effect["measures"]["left"]["nudged"][1] > 0
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ class DecisionCollector:
                 level=event.level,
                 reason=event.classification.reason,
                 text=said.content,
+                at=event.at,
                 tokens=_tokens(format_guidance((said,))),
             )
         )
@@ -81,6 +82,7 @@ class DecisionCollector:
                 call=self.position.call,
                 severity=event.severity,
                 text=_text_of(event),
+                at=event.at,
                 tokens=_tokens(event.render()),
             )
         )
@@ -104,6 +106,7 @@ class DecisionCollector:
                 call=self.position.call,
                 reason="final verification" if event.final else event.reason,
                 text=text,
+                at=event.at,
                 tokens=_tokens(text),
             )
         )

@@ -56,7 +56,7 @@ def run_replay(options: argparse.Namespace) -> int:
     return report_stats(stats)
 
 
-def found_here(options: argparse.Namespace) -> list[Found]:
+def found_here(options: argparse.Namespace, command: str = "replay") -> list[Found]:
     """Look for the sessions of agents on this machine, say what is there, and choose the newest.
 
     Raises:
@@ -66,7 +66,7 @@ def found_here(options: argparse.Namespace) -> list[Found]:
     if not sessions:
         raise ReplayError(
             "No sessions of agents found on this machine. Name a file or folder: "
-            "trimtab replay PATH --all"
+            f"trimtab {command} PATH --all"
         )
     for agent, count in by_agent(sessions).items():
         folder = next(each.found.path for each in sessions if each.agent == agent)

@@ -20,6 +20,7 @@ from trimtab import (
     ToolInvoked,
 )
 from trimtab.events import CompactionHappened, ModelResponded, UserMessage
+from trimtab.text import shorten
 from trimtab_replay._calls import call_view
 from trimtab_replay._collector import DecisionCollector
 from trimtab_replay._plans import plan_of
@@ -39,6 +40,8 @@ from trimtab_replay._selection import Prompts
 from trimtab_replay._timing import RecordedTime
 from trimtab_signals import Calls
 from trimtab_signals.agents import PROFILES
+
+_LONGEST_TITLE = 200
 
 
 def replay(
@@ -96,6 +99,7 @@ class _Driver:
     collector: DecisionCollector = attrs.field(init=False)
     _limit: Deadline | None = None
     _prompt: str = ""
+    _title: str = ""
     _calls: int = 0
     _turns: int = 0
     _open: dict[str | None, _Track] = attrs.field(factory=dict)
@@ -141,6 +145,8 @@ class _Driver:
             notes=tuple(self.collector.notes),
             started=self.time.started,
             steps=tuple(self._views),
+            title=self._title,
+            said=recording.said,
             meta=recording.meta,
         )
 
@@ -245,6 +251,8 @@ class _Driver:
             self._end_batch(track)
 
     def said(self, track: _Track, item: UserMessage) -> None:
+        if not self._title and not item.notification:
+            self._title = shorten(item.text.strip(), _LONGEST_TITLE)
         track.run.user_message(item.text, notification=item.notification)
 
     def compacted(self, track: _Track, item: CompactionHappened) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import attrs
 
+from trimtab.inspection import state_home
 from trimtab_replay._corpus import Found
+from trimtab_replay._recording import ReplayError
 
 MAX_FILES = 100_000
 """At most so many files of one agent are looked at."""
@@ -50,6 +52,11 @@ class LocalSession:
     found: Found
     modified: float
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a journal of trimtab's own, which tells what was said."""
+        return self.agent == "trimtab"
+
 
 def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
     """Yield the folders where known agents keep sessions, whether or not they exist.
@@ -58,6 +65,7 @@ def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
         home: the user's home folder.
         env: environment variables; some of them name other folders of an agent.
     """
+    yield Place("trimtab", journals(home, env), ("*.jsonl",))
     config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
     data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share")
     claude = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
@@ -81,6 +89,29 @@ def places(home: Path, env: Mapping[str, str]) -> Iterator[Place]:
                 yield Place(agent, storage / extension / "tasks", (_HISTORY,))
 
 
+def own_journals() -> Path:
+    """Return the folder of the journals of this user.
+
+    Raises:
+        ReplayError: there is none.
+    """
+    folder = state_home() / "journals"
+    if not folder.is_dir():
+        raise ReplayError(f"no session is recorded in {folder}: name a file or folder")
+    return folder
+
+
+def journals(home: Path, env: Mapping[str, str]) -> Path:
+    """Return the folder of trimtab's own journals (see `trimtab.inspection.state_home`)."""
+    if env.get("TRIMTAB_HOME"):
+        return Path(env["TRIMTAB_HOME"]).absolute() / "journals"
+    if os.name == "nt":
+        state = Path(env.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        state = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state")
+    return state / "trimtab" / "journals"
+
+
 def _editor_storages(
     home: Path, config: Path, env: Mapping[str, str], editor: str
 ) -> Iterator[Path]:
@@ -94,10 +125,12 @@ def _editor_storages(
 def local_sessions(
     home: Path | None = None, env: Mapping[str, str] | None = None
 ) -> list[LocalSession]:
-    """Return the sessions on this machine, the newest first."""
+    """Return the sessions on this machine, the newest first; of two records of one, the journal."""
     chosen = places(home or Path.home(), os.environ if env is None else env)
     found = {session.found.file: session for place in chosen for session in _sessions_in(place)}
-    return sorted(found.values(), key=lambda session: session.modified, reverse=True)
+    recorded = {path.stem.removeprefix("claude-code-") for path, one in found.items() if one.is_own}
+    kept = [one for path, one in found.items() if one.is_own or path.stem not in recorded]
+    return sorted(kept, key=lambda session: session.modified, reverse=True)
 
 
 def _sessions_in(place: Place) -> Iterator[LocalSession]:

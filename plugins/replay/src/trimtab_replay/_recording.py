@@ -11,6 +11,8 @@ from trimtab import ToolInvoked, TrimtabError
 from trimtab.events import CompactionHappened, ModelResponded, UserMessage
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from trimtab_replay._transcript import Transcript
 
 READER_GROUP = "trimtab.transcripts"
@@ -119,6 +121,28 @@ class RecordedItem(NamedTuple):
 
 
 @attrs.frozen(kw_only=True)
+class Said:
+    """What a provider said when the run was recorded, or would have said.
+
+    Args:
+        provider: its name.
+        state: what became of it, e.g. ``"delivered"``, ``"in shadow"`` or ``"held back"``.
+        text: the words; empty if they are not known.
+        reason: why, or why not.
+        turn, call: as recorded: index of the turn and of the last ended call, −1 before the first.
+        at: when; None if unknown.
+    """
+
+    provider: str
+    state: str
+    text: str = ""
+    reason: str = ""
+    turn: int = -1
+    call: int = -1
+    at: datetime | None = None
+
+
+@attrs.frozen(kw_only=True)
 class Recording:
     """One recorded run of one agent.
 
@@ -132,6 +156,7 @@ class Recording:
         profile: which host's tools these are, a key for tool profiles, e.g. ``"claude-code"``.
         parallel_calls: whether one response could hold several calls; None if unknown.
         tools: names of the tools that the agent had; None if unknown.
+        said: what providers said then, in order; empty where the format does not hold it.
         meta: facts of the document's own: of a case everything but its items, of other formats
             what they say about model and result.
     """
@@ -144,6 +169,7 @@ class Recording:
     profile: str = ""
     parallel_calls: bool | None = None
     tools: frozenset[str] | None = None
+    said: tuple[Said, ...] = ()
     meta: Mapping[str, Any] = attrs.field(factory=dict)
 
 

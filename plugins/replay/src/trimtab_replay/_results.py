@@ -10,6 +10,7 @@ import attrs
 
 from trimtab import Outcome
 from trimtab.events import CallOrigin
+from trimtab_replay._recording import Said
 
 
 @attrs.frozen(kw_only=True)
@@ -27,6 +28,7 @@ class Decision:
         reason: the provider's reason; None if it gives none.
         text: what the agent would have read.
         tokens: what that text costs, tags included; an estimate, four characters to a token.
+        at: when, by the recording's clock; None if it tells no time.
     """
 
     provider: str
@@ -42,6 +44,7 @@ class Decision:
     reason: str | None = None
     text: str
     tokens: int = 0
+    at: datetime | None = None
 
 
 _SEVERITIES = {"unverified": "warning", "fault": "error", "quarantined": "error"}
@@ -118,6 +121,8 @@ class Replayed:
         notes: what did not, and why.
         started: when the recording began; None if unknown.
         steps: its calls; empty unless they were asked for.
+        title: the user's first words.
+        said: what providers said when it was recorded.
         meta: further facts of the recording; of a case its verdict.
     """
 
@@ -130,4 +135,6 @@ class Replayed:
     notes: tuple[Note, ...] = ()
     started: datetime | None = None
     steps: tuple[CallView, ...] = ()
+    title: str = ""
+    said: tuple[Said, ...] = ()
     meta: Mapping[str, Any] = attrs.field(factory=dict)

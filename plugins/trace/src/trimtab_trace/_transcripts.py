@@ -20,9 +20,10 @@ from trimtab.events import (
     ToolStarted,
     UserMessage,
 )
-from trimtab_replay import RecordedItem, Recording, RunEnd, StopRequest, Transcript
+from trimtab_replay import RecordedItem, Recording, RunEnd, Said, StopRequest, Transcript
 from trimtab_trace._envelope import Damage, TraceEvent
 from trimtab_trace._errors import TraceError
+from trimtab_trace._journal.sessions import nudges_of
 from trimtab_trace._reading import scan_stream
 from trimtab_trace._sqlite import scan_database, traces_in
 from trimtab_trace._types import EVENT_TYPES
@@ -70,6 +71,7 @@ class TraceTranscripts:
                     profile=str(run.host.get("name") or ""),
                     parallel_calls=run.host.get("parallel_calls"),
                     tools=None if run.host.get("tools") is None else frozenset(run.host["tools"]),
+                    said=tuple(run.said),
                     meta={} if run.deadline is None else {"deadline_s": run.deadline},
                 )
 
@@ -105,6 +107,7 @@ class _Run:
     actor: str
     host: dict[str, Any] = attrs.field(factory=dict)
     deadline: float | None = None
+    said: list[Said] = attrs.field(factory=list)
 
 
 def _runs(source: Transcript, name: str | None) -> list[_Run]:
@@ -115,6 +118,18 @@ def _runs(source: Transcript, name: str | None) -> list[_Run]:
         run = runs.setdefault(event.run_id, _Run(event.run_id, event.actor))
         if event.event_type == "RunConfigured" and isinstance(event.payload.get("host"), dict):
             run.host = event.payload["host"]
+        run.said += [
+            Said(
+                provider=one.provider,
+                state=one.state,
+                text=one.words,
+                reason=one.reason,
+                turn=one.turn,
+                call=one.call,
+                at=one.at,
+            )
+            for one in nudges_of(event)
+        ]
         limit = event.payload.get("deadline")
         if run.deadline is None and isinstance(limit, list) and limit:
             run.deadline = float(limit[0])

@@ -12,6 +12,7 @@ from trimtab_replay._arguments import count
 from trimtab_replay._effect.measures import TURNS, Comparing, Comparison
 from trimtab_replay._effect.records import Records
 from trimtab_replay._effect.verdicts import Difference, Effect, effects, sentence
+from trimtab_replay._local_sessions import own_journals
 from trimtab_replay._reporting import complain, report_skipped
 from trimtab_replay._terminal import Progress, Screen, wrap
 
@@ -24,7 +25,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "Compare runs in which a provider's text reached the agent with runs in which it was held "
         "out (holdout or shadow mode): sessions, journals and traces that trimtab recorded."
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a recorded session, or a folder")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a recorded session, or a folder")
     parser.add_argument(
         "--turns",
         metavar="N",
@@ -38,6 +39,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run_effect(options: argparse.Namespace) -> int:
     """Compare what the arguments name; 1 if something was not read."""
+    if not options.paths:
+        options.paths = [str(own_journals())]
     records = Records()
     progress = Progress()
     comparing = Comparing(options.turns)

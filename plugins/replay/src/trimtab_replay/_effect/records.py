@@ -27,6 +27,7 @@ _NEEDED = {
     "RunClosed",
     "RunTerminated",
     "UserMessage",
+    "JournalFull",
 }
 _MODEL = {"", "model"}
 
@@ -98,7 +99,7 @@ class RecordedRun:
             self.completion = named(event.get("status"))
         elif kind in {"RunClosed", "RunTerminated"}:
             self.is_closed = True
-        elif kind == DROPPED:
+        elif kind in {DROPPED, "JournalFull"}:
             self.is_partial = True
         elif kind == "UserMessage" and not self.task:
             asked = as_text(event.get("text")).encode("utf-8", "replace")
@@ -106,9 +107,13 @@ class RecordedRun:
 
     def _add_call(self, event: Mapping[str, Any]) -> None:
         if named(event.get("caller")) in _MODEL:
-            action = f"{named(event.get('tool'))} {as_text(event.get('params'))}"
+            params = event.get("params", event.get("input"))  # as traces call it
+            action = f"{named(event.get('tool'))} {as_text(params)}"
             is_ok = event.get("outcome", "ok") == "ok"
-            turn, output = as_int(event.get("turn")), as_text(event.get("result"))
+            turn, output = (
+                as_int(event.get("turn")),
+                as_text(event.get("result", event.get("output"))),
+            )
             self.calls.append(RecordedCall(turn, action, output, is_ok))
 
     def _add_moment(self, event: Mapping[str, Any], *, is_nudged: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection
-from trimtab_replay._commands import job_of, replayed_runs
+from trimtab_replay._commands import found_here, job_of, replayed_runs
 from trimtab_replay._job import ReadStats
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._report.data import ReportData
@@ -19,8 +19,11 @@ from trimtab_replay._summary import Summary
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Write an HTML page of recorded runs with every nudge in its place."""
-    parser.description = "Replay recorded runs, and write one HTML file that shows them."
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a transcript, or a folder")
+    parser.description = (
+        "Replay recorded runs, and write one HTML file that shows what was said beside what the "
+        "providers of today would say. Without PATH, of the newest sessions on this machine."
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a transcript, or a folder")
     add_selection(parser)
     add_reading(parser)
     parser.add_argument(
@@ -41,6 +44,8 @@ def run_report(options: argparse.Namespace) -> int:
     folder = options.output.parent
     if not folder.is_dir() or options.output.is_dir():
         raise ReplayError(f"can't write {options.output}: name a file in a folder that is there")
+    if not options.paths:
+        options.paths = found_here(options, "report")
     stats = ReadStats()
     data = ReportData(Summary(job.selection.names))
     for one in replayed_runs(options, job, stats):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import attrs
 
 from trimtab.text import shorten
 from trimtab_replay._job import ReadStats
+from trimtab_replay._recording import Said
 from trimtab_replay._results import CallView, Decision, Note, Replayed
 from trimtab_replay._strip import states
 from trimtab_replay._summary import Summary
@@ -26,7 +28,22 @@ _UNSEEN = re.compile(
 
 def visible(text: str) -> str:
     r"""Return `text` with every character that can't be seen, or turns text round, as ``\xNN``."""
+    text = _without_home(text)
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def _without_home(text: str, *, is_path: bool = False) -> str:
+    """Return `text` with ``~`` for the user's home: a report is sent to others.
+
+    Args:
+        text: any.
+        is_path: some agents name a folder after a path, with ``-`` for ``/``.
+    """
+    home = str(Path.home())
+    if len(home) <= 1:
+        return text
+    text = text.replace(home, "~")
+    return text.replace(home.replace("/", "-"), "~") if is_path else text
 
 
 @attrs.define
@@ -45,15 +62,18 @@ class ReportData:
         """Add one run, replayed with its steps."""
         self.summary.add(replayed)
         near = _near(replayed)
+        timed = replayed.started is not None
         self._runs.append(
             {
                 "id": visible(replayed.id),
-                "path": visible(replayed.path),
+                "title": visible(replayed.title),
+                "path": visible(_without_home(replayed.path, is_path=True)),
                 "reader": visible(replayed.reader),
                 "calls": replayed.calls,
                 "started": replayed.started.isoformat() if replayed.started else None,
                 "strip": "".join(state.value for state in states(replayed)),
-                "nudges": [_nudge(decision) for decision in replayed.decisions],
+                "nudges": [_nudge(decision, timed=timed) for decision in replayed.decisions],
+                "said": [_said(one) for one in replayed.said],
                 "notes": _notes(replayed.notes),
                 "steps": [self._step(step, whole=step.call in near) for step in replayed.steps],
             }
@@ -104,7 +124,19 @@ def _position(places: Iterable[int], call: int) -> int:
     return sum(place <= call for place in places) - 1
 
 
-def _nudge(decision: Decision) -> dict[str, Any]:
+def _said(one: Said) -> dict[str, Any]:
+    return {
+        "provider": visible(one.provider),
+        "state": visible(one.state),
+        "turn": one.turn,
+        "call": one.call,
+        "reason": visible(shorten(one.reason, _LONGEST_REASON)),
+        "text": visible(one.text),
+        "at": one.at.isoformat() if one.at else None,
+    }
+
+
+def _nudge(decision: Decision, *, timed: bool) -> dict[str, Any]:
     return {
         "provider": visible(decision.provider),
         "kind": decision.kind,
@@ -117,6 +149,7 @@ def _nudge(decision: Decision) -> dict[str, Any]:
         "reason": visible(decision.reason or ""),
         "text": visible(decision.text),
         "tokens": decision.tokens,
+        "at": decision.at.isoformat() if timed and decision.at else None,
     }
 
 

@@ -36,7 +36,7 @@ function draw(tag, facts, ...children) {
 }
 const number = (value) => value.toLocaleString("en");
 const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
-const matches = (run, word) => `${run.id}\n${run.path}\n${run.reader}`.toLowerCase().includes(word);
+const matches = (run, word) => `${run.title}\n${run.id}\n${run.path}\n${run.reader}`.toLowerCase().includes(word);
 
 // Filters and the list of runs.
 const state = { word: "", provider: "", reader: "", spoken: true, sort: "order", shown: FIRST_ROWS };
@@ -86,12 +86,15 @@ function change(facts) {
 // One run in the list.
 function runRow(run) {
   const open = make("button", { class: "row", "aria-expanded": "false", onclick: () => toggle(box, run) },
-    make("span", { class: "name", title: run.path }, run.id, make("small", {}, `${run.reader} · ${tail(run.path)}`)),
+    make("span", { class: "name", title: `${run.id}\n${run.path}` }, run.title || run.id,
+      make("small", {}, [run.started && began(run), run.reader, tail(run.path)].filter(Boolean).join(" · "))),
     make("span", { class: "sizes" }, said(run), make("br"), plural(run.calls, "call")),
     strip(run));
   const box = make("article", { class: "run", "data-order": run.order }, open);
   return box;
 }
+const began = (run) => run.started.slice(0, 16).replace("T", " ");
+const clock = (at) => at ? ` at ${at.slice(11, 19)} UTC` : "";
 const tail = (path) => path.split("/").slice(-2).join("/");
 function said(run) {
   const count = run.nudges.length;
@@ -149,13 +152,24 @@ function detail(run) {
   const box = make("div", { class: "detail" },
     make("p", { class: "faint" }, facts(run)),
     turnCells(run, calls), calls,
+    run.said.length ? saidThen(run) : null,
+    run.said.length ? make("h2", {}, "What the providers of today would say") : null,
     ...run.nudges.map((nudge, n) => nudgeCard(run, nudge, n)));
   if (run.notes.length) box.append(notes(run));
   return box;
 }
+function saidThen(run) {
+  const words = { delivered: "said", "in shadow": "in shadow: would have been said" };
+  const cards = run.said.map((one) =>
+    make("section", { class: one.state === "delivered" ? "nudge" : "nudge unsaid", colour: colourOf(one.provider) },
+      make("p", {}, make("span", { class: "who" }, one.provider), ` · turn ${one.turn}, after call ${one.call}${clock(one.at)} · `,
+        make("b", {}, words[one.state] || one.state), one.text ? null : ` (${one.reason})`),
+      one.text ? make("blockquote", {}, one.text) : null));
+  return make("details", { open: "" }, make("summary", {}, "What was said when it ran"), ...cards);
+}
 function facts(run) {
-  const parts = [run.path, plural(run.strip.length, "turn"), plural(run.calls, "call")];
-  if (run.started) parts.push(`began ${run.started.slice(0, 16).replace("T", " ")} UTC`);
+  const parts = [run.id, run.path, plural(run.strip.length, "turn"), plural(run.calls, "call")];
+  if (run.started) parts.push(`began ${began(run)} UTC`);
   return parts.join(" · ");
 }
 function turnCells(run, calls) {
@@ -182,7 +196,7 @@ function lookAt(box, cell, run, turn, calls, said) {
 function nudgeCard(run, nudge, n) {
   const how = [nudge.kind, nudge.point && `at ${nudge.point}`, nudge.level && `level ${nudge.level}`,
     nudge.severity, nudge.confidence !== null && `confidence ${nudge.confidence}`, `≈ ${plural(nudge.tokens, "token")}`];
-  const where = nudge.call < 0 ? "before the first call" : `turn ${nudge.turn}, after call ${nudge.call}`;
+  const where = nudge.call < 0 ? "before the first call" : `turn ${nudge.turn}, after call ${nudge.call}${clock(nudge.at)}`;
   return make("section", { class: "nudge", colour: colourOf(nudge.provider), "data-call": nudge.call, "data-n": n },
     make("p", {}, make("span", { class: "who" }, nudge.provider), ` · ${where} · `,
       make("span", { class: "faint" }, how.filter(Boolean).join(", ")), " · ",
@@ -238,6 +252,10 @@ function link(run, call = null) {
 }
 function follow() {
   const parts = new URLSearchParams(location.hash.slice(1));
+  if (data.runs.length === 1 && !parts.has("run")) {
+    toggle(list.querySelector("[data-order]"), data.runs[0]);
+    return;
+  }
   const [id, path, nth] = [parts.get("run"), parts.get("path"), Number(parts.get("nth") || 0)];
   const run = data.runs.find((one) => one.id === id && (!path || one.path === path) && one.nth === nth);
   if (!run) return;
@@ -292,13 +310,19 @@ function unread() {
     make("ul", { class: "notes mono" }, ...data.skipped.map((line) => make("li", {}, line))));
 }
 
+function silent() {
+  const names = data.providers.filter((one) => !one.nudges).map((one) => one.name);
+  return names.length ? make("p", { class: "faint" }, `Silent: ${names.join(", ")}`) : null;
+}
+
 const touched = data.runs.filter((run) => run.nudges.length).length;
-state.spoken = touched > 0;
+state.spoken = touched > 0 && data.runs.length > 1;
 document.getElementById("head").append(
   make("h1", {}, data.title),
   make("p", { class: "faint" }, `${plural(data.runs.length, "recorded run")}, ${plural(data.calls, "call")}; ` +
     `someone would have spoken in ${number(touched)}.`),
-  make("div", { class: "cards" }, ...[...data.providers].sort((a, b) => b.nudges - a.nudges).map(card)));
+  make("div", { class: "cards" }, ...data.providers.filter((one) => one.nudges).sort((a, b) => b.nudges - a.nudges).map(card)),
+  ...[silent()].filter(Boolean));
 document.getElementById("main").append(...[unread(), filters(), legend(), list].filter(Boolean));
 refresh();
 follow();
