@@ -89,7 +89,7 @@ class ClassificationResult(_Finding):
         *,
         found: Any = None,
     ) -> None:
-        self.__attrs_init__(relevant, confidence, reason, episode)
+        self.__attrs_init__(relevant, confidence, reason, episode)  # pyright: ignore[reportAttributeAccessIssue]
         object.__setattr__(self, "_found", found)
 
     @property

@@ -50,16 +50,12 @@ class GuidanceEntry:
     category: str
     provide: Ask | None = None
     paces_itself: bool = False
-    source: Provenance = attrs.field(init=False)
-    name: str = attrs.field(init=False)
-
-    @source.default
-    def _source(self) -> Provenance:
-        return self.ask.source
-
-    @name.default
-    def _name(self) -> str:
-        return self.ask.source.name
+    source: Provenance = attrs.field(
+        init=False, default=attrs.Factory(lambda entry: entry.ask.source, takes_self=True)
+    )
+    name: str = attrs.field(
+        init=False, default=attrs.Factory(lambda entry: entry.ask.source.name, takes_self=True)
+    )
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -228,7 +228,7 @@ class _Wrong:
 
 
 def _classify_twice(self: Any, *, context: Any) -> Any:
-    original = super(type(self), self).classify
+    original: Callable[..., Any] = getattr(super(type(self), self), "classify")  # noqa: B009
     original(context=context)
     return original(context=context)
 

@@ -24,7 +24,7 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collect the suite instead of the project's own tests, unless paths are given as well."""
-    NAMES[:] = config.getoption("--trimtab")
+    NAMES[:] = config.getoption("--trimtab") or []
     if NAMES:
         suite = str(Path(__file__).with_name("suite.py"))
         asked = config.args_source is config.ArgsSource.ARGS

@@ -30,11 +30,11 @@ class JsonType(Protocol):
         """What messages call a value of this type."""
         ...
 
-    def schema(self, defs: Schema) -> Schema:
+    def schema(self, defs: Schema, /) -> Schema:
         """Return the JSON Schema; what it refers to by name is put into `defs`."""
         ...
 
-    def read(self, value: Any, path: str, found: Problems) -> Any:
+    def read(self, value: Any, path: str, found: Problems, /) -> Any:
         """Return `value` as an object of this type; else add to `found` what is wrong where."""
         ...
 
@@ -421,7 +421,7 @@ def _message(error: Exception) -> str:
 
 def _told(error: Exception, path: str) -> Iterator[str]:
     """Yield the problems that an error of pydantic lists."""
-    listed = getattr(error, "errors", None)
+    listed: Callable[..., Iterable[Any]] | None = getattr(error, "errors", None)
     for problem in listed(include_url=False, include_context=False) if callable(listed) else ():
         steps = (f"[{one}]" if isinstance(one, int) else f".{one}" for one in problem["loc"])
         words = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")

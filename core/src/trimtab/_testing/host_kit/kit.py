@@ -64,7 +64,10 @@ class Verdict:
 
 
 def _as_claims(words: Iterable[str]) -> frozenset[str]:
-    return frozenset(words.split() if isinstance(words, str) else words)
+    claims = frozenset(words.split() if isinstance(words, str) else words)
+    if unknown := sorted(claims - CLAIMS.keys()):
+        raise ValueError(f"claims must be of {', '.join(CLAIMS)}, not {', '.join(unknown)}")
+    return claims
 
 
 @attrs.define(eq=False)
@@ -88,12 +91,6 @@ class HostKit:
     host: Host
     play: Callable[[Task], Awaitable[Played]]
     claims: frozenset[str] = attrs.field(converter=_as_claims)
-
-    @claims.validator
-    def _known(self, _: object, claims: frozenset[str]) -> None:
-        unknown = sorted(claims - CLAIMS.keys())
-        if unknown:
-            raise ValueError(f"claims must be of {', '.join(CLAIMS)}, not {', '.join(unknown)}")
 
     @staticmethod
     def claimable() -> Mapping[str, str]:

@@ -123,7 +123,7 @@ def _handler_of(service: Service) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base has it
             """Log nothing."""
 
         def do_POST(self) -> None:
