@@ -19,7 +19,7 @@ __all__, __getattr__, __dir__ = lazy_names(
             "FeedbackProvider GuidanceProvider Recorder RunRecording TaskCompletionChecker"
         ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
-        "_contract.view": "Host",
+        "_contract.hosts": "Host",
         "_events.guidance": (
             "ClassificationResult format_guidance GuidanceDelivered GuidanceInjection "
             "NOT_RELEVANT Proposal"

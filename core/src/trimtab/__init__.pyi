@@ -11,6 +11,9 @@ from trimtab._contract.context import (
 from trimtab._contract.hookspecs import (
     hookimpl as hookimpl,
 )
+from trimtab._contract.hosts import (
+    Host as Host,
+)
 from trimtab._contract.providers import (
     FeedbackProvider as FeedbackProvider,
     GuidanceProvider as GuidanceProvider,
@@ -23,9 +26,6 @@ from trimtab._contract.tools import (
     Tool as Tool,
     ToolContext as ToolContext,
     ToolResult as ToolResult,
-)
-from trimtab._contract.view import (
-    Host as Host,
 )
 from trimtab._events.guidance import (
     NOT_RELEVANT as NOT_RELEVANT,

@@ -33,7 +33,7 @@ def collect_guidance(
     Raises:
         SessionError: `decision_point` is none.
     """
-    run = context.run._run
+    run = context._run
     assert isinstance(run, Run)
     point = attrs.evolve(context, decision_point=decision_point)
     return run.guide_with(point).injections

@@ -5,7 +5,7 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_contract.view": "LOCAL_HOST",
+        "_contract.hosts": "LOCAL_HOST",
         "_hosting.blocking": "append_text contained StopDecision",
         "_hosting.calls": "RunningCall",
         "_hosting.chat": "Answer Chat",

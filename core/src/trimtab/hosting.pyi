@@ -1,4 +1,4 @@
-from trimtab._contract.view import (
+from trimtab._contract.hosts import (
     LOCAL_HOST as LOCAL_HOST,
 )
 from trimtab._hosting.blocking import (

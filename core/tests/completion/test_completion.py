@@ -224,7 +224,7 @@ def test_what_the_context_tells(kit: Any) -> None:
         0,
     )
     assert (seen[1].attempt, seen[1].final) == (1, True)
-    assert seen[0].filesystem is None and seen[0].run.run_id == run.run_id
+    assert seen[0].filesystem is None and seen[0].run_id == run.run_id
 
 
 def test_the_hook_method_is_the_second_way(kit: Any) -> None:

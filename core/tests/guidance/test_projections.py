@@ -173,15 +173,16 @@ def test_a_snapshot_can_always_be_taken_and_loses_nothing(kit: Any, projection: 
 def test_a_provider_cannot_change_its_run(kit: Any, name: str) -> None:
     def meddle(context: Any) -> ClassificationResult:
         if name == "deadline":
-            context.run.deadline = None
-        getattr(context.run, name)()
+            context.deadline = None
+        getattr(context, name)()
         return ClassificationResult(relevant=True)
 
     run = kit.run(guidance_providers=[kit.Speaker(verdict=meddle)])
     list(play(kit, run))
 
     assert not run.state.closed
-    assert "AttributeError" in kit.session[ProviderFaulted].latest().error
+    error = kit.session[ProviderFaulted].latest().error
+    assert error.startswith(("AttributeError", "FrozenInstanceError"))
 
 
 def test_many_recent_calls_are_as_quick_as_few(kit: Any) -> None:

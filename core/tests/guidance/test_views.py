@@ -83,7 +83,7 @@ def test_no_writing_method_is_reachable_from_a_context() -> None:
     assert len(climber.seen) > 8
     assert climber.found == set()
     assert climber.assigned == set()
-    assert {"ToolInvoked", "RunView", "StateView", "SessionView"} <= {
+    assert {"ToolInvoked", "GuidanceContext", "SessionView"} <= {
         type(one).__name__ for one in climber.seen
     }
 

@@ -63,7 +63,7 @@ def drive(kit: Any) -> Callable[..., Driver]:
                 kit.Speaker(
                     name=point,
                     category=point,
-                    text=lambda c: f"{c.decision_point.value} {c.run.state.calls}",
+                    text=lambda c: f"{c.decision_point.value} {c.tool_call_count}",
                     verdict=lambda c, at=point: at_point(c, at),
                 ),
                 cooldown_turns=0,

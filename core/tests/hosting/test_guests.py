@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from trimtab import (
     DecisionPoint,
@@ -287,6 +287,7 @@ REPORTS: dict[str, Any] = {
 
 
 @given(st.lists(STEPS, max_size=25))
+@example([("respond", ["c0"]), ("run", "c0", None), ("run", "c0", None)])
 @settings(max_examples=150, deadline=None)
 def test_any_order_of_reports_ends_each_call_once(steps: list[Any]) -> None:
     chat = open_driver(Chat)

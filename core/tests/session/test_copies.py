@@ -27,7 +27,7 @@ from trimtab.testing import Speaker
 
 warnings.simplefilter("ignore")
 session = Session()
-speaker = Speaker(text=lambda c: f"{c.run.state.calls} calls")
+speaker = Speaker(text=lambda c: f"{c.tool_call_count} calls")
 prompt = Prompt("a", "b", guidance_providers=[speaker], config=None)
 run = session.open_run(prompt)
 run.guide("pre_tool_selection", timeout=5)  # a worker thread waits now, which the child lacks

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import attrs
 import pytest
 
 from trimtab import Event, ToolInvoked
-from trimtab._session.state import _HANDLERS_BY_NAME
 from trimtab.events import (
     Provenance,
     ProviderFaulted,
@@ -59,8 +56,3 @@ def test_a_stranger_may_have_attrs_compare_a_kind_of_its_own() -> None:
     assert Lit(lamps=1) == Lit(lamps=1)
     assert Lit(lamps=1) != Lit(lamps=2)
     assert "Lit(" in repr(Lit(lamps=1))
-
-
-def test_the_state_of_a_run_knows_the_events_of_providers_by_their_names() -> None:
-    for module, name in _HANDLERS_BY_NAME:
-        assert issubclass(getattr(import_module(module), name), Event)

@@ -21,7 +21,7 @@ from trimtab.events import RunOpened, UserMessage
 def parent(kit: Any) -> Any:
     """Return a run of six calls, with guidance and feedback."""
     speaker = GuidanceProviderConfig(
-        kit.Speaker(text=lambda c: f"after {c.run.state.calls}"), cooldown_turns=2
+        kit.Speaker(text=lambda c: f"after {c.tool_call_count}"), cooldown_turns=2
     )
     every = FeedbackProviderConfig(kit.Commentator(), FeedbackTrigger(every_n_calls=2))
     run = kit.run(guidance_providers=[speaker], feedback_providers=[every])

@@ -439,7 +439,7 @@ def test_providers_know_the_tools_of_the_agent() -> None:
     known: list[Any] = []
 
     def note(context: Any) -> bool:
-        known.append((context.run.tools, context.run.tool_descriptions))
+        known.append((context.tools, context.tool_descriptions))
         return False
 
     points = [DecisionPoint.PRE_TOOL_SELECTION]

@@ -1,103 +1,164 @@
-"""Contexts: what providers see of a run."""
+"""Contexts: what providers see of a run, read-only."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import attrs
 
-from trimtab._contract.view import RunView, SessionView
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import ModelResponded, ToolCall, ToolInvoked
-from trimtab._types.positional import positional
+from trimtab._session.recorder import Recorder
 from trimtab._types.resources import Filesystem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from trimtab._contract.hosts import Host
     from trimtab._contract.tools import BoundPrompt, RenderedPrompt
-    from trimtab._contract.view import Host
     from trimtab._events.guidance import ClassificationResult
     from trimtab._events.providers import Feedback
     from trimtab._policy.guidance import Episode
     from trimtab._policy.settings import ProviderConfig
+    from trimtab._session.record import Record
+    from trimtab._session.slices import Slice
     from trimtab._session.trajectory import Trajectory
-    from trimtab._types.limits import Budget, Deadline, Usage
+    from trimtab._types.limits import Budget, Clock, Deadline, Usage
     from trimtab._types.profiles import ToolProfile
     from trimtab._types.resources import Resources
 
+T = TypeVar("T")
 
-def _as_view(run: Any) -> RunView:
-    return run if isinstance(run, RunView) else run.view
+
+class SessionView:
+    """A session, read-only; two views of one session are equal."""
+
+    __slots__ = ("__weakref__", "_session")
+
+    def __init__(self, session: Record) -> None:
+        self._session = session
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SessionView) and other._session is self._session
+
+    def __hash__(self) -> int:
+        return id(self._session)
+
+    def __getitem__(self, kind: type[T]) -> Slice[T]:
+        """Return the slice of `kind`: ``session[ToolInvoked].latest()``."""
+        return self._session[kind]
+
+    @property
+    def clock(self) -> Clock:
+        """The session's source of time."""
+        return self._session.clock
+
+
+class BoundRun(Recorder):
+    """A recorder with the prompt and host of its run: what contexts read.
+
+    Attributes:
+        prompt: the prompt that was opened.
+        host: the runtime that the agent runs on.
+        tools: names of the agent's tools, or None if they are unknown.
+        rendered: the prompt as last rendered, or None.
+    """
+
+    prompt: BoundPrompt
+    host: Host
+    tools: frozenset[str] | None
+    rendered: RenderedPrompt[Any] | None
+
+    @cached_property
+    def session_view(self) -> SessionView:
+        """The session as providers see it."""
+        return SessionView(self.session)
+
+    @property
+    def tool_descriptions(self) -> Mapping[str, str]:
+        """What the agent's tools say of themselves, by name, as far as known."""
+        raise NotImplementedError
 
 
 @attrs.frozen(eq=False, repr=False)
 class RunContext:
     """What ``run_opened`` and ``run_closed`` get, and the base of all other contexts.
 
-    Nothing that is reachable from a context records events, closes the run or changes a limit.
+    A read-only view of the run: nothing that is reachable from a context records events, closes
+    the run or changes a limit.
 
     Args:
-        run: the run that asks; read-only.
+        run: the run that asks.
     """
 
-    run: RunView = attrs.field(converter=_as_view)
+    _run: BoundRun
+
+    @property
+    def run_id(self) -> str:
+        """The run's identifier."""
+        return self._run.state.run_id
+
+    @property
+    def agent_id(self) -> str | None:
+        """The subagent that the run belongs to; None for the main agent."""
+        return self._run.state.agent_id
 
     @property
     def session(self) -> SessionView:
         """The session with the full history; read-only."""
-        return self.run.session
+        return self._run.session_view
 
     @property
     def prompt(self) -> BoundPrompt:
         """The prompt of the run, with its name and resources."""
-        return self.run.prompt
+        return self._run.prompt
 
     @property
     def trajectory(self) -> Trajectory:
         """The calls of this run; projections are attached here."""
-        return self.run.trajectory
+        return self._run.state.trajectory
 
     @property
     def host(self) -> Host:
         """The runtime that the agent runs on."""
-        return self.run.host
+        return self._run.host
 
     @property
     def tools(self) -> frozenset[str] | None:
         """Names of the agent's tools, or None if they are unknown; then name none as present."""
-        return self.run.tools
+        return self._run.tools
 
     @property
     def tool_descriptions(self) -> Mapping[str, str]:
         """What the agent's tools say of themselves, by name, as far as known."""
-        return self.run.tool_descriptions
+        return self._run.tool_descriptions
 
     @property
     def deadline(self) -> Deadline | None:
         """The run's time limit, or None."""
-        return self.run.deadline
+        return self._run.deadline
 
     @property
     def budget(self) -> Budget | None:
         """The run's limits in tokens, cost and active time, or None."""
-        return self.run.budget
+        return self._run.budget
 
     @property
     def usage(self) -> Usage:
         """Tokens and cost of all responses so far."""
-        return self.run.state.usage
+        return self._run.state.usage
 
     @property
     def active_seconds(self) -> float:
         """Monotonic seconds since the run was opened."""
-        return self.run.active_seconds
+        return self._run.active_seconds
 
     @property
     def resources(self) -> Resources:
         """Resources bound to the prompt."""
-        return self.run.prompt.resources
+        return self._run.prompt.resources
 
     @property
     def filesystem(self) -> Filesystem | None:
@@ -105,13 +166,28 @@ class RunContext:
         return self.resources.get_optional(Filesystem)
 
     @property
+    def turn_count(self) -> int:
+        """Turns of this run so far."""
+        return self._run.state.turns
+
+    @property
     def tool_call_count(self) -> int:
         """Ended tool calls of this run, the one just made included."""
-        return self.run.state.calls
+        return self._run.state.calls
+
+    @property
+    def last_call(self) -> ToolInvoked | None:
+        """The most recent ended tool call, or None."""
+        return self._run.state.last_call
+
+    @property
+    def last_response(self) -> ModelResponded | None:
+        """The most recent response of the model, or None."""
+        return self._run.state.last_response
 
     def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
         """Return the last `n` ended calls of this run, oldest first."""
-        return self.run.recent_tool_calls(n)
+        return self._run.recent_tool_calls(n)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -136,31 +212,16 @@ class GuidanceContext(RunContext):
     @property
     def rendered_prompt(self) -> RenderedPrompt[Any] | None:
         """The prompt as last rendered, or None."""
-        return self.run.rendered
-
-    @property
-    def last_response(self) -> ModelResponded | None:
-        """The most recent response of the model, or None."""
-        return self.run.state.last_response
-
-    @property
-    def last_call(self) -> ToolInvoked | None:
-        """The most recent ended tool call, or None."""
-        return self.run.state.last_call
-
-    @property
-    def turn_count(self) -> int:
-        """Turns of this run so far."""
-        return self.run.state.turns
+        return self._run.rendered
 
     @property
     def episodes(self) -> Mapping[str, tuple[Episode, ...]]:
         """Open episodes by category, of all providers."""
-        return self.run.state.episodes
+        return self._run.state.episodes.by_category()
 
     def level_of(self, episode: str) -> int:
         """Return the level (1, 2 or 3) at which the next nudge about `episode` would speak."""
-        return self.run.state.level_of(episode)
+        return self._run.state.episodes.next_level(episode)
 
     def nudges_of(self, provider: str) -> int:
         """Return how often a guidance provider has spoken in this run, shadow mode included.
@@ -168,7 +229,7 @@ class GuidanceContext(RunContext):
         Args:
             provider: its name.
         """
-        return self.run.state.nudges_of(provider)
+        return self._run.state.guidance.nudges_of(provider)
 
     def turns_since_nudge(self, provider: str) -> int | None:
         """Return how many turns ago a guidance provider spoke last, shadow mode included.
@@ -179,10 +240,8 @@ class GuidanceContext(RunContext):
         Returns:
             0 in the turn in which it spoke; None if it has not spoken in this run.
         """
-        return self.run.state.turns_since_nudge(provider)
-
-
-guidance_context = positional(GuidanceContext)
+        at = self._run.state.guidance.nudged_at(provider)
+        return None if at is None else self._run.state.turn - at
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -192,7 +251,7 @@ class FeedbackContext(RunContext):
     @property
     def last_feedback(self) -> Feedback | None:
         """Most recent feedback of this run, from any provider."""
-        return self.run.state.last_feedback
+        return self._run.state.last_feedback
 
     def last_feedback_for_provider(self, name: str) -> Feedback | None:
         """Return the most recent feedback of one provider in this run.
@@ -200,7 +259,7 @@ class FeedbackContext(RunContext):
         Args:
             name: the provider's.
         """
-        return self.run.state.feedback_of(name)
+        return self._run.state.feedback_of(name)
 
     def tool_calls_since_last_feedback(self) -> int:
         """Return the calls since the last feedback of any provider in this run."""

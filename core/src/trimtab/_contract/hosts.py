@@ -1,4 +1,4 @@
-"""Converters of the fields by which a runtime is described."""
+"""A runtime, described: `Host`, and what its fields accept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
+import attrs
+
 from trimtab._events.provenance import DecisionPoint, Delivery
+from trimtab._types.options import text, yes_or_no
 from trimtab._types.profiles import ToolProfile
 from trimtab._types.text import shown
 
@@ -102,3 +105,58 @@ def _member(kind: type[E], value: Any) -> E:
     except ValueError:
         known = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
         raise ValueError(f"delivery must hold {known}, not {shown(value)}") from None
+
+
+def _everywhere() -> Mapping[DecisionPoint, Delivery]:
+    return dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL)
+
+
+@attrs.frozen
+class Host:
+    """A runtime, described.
+
+    Args:
+        name: e.g. ``"openai"``.
+        delivery: how text is placed, point by point; a missing point is `Delivery.NONE`.
+        tools: names of the tools that the agent has; None if unknown.
+        parallel_calls: whether one response may hold several calls; None if unknown.
+        tool_profiles: what the host knows of its own tools.
+        tool_descriptions: what its tools say of themselves, by name, as far as known.
+        feedback: how feedback is placed: `Delivery.PERSISTED` behind the result of a call,
+            `Delivery.EPHEMERAL` in the next request, `Delivery.NONE` not at all. If None, behind
+            results where POST_TOOL_RESULT text can be placed, else in the next request.
+        control_flow: exceptions by which the runtime leaves a tool without an end of the call: to
+            ask the user, to run it elsewhere, to end the agent.
+
+    Raises:
+        TypeError, ValueError: a field has the wrong type; plain strings are accepted for points
+            and deliveries.
+    """
+
+    name: str = attrs.field(default="local", validator=text(needed=True))
+    delivery: Mapping[DecisionPoint, Delivery] = attrs.field(
+        factory=_everywhere, converter=as_delivery
+    )
+    tools: frozenset[str] | None = attrs.field(default=None, converter=as_tool_names)
+    parallel_calls: bool | None = attrs.field(default=None, validator=yes_or_no(optional=True))
+    tool_profiles: tuple[ToolProfile, ...] = attrs.field(default=(), converter=as_profiles)
+    tool_descriptions: Mapping[str, str] = attrs.field(factory=dict, converter=as_descriptions)
+    feedback: Delivery | None = attrs.field(default=None, converter=as_feedback_delivery)
+    control_flow: tuple[type[BaseException], ...] = attrs.field(default=(), converter=as_exceptions)
+
+    def delivers(self, point: DecisionPoint) -> Delivery:
+        """Return how text is placed at `point`."""
+        return self.delivery.get(point, Delivery.NONE)
+
+    @property
+    def feedback_delivery(self) -> Delivery:
+        """How feedback is placed."""
+        if self.feedback is not None:
+            return self.feedback
+        if self.delivers(DecisionPoint.POST_TOOL_RESULT) is not Delivery.NONE:
+            return Delivery.PERSISTED
+        fixed = self.delivers(DecisionPoint.PRE_TOOL_SELECTION) is Delivery.NONE
+        return Delivery.NONE if fixed else Delivery.EPHEMERAL
+
+
+LOCAL_HOST = Host()

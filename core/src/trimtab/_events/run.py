@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import attrs
 
 from trimtab._types.limits import Usage
-from trimtab._types.positional import positional
 from trimtab._types.text import shown
 from trimtab._types.values import reduced
 
@@ -243,8 +242,3 @@ class ResultDigest:
 
     length: int
     digest: str
-
-
-model_responded = positional(ModelResponded)
-tool_started = positional(ToolStarted)
-tool_invoked = positional(ToolInvoked)

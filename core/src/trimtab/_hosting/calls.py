@@ -140,12 +140,15 @@ class AskedCalls:
         """Record that a call starts; once, if the runtime starts it again."""
         call_id = call.call_id
         with self._lock:
-            if call_id in self._known and all(known.call_id != call_id for known in self._open):
+            asked = sum(known.call_id == call_id for known in self._open)
+            if call_id in self._known and not asked:
                 return  # it has its answer: a retried step of the runtime
             self._raised.pop(call_id, None)
             again = self._begun[call_id] > 0
             if again:
                 self._begun[call_id] -= 1
+            elif call_id in self._known and len(self._run.state.running.get(call_id, ())) >= asked:
+                again = True  # the runtime runs it anew, and has not told what became of it
             else:
                 self._began[call_id] = self._run.active_seconds
         if not again:

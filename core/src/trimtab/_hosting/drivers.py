@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._contract.view import LOCAL_HOST
+from trimtab._contract.hosts import LOCAL_HOST
 from trimtab._hosting.chat import Chat
 from trimtab._hosting.driver import off_loop
 from trimtab._run.session import Session
 from trimtab._types.limits import Deadline
 
 if TYPE_CHECKING:
-    from trimtab._contract.view import Host
+    from trimtab._contract.hosts import Host
     from trimtab._prompt.template import Prompt
     from trimtab._types.limits import Budget
 

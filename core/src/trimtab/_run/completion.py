@@ -127,7 +127,7 @@ def _verdict(
     run: OpenRun, entries: Iterable[CheckEntry], stop: StopRequest
 ) -> tuple[TaskCompletionResult, tuple[CheckEntry, ...]]:
     context = TaskCompletionContext(
-        run=run.view,
+        run=run,
         tentative_output=stop.output,
         stop_reason=stop.reason,
         attempt=run.state.gate.attempts,

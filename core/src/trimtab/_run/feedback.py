@@ -51,7 +51,7 @@ def _ask(
         if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
             return None
     try:
-        context = FeedbackContext(run.view)
+        context = FeedbackContext(run)
         value = run.invoker.call(entry.source, "give_feedback", entry.ask, context, timeout).value
         if value is None or run.state.closed:
             return None
@@ -78,7 +78,7 @@ def _exists(run: OpenRun, entry: FeedbackEntry, path: str, timeout: float | None
     """Whether a file exists; None without a filesystem, or if that fails (recorded)."""
 
     def look(path: str) -> bool | None:
-        files = FeedbackContext(run.view).filesystem
+        files = FeedbackContext(run).filesystem
         return None if files is None else bool(files.exists(path))
 
     return run.invoker.call(entry.source, "on_file_created", look, path, timeout).value

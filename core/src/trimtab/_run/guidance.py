@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext, guidance_context
+from trimtab._contract.context import GuidanceContext
 from trimtab._events.guidance import (
     ClassificationResult,
     GuidanceDelivered,
@@ -67,7 +67,7 @@ def guide(
         replayed: count what would be delivered, and return nothing.
     """
     if context is None:
-        context = guidance_context(run.view, point, pending, None)
+        context = GuidanceContext(run, decision_point=point, pending_tool_calls=pending)
     replies = run.invoker.ask([entry.ask for entry in entries], context, timeout)
     results = [
         (entry, reply)

@@ -229,7 +229,7 @@ class Recordings:
         """
         prompt, host = self._run.prompt, self._run.host
         profiles = (*prompt.template.tool_profiles, *host.tool_profiles)
-        context = RecorderContext(self._run.view, prompt.table, profiles, keep)
+        context = RecorderContext(self._run, prompt.table, profiles, keep)
         for source, start in recorders:
             opened = partial(_opened, start)
             reply = self._run.invoker.call(source, "open", opened, context, self._timeout)

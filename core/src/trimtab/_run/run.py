@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext
-from trimtab._events.provenance import DecisionPoint, Delivery
-from trimtab._events.run import ToolCall
+from trimtab._contract.context import GuidanceContext, RunContext
+from trimtab._events.provenance import DecisionPoint, Delivery, Provenance, ProviderKind
+from trimtab._events.run import RunClosed, ToolCall
 from trimtab._run.batch import NOTHING, GuidanceBatch
-from trimtab._run.lifecycle import RunLifecycle
+from trimtab._run.open_run import OpenRun
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_text, as_timeout
 from trimtab._types.errors import SessionError
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:
+    from trimtab._contract.hosts import Host
     from trimtab._contract.tools import RenderedPrompt
-    from trimtab._contract.view import Host
     from trimtab._events.providers import CompletionChecked, Feedback
     from trimtab._prompt.template import Prompt
+    from trimtab._run.recording import Recordings
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
+    from trimtab._table.entries import GuidanceEntry
     from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
 _NO_CALLS: tuple[ToolCall, ...] = ()
+# A member that is looked up in its class takes ten times as long as a name.
+_SELECTION, _NONE = DecisionPoint.PRE_TOOL_SELECTION, Delivery.NONE
 
 
-class Run(RunLifecycle):
+class Run(OpenRun):
     """One prompt on one session; made by `Session.open_run`.
 
     Hosts report what happens (`model_responded`, `tool_started`, `tool_finished`, …) and ask
@@ -42,8 +46,13 @@ class Run(RunLifecycle):
         state: counters and signals; read it, don't write it.
 
     Attributes:
+        prompt: the prompt that was opened.
         rendered: the prompt as last rendered, or None.
+        invoker: calls the prompt's providers.
+        recordings: the recorders, while the run is open; None if it has none.
     """
+
+    recordings: Recordings | None = None
 
     def __init__(
         self,
@@ -56,9 +65,8 @@ class Run(RunLifecycle):
         budget: Budget | None = None,
         timeout: float | None = None,
     ) -> None:
-        super().__init__(
-            session, prompt, state, host=host, deadline=deadline, budget=budget, timeout=timeout
-        )
+        super().__init__(session, prompt, state, host=host, deadline=deadline, budget=budget)
+        self._timeout = as_timeout(timeout)
         state.feedback.watched = frozenset(
             entry.trigger.reset_by for entry in prompt.table.feedback if entry.trigger.reset_by
         )
@@ -67,6 +75,112 @@ class Run(RunLifecycle):
         state = self.state
         ended = "closed" if state.closed else "open"
         return f"<Run {self.run_id!r} of {state.prompt_name!r}: {state.calls} calls, {ended}>"
+
+    def start_recording(self, recorders: Iterable[Any], keep: int | None) -> None:
+        """Open the recorders of this run; `Session.open_run` does it.
+
+        Args:
+            recorders: who they are, and their ``open``.
+            keep: tool results that the session keeps whole; None for all.
+        """
+        from trimtab._run.recording import Recordings
+
+        self.recordings = Recordings(self, self._timeout)
+        self.recordings.start(recorders, keep)
+
+    def stop_recording(self) -> None:
+        """Close the recorders of this run; they get no more events."""
+        if self.recordings is not None:
+            self.recordings.stop()
+            self.recordings = None
+
+    def opened(self, *, resumed: bool) -> None:
+        """Call the providers' ``run_opened``; `Session.open_run` does it.
+
+        Args:
+            resumed: whether the run was known already.
+        """
+        for skipped in self.prompt.table.skipped:
+            self.session.dispatch(self.stamp(skipped))
+        if self.prompt.table.feedback and not resumed:
+            from trimtab._run.feedback import note_existing_files
+
+            note_existing_files(self, self._timeout)
+        self._call_run_hooks(self.prompt.table.opened, "run_opened")
+
+    def close(self, reason: str = "") -> None:
+        """End the run; its record stays in the session. Closing twice is no error.
+
+        Args:
+            reason: why it ended, for the record.
+
+        Raises:
+            SessionError: `reason` is no text.
+        """
+        as_text("reason", reason)
+        if self.state.closed:
+            return
+        self.dispatch(RunClosed, reason=reason)
+        self._call_run_hooks(self.prompt.table.closed, "run_closed")
+        self.stop_recording()
+
+    def _call_run_hooks(self, hooks: Iterable[tuple[Any, Any]], name: str) -> None:
+        context = RunContext(self)
+        for source, hook in hooks:
+            self.invoker.call(source, name, hook, context, self._timeout)
+
+    def save_projections(self) -> None:
+        """Bring the providers' projections up to date and keep their states for a snapshot."""
+        for name in self.state.feeds.attached:
+            self._call_projection(name, self.state.feeds.save)
+
+    def _begin(
+        self,
+        point: DecisionPoint,
+        delivery: Delivery | None = None,
+        timeout: float | None = None,
+    ) -> Sequence[GuidanceEntry]:
+        """Return whom to ask at `point`; PRE_TOOL_SELECTION closes the turn."""
+        state = self.state
+        if state.closed:
+            return ()
+        if point is _SELECTION and state.open_turn is not None:
+            with self.session.lock.guard:
+                state.close_turn()
+        entries: Sequence[GuidanceEntry] = self.prompt.table.guides.get(point, ())
+        if not entries or (delivery or self.host.delivery.get(point, _NONE)) is _NONE:
+            return ()
+        episodes = state.guidance.episodes
+        if episodes.open:
+            with self.session.lock:
+                episodes.sweep(state.turn)
+        if state.quarantined:
+            entries = tuple(e for e in entries if e.source.key not in state.quarantined)
+        # An episode is followed by providers that have nothing to say of their own; a failure
+        # counts until the provider has been asked and answers; with a timeout nothing runs on
+        # this thread.
+        if episodes.open or state.faults or timeout is not None:
+            return entries
+        if not state.feeds.quiet_feeds:
+            return entries
+        return self.invoker.not_quiet(entries)
+
+    def _look_after(self) -> None:
+        if self.invoker.busy:
+            return
+        for name in self.state.feeds.behind:
+            self._call_projection(name, self.trajectory.projection)
+
+    def _share(self) -> None:
+        # When the call ends, for at the decision the agent waits; but with a timeout it would take
+        # a change of threads each time.
+        if self._timeout is None:
+            self.invoker.share(self.state.feeds)
+
+    def _call_projection(self, name: str, call: Callable[[str], object]) -> None:
+        known = (source for source in self.prompt.table.sources if source.name == name)
+        source = next(known, Provenance(name, ProviderKind.GUIDANCE))
+        self.invoker.call(source, "projection", call, name, self._timeout)
 
     def guidance_context(
         self, point: DecisionPoint, pending: Iterable[ToolCall] = ()
@@ -78,7 +192,7 @@ class Run(RunLifecycle):
             pending: calls about to run (PRE_TOOL_EXECUTION).
         """
         return GuidanceContext(
-            run=self.view,
+            run=self,
             decision_point=point,
             pending_tool_calls=as_calls(pending, "pending"),
         )

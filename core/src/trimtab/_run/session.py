@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trimtab._contract.view import LOCAL_HOST, Host
+from trimtab._contract.hosts import LOCAL_HOST, Host
 from trimtab._events.run import RunOpened, ToolInvoked
 from trimtab._policy.settings import RecorderConfig
 from trimtab._run.run import Run

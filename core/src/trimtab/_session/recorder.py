@@ -18,9 +18,6 @@ from trimtab._events.run import (
     ToolInvoked,
     ToolStarted,
     UserMessage,
-    model_responded as new_response,
-    tool_invoked as new_call,
-    tool_started as new_start,
 )
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_seconds, as_text, as_time
 from trimtab._types.errors import SessionError
@@ -152,16 +149,18 @@ class Recorder:
             as_text("stop_reason", stop_reason)
         if at is not None:
             at = as_time(at)
-        session, state = self.session, self.state
-        with session.lock.guard:
-            turn = state.turns
-            now = self._monotonic() - self._opened
-            response = new_response(
-                state.prompt_name, state.run_id, state.agent_id, at or self._now(), now,
-                turn, text, reasoning, calls, usage, stop_reason,
-            )  # fmt: skip
-            session.takers[ModelResponded](response)
-            state.take_response(response)
+        with self.session.lock.guard:
+            turn = self.state.turns
+            self._record(
+                ModelResponded,
+                at,
+                turn=turn,
+                text=text,
+                reasoning=reasoning,
+                tool_calls=calls,
+                usage=usage,
+                stop_reason=stop_reason,
+            )
         if turn % LOOKS_EVERY == 0:
             self._look_after()
         return turn
@@ -194,16 +193,11 @@ class Recorder:
         params = reduced(params)
         if at is not None:
             at = as_time(at)
-        session, state = self.session, self.state
-        with session.lock.guard:
-            turn = state.turns if state.open_turn is None else state.open_turn
-            now = self._monotonic() - self._opened
-            start = new_start(
-                state.prompt_name, state.run_id, state.agent_id, at or self._now(), now,
-                tool, params, call_id, turn, caller,
-            )  # fmt: skip
-            session.takers[ToolStarted](start)
-            state.take_start(start)
+        with self.session.lock.guard:
+            turn = self.state.next_turn()
+            self._record(
+                ToolStarted, at, tool=tool, params=params, call_id=call_id, turn=turn, caller=caller
+            )
 
     def tool_finished(
         self,
@@ -259,27 +253,35 @@ class Recorder:
             at = None if at is None else as_time(at)
         if result.__class__ is not str:
             result = reduced(result)
-        session, state = self.session, self.state
-        with session.lock.guard:
+        state = self.state
+        with self.session.lock.guard:
             running = state.running.get(call_id)
-            now = self._monotonic() - self._opened
-            turn: int | None = None
-            if not running:
-                tool, params = self._asked_for(call_id, tool, params)
-                turn, began = state.next_turn(), None
-            else:
+            began: datetime | None = None
+            if running:
                 start = running[0]
                 tool, params, turn = start.tool, start.params, start.turn
                 caller, began = start.caller, start.at
                 if duration is None and start.elapsed is not None:
-                    duration = now - start.elapsed
-            event = new_call(
-                state.prompt_name, state.run_id, state.agent_id, at or self._now(), now,
-                tool, params, result, call_id, turn, outcome, evidence, error, began, duration,
-                caller, poll,
-            )  # fmt: skip
-            session.takers[ToolInvoked](event)
-            state.take_call(event)
+                    duration = self.active_seconds - start.elapsed
+            else:
+                tool, params = self._asked_for(call_id, tool, params)
+                turn = state.next_turn()
+            event = self._record(
+                ToolInvoked,
+                at,
+                tool=tool,
+                params=params,
+                result=result,
+                call_id=call_id,
+                turn=turn,
+                outcome=outcome,
+                evidence=evidence,
+                error=error,
+                started=began,
+                duration=duration,
+                caller=caller,
+                poll=poll,
+            )
             calls = state.calls
         if state.feeds.shared:
             self._share()
@@ -322,9 +324,13 @@ class Recorder:
             at: when it happened, aware UTC; now if None.
             fields: the event's own fields.
         """
-        with self.session.lock:
-            event = kind(**fields, **self._stamp(at))
-            self.session._record(event, self.state)
+        with self.session.lock.guard:
+            return self._record(kind, None if at is None else as_time(at), **fields)
+
+    def _record(self, kind: type[E], at: datetime | None, **fields: Any) -> E:
+        """Put one event into the session and the run; call it while holding the lock."""
+        event = kind(**fields, **self._stamp(at))
+        self.session._record(event, self.state)
         return event
 
     def stamp(self, event: E, **fields: Any) -> E:
@@ -343,6 +349,6 @@ class Recorder:
             "prompt_name": state.prompt_name,
             "run_id": state.run_id,
             "agent_id": state.agent_id,
-            "at": self._now() if at is None else as_time(at),
+            "at": at or self._now(),
             "elapsed": self._monotonic() - self._opened,
         }

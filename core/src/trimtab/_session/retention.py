@@ -10,7 +10,7 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from trimtab._events.run import ResultDigest, ToolInvoked, tool_invoked
+from trimtab._events.run import ResultDigest, ToolInvoked
 from trimtab._session.slices import Slice
 from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text, shorten
@@ -202,14 +202,19 @@ def _reduced(call: ToolInvoked) -> tuple[Any, ...]:
 
 
 def _made(head: _Head, facts: tuple[Any, ...]) -> ToolInvoked:
-    prompt_name, run_id, agent_id, tool, outcome, evidence, caller, poll = head
     call_id, turn, elapsed, duration, at, started, error, result, params, large = facts
-    return tool_invoked(
-        prompt_name, run_id, agent_id, _time(at), elapsed, tool,
-        params if large is None else ResultDigest(*large),
-        None if result is None else ResultDigest(*result),
-        call_id, turn, outcome, evidence, error, _time(started), duration, caller, poll,
-    )  # fmt: skip
+    return ToolInvoked(
+        **dict(zip(HEAD, head, strict=True)),
+        call_id=call_id,
+        turn=turn,
+        elapsed=elapsed,
+        duration=duration,
+        at=_time(at),
+        started=_time(started),
+        error=error,
+        result=None if result is None else ResultDigest(*result),
+        params=params if large is None else ResultDigest(*large),
+    )
 
 
 def _dumps(batch: list[_Row]) -> bytes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -14,6 +14,7 @@ from trimtab._events.run import (
     Event,
     ModelResponded,
     RunClosed,
+    RunOpened,
     ToolCall,
     ToolInvoked,
     ToolStarted,
@@ -163,7 +164,8 @@ class RunState:
         """Fold one event in."""
         if event.elapsed is not None and event.elapsed > self.active_seconds:
             self.active_seconds = event.elapsed
-        handler = _HANDLERS.get(type(event)) or _handler_of(type(event))
+        kind = type(event)
+        handler = _HANDLERS[kind] if kind in _HANDLERS else _provider_handlers().get(kind)
         if handler is not None:
             handler(self, event)
 
@@ -184,11 +186,7 @@ class RunState:
         self.open_turn = self.turns if turn is None else max(turn, self.turns)
         self.turns = self.open_turn + 1
 
-    def take_response(self, event: ModelResponded) -> None:
-        """Fold a response in."""
-        elapsed = event.elapsed
-        if elapsed is not None and elapsed > self.active_seconds:
-            self.active_seconds = elapsed
+    def _responded(self, event: ModelResponded) -> None:
         turn, turns = event.turn, self.turns
         self.open_turn = turn = turns if turn is None or turn < turns else turn
         self.turns = turn + 1
@@ -197,29 +195,19 @@ class RunState:
             self.usage = self.usage + event.usage
         self.feeds.responded(event)
 
-    def take_start(self, event: ToolStarted) -> None:
-        """Fold the start of a call in."""
-        elapsed = event.elapsed
-        if elapsed is not None and elapsed > self.active_seconds:
-            self.active_seconds = elapsed
-        turn = event.turn
-        if turn is None or turn != self.open_turn:
-            self._enter(turn)
+    def _called(self, event: ToolStarted) -> None:
+        if event.turn is None or event.turn != self.open_turn:
+            self._enter(event.turn)
         self.running.setdefault(event.call_id, []).append(event)
 
-    def take_call(self, event: ToolInvoked) -> None:
-        """Fold an ended call in."""
-        elapsed = event.elapsed
-        if elapsed is not None and elapsed > self.active_seconds:
-            self.active_seconds = elapsed
+    def _returned(self, event: ToolInvoked) -> None:
         turn = event.turn
         if turn is None or turn >= self.turns:
             self._enter(turn)
         running = self.running.get(event.call_id)
         if running is not None:
-            if len(running) > 1:
-                del running[0]
-            else:
+            del running[0]
+            if not running:
                 del self.running[event.call_id]
         self.calls += 1
         self.recent.append(event)
@@ -267,29 +255,34 @@ class RunState:
         self.closed = True
 
 
-_HANDLERS: dict[type[Event], Callable[[RunState, Any], None]] = {
-    ModelResponded: RunState.take_response,
-    ToolStarted: RunState.take_start,
-    ToolInvoked: RunState.take_call,
+Handler = Callable[[RunState, Any], None]
+
+# None: the state does not depend on it, which is known without the handlers below.
+_HANDLERS: Mapping[type[Event], Handler | None] = {
+    RunOpened: None,
+    ModelResponded: RunState._responded,
+    ToolStarted: RunState._called,
+    ToolInvoked: RunState._returned,
     UserMessage: RunState._said,
     CompactionHappened: RunState._compacted,
     RunClosed: RunState._ended,
 }
-# By name, since making these classes is a quarter of what importing core takes: the first event
-# puts its class above.
-_HANDLERS_BY_NAME: dict[tuple[str, str], Callable[[RunState, Any], None]] = {
-    ("trimtab._events.guidance", "GuidanceDelivered"): RunState._guided,
-    ("trimtab._events.guidance", "GuidanceSuppressed"): RunState._withheld,
-    ("trimtab._events.providers", "Feedback"): RunState._fed_back,
-    ("trimtab._events.providers", "FeedbackSuppressed"): RunState._counted_feedback,
-    ("trimtab._events.providers", "CompletionChecked"): RunState._checked,
-    ("trimtab._events.providers", "ProviderFaulted"): RunState._faulted,
-    ("trimtab._events.providers", "ProviderQuarantined"): RunState._quarantine,
-}
 
 
-def _handler_of(kind: type[Event]) -> Callable[[RunState, Any], None] | None:
-    handler = _HANDLERS_BY_NAME.get((kind.__module__, kind.__qualname__))
-    if handler is not None:
-        _HANDLERS[kind] = handler
-    return handler
+@cache
+def _provider_handlers() -> Mapping[type[Event], Handler]:
+    """Return the handlers of what providers cause.
+
+    Made when the first of it comes: making these classes is a quarter of what importing core takes.
+    """
+    from trimtab._events import guidance, providers
+
+    return {
+        guidance.GuidanceDelivered: RunState._guided,
+        guidance.GuidanceSuppressed: RunState._withheld,
+        providers.Feedback: RunState._fed_back,
+        providers.FeedbackSuppressed: RunState._counted_feedback,
+        providers.CompletionChecked: RunState._checked,
+        providers.ProviderFaulted: RunState._faulted,
+        providers.ProviderQuarantined: RunState._quarantine,
+    }

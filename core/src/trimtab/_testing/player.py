@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 from trimtab._boundary.calls import CAUSE
-from trimtab._contract.view import LOCAL_HOST, Host
+from trimtab._contract.hosts import LOCAL_HOST, Host
 from trimtab._events.guidance import GuidanceDelivered
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.providers import CompletionChecked, Feedback, ProviderFaulted

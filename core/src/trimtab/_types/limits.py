@@ -17,7 +17,6 @@ from trimtab._types.options import (
     number,
     whole_number,
 )
-from trimtab._types.positional import positional
 from trimtab._types.text import shown
 
 
@@ -174,7 +173,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return _added(
+        return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cost + other.cost,
@@ -182,7 +181,6 @@ class Usage:
         )
 
 
-_added = positional(Usage)
 _tokens = whole_number(1, optional=True)
 _amount = number(0, above=True, optional=True)
 

@@ -40,7 +40,7 @@ class Counter:
         return ClassificationResult(relevant=True, episode=f"call-{context.tool_call_count}")
 
     def provide(self, *, context):
-        seconds = context.run.active_seconds
+        seconds = context.active_seconds
         return GuidanceInjection("count", f"{context.tool_call_count} calls, {seconds:.0f} s")
 
 

@@ -127,7 +127,7 @@ class PlanBasedChecker:
         )
 
     def _steps(self, context: TaskCompletionContext) -> Sequence[Step] | None:
-        plan = _newest(context.session[self.plan_type], context.run.run_id)
+        plan = _newest(context.session[self.plan_type], context.run_id)
         steps = () if plan is None else steps_of(plan)
         if steps or steps is None or not self.from_tools:
             return steps
@@ -170,7 +170,7 @@ def _waits(context: TaskCompletionContext) -> Waits:
 
 def _record(context: TaskCompletionContext) -> list[ToolInvoked | UserMessage]:
     """Return the messages and calls of the run, in the order in which they came."""
-    session, run_id = context.session, context.run.run_id
+    session, run_id = context.session, context.run_id
     events: list[ToolInvoked | UserMessage] = [
         *session[UserMessage].all(),
         *session[ToolInvoked].all(),

@@ -101,7 +101,7 @@ class PlanActReflect:
     @hookimpl
     def run_closed(self, context: RunContext) -> None:
         """Forget the run."""
-        self._memos.pop(context.run.run_id, None)
+        self._memos.pop(context.run_id, None)
 
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Return whether a call leaves the plan, or a reflection is due."""
@@ -119,7 +119,7 @@ class PlanActReflect:
         point = context.decision_point
         if point not in _POINTS:
             return None
-        plan = current_plan(context.session, context.run.run_id) or _host_plan(context)
+        plan = current_plan(context.session, context.run_id) or _host_plan(context)
         if point is DecisionPoint.PRE_RESPONSE:
             return self._unchecked(context, plan)
         return self._breach(context, plan) or self._unreflected(context, plan)
@@ -131,7 +131,7 @@ class PlanActReflect:
             return None
         if not calls:
             return None
-        memo = self._memos.setdefault(context.run.run_id, BreachMemo(self.free_tools))
+        memo = self._memos.setdefault(context.run_id, BreachMemo(self.free_tools))
         for call in calls:
             found = memo.breach(plan, call.tool)
             if found is not None:

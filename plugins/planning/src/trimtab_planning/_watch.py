@@ -148,11 +148,10 @@ class PlanWatch:
 
     def open(self, context: RecorderContext) -> Recording:
         """Watch a run; called when it is opened or resumed."""
-        run = context.run
         return Recording(
             context.session,
-            run.run_id,
+            context.run_id,
             context.prompt.name,
-            run.agent_id,
+            context.agent_id,
             mirrors=self.mirrors,
         )

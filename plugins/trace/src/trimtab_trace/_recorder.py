@@ -54,12 +54,12 @@ def file_name(run_id: str) -> str:
 
 def begin(writer: TraceWriter, context: RecorderContext) -> None:
     """Write what the run was opened with, the first event of its trace."""
-    settings, run = settings_of(context), context.run
+    settings = settings_of(context)
     writer.write(
         "RunConfigured",
         attrs.asdict(settings, recurse=False),
-        run_id=run.run_id,
-        actor=run.agent_id or "main",
+        run_id=context.run_id,
+        actor=context.agent_id or "main",
         references=References(namespace=settings.prompt),
     )
 
@@ -98,7 +98,7 @@ class JsonlTrace:
     def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
         folder = self._folder or default_folder(context)
-        path = folder / f"{file_name(context.run.run_id)}.jsonl"
+        path = folder / f"{file_name(context.run_id)}.jsonl"
         store = JsonlStore(path, durability=self._durability)
         if self._keep is not None:
             remove_old(folder, self._keep, path, lambda run_id: f"{file_name(run_id)}.jsonl")
@@ -129,7 +129,7 @@ class SqliteTrace:
     def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
         path = self._path or default_folder(context) / "traces.db"
-        store = SqliteStore(path, context.run.run_id, durability=self._durability)
+        store = SqliteStore(path, context.run_id, durability=self._durability)
         return _recording(store, context, self._redact)
 
 

@@ -66,21 +66,21 @@ class RunConfigured:
 
 def settings_of(context: RecorderContext) -> RunConfigured:
     """Return what the run of `context` was opened with."""
-    run, host = context.run, context.host
+    host, budget = context.host, context.budget
     return RunConfigured(
-        prompt=run.prompt.name,
+        prompt=context.prompt.name,
         host={
             "name": host.name,
             "delivery": {point.value: how.value for point, how in host.delivery.items()},
-            "tools": None if run.tools is None else sorted(run.tools),
+            "tools": None if context.tools is None else sorted(context.tools),
             "parallel_calls": host.parallel_calls,
-            "tool_descriptions": dict(run.tool_descriptions),
+            "tool_descriptions": dict(context.tool_descriptions),
         },
         tool_profiles=tuple(map(_saved, context.tool_profiles)),
         providers=_providers(context.providers),
         guidance_limit=context.guidance_limit,
         feedback_delivery=context.feedback_delivery,
-        budget=attrs.asdict(run.budget) if run.budget is not None else None,
+        budget=None if budget is None else attrs.asdict(budget),
         keep=context.keep,
     )
 

@@ -58,7 +58,7 @@ def _untold(context: FeedbackContext) -> LeaseEvent | None:
         event
         for kind in (LeaseLost, LeaseRegained, LeaseCapNear)
         for event in context.session[kind].all()[-1:]
-        if event.run_id in ("", context.run.run_id)
+        if event.run_id in ("", context.run_id)
     ]
     latest = max(events, key=_when, default=None)
     if latest is None or isinstance(latest, LeaseRegained):

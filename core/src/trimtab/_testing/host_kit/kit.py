@@ -19,7 +19,7 @@ from trimtab._testing.host_kit.task import Played, Task
 from trimtab._testing.host_kit.wires import messages_of, texts_in
 
 if TYPE_CHECKING:
-    from trimtab._contract.view import Host
+    from trimtab._contract.hosts import Host
 
 WIRES = ("anthropic", "gemini")
 CLAIMS: Mapping[str, str] = {
