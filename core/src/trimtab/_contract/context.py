@@ -93,7 +93,7 @@ class RunContext:
         run: the run that asks.
     """
 
-    _run: BoundRun
+    _run: BoundRun = attrs.field(alias="run")
 
     @property
     def run_id(self) -> str:

@@ -136,7 +136,7 @@ class CurrentPlan(Following[PlanView]):
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Return whether the plan is to be shown."""
         view = self.followed(context)
-        plan = current_plan(context.session, context.run.run_id) or (
+        plan = current_plan(context.session, context.run_id) or (
             view.plan if self.mirrors else None
         )
         if plan is None or plan.status != "active":
@@ -146,7 +146,7 @@ class CurrentPlan(Following[PlanView]):
         reason = self._reason(context, view, text)
         if not reason:
             return NOT_RELEVANT
-        turn = context.run.state.turn
+        turn = context.turn_count - 1
         last = view.last
         since = last.since if last is not None and last.text == text else turn
         shown = Shown(text, turn, since, view.compactions)
@@ -165,7 +165,7 @@ class CurrentPlan(Following[PlanView]):
     def _reason(self, context: GuidanceContext, view: PlanView, text: str) -> str:
         """Return why the plan is to be shown now, empty if it need not be."""
         last, since = view.last, context.turns_since_nudge(NAME)
-        if last is None or since is None or context.run.state.turn - since != last.turn:
+        if last is None or since is None or context.turn_count - 1 - since != last.turn:
             return "not shown yet"
         if last.compactions != view.compactions:
             return "the history was shortened"
@@ -204,7 +204,7 @@ def _last_event(context: GuidanceContext) -> Event | None:
 
 def _newest(context: GuidanceContext) -> Iterator[Event]:
     """Yield the newest event of each kind; of two at the same time, the later one first."""
-    history = PlanHistory(context.session, context.run.run_id)
+    history = PlanHistory(context.session, context.run_id)
     told = history.reflections[-1:]
     known = (context.last_call, *told, history.last_change, context.last_response)
     yield from (event for event in known if event is not None)
