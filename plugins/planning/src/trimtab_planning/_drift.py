@@ -68,7 +68,7 @@ class PlanDrift(Following[PlanTrack]):
     def classify(self, *, context: GuidanceContext) -> ClassificationResult:
         """Return whether the plan and the calls have parted."""
         track = self.followed(context)
-        plan = current_plan(context.session, context.run.run_id)
+        plan = current_plan(context.session, context.run_id)
         if plan is not None and plan.status != "abandoned":
             track.observe(plan)
         found = track.finding
@@ -93,7 +93,7 @@ class PlanDrift(Following[PlanTrack]):
         """Return what to do about it."""
         found: Drift = context.found
         level = context.level_of(found.episode)
-        own = current_plan(context.session, context.run.run_id) is not None
+        own = current_plan(context.session, context.run_id) is not None
         text = drift_text(found, context.tools, own=own, level=level)
         return GuidanceInjection(f"{NAME}.{found.kind}", text, priority=60, category="plan-drift")
 
