@@ -56,8 +56,7 @@ def test_uninstalled_it_makes_the_prompt_fail_with_the_remedy(with_breather):
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "trimtab.inspection.UnknownProvider: No guidance provider 'breather' is installed. "
-        "Installed: none. If trimtab-breather is the package that offers it: "
-        f"{with_breather.python} -m pip install trimtab-breather"
+        "Installed: none. Install the package that offers it, or correct the name."
     )
     assert explained.returncode == 1
     assert "1. breather  missing  No guidance provider 'breather' is installed." in explained.stdout

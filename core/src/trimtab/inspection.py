@@ -5,7 +5,7 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_cli.output": "say say_json",
+        "_cli.output": "say_json",
         "_plugins.configuration": "state_home",
         "_plugins.discovery": "discover installed_version refresh",
         "_plugins.loading": "load",
@@ -18,5 +18,6 @@ __all__, __getattr__, __dir__ = lazy_names(
             "AmbiguousProvider IncompatibleProvider ProviderInvalid ProviderLoadError "
             "ProviderNotAllowed ProviderOptionsError UnknownProvider"
         ),
+        "_types.stdout": "others_to_stderr output say",
     },
 )

@@ -1,5 +1,4 @@
 from trimtab._cli.output import (
-    say as say,
     say_json as say_json,
 )
 from trimtab._plugins.configuration import (
@@ -38,4 +37,9 @@ from trimtab._types.errors import (
     ProviderNotAllowed as ProviderNotAllowed,
     ProviderOptionsError as ProviderOptionsError,
     UnknownProvider as UnknownProvider,
+)
+from trimtab._types.stdout import (
+    others_to_stderr as others_to_stderr,
+    output as output,
+    say as say,
 )

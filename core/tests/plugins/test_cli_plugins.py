@@ -32,10 +32,20 @@ def test_a_listing_names_what_to_type_and_where_it_comes_from(site, trimtab):
 
     done = trimtab("plugins", "list", "--kind", "guidance")
 
-    rows = [line.split(maxsplit=4) for line in done.stdout.splitlines()]
-    assert rows[0] == ["NAME", "KIND", "PACKAGE", "SUMMARY"]
-    assert ["loop", "guidance", "acme", "1.0", "About acme"] in rows
+    lines = done.stdout.splitlines()
+    assert lines[lines.index("acme 1.0: About acme") + 1] == "  guidance     loop"
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_listing_fits_a_terminal_and_names_a_package_once(site, trimtab):
+    names = "".join(f"reader-number-{n} = acme_good:Loop\n" for n in range(40))
+    site.add("acme", entries=f"[trimtab.transcripts]\n{names}", acme_good=GOOD)
+
+    lines = trimtab("plugins", "list").stdout.splitlines()
+
+    assert max(map(len, lines)) < 80
+    assert sum(line.startswith("acme 1.0") for line in lines) == 1
+    assert sum(line.count("reader-number-") for line in lines) == 40
 
 
 def test_a_clash_is_listed_in_the_long_form(site, trimtab):
@@ -44,8 +54,8 @@ def test_a_clash_is_listed_in_the_long_form(site, trimtab):
 
     listed = trimtab("plugins", "list").stdout
 
-    assert "\nacme:loop " in listed
-    assert "\nother:loop " in listed
+    assert "  guidance     acme:loop\n" in listed
+    assert "  guidance     other:loop\n" in listed
 
 
 def test_a_listing_as_json(site, trimtab):
@@ -129,7 +139,7 @@ def test_an_unknown_name_is_bad_input(site, trimtab, command):
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("plugin",), ("plugins",), ("plugins", "list", "--kind", "x"), ("--nope",)]
+    "arguments", [("plugin",), ("plugins", "list", "--kind", "x"), ("--nope",), ("plugins", "-x")]
 )
 def test_a_wrong_command_line_is_bad_input(trimtab, arguments):
     done = trimtab(*arguments)
@@ -137,6 +147,32 @@ def test_a_wrong_command_line_is_bad_input(trimtab, arguments):
     assert done.returncode == 2
     assert done.stderr.startswith("usage: trimtab")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("plugins",)])
+def test_a_command_without_its_sub_command_shows_its_help(trimtab, arguments):
+    done = trimtab(*arguments)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == trimtab(*arguments, "--help").stdout
+
+
+def test_a_mistyped_option_is_answered_with_the_nearest(trimtab):
+    assert trimtab("--verison").stderr.endswith(
+        "error: unknown option --verison. Did you mean '--version'?\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["list", "show", "doctor"])
+def test_each_sub_command_says_what_it_does(trimtab, command):
+    about = trimtab("plugins", command, "--help").stdout
+    (summary,) = [
+        line.split(maxsplit=1)[1]
+        for line in trimtab("plugins", "--help").stdout.splitlines()
+        if line.startswith(f"    {command} ")
+    ]
+
+    assert f"\n{summary}\n" in about
 
 
 def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):

@@ -104,6 +104,23 @@ def test_what_a_table_leaves_out_the_code_decides(write):
     assert settings.guidance_limit is None
 
 
+@pytest.mark.parametrize(
+    ("table", "logged"),
+    [("agent/mian", True), ("agent/main-2", False), ("agent/main", False), ("other/sub", False)],
+)
+def test_a_table_that_may_be_meant_for_a_prompt_without_one_is_named(write, caplog, table, logged):
+    configuration = load_configuration(write(f'[prompts."{table}"]\nguidance = []\n'))
+
+    for _ in range(2):
+        Prompt(ns="agent", key="main", sections=[], config=configuration)
+
+    named = [record.getMessage() for record in caplog.records if record.name == "trimtab"]
+    assert len(named) == logged
+    if logged:
+        assert "no table for the prompt 'agent/main'" in named[0]
+        assert "If the table 'agent/mian' is meant for it, correct its name." in named[0]
+
+
 def test_every_setting_of_the_python_api_has_its_key():
     def names(cls):
         return {field.name for field in attrs.fields(cls)} - {"provider", "trigger"}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-
 import pytest
 
 from trimtab._plugins.selection import check_allowed, check_compatible, check_required, mismatch
@@ -44,20 +41,15 @@ def test_an_unknown_name_gets_the_nearest_and_what_is_installed(site):
     )
 
 
-def test_where_none_is_near_the_line_that_would_install_it_is_given(site):
+@pytest.mark.parametrize("name", ["doom-loop", "doom-lopp", "acme-tools:clock"])
+def test_no_command_installs_what_may_be_a_misspelt_name(site, name):
     with pytest.raises(UnknownProvider) as caught:
-        select("guidance", "doom-loop", site.registry())
+        select("guidance", name, site.registry())
 
     assert str(caught.value) == (
-        "No guidance provider 'doom-loop' is installed. Installed: none. "
-        "If trimtab-doom-loop is the package that offers it: "
-        f"{shlex.quote(sys.executable)} -m pip install trimtab-doom-loop"
+        f"No guidance provider {name!r} is installed. Installed: none. "
+        "Install the package that offers it, or correct the name."
     )
-
-
-def test_a_long_form_names_the_package_to_install(site):
-    with pytest.raises(UnknownProvider, match=r"Installed: none\. .* pip install acme-tools$"):
-        select("feedback", "acme-tools:clock", site.registry())
 
 
 def test_a_name_of_another_kind_is_told(site):

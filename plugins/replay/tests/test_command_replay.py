@@ -34,6 +34,31 @@ def lines(printed):
     return [json.loads(line) for line in printed.splitlines()]
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_a_provider_prints_is_no_part_of_the_json(run, write_cases, tmp_path, jobs):
+    site = tmp_path / "site"
+    (site / "chatty.py").write_text(
+        "from trimtab import NOT_RELEVANT\n"
+        "print('hello from import')\n"
+        "class Chatty:\n"
+        "    name = category = 'chatty'\n"
+        "    def classify(self, *, context): print('hello again'); return NOT_RELEVANT\n"
+        "    def provide(self, *, context): ...\n"
+    )
+    info = site / "chatty-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: chatty\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trimtab.guidance]\nchatty = chatty:Chatty\n")
+    refresh()
+    paths = [write_cases(LOOP, name=f"{n}.jsonl") for n in range(2)]
+
+    status, printed, said = run(*("replay", *paths, "--enable", "chatty", "--json", "--jobs", jobs))
+
+    assert status == 0
+    assert [line["id"] for line in lines(printed)] == ["loop", "loop"]
+    assert jobs == "2" or "hello from import\nhello again" in said
+
+
 def test_json_has_the_documented_keys_in_their_order(run, write_cases):
     status, printed, said = run("replay", write_cases(LOOP), "--enable", "repeats", "--json")
     (line,) = lines(printed)

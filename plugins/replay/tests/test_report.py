@@ -95,6 +95,47 @@ def test_text_from_transcripts_is_never_markup(page):
     assert data_of(page)["runs"][0]["steps"][0][5] == f"{EVIL}\\u202e\\x07"
 
 
+TEXTS = {
+    "back": ("text", "faint", "accent"),
+    "card": ("text", "faint", "accent", "bad", *(f"p{n}" for n in range(8))),
+    "mark": ("text", "faint", "bad"),
+}
+
+
+def test_all_text_has_the_contrast_of_wcag_aa(page):
+    light, dark = re.findall(r":root \{(.*?)\}", page, re.DOTALL)[:2]
+    for colours in (dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in (light, dark)):
+        for back, texts in TEXTS.items():
+            for text in texts:
+                assert contrast(colours[text], colours[back]) >= 4.5, (text, back)
+        for n in range(8):
+            quoted = mixed(colours[f"p{n}"], colours["card"], 0.09)  # as `blockquote` has it
+            assert contrast(colours["text"], quoted) >= 4.5
+
+
+def channels(colour):
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+
+
+def mixed(colour, back, share):
+    pairs = zip(channels(colour), channels(back), strict=True)
+    return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in pairs)
+
+
+def contrast(one, other):
+    """The ratio that WCAG 2 defines, 1 to 21."""
+
+    def luminance(colour):
+        parts = [value / 255 for value in channels(colour)]
+        red, green, blue = [
+            p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+        ]
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 def test_it_fetches_nothing_and_runs_only_its_own_script(page):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
 

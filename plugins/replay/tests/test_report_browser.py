@@ -85,6 +85,24 @@ def test_a_run_opens_and_shows_the_text_and_the_calls_around_it(browser, report)
     assert nudge.find_element("css selector", "tr.here").text.startswith("call 2")
 
 
+def test_what_scrolls_is_reached_by_keyboard_and_what_does_not_is_no_stop(
+    browser, run, write_cases, tmp_path
+):
+    long = "line\n" * 50
+    case = {"id": "loop", "calls": [call(result=long, turn=turn) for turn in range(3)]}
+    path = tmp_path / "long.html"
+    run("report", write_cases(case), "--enable", "repeats", "-o", path)
+    browser.get(path.as_uri())
+    find(browser, ".run .row")[0].click()
+    browser.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0]))")
+
+    stops = [
+        (pre.get_attribute("tabindex"), pre.text.count("line") > 1)
+        for pre in find(browser, ".nudge pre")
+    ]
+    assert set(stops) == {("0", True), (None, False)}
+
+
 def test_a_turn_opens_its_calls_and_leaves_a_link_that_finds_them_again(browser, report):
     browser.get(report)
     find(browser, ".run .row")[1].click()

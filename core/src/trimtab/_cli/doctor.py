@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from trimtab._cli.output import problem_json, say, say_json
+from trimtab._cli.output import problem_json, say_json
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.registry import WORDS, PluginInfo, Problem
 from trimtab._types.options import read_seconds
+from trimtab._types.stdout import say
 
 _SECONDS = 30.0
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import attrs
 
-from trimtab._cli.output import say, say_json, say_table
+from trimtab._cli.output import say_json, say_table
 from trimtab._events.provenance import ProviderKind, ProviderRef
 from trimtab._plugins.config_records import Configuration, PromptSettings
 from trimtab._plugins.configuration import active_configuration, load_configuration
@@ -17,6 +17,7 @@ from trimtab._plugins.resolution import Environment, admit, presumed_source, rea
 from trimtab._plugins.selection import check_required
 from trimtab._policy.settings import ProviderConfig
 from trimtab._types.errors import ConfigurationError, ProviderError
+from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
 
 

@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from trimtab._cli.output import say
 from trimtab._types.errors import ConfigurationError
+from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
 
 KINDS = ("guidance", "feedback", "completion", "command")

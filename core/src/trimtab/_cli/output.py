@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trimtab._plugins.registry import PluginInfo, Problem
+from trimtab._types.stdout import say
 
 FORMAT = 1
 """Version of the JSON that `say_json` writes; a change that breaks a reader raises it."""
-
-
-def say(text: str = "") -> None:
-    """Write one line.
-
-    Args:
-        text: without its end.
-    """
-    sys.stdout.write(f"{text}\n")
 
 
 def say_table(rows: Sequence[Sequence[str]], indent: str = "") -> None:

@@ -16,7 +16,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from trimtab._plugins.registry import PluginInfo, Registry, did_you_mean
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError
@@ -59,13 +59,30 @@ HOST_COMMANDS = {
     "doctor": "check the integration of a host",
 }
 _FOR_ALL = frozenset({"status"})
+_Below = argparse._SubParsersAction
 _WRONG_CHOICE = re.compile(r"invalid choice: '(?P<word>[^']{1,60})' \(choose from (?P<known>.*)\)$")
 
 
 class Parser(argparse.ArgumentParser):
-    """Names the nearest of the possible words if a wrong one is given."""
+    """Shows the help where a sub-command is missing, and names the nearest of wrong words."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, and keep what is parsed for messages."""
+        self._given = sys.argv[1:] if args is None else args
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
+        """Say what is wrong and exit with 2; where only a command is missing, show the help."""
+        below = [action for action in self._actions if isinstance(action, _Below)]
+        if any(message.endswith(f"are required: {action.metavar}") for action in below):
+            if not self._given and message.endswith("COMMAND"):
+                self.print_help()
+                self.exit()
+            unknown = next((word for word in self._given if word.startswith("-")), "")
+            near = did_you_mean(unknown, self._option_string_actions)
+            super().error(f"unknown option {sanitize(unknown, 60)}.{near}" if unknown else message)
         wrong = _WRONG_CHOICE.search(message)
         if wrong is None:
             super().error(message)
@@ -219,7 +236,7 @@ def _add_offers(
 
 
 def _run_each(command: str, hosts: Sequence[str], options: argparse.Namespace, main: Main) -> int:
-    from trimtab._cli.output import say
+    from trimtab._types.stdout import say
 
     if not hosts:
         say(f"No installed package offers `trimtab {command}`.")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Any
 
-from trimtab._cli.output import entry_json, problem_json, say, say_json, say_table
+from trimtab._cli.output import entry_json, problem_json, say_json, say_table
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.registry import GROUPS, WORDS, PluginInfo, Registry
 from trimtab._plugins.selection import mismatch, named, shortest_names
+from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
+
+_WIDTH = 79
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -18,15 +23,20 @@ def register(parser: argparse.ArgumentParser) -> None:
     from trimtab._cli.doctor import register as register_doctor
 
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="what is installed; imports nothing of it")
+    listing = _command(commands, "list", "what is installed; imports nothing of it")
     listing.add_argument("--kind", choices=GROUPS, help="only entries of this kind")
     listing.add_argument("--json", action="store_true", help="write JSON")
     listing.set_defaults(run=run_list)
-    show = commands.add_parser("show", help="all that metadata tells about one name")
+    show = _command(commands, "show", "all that metadata tells about one name")
     show.add_argument("name", metavar="NAME", help="a name, or DISTRIBUTION:NAME")
     show.add_argument("--json", action="store_true", help="write JSON")
     show.set_defaults(run=run_show)
-    register_doctor(commands.add_parser("doctor", help="what is wrong with what is installed"))
+    register_doctor(_command(commands, "doctor", "what is wrong with what is installed"))
+
+
+def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=what, description=what)
+    return parser
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -38,18 +48,34 @@ def run_list(options: argparse.Namespace) -> int:
         say_json({"entries": [entry_json(entry) for entry in entries], "problems": problems})
         return 0
     if entries:
-        say_table([("NAME", "KIND", "PACKAGE", "SUMMARY"), *_rows(entries)])
+        for line in _lines(entries):
+            say(line)
     else:
         say("Nothing is installed.")
     _mention_problems(registry)
     return 0
 
 
-def _rows(entries: Sequence[PluginInfo]) -> Iterable[tuple[str, str, str, str]]:
-    for group in GROUPS:
-        found = [entry for entry in entries if entry.group == group]
-        for name, entry in zip(shortest_names(found), found, strict=True):
-            yield name, entry.group, entry.package, sanitize(entry.summary, 60)
+def _lines(entries: Sequence[PluginInfo]) -> Iterator[str]:
+    """Yield the packages with what they offer, each line short enough for any terminal."""
+    names = {
+        entry: name
+        for group in GROUPS
+        if (found := [entry for entry in entries if entry.group == group])
+        for name, entry in zip(shortest_names(found), found, strict=True)
+    }
+    for package in sorted({(entry.package, entry.summary) for entry in entries}):
+        offers = [entry for entry in entries if (entry.package, entry.summary) == package]
+        summary = f": {package[1]}" if package[1] else ""
+        yield sanitize(f"{package[0]}{summary}", _WIDTH)
+        for group in GROUPS:
+            offered = ", ".join(names[entry] for entry in offers if entry.group == group)
+            if offered:
+                indent = " " * (len(max(GROUPS, key=len)) + 4)
+                yield from wrap(
+                    offered, _WIDTH, initial_indent=f"  {group:{len(indent) - 2}}",
+                    subsequent_indent=indent, break_on_hyphens=False,
+                )  # fmt: skip
 
 
 def _mention_problems(registry: Registry) -> None:

@@ -64,7 +64,7 @@ def _import(entry: PluginInfo) -> ModuleType:
 
 
 def _repair(entry: PluginInfo) -> str:
-    return f"Repair or replace the package: {pip_install('--force-reinstall', entry.distribution)}"
+    return f"Repair or replace the package: {pip_install(entry.distribution, how='reinstall')}"
 
 
 def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> Any:

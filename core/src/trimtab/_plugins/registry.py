@@ -138,15 +138,28 @@ def quoted_list(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "none"
 
 
-def pip_install(*arguments: str) -> str:
-    """Return the command that installs packages for the running interpreter.
+def pip_install(*packages: str, how: Literal["", "upgrade", "reinstall"] = "") -> str:
+    """Say how to install packages for the running interpreter.
+
+    Returns:
+        A command of pip if the interpreter has it, else one of uv if that is there, else words.
 
     Args:
-        arguments: those of ``pip install``.
+        packages: requirements, as pip takes them.
+        how: ``"upgrade"`` or ``"reinstall"`` where they are installed already.
     """
     import shlex
+    import shutil
+    from importlib.util import find_spec
 
-    return shlex.join([sys.executable, "-m", "pip", "install", *arguments])
+    if find_spec("pip") is not None:
+        flags = {"": (), "upgrade": ("--upgrade",), "reinstall": ("--force-reinstall",)}[how]
+        return shlex.join([sys.executable, "-m", "pip", "install", *flags, *packages])
+    if shutil.which("uv"):
+        flags = {"": (), "upgrade": ("--upgrade",), "reinstall": ("--reinstall",)}[how]
+        command = ["uv", "pip", "install", "--python", sys.executable, *flags, *packages]
+        return shlex.join(command)
+    return f"{how or 'install'} {' and '.join(packages)} for {sys.executable}"
 
 
 WORDS = {

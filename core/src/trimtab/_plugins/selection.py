@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from trimtab._plugins.discovery import installed_version
 from trimtab._plugins.registry import (
-    PROVIDER_NAME,
     WORDS,
     PluginInfo,
     Registry,
@@ -88,7 +86,7 @@ def _unknown(group: str, wanted: str, registry: Registry) -> str:
     return (
         f"No {WORDS[group]} {shown!r} is installed.{hint} "
         f"Installed: {quoted_list(shortest_names(entries))}.{_damage(registry)}"
-        f"{'' if hint else _package_idea(normalise_full_name(wanted))}"
+        f"{'' if hint else ' Install the package that offers it, or correct the name.'}"
     )
 
 
@@ -101,15 +99,6 @@ def shortest_names(entries: Sequence[PluginInfo]) -> list[str]:
     """Return the names to type: bare, or the long form where one group has it twice."""
     names = [entry.name for entry in entries]
     return [entry.name if names.count(entry.name) == 1 else entry.full_name for entry in entries]
-
-
-def _package_idea(wanted: str) -> str:
-    """Return the line that would install it: the package named, or the one by convention."""
-    package, _, name = wanted.rpartition(":")
-    package = package or f"trimtab-{name}"
-    if not PROVIDER_NAME.fullmatch(name) or not re.fullmatch(r"[a-z0-9][a-z0-9-]*", package):
-        return ""
-    return f" If {package} is the package that offers it: {pip_install(package)}"
 
 
 def _damage(registry: Registry) -> str:
@@ -170,7 +159,7 @@ def check_compatible(entry: PluginInfo) -> None:
     if wrong:
         raise IncompatibleProvider(
             f"The provider {entry.full_name!r} can't be used: {wrong}. Install versions that fit: "
-            f"{pip_install('--upgrade', entry.distribution, _CORE)}"
+            f"{pip_install(entry.distribution, _CORE, how='upgrade')}"
         )
 
 

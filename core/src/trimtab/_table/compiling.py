@@ -252,7 +252,10 @@ def build_table(
             f'config={config!r:.100} is not a configuration: give load_configuration(path), "auto"'
             " or None"
         )
-    table = configuration.prompts.get(prompt_name) or PromptSettings()
+    table = configuration.prompts.get(prompt_name)
+    if table is None:
+        _warn_of_misspelt(prompt_name, configuration)
+        table = PromptSettings()
     wanted = (
         *_either(table.guidance, guidance),
         *_either(table.feedback, feedback),
@@ -267,6 +270,33 @@ def build_table(
         feedback_delivery=table.feedback_delivery or feedback_delivery,
         state_folder=state_home(configuration.path, environment=environment),
     )
+
+
+_warned = set[tuple[str, str]]()
+
+
+def _warn_of_misspelt(prompt_name: str, configuration: Configuration) -> None:
+    """Log once that a prompt has no table where one of nearly its name is there, unused as it is.
+
+    Names of which one begins with the other are taken for two prompts.
+    """
+    others = [
+        name
+        for name in configuration.prompts
+        if not name.startswith(prompt_name) and not prompt_name.startswith(name)
+    ]
+    if not others or (prompt_name, str(configuration.path)) in _warned:
+        return
+    from difflib import get_close_matches
+    from logging import getLogger
+
+    _warned.add((prompt_name, str(configuration.path)))
+    for near in get_close_matches(prompt_name, others, n=1, cutoff=0.8):
+        getLogger("trimtab").warning(
+            "%s has no table for the prompt %r, so what code declares holds. If the table %r is"
+            " meant for it, correct its name.",
+            *(configuration.path, prompt_name, near),
+        )
 
 
 def _resolved(

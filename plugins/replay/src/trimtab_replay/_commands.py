@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 
+from trimtab.inspection import others_to_stderr, output, say
 from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection, selection_of
 from trimtab_replay._corpus import Found
@@ -42,6 +42,11 @@ def replay(parser: argparse.ArgumentParser) -> None:
 
 def run_replay(options: argparse.Namespace) -> int:
     """Replay what the arguments name; 1 if something was not read or a provider failed."""
+    with others_to_stderr():
+        return _replay(options)
+
+
+def _replay(options: argparse.Namespace) -> int:
     collect_rarely()
     job = job_of(options, keep_calls=not options.json, default_all=not options.paths)
     if not options.paths:
@@ -50,7 +55,7 @@ def run_replay(options: argparse.Namespace) -> int:
     runs = replayed_runs(options, job, stats)
     if options.json:
         for one in runs:
-            print(as_json(one))  # noqa: T201
+            say(as_json(one))
     else:
         _show_all(runs, Summary(job.selection.names))
     return report_stats(stats)
@@ -109,7 +114,7 @@ def replayed_runs(options: argparse.Namespace, job: Job, stats: ReadStats) -> It
 
 
 def _show_all(runs: Iterable[Replayed], summary: Summary) -> None:
-    screen = Screen.of(sys.stdout)
+    screen = Screen.of(output())
     for one in runs:
         if not summary.runs:
             screen.say(screen.paint(LEGEND, "dim"))

@@ -174,6 +174,7 @@ _process: dict[str, Any] = {}
 
 def _begin(job: Job) -> None:
     collect_rarely()
+    sys.stdout = sys.stderr  # what providers print; results go back to the main process
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the work
     if not _process:
         _prepare(job)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from trimtab.inspection import others_to_stderr, say
 from trimtab.text import plural, sanitize
 from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
@@ -30,7 +31,8 @@ def trace(parser: argparse.ArgumentParser) -> None:
     at = _command(commands, "at", "show the session as it was after an event", run_at)
     at.add_argument("seq", metavar="SEQ", type=_seq, help="the number of the event, from 0")
     at.add_argument("--json", action="store_true", help="the whole session, as a snapshot")
-    diff = commands.add_parser("diff", help="compare two traces, times and identifiers aside")
+    what = "compare two traces, times and identifiers aside"
+    diff = commands.add_parser("diff", help=what, description=what)
     diff.add_argument("first", metavar="A", type=Path)
     diff.add_argument("second", metavar="B", type=Path)
     diff.set_defaults(run=run_diff)
@@ -70,10 +72,6 @@ def _seq(text: str) -> int:
     return int(text)
 
 
-def _say(text: str = "") -> None:
-    sys.stdout.write(f"{text}\n")
-
-
 def _complain(path: Path, text: str) -> None:
     sys.stderr.write(f"trimtab: {sanitize(str(path))}: {sanitize(text, 1_000)}\n")
 
@@ -100,7 +98,7 @@ def run_show(options: argparse.Namespace) -> int:
         types.add(event.event_type)
         if options.type and event.event_type not in options.type:
             continue
-        _say(json.dumps(as_json(event)) if options.json else _line(event, start))
+        say(json.dumps(as_json(event)) if options.json else _line(event, start))
     _complain_of_damages(found)
     if start is None:
         _complain(found.path, "it holds no whole event; is it a trace?")
@@ -193,17 +191,17 @@ def run_at(options: argparse.Namespace) -> int:
 
     session = session_at(_opened(options.file, options.name), options.seq)
     if options.json:
-        _say(session.snapshot())
+        say(session.snapshot())
         return 0
     for run_id, state in session.runs().items():
         ended = "ended" if state.closed else "open"
-        _say(f"run {sanitize(run_id, 80)} of {sanitize(state.prompt_name, 80)}: {ended}")
+        say(f"run {sanitize(run_id, 80)} of {sanitize(state.prompt_name, 80)}: {ended}")
         turns, calls = plural(state.turns, "turn"), plural(state.calls, "call")
-        _say(f"  {turns}, {calls}, {len(state.running):,} running")
-        _say(f"  {state.usage.total_tokens:,} tokens, {state.active_seconds:,.3f} s")
+        say(f"  {turns}, {calls}, {len(state.running):,} running")
+        say(f"  {state.usage.total_tokens:,} tokens, {state.active_seconds:,.3f} s")
         if state.last_call is not None:
             call = state.last_call
-            _say(f"  last call: {sanitize(call.tool, 40)} {call.outcome.value}")
+            say(f"  last call: {sanitize(call.tool, 40)} {call.outcome.value}")
     return 0
 
 
@@ -213,11 +211,11 @@ def run_diff(options: argparse.Namespace) -> int:
 
     found = first_difference(_opened(options.first), _opened(options.second))
     if found is None:
-        _say("the traces hold the same events")
+        say("the traces hold the same events")
         return 0
     for name, event in (("A", found[0]), ("B", found[1])):
         text = "ends here" if event is None else json.dumps(as_json(event), sort_keys=True)
-        _say(f"{name}: {sanitize(text, 2000)}")
+        say(f"{name}: {sanitize(text, 2000)}")
     return 1
 
 
@@ -227,7 +225,7 @@ def run_verify(options: argparse.Namespace) -> int:
 
     report = verify(open_trace(options.file, options.name, strict=False))
     for line in report.lines():
-        _say(sanitize(line, 300))
+        say(sanitize(line, 300))
     if not report.events:
         _complain(report.path, "it holds no whole event; is it a trace?")
     return 0 if report.intact and report.events else 1
@@ -237,15 +235,16 @@ def run_replay(options: argparse.Namespace) -> int:
     """Replay a trace; 1 at the first decision that differs."""
     from trimtab_trace._replay import replay
 
-    prompts = _configured(options) if options.config else None
-    done = replay(_opened(options.file, options.name), prompts=prompts)
+    with others_to_stderr():
+        prompts = _configured(options) if options.config else None
+        done = replay(_opened(options.file, options.name), prompts=prompts)
     if done.unknown:
-        _say(f"left out: {plural(done.unknown, 'event')} of unknown types")
+        say(f"left out: {plural(done.unknown, 'event')} of unknown types")
     if done.difference is not None:
-        _say(f"differs after {plural(done.decisions, 'equal decision')}")
-        _say(sanitize(str(done.difference), 4000))
+        say(f"differs after {plural(done.decisions, 'equal decision')}")
+        say(sanitize(str(done.difference), 4000))
         return 1
-    _say(f"identical: {plural(done.decisions, 'decision')} in {plural(done.events, 'event')}")
+    say(f"identical: {plural(done.decisions, 'decision')} in {plural(done.events, 'event')}")
     return 0
 
 
@@ -265,7 +264,7 @@ def run_export(options: argparse.Namespace) -> int:
     lines = _exported(options)
     if options.output is None:
         for line in lines:
-            _say(line)
+            say(line)
         return 0
     try:
         with options.output.open("w", encoding="utf-8", errors="backslashreplace") as file:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from trimtab._run.session import Session
 from trimtab._testing.host_kit.service import Json, Script, Service
 from trimtab._testing.host_kit.task import Played, Task
 from trimtab._testing.host_kit.wires import messages_of, texts_in
+from trimtab._types.stdout import others_to_stderr, say
 
 if TYPE_CHECKING:
     from trimtab._contract.hosts import Host
@@ -161,12 +161,13 @@ class HostKit:
         parser.set_defaults(run=self._run)
 
     def _run(self, options: argparse.Namespace) -> int:
-        verdicts = self.verdicts(options.scenarios)
+        with others_to_stderr():
+            verdicts = self.verdicts(options.scenarios)
         if options.json:
             text = json.dumps([attrs.asdict(verdict) for verdict in verdicts], indent=1)
         else:
             text = host_table({self.name: verdicts})
-        sys.stdout.write(f"{text}\n")
+        say(text)
         return int(any(verdict.result == "fails" for verdict in verdicts))
 
 

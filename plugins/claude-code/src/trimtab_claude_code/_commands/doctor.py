@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
-from trimtab.inspection import say, say_json
+from trimtab.inspection import others_to_stderr, say, say_json
 from trimtab_claude_code._commands.targets import (
     add_target,
     in_force,
@@ -61,12 +61,13 @@ def register_doctor(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """Report what was found; 1 where something is wrong."""
-    checks = [
-        *_about_settings(options),
-        _about_server(),
-        *_about_configuration(),
-        *_about_program(options),
-    ]
+    with others_to_stderr():
+        checks = [
+            *_about_settings(options),
+            _about_server(),
+            *_about_configuration(),
+            *_about_program(options),
+        ]
     if options.json:
         say_json({"checks": [attrs.asdict(check) for check in checks]})
     else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trimtab.inspection import others_to_stderr, output, say
 from trimtab_replay._arguments import add_jobs, add_selection, selection_of
 from trimtab_replay._backtest.document import Part, as_document, merged, read_part, scores_json
 from trimtab_replay._backtest.gate import Gate, failures
@@ -25,9 +25,35 @@ file of labels (JSON lines with path, id, loop, evident_at, confidence). `trimta
 PART...` puts the results of several shards together."""
 
 
+class _Help(argparse.Action):
+    """Show the help: of ``merge`` behind that word, else of the command."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        *_: object,
+    ) -> None:
+        (_merge(parser.prog) if namespace.paths[:1] == [MERGE] else parser).print_help()
+        parser.exit()
+
+
+def _merge(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(f"{prog} {MERGE}", description="Put shards together.")
+    parser.add_argument("parts", metavar="PART", nargs="+", help="what --shard I/N --json wrote")
+    _add_gates(parser)
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    return parser
+
+
 def register(parser: argparse.ArgumentParser) -> None:
     """Score providers on labelled runs: right, missed, false alarms."""
     parser.description = _ABOUT
+    parser.conflict_handler = "resolve"
+    parser.add_argument_group().add_argument(
+        "-h", "--help", action=_Help, nargs=0, help="show this help"
+    )
+    parser.set_defaults(paths=[])
     parser.add_argument("paths", metavar="FILE", nargs="+", help="cases, or labels")
     add_selection(parser)
     _add_ways(parser)
@@ -50,7 +76,11 @@ def _add_ways(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--compare", metavar=("A", "B"), nargs=2, help="compare two configurations")
     group.add_argument("--sweep", metavar="NAME.OPTION=2..5", help="try values of one option")
-    group.add_argument(
+    _add_gates(group)
+
+
+def _add_gates(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
         "--fail-under",
         metavar="RATE=LIMIT",
         action="append",
@@ -68,6 +98,11 @@ def _shard(text: str) -> tuple[int, int]:
 
 def run_backtest(options: argparse.Namespace) -> int:
     """Score what the arguments name; 1 where something was not read or a gate failed."""
+    with others_to_stderr():
+        return _backtest(options)
+
+
+def _backtest(options: argparse.Namespace) -> int:
     gates = [Gate.parse(text) for text in options.fail_under]
     if options.paths[0] == MERGE:
         part = merged({path: read_part(path) for path in options.paths[1:]})
@@ -107,7 +142,7 @@ def _finish(part: Part, gates: Sequence[Gate], stats: ReadStats, *, as_json: boo
     if as_json:
         _write(as_document(part))
     else:
-        show_part(part, Screen.of(sys.stdout))
+        show_part(part, Screen.of(output()))
     wrong = failures(gates, part.scores)
     for line in wrong:
         complain(line)
@@ -129,7 +164,7 @@ def _compare(options: argparse.Namespace, taken: Scorer, stats: ReadStats) -> in
         documents = [{"config": path, **as_document(part)} for path, part in parts]
         _write({"compare": documents, "changed": changed})
     else:
-        show_comparison(parts, Screen.of(sys.stdout))
+        show_comparison(parts, Screen.of(output()))
     return report_stats(stats)
 
 
@@ -142,10 +177,9 @@ def _sweep(options: argparse.Namespace, taken: Scorer, stats: ReadStats) -> int:
         results = [{"value": value, "scores": scores_json(part.scores)} for value, part in tried]
         _write({"sweep": name, "results": results})
     else:
-        show_sweep(name, tried, Screen.of(sys.stdout))
+        show_sweep(name, tried, Screen.of(output()))
     return report_stats(stats)
 
 
 def _write(document: dict[str, Any]) -> None:
-    json.dump(document, sys.stdout, indent=1, default=str)
-    sys.stdout.write("\n")
+    say(json.dumps(document, indent=1, default=str))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
+from trimtab.inspection import others_to_stderr, say
 from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection
 from trimtab_replay._commands import found_here, job_of, replayed_runs
@@ -40,6 +40,11 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run_report(options: argparse.Namespace) -> int:
     """Write the report; 1 if something was not read, a provider failed, or no run was found."""
+    with others_to_stderr():
+        return _report(options)
+
+
+def _report(options: argparse.Namespace) -> int:
     job = job_of(options, keep_calls=True, default_all=True)
     folder = options.output.parent
     if not folder.is_dir() or options.output.is_dir():
@@ -56,7 +61,5 @@ def run_report(options: argparse.Namespace) -> int:
         return 1
     text = page(data.as_dict(options.title, stats))
     size = options.output.write_text(text, encoding="utf-8")
-    sys.stdout.write(
-        f"{sanitize(str(options.output))}: {plural(stats.runs, 'run')}, {size / 1e3:,.0f} kB\n"
-    )
+    say(f"{sanitize(str(options.output))}: {plural(stats.runs, 'run')}, {size / 1e3:,.0f} kB")
     return report_stats(stats)

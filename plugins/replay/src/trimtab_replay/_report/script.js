@@ -216,11 +216,23 @@ function around(run, nudge) {
 function callTable(steps, here) {
   return make("table", { class: "calls" }, make("tbody", {}, ...steps.map((step) => callRow(step, here))));
 }
+// What scrolls can be reached by keyboard, and nothing else is a stop on the way.
+const reach = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollHeight > target.clientHeight) target.setAttribute("tabindex", "0");
+    else target.removeAttribute("tabindex");
+  }
+});
+function lines(text) {
+  const shown = make("pre", {}, text);
+  reach.observe(shown);
+  return shown;
+}
 function callRow([call, , tool, outcome, params, result], here) {
   const name = make("td", {}, data.tools[tool]);
   if (outcome !== "ok") name.append(make("div", { class: "bad" }, outcome));
-  const said = make("td", {}, make("pre", {}, params));
-  if (result) said.append(make("pre", {}, result));
+  const said = make("td", {}, lines(params));
+  if (result) said.append(lines(result));
   return make("tr", { class: call === here ? "here" : null }, make("td", {}, `call ${call}`), name, said);
 }
 function notes(run) {

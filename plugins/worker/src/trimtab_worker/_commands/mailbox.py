@@ -20,9 +20,12 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Send to a mailbox, or show and repair what is in it."""
     parser.description = "Send messages to a mailbox, count them, look after its dead letters."
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _send(commands.add_parser("send", help="put one message into the mailbox"))
-    _stats(commands.add_parser("stats", help="count the messages"))
-    _dead(commands.add_parser("dead", help="list, requeue or drop dead letters"))
+    for name, what, add_arguments in (
+        ("send", "put one message into the mailbox", _send),
+        ("stats", "count the messages", _stats),
+        ("dead", "list, requeue or drop dead letters", _dead),
+    ):
+        add_arguments(commands.add_parser(name, help=what, description=what))
 
 
 def _send(parser: argparse.ArgumentParser) -> None:
