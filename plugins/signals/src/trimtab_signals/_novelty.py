@@ -27,7 +27,7 @@ _SHORTEST = 3
 _SHORTEST_ECHO = 4
 _LONGEST_ECHO = 1_000
 # A path or a name with more than letters in it, which a command gives to its program.
-_NAMES_IN = LazyPattern(r"(?=[\w-]*[./\\:])[\w-][\w./\\:-]{4,}\w")
+_NAMES_IN = LazyPattern(r"(?<![\w./\\:-])(?=[\w-]{1,64}[./\\:])[\w./\\:-]{5,200}\w")
 _SMALLEST_ECHO = 10
 _MOST = 400
 _DEEP = 4
