@@ -15,7 +15,8 @@ from types import ModuleType
 
 import pytest
 
-pytestmark = pytest.mark.e2e
+# It builds each distribution in an environment of its own.
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 SPEAKS = """
