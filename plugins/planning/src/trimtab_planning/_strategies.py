@@ -182,12 +182,12 @@ def react(*, guardrails: Any = None, done_when: Any = "") -> Strategy:
         "Plan",
         rules=(
             (
-                "Write or update the plan with plan_set before tool calls that need more than one"
-                " step of thought."
+                "Write the plan with plan_set before a task of three steps or more. A question, or"
+                " work of one or two calls, needs no plan."
             ),
             (
-                "Refer to a step of the plan when you call a tool, and mark it with"
-                " plan_update_step when you begin and end it."
+                "Refer to a step of the plan when you call a tool. Mark it with plan_update_step"
+                " when you begin it, one at a time, and at once when it is done."
             ),
             "Change course with plan_revise when what you see demands it, and say why.",
         ),
@@ -226,7 +226,7 @@ def plan_act_reflect(
         rules=(
             (
                 "Plan: before any other tool, call plan_set with ordered steps, the tools each step"
-                " uses, and exit criteria."
+                " uses, and exit criteria. A question that needs no tool needs no plan."
             ),
             (
                 "Act: mark a step in_progress with plan_update_step, use only its tools, then mark"

@@ -17,28 +17,29 @@ P = TypeVar("P")
 Status = Literal["pending", "in_progress", "done", "skipped", "blocked"]
 
 
+# The schemas below stand in every request of the model: a name that says enough has no text.
+
+
 @attrs.frozen
 class ToolSpec:
-    """A tool that a step expects to use."""
+    """A tool that a step expects to use: its name, version and parameters."""
 
-    name: Annotated[str, "Name of the tool."]
-    version: Annotated[str, "Its version, where it matters."] = ""
-    params: Annotated[dict[str, Any], "Parameters that the step expects to pass."] = attrs.field(
-        factory=dict
-    )
+    name: str
+    version: str = ""
+    params: dict[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen
 class StepSpec:
     """One step of a plan, as an agent writes it."""
 
-    title: Annotated[str, "What is to be done, in a few words."]
-    id: Annotated[str, "Short identifier, unique in the plan; made up where empty."] = ""
-    objective: Annotated[str, "What the step is for."] = ""
-    tools: Annotated[tuple[ToolSpec, ...], "Tools that the step uses; none means any."] = ()
-    depends_on: Annotated[tuple[str, ...], "Ids of the steps that must be done before."] = ()
-    expected: Annotated[str, "What a good outcome looks like."] = ""
-    status: Annotated[Status, "Where it stands."] = "pending"
+    title: str
+    id: str = ""
+    objective: str = ""
+    tools: Annotated[tuple[ToolSpec, ...], "None means any."] = ()
+    depends_on: Annotated[tuple[str, ...], "Ids of steps."] = ()
+    expected: Annotated[str, "A good outcome."] = ""
+    status: Status = "pending"
 
     def step(self) -> PlanStep:
         """Return the step of the plan."""
@@ -57,40 +58,40 @@ class StepSpec:
 class PlanSetParams:
     """Parameters of `plan_set`."""
 
-    objective: Annotated[str, "What the plan is for."]
-    steps: Annotated[tuple[StepSpec, ...], "The steps, in order."]
-    exit_criteria: Annotated[tuple[str, ...], "What must be true in the end."] = ()
+    objective: str
+    steps: tuple[StepSpec, ...]
+    exit_criteria: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class PlanUpdateStepParams:
     """Parameters of `plan_update_step`."""
 
-    step_id: Annotated[str, "Id of the step."]
-    status: Annotated[Status, "Where it stands now."]
-    outcome: Annotated[str, "What came of it."] = ""
+    step_id: str
+    status: Status
+    outcome: str = ""
 
 
 @attrs.frozen
 class PlanReviseParams:
     """Parameters of `plan_revise`: steps, a version or a reason to give up."""
 
-    reason: Annotated[str, "Why the plan changes."]
-    steps: Annotated[tuple[StepSpec, ...], "All steps of the new version; empty keeps them."] = ()
-    objective: Annotated[str, "The new objective; empty keeps it."] = ""
-    exit_criteria: Annotated[tuple[str, ...], "The new exit criteria; empty keeps them."] = ()
-    rollback_to: Annotated[str, "A version to go back to instead, e.g. plan.v1."] = ""
-    abandon: Annotated[bool, "Give the plan up instead."] = False
+    reason: str
+    steps: Annotated[tuple[StepSpec, ...], "All of them; empty keeps them."] = ()
+    objective: str = ""
+    exit_criteria: tuple[str, ...] = ()
+    rollback_to: Annotated[str, "E.g. plan.v1."] = ""
+    abandon: bool = False
 
 
 @attrs.frozen
 class PlanReflectParams:
     """Parameters of `plan_reflect`."""
 
-    observed: Annotated[str, "What happened."]
-    met: Annotated[bool, "Whether it is what the step, or the exit criteria, expect."]
-    step_id: Annotated[str, "The step; empty for the exit criteria of the whole plan."] = ""
-    proposal: Annotated[str, "What should change in the plan; empty if nothing."] = ""
+    observed: str
+    met: Annotated[bool, "Whether it is as expected."]
+    step_id: Annotated[str, "Empty for the whole plan."] = ""
+    proposal: Annotated[str, "Change of the plan."] = ""
 
 
 def plan_tools(criteria: Iterable[ExitCriterion] = ()) -> tuple[Tool[Any, Any], ...]:
@@ -104,30 +105,30 @@ def plan_tools(criteria: Iterable[ExitCriterion] = ()) -> tuple[Tool[Any, Any], 
     return (
         Tool(
             PLAN_SET,
-            "Write the plan before you act: objective, steps in order with the tools each uses,"
-            " exit criteria. Called again, it makes a new version.",
+            "Write the plan of a task of three steps or more: objective, steps in order with the"
+            " tools each uses, what must be true in the end. Not for a question, nor for one or"
+            " two calls. Called again, it makes a new version.",
             PlanSetParams,
             _answering(_set),
         ),
         Tool(
             PLAN_UPDATE_STEP,
-            "Say where a step of the plan stands: in_progress before you work on it, done with"
-            " its outcome after.",
+            "Say where a step stands at once: in_progress before you work on it, one step at a"
+            " time; done with its outcome after.",
             PlanUpdateStepParams,
             _answering(_update_step),
         ),
         Tool(
             PLAN_REVISE,
-            "Change the plan when evidence demands it: new steps, or back to an earlier version"
-            " with rollback_to, or give it up with abandon. Steps that keep their id, or else"
-            " their title, keep their progress.",
+            "Change the plan when evidence demands it: new steps, rollback_to, or abandon. Steps"
+            " that keep id or title keep their progress.",
             PlanReviseParams,
             _answering(_revise),
         ),
         Tool(
             PLAN_REFLECT,
-            "Compare what you observed with what a step, or the exit criteria of the plan,"
-            " expect; after every step and before the final answer.",
+            "Compare what you observed with what a step or the exit criteria expect, before the"
+            " final answer and after a step whose outcome is open.",
             PlanReflectParams,
             _reflecting(criteria),
         ),
