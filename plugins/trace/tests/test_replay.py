@@ -274,7 +274,8 @@ def test_a_run_id_can_not_leave_the_folder(tmp_path: Path) -> None:
         prompt(JsonlTrace(str(tmp_path / "traces"))), run_id="../../etc/passwd\0"
     )
     run.close()
-    assert [path.name for path in (tmp_path / "traces").iterdir()] == ["_.._etc_passwd_.jsonl"]
+    (path,) = (tmp_path / "traces").iterdir()
+    assert path.name.startswith("_.._etc_passwd_-")
 
 
 def test_a_full_disk_is_an_event_and_the_run_goes_on(tmp_path: Path) -> None:

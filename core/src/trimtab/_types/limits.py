@@ -87,6 +87,12 @@ def _finite(_: object, attribute: attrs.Attribute[float], value: Any) -> None:
         )
 
 
+def _seconds(value: Any) -> Any:
+    """Return seconds as a float: 90 and 90.0 are one deadline, and are shown as one."""
+    known = bounded(value)
+    return float(known) if type(known) is int else known
+
+
 @attrs.frozen
 class Deadline:
     """A limit on duration, kept in monotonic time so that a stepped wall clock can't move it.
@@ -100,7 +106,7 @@ class Deadline:
         TypeError, ValueError: `total` is no finite number.
     """
 
-    total: float = attrs.field(converter=bounded, validator=_finite)
+    total: float = attrs.field(converter=_seconds, validator=_finite)
     clock: Clock = attrs.field(default=SYSTEM_CLOCK, eq=False, repr=False)
     started: float = None  # type: ignore[assignment]  # set right below
 

@@ -13,6 +13,7 @@ from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_
 from trimtab_trace._durability import Durability, SyncPolicy
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import TraceBusy, TraceError, TraceWriteError
+from trimtab_trace._ids import EventIds
 
 try:
     import fcntl
@@ -53,6 +54,7 @@ class JsonlStore:
         self._backend = backend
         self._lock = Lock()
         self._file = _open(self.path)
+        self._process = os.getpid()
         try:
             hold(self._file, self.path)
             end = _repair(self._file, backend)
@@ -60,6 +62,9 @@ class JsonlStore:
             os.close(self._file)
             raise
         self.next_seq, self.epoch, self._size, self.repaired = end
+        status = os.fstat(self._file)
+        self._identity = status.st_dev, status.st_ino
+        self._earlier: EventIds | None = None if self._size else EventIds.none()
 
     def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
         """Add one event; see `TraceStore.append`."""
@@ -74,9 +79,44 @@ class JsonlStore:
                 self._sync()
         return event
 
-    def _write(self, line: bytes) -> None:
+    def find(self, event_id: str) -> TraceEvent | None:
+        """Return the event of this id that was in the file when it was opened, or None."""
+        with self._lock:
+            if self._earlier is None:
+                self._earlier = EventIds.of(self.path)
+            if event_id not in self._earlier:
+                return None
+        from trimtab_trace._reading import scan_file
+
+        found = (item for item in scan_file(self.path) if isinstance(item, TraceEvent))
+        return next((event for event in found if event.event_id == event_id), None)
+
+    def _check(self) -> None:
+        """Find out whether this writer may still write, and to the file of that name.
+
+        Raises:
+            TraceWriteError: it may not.
+        """
         if self._file < 0:
             raise TraceWriteError(f"the trace {self.path} is closed; open it again to append")
+        if os.getpid() != self._process:
+            raise TraceWriteError(
+                f"the trace {self.path} was opened by another process, which forked; open a trace"
+                " of its own in this one"
+            )
+        try:
+            status = self.path.stat()
+            gone = (status.st_dev, status.st_ino) != self._identity
+        except OSError:
+            gone = True
+        if gone:
+            raise TraceWriteError(
+                f"the trace {self.path} was removed or renamed while it was written; events since"
+                " then are not kept. Leave the files of open runs where they are"
+            )
+
+    def _write(self, line: bytes) -> None:
+        self._check()
         written = 0
         try:
             while written < len(line):
@@ -135,7 +175,7 @@ def _open(path: Path) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         known = path.exists()
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _CLOEXEC, 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
     except OSError as error:
         raise TraceError(
             f"can't write the trace {path}: {error.strerror}; choose a folder that can be written"
@@ -145,7 +185,22 @@ def _open(path: Path) -> int:
     return file
 
 
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_at(file: int, count: int, offset: int) -> bytes:
+    """Return up to `count` bytes of an open file from `offset` on, where a system lacks `pread`.
+
+    The file is opened to append, so that it does not matter where this leaves its position.
+    """
+    if hasattr(os, "pread"):
+        return os.pread(file, count, offset)
+    os.lseek(file, offset, os.SEEK_SET)
+    parts = []
+    while count > 0 and (part := os.read(file, count)):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -184,7 +239,7 @@ def _repair(file: int, backend: Backend) -> tuple[int, int, int, int]:
     """Return next seq, epoch, size and removed bytes, after the last line is put right."""
     size = os.fstat(file).st_size
     start = _line_start(file, size)
-    tail = os.pread(file, size - start, start)
+    tail = read_at(file, size - start, start)
     removed = 0
     if tail and _intact(tail, backend):
         os.write(file, b"\n")
@@ -211,7 +266,7 @@ def _line_start(file: int, end: int) -> int:
     """Return where the line that ends before `end` starts: behind the line break before it."""
     while end > 0:
         begin = max(0, end - _CHUNK)
-        found = os.pread(file, end - begin, begin).rfind(b"\n")
+        found = read_at(file, end - begin, begin).rfind(b"\n")
         if found >= 0:
             return begin + found + 1
         end = begin
@@ -224,7 +279,7 @@ def _last(file: int, size: int, backend: Backend) -> tuple[int, int]:
     while end > 0:
         start = _line_start(file, end - 1)
         try:
-            event = decode_line(os.pread(file, end - 1 - start, start), backend)
+            event = decode_line(read_at(file, end - 1 - start, start), backend)
         except BadLine:
             damaged, end = damaged + 1, start
             continue
@@ -237,6 +292,6 @@ def torn_bytes(path: Path) -> int:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = _line_start(file.fileno(), size)
-        tail = os.pread(file.fileno(), size - start, start)
+        tail = read_at(file.fileno(), size - start, start)
     whole = not tail or _intact(tail, BACKEND) or _intact(tail[:-1], BACKEND)
     return 0 if whole else len(tail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from trimtab_trace._sqlite import SqliteStore
 from trimtab_trace._store import TraceStore
 from trimtab_trace._writer import TraceWriter
 
+_LONGEST_NAME = 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -48,8 +50,16 @@ class Recording:
 
 
 def file_name(run_id: str) -> str:
-    """Return a run's identifier as the name of a file, without its suffix."""
-    return _UNSAFE.sub("_", run_id)[:120].lstrip(".") or "run"
+    """Return a run's identifier as the name of a file, without its suffix.
+
+    Where a name can't hold the identifier as it is, or a file system could take it for that of
+    another, a digest of it follows.
+    """
+    name = _UNSAFE.sub("_", run_id)[:_LONGEST_NAME].lstrip(".")
+    if name == run_id and name == name.lower():
+        return name
+    digest = blake2b(run_id.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return f"{name or 'run'}-{digest}"
 
 
 def begin(writer: TraceWriter, context: RecorderContext) -> None:

@@ -14,6 +14,7 @@ from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_
 from trimtab_trace._durability import Durability, SyncPolicy
 from trimtab_trace._envelope import Damage, TraceEvent
 from trimtab_trace._errors import TraceBusy, TraceError, TraceWriteError
+from trimtab_trace._ids import encoded
 from trimtab_trace._reading import gap
 
 _SCHEMA = """
@@ -30,6 +31,7 @@ create table if not exists event (
 """
 _INSERT = "insert into event (trace, seq, epoch, run_id, event_type, body) values (?,?,?,?,?,?)"
 _LAST = "select seq, epoch from event where trace = ? order by seq desc limit 1"
+_EARLIER = "select body from event where trace = ? and epoch < ? and instr(body, ?) order by seq"
 _VERSION = 1
 _WAIT = 5.0
 
@@ -84,6 +86,21 @@ class SqliteStore:
             self._insert(self._database, event, body, durable=durable)
             self.next_seq += 1
         return event
+
+    def find(self, event_id: str) -> TraceEvent | None:
+        """Return the event of this id that was in the trace when it was opened, or None."""
+        with self._lock:
+            if self._database is None or not self.epoch:
+                return None
+            rows = self._database.execute(_EARLIER, (self.name, self.epoch, encoded(event_id)))
+            for (body,) in rows:
+                try:
+                    event = decode_line(body, self._backend)
+                except BadLine:
+                    continue
+                if event.event_id == event_id:
+                    return event
+        return None
 
     def _insert(
         self, database: sqlite3.Connection, event: TraceEvent, body: bytes, *, durable: bool

@@ -48,6 +48,14 @@ class TraceStore(Protocol):
         """
         ...
 
+    def find(self, event_id: str) -> TraceEvent | None:
+        """Return the event of this id that was in the trace when it was opened, or None.
+
+        Args:
+            event_id: as in `TraceEvent`.
+        """
+        ...
+
     def close(self) -> None:
         """Sync what is written and let other writers in; closing twice is harmless."""
         ...

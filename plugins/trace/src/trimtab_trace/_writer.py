@@ -133,14 +133,15 @@ class TraceWriter:
     def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
         """Append an event as it is; return it.
 
-        If one of the last 1,024 events has the same `event_id`, that one is returned.
+        If one of the last 1,024 events has the same `event_id`, or one that was in the trace when
+        it was opened, that one is returned.
 
         Args:
             event: the event.
             durable: sync to the disk before returning.
         """
         with self._lock:
-            known = self._written.get(event.event_id)
+            known = self._written.get(event.event_id) or self.store.find(event.event_id)
             if known is None:
                 known = self._store(event, durable=durable)
                 self._written[event.event_id] = known
