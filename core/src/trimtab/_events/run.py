@@ -156,6 +156,9 @@ class ModelResponded(Event):
         tool_calls: all calls that it asked for.
         usage: tokens and cost of this response; None if the host does not say.
         stop_reason: why the service ended it, in the service's words; None if unknown.
+        model: which model answered, as the service says, or as it was asked for; empty if unknown.
+        provider: whose service it is, e.g. ``"openai"``; empty if unknown.
+        started: when the request was sent, aware UTC; None if unknown.
     """
 
     keep_newest = True
@@ -165,6 +168,9 @@ class ModelResponded(Event):
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     stop_reason: str | None = None
+    model: str = ""
+    provider: str = ""
+    started: datetime | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -121,6 +121,7 @@ class BlockingDriver:
         self._calls = AskedCalls(run)
         self._guidance = ""
         self._unanswered: str | None = None
+        self._asked_at: datetime | None = None
 
     # The request.
 
@@ -169,7 +170,9 @@ class BlockingDriver:
             replayed: as for `Run.guide`.
         """
         self._calls.settle()
-        return self._placement.request(delivery, replayed=replayed)
+        text = self._placement.request(delivery, replayed=replayed)
+        self._asked_at = None if replayed else self.run.session.clock.now()
+        return text
 
     # The response and its calls.
 
@@ -182,6 +185,8 @@ class BlockingDriver:
         *,
         reasoning: str = "",
         stop_reason: str | None = None,
+        model: str = "",
+        provider: str = "",
         at: datetime | None = None,
         delivery: Delivery | None = None,
         replayed: bool = False,
@@ -197,10 +202,13 @@ class BlockingDriver:
             usage: tokens and cost of this response.
             reasoning: its visible thinking.
             stop_reason: why the service ended the response, in the service's words.
+            model: which model answered; empty if unknown.
+            provider: whose service it is, e.g. ``"openai"``; empty if unknown.
             at: when it arrived, aware UTC; now if None.
             delivery, replayed: as for `next_request`.
         """
-        self.heard(text, calls, usage, reasoning=reasoning, stop_reason=stop_reason, at=at)
+        more: dict[str, Any] = {"reasoning": reasoning, "stop_reason": stop_reason, "at": at}
+        self.heard(text, calls, usage, model=model, provider=provider, **more)
         return self.before_tools(delivery=delivery, replayed=replayed)
 
     @contained(None)
@@ -213,7 +221,8 @@ class BlockingDriver:
     ) -> None:
         """Record a response without asking for guidance; `before_tools` asks.
 
-        Calls of the last response without an end were interrupted.
+        Calls of the last response without an end were interrupted. The request was sent when
+        `next_request` was asked for its text, if nothing else is said.
 
         Args:
             text, calls, usage: as for `responded`.
@@ -221,6 +230,9 @@ class BlockingDriver:
         """
         asked = check_calls(calls, "calls")
         self._calls.end_open()
+        if more.get("at") is None:  # else the response is read later than it came
+            more.setdefault("started", self._asked_at)
+        self._asked_at = None
         self.run.model_responded(text=text, tool_calls=asked, usage=usage, **more)
         self._calls.replace(asked)
         self._placement.something_happened()

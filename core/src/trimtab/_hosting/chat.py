@@ -88,7 +88,8 @@ class Chat(Driver):
 
         Args:
             text, calls, usage: as for `responded`.
-            more: ``reasoning``, ``stop_reason`` and ``at``, as for `responded`.
+            more: ``reasoning``, ``stop_reason``, ``model``, ``provider`` and ``at``, as for
+                `responded`.
         """
         self.responded(text, calls, usage, **more)
 

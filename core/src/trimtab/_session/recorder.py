@@ -122,6 +122,9 @@ class Recorder:
         tool_calls: Iterable[ToolCall] = _NO_CALLS,
         usage: Usage | None = None,
         stop_reason: str | None = None,
+        model: str = "",
+        provider: str = "",
+        started: datetime | None = None,
         at: datetime | None = None,
     ) -> int:
         """Record a response of the model: it opens a turn.
@@ -132,6 +135,9 @@ class Recorder:
             tool_calls: all calls that it asks for.
             usage: tokens and cost of this response.
             stop_reason: why the service ended the response, in the service's words.
+            model: which model answered; empty if unknown.
+            provider: whose service it is, e.g. ``"openai"``; empty if unknown.
+            started: when the request was sent, aware UTC; None if unknown.
             at: when it arrived, aware UTC; now if None.
 
         Returns:
@@ -147,8 +153,12 @@ class Recorder:
             text, reasoning = as_text("text", text), as_text("reasoning", reasoning)
         if stop_reason is not None:
             as_text("stop_reason", stop_reason)
+        if model.__class__ is not str or provider.__class__ is not str:
+            model, provider = as_text("model", model), as_text("provider", provider)
         if at is not None:
             at = as_time(at)
+        if started is not None:
+            started = as_time(started)
         with self.session.lock.guard:
             turn = self.state.turns
             self._record(
@@ -160,6 +170,9 @@ class Recorder:
                 tool_calls=calls,
                 usage=usage,
                 stop_reason=stop_reason,
+                model=model,
+                provider=provider,
+                started=started,
             )
         if turn % LOOKS_EVERY == 0:
             self._look_after()

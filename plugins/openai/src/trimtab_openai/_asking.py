@@ -126,6 +126,8 @@ class ModelClient:
     def _counted(self, state: LoopState, response: ModelResponse) -> ModelResponse:
         if self._heartbeat is not None:
             self._heartbeat.beat()
+        if not response.model:
+            response = attrs.evolve(response, model=self._model[:200])
         usage = response.usage
         if usage is None or usage.cost or self._cost is None:
             priced = usage is not None and usage.cost > 0

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import attrs
+
 from trimtab import Tool, ToolCall, Usage
 from trimtab_openai._chat_stream import ChatStream
 from trimtab_openai._errors import ModelFailed
@@ -20,6 +22,7 @@ from trimtab_openai._model_response import (
     decode_errors,
     field,
     make_call_id,
+    model_of,
     parse_arguments,
     read_usage,
     text_of,
@@ -65,7 +68,8 @@ class Chat:
         reason = field(choices[0], "finish_reason")
         if not message and reason not in TRUNCATED:
             raise ModelFailed("the service returned a choice without a message")
-        return read_message(message, reason, read_usage(field(response, "usage"), response))
+        used = read_usage(field(response, "usage"), response)
+        return attrs.evolve(read_message(message, reason, used), model=model_of(response))
 
     def stream(self) -> ChatStream:
         return ChatStream(

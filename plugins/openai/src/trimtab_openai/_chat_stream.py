@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from trimtab_openai._errors import ModelFailed
 from trimtab_openai._model_response import (
     Json,
@@ -13,6 +15,7 @@ from trimtab_openai._model_response import (
     as_json,
     decode_errors,
     field,
+    model_of,
     text_of,
 )
 
@@ -28,10 +31,12 @@ class ChatStream:
         self._calls: list[tuple[int | None, Json]] = []
         self._stop_reason: str | None = None
         self._usage: Any = None
+        self._model = ""
 
     @decode_errors
     def add(self, piece: Any) -> None:
         self._usage = field(piece, "usage") or self._usage
+        self._model = self._model or model_of(piece)
         for choice in field(piece, "choices") or ():
             self._stop_reason = field(choice, "finish_reason") or self._stop_reason
             delta = field(choice, "delta")
@@ -43,7 +48,9 @@ class ChatStream:
         if self._stop_reason is None:
             raise ModelFailed("the stream broke off before the answer was complete")
         calls = [call for _, call in self._calls]
-        return self._finish({**self._message, "tool_calls": calls}, self._stop_reason, self._usage)
+        message = {**self._message, "tool_calls": calls}
+        reply = self._finish(message, self._stop_reason, self._usage)
+        return attrs.evolve(reply, model=self._model)
 
     def _grow(self, delta: Json) -> None:
         for name, value in delta.items():

@@ -18,7 +18,7 @@ from trimtab import (
 )
 from trimtab.events import CompletionChecked
 from trimtab.hosting import Driver
-from trimtab_openai._model_response import Json, ModelResponse, as_messages
+from trimtab_openai._model_response import Json, ModelResponse, as_messages, provider_of
 from trimtab_openai._settings import DEFAULTS, Settings
 
 
@@ -110,6 +110,8 @@ class LoopHooks:
             response.usage,
             reasoning=response.reasoning,
             stop_reason=response.stop_reason,
+            model=response.model,
+            provider=provider_of(self.run.host.name, response.model),
         )
         return response.tool_calls
 

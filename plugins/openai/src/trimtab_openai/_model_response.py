@@ -35,6 +35,7 @@ class ModelResponse:
         tool_calls: what it asks for; `params` is the raw text if that is not a JSON object.
         usage: tokens, if the service reports them.
         stop_reason: why the service ended the response, in its words.
+        model: which model answered; empty if the service does not say.
     """
 
     items: tuple[Json, ...]
@@ -44,6 +45,7 @@ class ModelResponse:
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     stop_reason: str | None = None
+    model: str = ""
 
     @property
     def truncated(self) -> bool:
@@ -71,6 +73,23 @@ def as_messages(given: Any) -> list[Any]:
     if isinstance(given, str):
         return [{"role": "user", "content": replace_surrogates(given)}]
     return [given] if isinstance(given, Mapping) else list(given)
+
+
+def model_of(response: Any) -> str:
+    """Return the model that a response, or a piece of a stream, names; empty if none."""
+    name = field(response, "model")
+    return name[:200] if isinstance(name, str) else ""
+
+
+def provider_of(host: str, model: str) -> str:
+    """Return whose service answered, as the conventions of OpenTelemetry name it.
+
+    Args:
+        host: the name of the host; another service behind OpenAI's client is told as OpenAI's.
+        model: as ``provider/model`` where one client serves several; else of no matter.
+    """
+    prefix, divided, _ = model.partition("/")
+    return prefix if divided and host != "openai" else "openai" if host == "openai" else ""
 
 
 def append_to(content: Any, text: str, *, part: str) -> Any:

@@ -17,6 +17,7 @@ from trimtab_openai._model_response import (
     decode_errors,
     field,
     make_call_id,
+    model_of,
     parse_arguments,
     read_usage,
     without_surrogates,
@@ -65,6 +66,7 @@ class Responses:
             tool_calls=tuple(_call(item) for item in items if item["type"] == "function_call"),
             usage=read_usage(field(response, "usage"), response),
             stop_reason=_stop_reason(response),
+            model=model_of(response),
         )
 
     def stream(self) -> ResponsesStream:
