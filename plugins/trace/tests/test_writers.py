@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import os
 
+import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import Deadline, FeedbackProviderConfig, FeedbackTrigger, Prompt, Session, enable
+from trimtab import (
+    Deadline,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    MarkdownSection,
+    Prompt,
+    Session,
+    Tool,
+    ToolResult,
+    enable,
+)
 from trimtab.events import ProviderFaulted
 from trimtab.testing import ManualClock
 from trimtab_trace import (
@@ -21,6 +32,11 @@ from trimtab_trace import (
     verify,
 )
 from trimtab_trace._recorder import file_name
+
+
+@attrs.frozen
+class Query:
+    q: str = ""
 
 
 @pytest.fixture(params=[JsonlStore, SqliteStore])
@@ -141,3 +157,31 @@ def test_a_run_with_a_deadline_replays_identically(tmp_path, seconds):
 
     assert done.difference is None, str(done.difference)
     assert done.decisions > 0
+
+
+def test_events_refer_to_the_versions_of_the_prompt_and_of_the_tool(tmp_path):
+    def played(folder, *, template="Do it.", description="Query."):
+        tool = Tool("sql", description, Query, lambda params, *, context: ToolResult.ok("x"))
+        section = MarkdownSection(key="task", title="Task", template=template, tools=[tool])
+        prompt = Prompt(
+            "a", "b", [section], recorders=[JsonlTrace(str(tmp_path / folder))], config=None
+        )
+        run = Session().open_run(prompt, run_id="r")
+        run.tool_started("sql", {}, "c1")
+        run.tool_finished("c1", "ok")
+        run.tool_finished("c2", "ok", tool="other", params={})
+        run.close()
+        events = list(open_trace(tmp_path / folder / "r.jsonl"))
+        (version,) = {event.references.prompt_version for event in events}
+        calls = [event for event in events if event.event_type == "ToolReturned"]
+        return version, [event.references.tool_version for event in calls]
+
+    version, (sql, other) = played("first")
+    assert version
+    assert sql
+    assert other is None
+    assert played("same") == (version, [sql, None])
+    reworded, (same, _) = played("reworded", template="Do it now.")
+    assert reworded != version
+    assert same == sql
+    assert played("described", description="Query rows.")[1][0] != sql

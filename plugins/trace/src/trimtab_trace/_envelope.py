@@ -18,8 +18,9 @@ class References:
     Args:
         plan_id: identifier of a plan and its version, e.g. ``"plan.v2"``.
         step_id: identifier of a step of that plan.
-        prompt_version: version of the prompt, e.g. a git commit.
-        tool_version: version of the tool that was called.
+        prompt_version: digest of the prompt's sections and tools; other versions in events of
+            your own.
+        tool_version: digest of the description and parameters of the tool that was called.
         section_key: the part of the work: ``"planning"``, ``"action"`` or ``"reflection"``.
         namespace: logical group; for events of a session, the name of the prompt.
         corrects: the `event_id` that this event corrects.

@@ -21,6 +21,7 @@ from trimtab_trace._redaction import Redactor, redactor
 from trimtab_trace._settings import settings_of
 from trimtab_trace._sqlite import SqliteStore
 from trimtab_trace._store import TraceStore
+from trimtab_trace._versions import versions_of
 from trimtab_trace._writer import TraceWriter
 
 _LONGEST_NAME = 120
@@ -65,12 +66,13 @@ def file_name(run_id: str) -> str:
 def begin(writer: TraceWriter, context: RecorderContext) -> None:
     """Write what the run was opened with, the first event of its trace."""
     settings = settings_of(context)
+    versions = writer.versions[settings.prompt] = versions_of(context.prompt)
     writer.write(
         "RunConfigured",
         attrs.asdict(settings, recurse=False),
         run_id=context.run_id,
         actor=context.agent_id or "main",
-        references=References(namespace=settings.prompt),
+        references=versions.added(References(namespace=settings.prompt), None),
     )
 
 

@@ -19,6 +19,7 @@ from trimtab_trace._redaction import Redactor
 from trimtab_trace._store import TraceStore
 from trimtab_trace._ties import StepTies
 from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of, references_of
+from trimtab_trace._versions import Versions
 
 _REMEMBERED = 1024
 
@@ -31,6 +32,9 @@ class TraceWriter:
         clock: tells the time of records that bear none.
         types: the registry of types.
         redact: replaces what must not be written; called with each payload.
+
+    Attributes:
+        versions: of prompts, by name; the events of their runs refer to them.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class TraceWriter:
         self._redact = redact
         self._lock = Lock()
         self._ties = StepTies()
+        self.versions: dict[str, Versions] = {}
         self._written: OrderedDict[str, TraceEvent] = OrderedDict()
 
     def record(self, record: Any, *, references: References | None = None) -> TraceEvent:
@@ -71,6 +76,9 @@ class TraceWriter:
             raise EventInvalid(
                 f"a {one.name} record can't be encoded: {type(error).__name__}: {error}"
             ) from error
+        known = self.versions.get(found.namespace or "")
+        if known is not None:
+            found = known.added(found, record)
         at, run_id, agent = None, "", None
         if isinstance(record, Event):
             at, run_id, agent = record.at, record.run_id, record.agent_id
