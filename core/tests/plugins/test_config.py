@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from trimtab import (
+    Budget,
     CompletionCheckerConfig,
     Configuration,
     ConfigurationError,
@@ -36,6 +37,7 @@ feedback = [{ use = "deadline-feedback", every_n_seconds = 30, \
 options = { warning_threshold_seconds = 120 } }]
 completion = ["plan-based-checker"]
 guidance_limit = 2
+budget = { max_turns = 30, max_cost = 2.5 }
 feedback_delivery = "all"
 
 [hosts.claude-code]
@@ -73,6 +75,7 @@ def test_a_table_builds_what_the_python_api_builds(write):
     )
     assert settings.completion == (CompletionCheckerConfig("plan-based-checker"),)
     assert (settings.guidance_limit, settings.feedback_delivery) == (2, "all")
+    assert settings.budget == Budget(max_turns=30, max_cost=2.5)
 
 
 def test_the_rest_of_a_file(write):
@@ -146,6 +149,8 @@ def test_every_setting_of_the_python_api_has_its_key():
             "[prompts.a.b]\nguidance = []",
             'one key: [prompts."a/b"].',
         ),
+        ('[prompts."a/b".budget]\nmax_turns = 0', '[prompts."a/b".budget]: max_turns must be 1 or'),
+        ('[prompts."a/b".budget]\nturns = 9', "unknown key 'turns'"),
         ('[prompts."a/b"]\nguidance_limit = 0', "guidance_limit must be 1 or more, not 0."),
         (
             '[prompts."a/b"]\nguidance_limit = true',

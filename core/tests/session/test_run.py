@@ -18,6 +18,7 @@ from trimtab import (
     Host,
     MarkdownSection,
     Outcome,
+    RunContext,
     Session,
     SessionError,
     Tool,
@@ -167,6 +168,36 @@ def test_usage_adds_up_and_the_budget_ends_at_its_limit(kit: Any) -> None:
     assert (before, run.exhausted_budget()) == (None, "max_total_tokens")
     assert run.usage == Usage(20, 10, 0.2)
     assert kit.session[ModelResponded].all()[-1].turn == 1
+
+
+def test_turns_and_calls_are_limits_of_a_budget(kit: Any) -> None:
+    run = kit.run(budget=Budget(max_turns=3, max_calls=2))
+    found = []
+    for _ in range(3):
+        run.model_responded()
+        run.tool_finished("c", "seen", tool="look")
+        found.append(run.exhausted_budget())
+
+    assert found == [None, "max_calls", "max_turns"]
+    assert RunContext(run).turns_left == 0
+
+
+def test_a_host_limits_the_turns_of_a_request_and_a_budget_those_of_the_run(kit: Any) -> None:
+    host, budget = Host(max_turns=4), Budget(max_turns=6)
+    run = kit.run(host=host, budget=budget)
+    left = []
+    for said in ("Do it.", "Do more."):
+        run.user_message(said)
+        run.user_message("A task has ended.", notification=True)
+        for _ in range(3):
+            left.append(RunContext(run).turns_left)
+            run.model_responded()
+            later = Session.restore(kit.session.snapshot(), clock=kit.clock)
+            resumed = later.open_run(run.prompt, run_id=run.run_id, host=host, budget=budget)
+            assert RunContext(resumed).turns_left == RunContext(run).turns_left
+
+    assert left == [4, 3, 2, 3, 2, 1]
+    assert RunContext(kit.run()).turns_left is None
 
 
 def test_run_hooks_are_called_once_each(kit: Any) -> None:

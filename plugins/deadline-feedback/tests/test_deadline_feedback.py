@@ -11,6 +11,7 @@ from trimtab import (
     Feedback,
     FeedbackProviderConfig,
     FeedbackTrigger,
+    Host,
     Prompt,
     Session,
     Usage,
@@ -25,13 +26,14 @@ ALWAYS = FeedbackTrigger(every_n_calls=1)
 class Work:
     """An agent at work: time passes, a tool is called, feedback is asked for."""
 
-    def __init__(self, provider=None, *, total=None, budget=None, trigger=ALWAYS):
+    def __init__(self, provider=None, *, total=None, budget=None, trigger=ALWAYS, max_turns=None):
         self.clock = ManualClock()
         self.session = Session(clock=self.clock)
         settings = FeedbackProviderConfig(provider or DeadlineFeedback(), trigger)
         self.prompt = Prompt("a", "b", config=None, feedback_providers=[settings])
         deadline = None if total is None else Deadline(total, self.clock)
-        self.run = self.session.open_run(self.prompt, deadline=deadline, budget=budget)
+        limits = {"deadline": deadline, "budget": budget, "host": Host(max_turns=max_turns)}
+        self.run = self.session.open_run(self.prompt, **limits)
 
     def until(self, seconds):
         self.clock.advance(seconds - self.run.active_seconds)
@@ -236,3 +238,69 @@ def test_bands_only_narrow_and_none_is_told_twice(seconds, total):
     told = [f.observations[0].evidence for f in work.session[Feedback].all()]
     bands = [float(evidence.split()[0]) for evidence in told]
     assert bands == sorted(set(bands), reverse=True)
+
+
+def turns(work, count):
+    """Take turns of one call each; return what is said, by the turns that were taken before."""
+    said = {}
+    for _ in range(count):
+        text = work.spend()
+        if text:
+            said[work.run.state.turns] = work.session[Feedback].latest().summary
+    return said
+
+
+@pytest.mark.parametrize("limits", [{"max_turns": 10}, {"budget": Budget(max_turns=10)}])
+def test_turns_that_are_left_are_told_in_bands(limits):
+    work = Work(trigger=None, **limits)
+
+    assert turns(work, 10) == {
+        5: "You have 5 of 10 turns left.",
+        8: "You have 2 of 10 turns left.",
+        9: "You have 1 of 10 turns left.",
+        10: "You have used up the budget of 10 turns.",
+    }
+
+
+def test_with_one_turn_left_the_agent_is_asked_to_answer():
+    work = Work(max_turns=4)
+    turns(work, 3)
+    last = work.session[Feedback].latest()
+
+    assert last.suggestions == (
+        "Your next response is the last one: give your answer in it, without tool calls.",
+    )
+    assert last.severity == "warning"
+
+
+def test_a_host_counts_the_turns_of_each_request_of_the_user():
+    work = Work(max_turns=4)
+    assert list(turns(work, 3)) == [2, 3]
+    work.run.user_message("And now the other one.")
+    assert list(turns(work, 3)) == [5, 6]
+
+
+def test_of_two_limits_of_turns_the_nearer_one_is_told():
+    work = Work(max_turns=4, budget=Budget(max_turns=6))
+    turns(work, 4)
+    work.run.user_message("Go on.")
+
+    assert turns(work, 1) == {5: "You have 1 of 6 turns left."}
+
+
+def test_calls_count_however_many_a_turn_has():
+    work = Work(budget=Budget(max_calls=8))
+    said = [work.until(0) for _ in range(8)]
+
+    assert [n for n, text in enumerate(said, 1) if text] == [4, 6, 8]
+    assert work.said()[1] == "You have 2 of 8 calls left."
+
+
+def test_a_restart_repeats_no_band_of_turns():
+    work = Work(max_turns=10)
+    turns(work, 5)
+    session = Session.restore(work.session.snapshot(), clock=work.clock)
+    work.session = session
+    work.run = session.open_run(work.prompt, run_id=work.run.run_id, host=work.run.host)
+
+    assert list(turns(work, 3)) == [8]

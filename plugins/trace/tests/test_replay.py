@@ -8,18 +8,22 @@ import attrs
 import pytest
 
 from trimtab import (
+    Budget,
+    DecisionPoint,
     Feedback,
     GuidanceDelivered,
+    Host,
     Plan,
     Prompt,
     Run,
     Session,
     TaskCompletionResult,
+    ToolCall,
     ToolInvoked,
     load_configuration,
 )
 from trimtab.events import CompletionChecked, ProviderFaulted, ProviderSlow
-from trimtab.testing import ManualClock
+from trimtab.testing import Checker, ManualClock, Speaker
 from trimtab_trace import (
     JsonlStore,
     JsonlTrace,
@@ -332,3 +336,27 @@ def test_decisions_that_other_threads_recorded_in_between_are_no_difference(
         seq=events[first].seq,
     )
     assert replay([*events[:first], said, *events[first:]], prompts=again()).difference is None
+
+
+def test_a_replay_knows_the_limits_of_turns_and_calls(tmp_path: Path) -> None:
+    def limited(*recorders: object) -> Prompt:
+        near = Speaker("near", text="Two.", verdict=lambda context: context.turns_left == 2)
+        parts = {"guidance_providers": [near], "recorders": recorders}
+        return Prompt("agent", "main", config=None, **parts)
+
+    session = Session(clock=ManualClock())
+    limits = {"host": Host(max_turns=4), "budget": Budget(max_calls=2)}
+    run = session.open_run(limited(JsonlTrace(str(tmp_path))), run_id="run-1", **limits)
+    for number in range(4):
+        run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+        run.model_responded(tool_calls=[ToolCall("look", {}, f"c{number}")])
+        run.tool_finished(f"c{number}", "seen")
+    run.check_completion(extra=[Checker(answer=TaskCompletionResult.incomplete("more"))])
+    run.close()
+
+    done = replay(open_trace(tmp_path / "run-1.jsonl"), prompts={"agent/main": limited()})
+    assert done.difference is None
+    [said] = done.session[GuidanceDelivered].all()
+    assert said.turn == 1
+    [checked] = done.session[CompletionChecked].all()
+    assert checked.reason == "the budget is used up: max_calls"

@@ -142,8 +142,18 @@ class RunContext:
 
     @property
     def budget(self) -> Budget | None:
-        """The run's limits in tokens, cost and active time, or None."""
+        """The run's limits, or None."""
         return self._run.budget
+
+    @property
+    def turns_left(self) -> int | None:
+        """Responses until the nearer limit, of the budget or of the host; None without limit."""
+        budget, most, left = self.budget, self.host.max_turns, []
+        if budget is not None and budget.max_turns is not None:
+            left.append(budget.max_turns - self.turn_count)
+        if most is not None:
+            left.append(most - self.turns_of_request)
+        return max(0, min(left)) if left else None
 
     @property
     def usage(self) -> Usage:
@@ -169,6 +179,11 @@ class RunContext:
     def turn_count(self) -> int:
         """Turns of this run so far."""
         return self._run.state.turns
+
+    @property
+    def turns_of_request(self) -> int:
+        """Turns since the user last spoke."""
+        return self._run.state.turns - self._run.state.requested_at
 
     @property
     def tool_call_count(self) -> int:

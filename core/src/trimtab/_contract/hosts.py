@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import attrs
 
 from trimtab._events.provenance import DecisionPoint, Delivery
-from trimtab._types.options import text, yes_or_no
+from trimtab._types.options import text, whole_number, yes_or_no
 from trimtab._types.profiles import ToolProfile
 from trimtab._types.text import shown
 
@@ -127,6 +127,8 @@ class Host:
             results where POST_TOOL_RESULT text can be placed, else in the next request.
         control_flow: exceptions by which the runtime leaves a tool without an end of the call: to
             ask the user, to run it elsewhere, to end the agent.
+        max_turns: responses after which the runtime itself ends a request of the user; None if
+            it has no such limit, or it is unknown.
 
     Raises:
         TypeError, ValueError: a field has the wrong type; plain strings are accepted for points
@@ -143,6 +145,7 @@ class Host:
     tool_descriptions: Mapping[str, str] = attrs.field(factory=dict, converter=as_descriptions)
     feedback: Delivery | None = attrs.field(default=None, converter=as_feedback_delivery)
     control_flow: tuple[type[BaseException], ...] = attrs.field(default=(), converter=as_exceptions)
+    max_turns: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
 
     def delivers(self, point: DecisionPoint) -> Delivery:
         """Return how text is placed at `point`."""

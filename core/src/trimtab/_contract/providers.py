@@ -61,7 +61,8 @@ class FeedbackProvider(Protocol):
     """Comments on the run after tool calls.
 
     An attribute ``default_trigger`` (a `FeedbackTrigger`) serves where a prompt gives none. With
-    ``limits_only = True`` in its class it is asked only in runs that have a deadline or a budget.
+    ``limits_only = True`` in its class it is asked only in runs that have a deadline or a budget,
+    or whose host has a limit of turns.
     """
 
     @property

@@ -14,6 +14,7 @@ from trimtab._policy.settings import (
     GuidanceProviderConfig,
     RecorderConfig,
 )
+from trimtab._types.limits import Budget
 
 
 @attrs.frozen(kw_only=True)
@@ -23,6 +24,7 @@ class PromptSettings:
     Args:
         guidance, feedback, completion, recorders: the providers of each kind, in their order.
         guidance_limit, feedback_delivery: as for `PromptTemplate`.
+        budget: of runs whose host gives none.
     """
 
     guidance: tuple[GuidanceProviderConfig, ...] | None = None
@@ -31,6 +33,7 @@ class PromptSettings:
     recorders: tuple[RecorderConfig, ...] | None = None
     guidance_limit: int | None = None
     feedback_delivery: Literal["first", "all"] | None = None
+    budget: Budget | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -19,6 +19,7 @@ from trimtab._policy.settings import (
     RecorderConfig,
 )
 from trimtab._types.errors import ConfigurationError
+from trimtab._types.limits import Budget
 from trimtab._types.text import error_message, sanitize
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ PROMPT_KEYS: dict[str, _Types] = {
     "recorders": (list,),
     "guidance_limit": (int,),
     "feedback_delivery": (str,),
+    "budget": (dict,),
 }
 COMMON_KEYS: dict[str, _Types] = {"use": (str,), "options": (dict,), "optional": (bool,)}
 GUIDANCE_KEYS: dict[str, _Types] = {
@@ -56,6 +58,15 @@ TRIGGER_KEYS: dict[str, _Types] = {
     "reset_by": (str,),
     "backoff": _NUMBER,
     "max_per_run": (int,),
+}
+BUDGET_KEYS: dict[str, _Types] = {
+    "max_total_tokens": (int,),
+    "max_input_tokens": (int,),
+    "max_output_tokens": (int,),
+    "max_cost": _NUMBER,
+    "max_active_seconds": _NUMBER,
+    "max_turns": (int,),
+    "max_calls": (int,),
 }
 COMPLETION_KEYS: dict[str, _Types] = {"timeout": _NUMBER}
 _PYTHON_NAMES = {
@@ -187,7 +198,16 @@ def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
         recorders=_providers(table, "recorders", _recorder, {}, place),
         guidance_limit=limit,
         feedback_delivery=delivery,
+        budget=_budget(table["budget"], place.into("budget")) if "budget" in table else None,
     )
+
+
+def _budget(table: Mapping[str, Any], place: Place) -> Budget:
+    _check(table, BUDGET_KEYS, place)
+    try:
+        return Budget(**table)
+    except (TypeError, ValueError) as error:
+        raise place.error(f"{error_message(error)}.") from error
 
 
 def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:

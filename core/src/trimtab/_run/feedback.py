@@ -27,7 +27,8 @@ def feedback(
         replayed: count what would be delivered, and return nothing.
     """
     table = run.prompt.table
-    limited = run.deadline is not None or run.budget is not None
+    limits = (run.deadline, run.budget, run.host.max_turns)
+    limited = any(limit is not None for limit in limits)
     said: list[Feedback] = []
     for entry in table.feedback:
         if entry.limits_only and not limited:

@@ -60,7 +60,7 @@ class Session(Record):
             run_id: a known one resumes that run; otherwise counters start at zero.
             host: the runtime that the agent runs on.
             deadline: the run's time limit, or None.
-            budget: the run's limits in tokens, cost and active time, or None.
+            budget: the run's limits; those of the prompt's configuration if None.
             timeout: seconds that each provider may take for the opening and the closing of the
                 run, on a worker thread; None calls them on this one. The same for each event
                 that a recorder takes.
@@ -74,6 +74,7 @@ class Session(Record):
         _check_arguments(prompt, host, deadline, budget)
         _check_names(agent_id=agent_id, run_id=run_id)
         timeout = as_timeout(timeout)
+        budget = prompt.table.budget if budget is None else budget
         hooks = (*prompt.table.recorders, *_recorders(recorders))
         if run_id in self._runs:
             self._runs[run_id].save_projections()

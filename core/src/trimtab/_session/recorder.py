@@ -45,7 +45,7 @@ class Recorder:
         session: the record that the events go to.
         state: counters and signals of the run; read it, don't write it.
         deadline: the run's time limit, or None.
-        budget: the run's limits in tokens, cost and active time, or None.
+        budget: the run's limits, or None.
     """
 
     def __init__(
@@ -92,7 +92,10 @@ class Recorder:
         """Return the name of the budget's limit that is used up, or None."""
         if self.budget is None:
             return None
-        return self.budget.exhausted(self.state.usage, self.active_seconds)
+        state = self.state
+        return self.budget.exhausted(
+            state.usage, self.active_seconds, turns=state.turns, calls=state.calls
+        )
 
     def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
         """Return the last `n` ended calls of this run, oldest first."""

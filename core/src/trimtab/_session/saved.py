@@ -103,6 +103,7 @@ class SavedRun:
     gate: GateState
     faults: dict[str, dict[str, int]]
     quarantined: frozenset[str]
+    requested_at: int = 0
 
     @classmethod
     def of(cls, state: RunState) -> SavedRun:
@@ -126,6 +127,7 @@ class SavedRun:
             gate=attrs.evolve(state.gate),
             faults={provider: dict(hooks) for provider, hooks in state.faults.items()},
             quarantined=frozenset(state.quarantined),
+            requested_at=state.requested_at,
         )
 
     def restored(
@@ -147,4 +149,5 @@ class SavedRun:
         state.gate = attrs.evolve(self.gate)
         state.faults = {provider: dict(hooks) for provider, hooks in self.faults.items()}
         state.quarantined = set(self.quarantined)
+        state.requested_at = self.requested_at
         return state

@@ -66,6 +66,7 @@ class RunState:
     Attributes:
         turns: turns opened so far; the open or last one has the index ``turns - 1``.
         open_turn: index of the open turn, None between turns.
+        requested_at: turns when the user last spoke.
         calls: ended tool calls so far.
         feeds: hands what happens to the projections of providers.
         faults: failures of each provider in a row, by hook.
@@ -88,6 +89,7 @@ class RunState:
         self.prompt_name = prompt_name
         self.agent_id = agent_id
         self.turns = 0
+        self.requested_at = 0
         self.open_turn: int | None = None
         self.calls = 0
         self.running: dict[str, list[ToolStarted]] = {}
@@ -222,6 +224,7 @@ class RunState:
         if not event.notification:
             self.episodes.close_all()
             self.gate.user_spoke()
+            self.requested_at = self.turns
         self.feeds.user_spoke(event)
 
     def _compacted(self, _: CompactionHappened) -> None:

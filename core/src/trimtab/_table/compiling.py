@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from trimtab._policy.completion import TaskCompletionResult
     from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
     from trimtab._table.entries import FeedbackDelivery, ProviderResult, RunHook
+    from trimtab._types.limits import Budget
 
 
 def _ask_by_method(
@@ -119,6 +120,7 @@ def compile_table(
     guidance_limit: int = 3,
     feedback_delivery: FeedbackDelivery = "first",
     state_folder: Path | None = None,
+    budget: Budget | None = None,
 ) -> PromptTable:
     """Prepare loaded providers for the calls of a run.
 
@@ -127,6 +129,7 @@ def compile_table(
         skipped: events of those that are left out.
         guidance_limit, feedback_delivery: as for `PromptTemplate`.
         state_folder: where recorders write; None if unknown.
+        budget: of runs whose host gives none.
 
     Raises:
         ProviderInvalid: two providers of one kind share a name.
@@ -148,6 +151,7 @@ def compile_table(
         guidance_limit=guidance_limit,
         feedback_delivery=feedback_delivery,
         state_folder=state_folder,
+        budget=budget,
     )
 
 
@@ -269,6 +273,7 @@ def build_table(
         guidance_limit=table.guidance_limit or guidance_limit,
         feedback_delivery=table.feedback_delivery or feedback_delivery,
         state_folder=state_home(configuration.path, environment=environment),
+        budget=table.budget,
     )
 
 

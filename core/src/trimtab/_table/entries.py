@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trimtab._events.providers import Feedback, ProviderSkipped
     from trimtab._policy.completion import TaskCompletionResult
     from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
+    from trimtab._types.limits import Budget
 
 
 FeedbackDelivery = Literal["first", "all"]
@@ -66,7 +67,8 @@ class FeedbackEntry:
         source: who it is.
         trigger: when it is asked.
         ask: asks the provider; returns None if it has nothing to say.
-        limits_only: whether it is about deadline and budget: a run without both never asks it.
+        limits_only: whether it is about limits: a run without deadline and budget, on a host
+            without a limit of turns, never asks it.
     """
 
     source: Provenance
@@ -108,6 +110,7 @@ class PromptTable:
         guidance_limit: injections per decision.
         feedback_delivery: whether the first provider that speaks is delivered, or all.
         state_folder: where the prompt's recorders keep their files; it may not exist yet.
+        budget: of a run whose host gives none.
     """
 
     guides: Mapping[DecisionPoint, tuple[GuidanceEntry, ...]] = attrs.field(factory=dict)
@@ -121,6 +124,7 @@ class PromptTable:
     guidance_limit: int = 3
     feedback_delivery: FeedbackDelivery = "first"
     state_folder: Path | None = None
+    budget: Budget | None = None
 
     @property
     def sources(self) -> tuple[Provenance, ...]:

@@ -187,7 +187,7 @@ class Usage:
         )
 
 
-_tokens = whole_number(1, optional=True)
+_count = whole_number(1, optional=True)
 _amount = number(0, above=True, optional=True)
 
 
@@ -199,23 +199,31 @@ class Budget:
         max_total_tokens, max_input_tokens, max_output_tokens: tokens.
         max_cost: money, in the unit that `Usage.cost` uses.
         max_active_seconds: monotonic seconds since the run was opened.
+        max_turns: responses of the model.
+        max_calls: tool calls, however they end.
 
     Raises:
         TypeError, ValueError: a limit is not a number above 0.
     """
 
-    max_total_tokens: int | None = attrs.field(default=None, validator=_tokens)
-    max_input_tokens: int | None = attrs.field(default=None, validator=_tokens)
-    max_output_tokens: int | None = attrs.field(default=None, validator=_tokens)
+    max_total_tokens: int | None = attrs.field(default=None, validator=_count)
+    max_input_tokens: int | None = attrs.field(default=None, validator=_count)
+    max_output_tokens: int | None = attrs.field(default=None, validator=_count)
     max_cost: float | None = attrs.field(default=None, validator=_amount)
     max_active_seconds: float | None = attrs.field(default=None, validator=_amount)
+    max_turns: int | None = attrs.field(default=None, validator=_count)
+    max_calls: int | None = attrs.field(default=None, validator=_count)
 
-    def shares(self, usage: Usage, active_seconds: float) -> dict[str, float]:
+    def shares(
+        self, usage: Usage, active_seconds: float, *, turns: int = 0, calls: int = 0
+    ) -> dict[str, float]:
         """Return the used share of each limit that is set, by its name: 0.0 is none, 1.0 is all.
 
         Args:
             usage: tokens and cost so far.
             active_seconds: seconds since the run was opened.
+            turns: responses of the model so far.
+            calls: ended tool calls so far.
         """
         used = {
             "max_total_tokens": usage.total_tokens,
@@ -223,15 +231,19 @@ class Budget:
             "max_output_tokens": usage.output_tokens,
             "max_cost": usage.cost,
             "max_active_seconds": active_seconds,
+            "max_turns": turns,
+            "max_calls": calls,
         }
         limits = attrs.asdict(self)
         return {name: used[name] / limits[name] for name in used if limits[name] is not None}
 
-    def exhausted(self, usage: Usage, active_seconds: float) -> str | None:
+    def exhausted(
+        self, usage: Usage, active_seconds: float, *, turns: int = 0, calls: int = 0
+    ) -> str | None:
         """Return the name of a limit that is used up, or None.
 
         Args:
-            usage, active_seconds: as for `shares`.
+            usage, active_seconds, turns, calls: as for `shares`.
         """
-        shares = self.shares(usage, active_seconds)
+        shares = self.shares(usage, active_seconds, turns=turns, calls=calls)
         return next((name for name, share in shares.items() if share >= 1), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import attrs
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
@@ -205,7 +206,9 @@ class TrimtabPlugin(BasePlugin):
         root = inner.agent.root_agent.name
         agent_id = None if agent in (root, "user") else agent
         self._agents.setdefault(name, set()).add(agent_id)
-        return await self.drivers.aof(name, agent_id)
+        config = inner.run_config
+        most = None if config is None or config.max_llm_calls < 1 else config.max_llm_calls
+        return await self.drivers.aof(name, agent_id, host=attrs.evolve(HOST, max_turns=most))
 
     def _close(self, name: str, reason: str = "completed") -> None:
         """End the runs of all agents of a conversation."""

@@ -127,7 +127,7 @@ class ClaudeAgentSDKAdapter:
         return ClaudeCodeHooks(
             session,
             lambda kind: config.subagents.get(kind or "", prompt),
-            host=CLAUDE_AGENT_SDK,
+            host=attrs.evolve(CLAUDE_AGENT_SDK, max_turns=config.options.get("max_turns")),
             deadline=deadline,
             budget=budget,
             checkers=config.checkers,
@@ -156,6 +156,7 @@ class ClaudeAgentSDKAdapter:
             "cwd": config.cwd,
             "output_format": _output_format(rendered.output_type),
             "max_budget_usd": run.budget.max_cost if run.budget else None,
+            "max_turns": run.budget.max_turns if run.budget else None,
             "include_partial_messages": run.budget is not None,
             "resume": config.resume,
             "session_id": None if config.resume else conversation_id,

@@ -13,17 +13,25 @@ if TYPE_CHECKING:
     from trimtab import Budget, FeedbackContext
 
 TIME = "time"
+TURNS = "turns"
 SHARES = (0.5, 0.25, 0.1, 0.05)
 """Bands of every limit, as the share that is left."""
 
 
 @attrs.frozen
 class Limit:
-    """One limit of a run: seconds for `TIME`, tokens or units of cost for the others."""
+    """One limit of a run.
+
+    Attributes:
+        name: `TIME`, or the unit.
+        left, total: amounts, seconds for `TIME`.
+        began: turns when its count began; a host counts the turns of each request of the user.
+    """
 
     name: str
     left: float
     total: float
+    began: int = 0
 
     @property
     def share(self) -> float:
@@ -34,6 +42,11 @@ class Limit:
     def reached(self) -> bool:
         """Whether nothing is left."""
         return self.left <= 0
+
+    @property
+    def last_turn(self) -> bool:
+        """Whether one response is left."""
+        return self.name == TURNS and self.left == 1
 
     def amount(self, value: float) -> str:
         """Return `value`, in the limit's unit, in words."""
@@ -55,9 +68,10 @@ class Limit:
 
 
 def limits_of(context: FeedbackContext) -> tuple[Limit, ...]:
-    """Return the limits of a run; of deadline and active time only the nearer."""
+    """Return the limits of a run; of two about time, or about turns, only the nearer."""
     times = sorted(_times(context), key=lambda limit: limit.left)
-    return (*times[:1], *_amounts(context))
+    turns = sorted(_turns(context), key=lambda limit: limit.left)
+    return (*times[:1], *turns[:1], *_amounts(context))
 
 
 def _times(context: FeedbackContext) -> Iterator[Limit]:
@@ -67,6 +81,15 @@ def _times(context: FeedbackContext) -> Iterator[Limit]:
     if budget is not None and budget.max_active_seconds is not None:
         total = budget.max_active_seconds
         yield Limit(TIME, total - context.active_seconds, total)
+
+
+def _turns(context: FeedbackContext) -> Iterator[Limit]:
+    budget, most = context.budget, context.host.max_turns
+    if most is not None:
+        made = context.turns_of_request
+        yield Limit(TURNS, most - made, most, context.turn_count - made)
+    if budget is not None and budget.max_turns is not None:
+        yield Limit(TURNS, budget.max_turns - context.turn_count, budget.max_turns)
 
 
 def _amounts(context: FeedbackContext) -> Iterator[Limit]:
@@ -79,6 +102,7 @@ def _amounts(context: FeedbackContext) -> Iterator[Limit]:
         ("input tokens", budget.max_input_tokens, usage.input_tokens),
         ("output tokens", budget.max_output_tokens, usage.output_tokens),
         ("units of cost", budget.max_cost, usage.cost),
+        ("calls", budget.max_calls, context.tool_call_count),
     ):
         if total is not None:
             yield Limit(name, total - used, total)

@@ -20,14 +20,15 @@ SHORT = (
 )
 LONGEST_TEXT = 200
 LONGEST_SUGGESTIONS = 300
+LAST_TURN = "Your next response is the last one: give your answer in it, without tool calls."
 MOST_SENTENCES = 2
 CAUTION_SHARE = 0.1
 WARNING_SHARE = 0.05
 
 
 Severity = Literal["info", "caution", "warning"]
-Bands = Mapping[str, tuple[float, float]]
-"""By limit: the band that was reported, and the total of that limit."""
+Bands = Mapping[str, tuple[float, float, int]]
+"""By limit: the band that was reported, the total of that limit, and when its count began."""
 
 
 def _text(default: str) -> str:
@@ -72,7 +73,7 @@ def _descending(value: Iterable[float] | None) -> tuple[float, ...]:
 
 @attrs.frozen
 class DeadlineFeedback:
-    """Reports how much time is left, and how much of a budget.
+    """Reports how much time is left, how many turns, and how much of a budget.
 
     It speaks once on entering a band: 50, 25, 10 and 5 % left, the warning threshold, nothing
     left. A band that is skipped is not reported later. All time is monotonic, so neither a
@@ -84,10 +85,12 @@ class DeadlineFeedback:
         steady: report each time it is asked, not only on entering a band.
         remaining: what it says of the time, with ``{left}`` and ``{total}``.
         reached: the same with no time left.
-        budget_remaining: what it says of tokens and cost, with ``{left}``, ``{total}``, ``{unit}``.
+        budget_remaining: what it says of turns, calls, tokens and cost, with ``{left}``,
+            ``{total}``, ``{unit}``.
         budget_reached: the same with nothing left.
         suggestions: what to do when little is left.
         final_suggestions: what to do when nothing is left.
+        last_suggestions: what to do when one turn is left.
 
     Raises:
         ValueError: an option is out of its bounds.
@@ -110,13 +113,20 @@ class DeadlineFeedback:
     suggestions: tuple[str, ...] = _advice(SHORT)
     final_suggestions: tuple[str, ...] = _advice(("Wrap up immediately.", KEEP_BEST))
 
+    last_suggestions: tuple[str, ...] = _advice((LAST_TURN,))
+
     name = NAME
-    default_trigger = FeedbackTrigger(every_n_seconds=30)
     limits_only = True
+
+    @property
+    def default_trigger(self) -> FeedbackTrigger:
+        """After each call, since bands of turns are entered within seconds; steady: in 30 s."""
+        return FeedbackTrigger(every_n_calls=None if self.steady else 1, every_n_seconds=30)
 
     def should_run(self, *, context: FeedbackContext) -> bool:
         """Return whether the run has a limit at all."""
-        return context.deadline is not None or context.budget is not None
+        limits = (context.deadline, context.budget, context.host.max_turns)
+        return any(limit is not None for limit in limits)
 
     def provide(self, *, context: FeedbackContext) -> Feedback | None:
         """Report, or return None if no narrower band was entered since the last report."""
@@ -147,8 +157,10 @@ class DeadlineFeedback:
 
     def _entered(self, limit: Limit, before: Bands) -> bool:
         band = self._band(limit)
-        known, total = before.get(limit.name, (None, None))
-        return band is not None and (known is None or total != limit.total or band < known)
+        known, *same = before.get(limit.name, (None, None, None))
+        if band is None or known is None or same != [limit.total, limit.began]:
+            return band is not None
+        return band < known
 
     def _sentence(self, limit: Limit) -> str:
         if limit.name == TIME:
@@ -163,12 +175,14 @@ class DeadlineFeedback:
         if used == total and not limit.reached:  # in words of that size nothing would be left
             used = f"all but {limit.amount(limit.left)}"
         band = self._band(limit)
-        evidence = None if band is None else f"{band!r} of {limit.total!r}"
+        evidence = None if band is None else f"{band!r} of {limit.total!r} from {limit.began}"
         return Observation(limit.name, f"{used} of {total} used", evidence)
 
     def _advice(self, news: Iterable[Limit]) -> tuple[str, ...]:
         if any(limit.reached for limit in news):
             return self.final_suggestions
+        if any(limit.last_turn for limit in news):
+            return self.last_suggestions
         severity = self._severity(news)
         return {"info": (), "caution": (KEEP_BEST,), "warning": self.suggestions}[severity]
 
@@ -182,7 +196,7 @@ class DeadlineFeedback:
     def _short(self, limit: Limit) -> bool:
         if limit.name == TIME:
             return limit.left <= self.warning_threshold_seconds
-        return limit.share <= WARNING_SHARE
+        return limit.last_turn or limit.share <= WARNING_SHARE
 
 
 def _tightest(news: Sequence[Limit]) -> list[Limit]:
@@ -197,6 +211,7 @@ def _bands(last: Feedback | None) -> Bands:
     return {name: _parsed(evidence) for name, evidence in said.items() if evidence}
 
 
-def _parsed(evidence: str) -> tuple[float, float]:
-    band, _, total = evidence.partition(" of ")
-    return float(band), float(total)
+def _parsed(evidence: str) -> tuple[float, float, int]:
+    band, _, rest = evidence.partition(" of ")
+    total, _, began = rest.partition(" from ")
+    return float(band), float(total), int(began)

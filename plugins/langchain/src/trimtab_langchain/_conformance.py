@@ -23,7 +23,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from trimtab.testing import HostKit, Played, Task
-from trimtab_langchain._middleware import HOST, TrimtabMiddleware
+from trimtab_langchain._middleware import HOST, STEPS_OF_TURN, TrimtabMiddleware
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -140,6 +140,8 @@ async def play(task: Task) -> Played:
     saver = task.once(InMemorySaver, "saver")
     agent = task.once(lambda: agent_of(task, saver))
     config: Any = {"configurable": {"thread_id": task.conversation}}
+    if task.max_turns is not None:
+        config["recursion_limit"] = STEPS_OF_TURN * task.max_turns + 2
     out: Any = {}
     for said in task.user:
         out = await _turn(agent, {"messages": [("user", said)]}, config, task.mode)
@@ -166,8 +168,8 @@ KIT = HostKit(
     HOST,
     play,
     claims=(
-        "anthropic around cancel compact deny equal errors gate gemini interrupt invalid parallel "
-        "resume rich shared stream structured"
+        "anthropic around cancel compact deny equal errors gate gemini interrupt invalid limit "
+        "parallel resume rich shared stream structured"
     ),
 )
 """What LangChain's host claims; deepagents' subagents are tested with it too."""

@@ -54,6 +54,13 @@ WAITING = 10_000
 """Most conversations whose user has spoken and whose model was not asked: their agents failed."""
 
 
+STEPS_OF_TURN = 3
+"""Steps of the graph in a turn, without other middleware: the model, this middleware, the tools."""
+
+UNLIMITED = 9_999
+"""The recursion limit of an agent that was given none."""
+
+
 class TrimtabState(AgentState[Any]):
     """The state of an agent, with the name of a conversation that no thread names."""
 
@@ -234,7 +241,9 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         """Return the driver, the answers and the user's messages of a request."""
         names = _names(request.state)
         tools = described_tools(request.tools)
-        host = attrs.evolve(HOST, tools=frozenset(tools), tool_descriptions=tools)
+        host = attrs.evolve(
+            HOST, tools=frozenset(tools), tool_descriptions=tools, max_turns=_most_turns()
+        )
         chat = self.drivers.of(names[0] or uuid4().hex, names[1], host=host)
         messages = request.messages
         seen = self._seen.setdefault(chat, _Seen())
@@ -325,6 +334,15 @@ def _with(request: ModelRequest[Any], text: str) -> ModelRequest[Any]:
 def _call(request: ToolCallRequest) -> Call:
     call = request.tool_call
     return Call(call["name"], call["args"], call["id"] or "")
+
+
+def _most_turns() -> int | None:
+    """Return the turns that the recursion limit allows at most; None if nobody has set one."""
+    limit = get_config().get("recursion_limit") or 0
+    if not STEPS_OF_TURN < limit < UNLIMITED:
+        return None
+    # One step before the first turn, and one for the input.
+    return (limit - 2) // STEPS_OF_TURN
 
 
 def _names(state: Any) -> tuple[str, str | None]:

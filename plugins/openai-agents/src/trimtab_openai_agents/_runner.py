@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 from uuid import uuid4
 
+import attrs
 from agents import RunConfig, Runner, RunResult, RunResultStreaming, RunState
+from agents.run import DEFAULT_MAX_TURNS
 
 from trimtab import Budget, Deadline, DecisionPoint, Delivery, Host, Prompt, Session
 from trimtab.hosting import Chat, Drivers
@@ -104,7 +106,8 @@ class TrimtabRunner:
         if chat is None:
             kept = getattr(options.get("session"), "session_id", None)
             name = conversation or kept or options.get("conversation_id") or uuid4().hex
-            chat = self.drivers.of(str(name))
+            host = attrs.evolve(HOST, max_turns=options.get("max_turns", DEFAULT_MAX_TURNS))
+            chat = self.drivers.of(str(name), host=host)
         return _Rounds(chat, agent, input, options, self._waiting)
 
     def _waiting_for(self, input: Any) -> Chat | None:
@@ -128,8 +131,8 @@ class _Rounds:
         waiting: dict[str, Chat],
     ) -> None:
         self.chat = chat
-        self.agent = agent
-        self.input = input
+        self.agent: Any = agent
+        self.input: Any = input
         self._waiting = waiting
         following = Following(chat, options.get("hooks"))
         given = options.get("run_config") or RunConfig()

@@ -157,6 +157,7 @@ class OpenAIAdapter:
             tools=frozenset(described),
             parallel_calls=parallel,
             tool_descriptions=described,
+            max_turns=self._settings.max_turns,
         )
 
     def _loop(self, client: Any, run: Run, heartbeat: Heartbeat | None) -> tuple[GuidedLoop, str]:

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+import attrs
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
@@ -103,7 +104,9 @@ class Trimtab(AbstractCapability[Any]):
             ctx: as Pydantic AI gives it.
         """
         own = copy(self)
-        own.chat = await self.drivers.aof(ctx.conversation_id or ctx.run_id or "run")
+        name = ctx.conversation_id or ctx.run_id or "run"
+        host = attrs.evolve(HOST, max_turns=_requests_left(ctx))
+        own.chat = await self.drivers.aof(name, host=host)
         return own
 
     async def before_model_request(
@@ -189,6 +192,14 @@ class Trimtab(AbstractCapability[Any]):
         decision = await self.chat.amay_stop(output=output)
         if not decision and decision.text:
             ctx.enqueue(decision.text, priority="when_idle")
+
+
+def _requests_left(ctx: RunContext[Any]) -> int | None:
+    """Return the requests that a run may still make; None without limit, or if it is used up."""
+    limits = getattr(ctx, "usage_limits", None)  # older releases do not tell them
+    most = None if limits is None else limits.request_limit
+    left = 0 if most is None else most - ctx.usage.requests
+    return left if left > 0 else None
 
 
 def _answers(messages: Sequence[ModelMessage]) -> Iterator[Answer]:

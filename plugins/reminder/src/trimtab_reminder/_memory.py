@@ -164,9 +164,13 @@ def _context_share(context: GuidanceContext, window: int | None) -> float:
 
 
 def _budget_share(context: GuidanceContext) -> float:
-    shares = [0.0]
+    shares, most = [0.0], context.host.max_turns
     if context.budget is not None:
-        shares += context.budget.shares(context.usage, context.active_seconds).values()
+        counts = {"turns": context.turn_count, "calls": context.tool_call_count}
+        used = context.budget.shares(context.usage, context.active_seconds, **counts)
+        shares += used.values()
+    if most is not None:
+        shares.append(context.turns_of_request / most)
     deadline = context.deadline
     if deadline is not None:
         left, total = deadline.remaining().total_seconds(), deadline.total

@@ -78,7 +78,8 @@ class Rule:
         first_after: turns before the first time, 0 for the first request; `every_turns` if None.
         at_context: shares of the model's context window, each above 0 and at most 1. The
             provider's ``context_window`` says how large that is.
-        at_budget: shares of the limit that is used up most: of the budget, or of the deadline.
+        at_budget: shares of the limit that is used up most: of the budget, of the deadline, or
+            of the turns that the host allows.
         after_compaction: whether it is repeated when the model's history was shortened.
         point: the decision point at which it is said.
         tools: only about calls of these, at ``"pre_tool_execution"`` and ``"post_tool_result"``.

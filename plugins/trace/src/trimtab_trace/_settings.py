@@ -46,7 +46,7 @@ class RunConfigured:
 
     Args:
         prompt: the prompt's name.
-        host: the runtime: name, delivery by decision point, tools, parallel calls.
+        host: the runtime: name, delivery by decision point, tools, parallel calls, most turns.
         tool_profiles: how tools behave, the prompt's before the host's.
         providers: the settings of each provider, by kind and in the prompt's order.
         guidance_limit, feedback_delivery: of the prompt.
@@ -74,6 +74,7 @@ def settings_of(context: RecorderContext) -> RunConfigured:
             "delivery": {point.value: how.value for point, how in host.delivery.items()},
             "tools": None if context.tools is None else sorted(context.tools),
             "parallel_calls": host.parallel_calls,
+            "max_turns": host.max_turns,
             "tool_descriptions": dict(context.tool_descriptions),
         },
         tool_profiles=tuple(map(_saved, context.tool_profiles)),
@@ -163,6 +164,7 @@ def host_of(settings: RunConfigured) -> Host:
         tools=None if saved["tools"] is None else frozenset(saved["tools"]),
         parallel_calls=saved["parallel_calls"],
         tool_descriptions=saved.get("tool_descriptions", {}),
+        max_turns=saved.get("max_turns"),
         tool_profiles=tuple(map(_profile, settings.tool_profiles)),
     )
 

@@ -449,6 +449,19 @@ def _delegates(body: Json) -> Says:
     return Says("There is no subagent.")
 
 
+@scenario("the runtime's own limit of turns is known", "limit")
+async def limit_of_turns(kit: HostKit) -> None:
+    script = [*(calls("look", str(n)) for n in range(3)), Says("End.")]
+    point = DecisionPoint.PRE_TOOL_SELECTION
+    speaker = Speaker(
+        text=MARK, decision_points=[point], verdict=lambda context: context.turns_left == 2
+    )
+    stage = Stage(kit, script, {"guidance_providers": [speaker]}, {"max_turns": 4})
+    await stage.run()
+    ended(stage)
+    stands(stage, 2, kit.host.delivers(point))
+
+
 @scenario("a shortened history is on record", "compact")
 async def compacted(kit: HostKit) -> None:
     def answer(body: Json) -> Says:

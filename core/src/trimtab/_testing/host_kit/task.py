@@ -53,6 +53,7 @@ class Task:
         guided: if false, build the agent without trimtab.
         deadline: the time limit, if there is one.
         timeout: seconds that a provider may take.
+        max_turns: the limit of turns to give the runtime, if any.
         made: what `once` has returned, by name; shared by the tasks of a scenario.
     """
 
@@ -67,6 +68,7 @@ class Task:
     guided: bool = True
     deadline: Deadline | None = None
     timeout: float | None = 1.0
+    max_turns: int | None = None
     made: dict[str, Any] = attrs.field(factory=dict)
 
     def once(self, make: Callable[[], T], name: str = "agent") -> T:
