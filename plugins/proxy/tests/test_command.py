@@ -16,8 +16,9 @@ from trimtab import ConfigurationError, DecisionPoint, GuidanceProviderConfig
 from trimtab.__main__ import main
 from trimtab_proxy import _interrupts, read_guide
 from trimtab_proxy._hearing import UnsupportedPoint, check_prompt
-from trimtab_proxy._launching import LaunchFailed, launch
+from trimtab_proxy._launching import LaunchFailed, cautions, launch, upstream_variables
 from trimtab_proxy._settings import read_settings
+from trimtab_proxy._upstreams import read_upstreams
 
 from . import upstream as fake
 
@@ -47,6 +48,46 @@ def python(code):
 
 
 # What programs are told.
+
+
+def test_further_variables_and_those_of_copilot_lead_to_the_proxy():
+    url = "https://x/v1"
+    environment = {"COPILOT_PROVIDER_BASE_URL": url, "COPILOT_PROVIDER_TYPE": "anthropic"}
+    further = {"MY_URL": "openai/v1"}
+
+    told = launch(["copilot"], environment, BASE, further).environment
+
+    assert told["MY_URL"] == f"{BASE}/openai/v1"
+    assert told["COPILOT_PROVIDER_BASE_URL"] == f"{BASE}/anthropic"
+    assert "COPILOT_PROVIDER_BASE_URL" not in launch(["copilot"], {}, BASE).environment
+    upstreams = read_upstreams({}, upstream_variables("copilot", environment))
+    assert upstreams["anthropic"].base == url
+    others = read_upstreams({}, upstream_variables("other", environment))
+    assert others["anthropic"].base != url
+
+
+def test_settings_that_lead_around_the_proxy_are_named(tmp_path):
+    home = {"CLAUDE_CONFIG_DIR": str(tmp_path / "home")}
+    (tmp_path / ".claude").mkdir()
+    assert cautions("claude", home, tmp_path) == []
+    (tmp_path / ".claude/settings.local.json").write_text('{"env": {"ANTHROPIC_BASE_URL": "x"}}')
+    (tmp_path / ".claude/settings.json").write_text("[")
+
+    found = cautions("claude", {**home, "CLAUDE_CODE_USE_BEDROCK": "1"}, tmp_path)
+
+    assert [words in text for words, text in zip(("BEDROCK", "settings.local"), found, strict=True)]
+    assert cautions("other", {"CLAUDE_CODE_USE_BEDROCK": "1"}, tmp_path) == []
+    assert "GitHub's own" in cautions("copilot", {}, tmp_path)[0]
+
+
+def test_a_program_that_goes_around_is_noticed(folder):
+    done = trimtab(
+        "--set", "MY_URL=openai", "--", *python("import os; print(os.environ['MY_URL'])")
+    )
+
+    assert done.stdout.endswith("/openai\n")
+    assert "no request passed: python" in done.stderr
+    assert "MY_URL. If it takes the address from another variable" in done.stderr
 
 
 def test_programs_are_told_by_variables():
@@ -131,7 +172,9 @@ def test_output_input_and_exit_status_are_the_programs(folder):
     done = trimtab("--", *python(code), input="in")
 
     assert (done.returncode, done.stdout) == (7, "IN\n")
-    assert done.stderr.splitlines() == ["e", "trimtab: 0 requests, 0 runs, 0 hints"]
+    *first, last = done.stderr.splitlines()
+    assert first == ["e", "trimtab: 0 requests, 0 runs, 0 hints"]
+    assert last.startswith("trimtab: no request passed: python asked no model, or does not read ")
 
 
 def test_arguments_pass_as_they_are(folder):
@@ -256,6 +299,7 @@ def interrupted_in_terminal(interrupt, code=COUNTS_INTERRUPTS, *arguments):
 
 def test_requests_of_the_program_are_guided_and_summed_up(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "trimtab.toml").write_text("[hosts.proxy]\nnotify = true\n")
     code = """
 import json, os, urllib.request as r
 call = {"type": "tool_use", "id": "t%d", "name": "Bash", "input": {"command": "x"}}
@@ -275,7 +319,10 @@ for n in range(5):
 
     if "No guidance provider" in done.stderr:
         pytest.skip("needs trimtab-doom-loop")
-    assert done.stderr == "trimtab: 5 requests, 1 run, 1 hint (doom-loop 1)\n"
+    notice, line, words = done.stderr.splitlines()
+    assert line == "trimtab: 5 requests, 1 run, 1 hint (doom-loop 1)"
+    assert notice.removeprefix("trimtab: ") == words.strip()
+    assert words.partition(" doom-loop: ")[2].startswith("Turn 3: You made the call")
     assert [each.body.count(b"<guidance") for each in service.received] == [0, 0, 0, 1, 0]
     monkeypatch.setenv("TRIMTAB_HOME", environment["TRIMTAB_HOME"])
     assert main(["status", "--json"]) == 0
@@ -284,7 +331,7 @@ for n in range(5):
     assert [(nudge["provider"], nudge["state"]) for nudge in session["nudges"]] == [
         ("doom-loop", "delivered"), ("doom-loop", "held back"),
     ]  # fmt: skip
-    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "trimtab.toml"}
 
 
 def test_it_serves_until_it_is_stopped(folder):

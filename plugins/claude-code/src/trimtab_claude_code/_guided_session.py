@@ -33,6 +33,7 @@ from trimtab.events import (
     ToolStarted,
     UserMessage,
 )
+from trimtab.text import sanitize
 from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded
 from trimtab_claude_code.hooks import (
     PROVIDER_TIMEOUT,
@@ -77,6 +78,7 @@ _REDUCERS = {
 MOST_SECONDS = 1.0
 """What a provider may take of a session's time, calls that are quick aside; then it is left out."""
 
+_LONGEST_NOTICE = 300
 _CHECKING = frozenset({"Stop", "SubagentStop"})
 """Events whose checkers are never asked again: they might find another state of the files."""
 
@@ -94,6 +96,7 @@ class GuidedSession:
         redaction: takes secrets out of events.
         recorder: writes what happens, and what is said, for `trimtab status`; None for none.
         timeout: seconds that the session's process may take, None for no limit.
+        notify: whether the user is shown what is said.
         clock: where the time is read.
     """
 
@@ -107,6 +110,7 @@ class GuidedSession:
         redaction: Redaction | None = None,
         recorder: SessionJournal | None = None,
         timeout: float | None = None,
+        notify: bool = False,
         clock: ReplayClock | None = None,
     ) -> None:
         self._journal = journal
@@ -120,6 +124,8 @@ class GuidedSession:
         self._answering = 0
         self._unsaved = 0
         self._unsaved_bytes = 0
+        self._notify = notify
+        self._said: list[str] = []
         self._decided = False
         self._due = False
         self._seconds: defaultdict[str, float] = defaultdict(float)
@@ -148,9 +154,19 @@ class GuidedSession:
             self._write(event)
         began = self._clock.monotonic()
         try:
-            return self._hooks.answer(event)
+            return self._notified(self._hooks.answer(event))
         finally:
             self._answered(self._clock.monotonic() - began)
+
+    def _notified(self, output: HookOutput) -> HookOutput:
+        """Return an output that also shows the user what was said."""
+        if not self._notify:
+            return output
+        with self._lock:
+            said, self._said = self._said, []
+        if not said or not output:
+            return output
+        return {**output, "systemMessage": "\n".join(f"trimtab: {line}" for line in said)}
 
     def save_if_due(self) -> None:
         """Save the session where its journal has grown long; called after an answer is sent."""
@@ -177,8 +193,11 @@ class GuidedSession:
         self.session.observe(HookFailed, self._on_failure)
         self.session.observe(ProviderSlow, self._on_slow)
 
-    def _on_decision(self, _: Event) -> None:
+    def _on_decision(self, event: Event) -> None:
         self._decided = True
+        words = said_by(event) if self._notify else ""
+        if words:
+            self._said.append(words)
 
     def _on_fault(self, event: ProviderFaulted) -> None:
         self._note(f"{event.source.full_name} failed: {event.error}")
@@ -285,6 +304,20 @@ class GuidedSession:
             return
         self._unsaved = self._unsaved_bytes = 0
         self._decided = self._due = False
+
+
+def said_by(event: Event) -> str:
+    """Return in one line what the agent is told by a decision; empty if nothing."""
+    match event:
+        case GuidanceDelivered():
+            provider, words = event.provider_name, event.injection.content
+        case Feedback():
+            provider, words = event.provider_name, event.summary
+        case CompletionChecked(may_stop=False):
+            provider, words = event.sources[-1].name, event.feedback or ""
+        case _:
+            return ""
+    return f"{sanitize(provider, 60)} said: {sanitize(words, _LONGEST_NOTICE)}"
 
 
 def restore(snapshot: str, clock: ReplayClock) -> Session:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trimtab import Configuration
 
 HOST = "claude-code"
-_KEYS = ("prompt", "agents", "timeout", "journal", "redact")
+_KEYS = ("prompt", "agents", "timeout", "journal", "redact", "notify")
 _LARGEST = 1_000_000
 
 
@@ -30,6 +30,7 @@ class HostConfig:
         timeout: seconds that a session's process may take, None for no limit.
         journal: how sessions are kept.
         redact: names and beginnings of further secrets.
+        notify: whether the user is shown what is said.
     """
 
     default: str | None = None
@@ -37,6 +38,7 @@ class HostConfig:
     timeout: float | None = None
     journal: JournalSettings = attrs.field(factory=JournalSettings)
     redact: tuple[str, ...] = ()
+    notify: bool = False
 
     def prompt_of(self, agent_type: str | None) -> str | None:
         """Return the prompt's name for an agent type, None for the main agent."""
@@ -79,6 +81,7 @@ class _Reader:
             timeout=self._seconds(table.get("timeout")),
             journal=self._journal(table.get("journal", {})),
             redact=self._redact(table.get("redact", [])),
+            notify=self._yes_or_no(table.get("notify", False), "notify"),
         )
 
     def _check_spelling(self) -> None:
@@ -116,6 +119,11 @@ class _Reader:
         if not number or not 0 < value <= _LARGEST:
             raise self._wrong(f"timeout must be a number above 0, and {_LARGEST:,} at most.")
         return float(value)
+
+    def _yes_or_no(self, value: Any, key: str) -> bool:
+        if not isinstance(value, bool):
+            raise self._wrong(f"{key} must be true or false.")
+        return value
 
     def _journal(self, value: Any) -> JournalSettings:
         try:

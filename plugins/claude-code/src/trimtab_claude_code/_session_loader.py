@@ -119,6 +119,7 @@ def load_session(
         redaction=host.redaction,
         recorder=recorder,
         timeout=timeout,
+        notify=host.notify,
     )
     if journal is not None:
         _index(index, session_id, IndexEntry(str(journal.path), str(project)), problems)

@@ -239,6 +239,20 @@ def test_each_decision_stands_once_in_the_journal_of_the_machine(
     assert oct(file.stat().st_mode & 0o777) == "0o600"
 
 
+def test_the_user_is_shown_what_is_said_where_that_is_wanted(hook, user):
+    toml = user.project / "trimtab.toml"
+    assert "systemMessage" not in hook(go("quiet"))
+    toml.write_text(
+        toml.read_text().replace("[hosts.claude-code]", "[hosts.claude-code]\nnotify = true")
+    )
+
+    said = hook(go("told"))
+
+    assert "main-after-0" in guidance(said)
+    assert said["systemMessage"].startswith("trimtab: claude-code-canary said: main-after-0")
+    assert "systemMessage" not in hook(payload("PreToolUse", session_id="told"))
+
+
 def test_a_switched_off_session_is_reported_as_silent(hook, trimtab):
     hook(go(), TRIMTAB_DISABLE="claude-code-canary")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,9 @@ from typing import Any
 from trimtab import TrimtabError
 
 _USAGE = "trimtab proxy [OPTION…] -- PROGRAM [ARG…]\n       trimtab proxy [OPTION…] --serve"
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WHERE = re.compile(r"[a-z][a-z0-9-]*(?:/[\w.~-]+)*")
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +41,14 @@ def register(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[NAME=]URL",
         help="where requests go on to; NAME is anthropic, openai, gemini, chatgpt or one of yours",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="variables",
+        metavar="NAME=UPSTREAM",
+        help="give the program the proxy's address in this variable too; may be repeated",
     )
     parser.add_argument("--serve", action="store_true", help="run no program, serve until stopped")
     parser.add_argument("--port", type=_port, default=0, help="port to listen on (any free one)")
@@ -70,15 +82,23 @@ class ProxyUsage(TrimtabError):
 
 def _server(options: argparse.Namespace, program: str = "") -> Any:
     from trimtab_proxy._guide_link import GuideLink
+    from trimtab_proxy._launching import upstream_variables
     from trimtab_proxy._server import ProxyServer
     from trimtab_proxy._upstreams import Upstream, read_upstreams
 
     if options.token is not None and not _is_token(options.token):
         raise ProxyUsage("--token must be 16 to 128 letters, digits, - or _")
     named = _named(options.upstream)
-    upstreams = {"": Upstream(named[""])} if "" in named else read_upstreams(named, os.environ)
+    if "" in named:
+        upstreams = {"": Upstream(named[""])}
+    else:
+        upstreams = read_upstreams(named, upstream_variables(program, os.environ))
     link = GuideLink(
-        options.config, options.guidance, program=program, journal=not options.no_journal
+        options.config,
+        options.guidance,
+        program=program,
+        journal=not options.no_journal,
+        told=_tell,
     )
     server = ProxyServer(link, upstreams, port=options.port, token=options.token)
     try:
@@ -90,6 +110,32 @@ def _server(options: argparse.Namespace, program: str = "") -> Any:
         sys.stderr.writelines(f"trimtab: {note}\n" for note in link.notes)
     link.notes.clear()
     return server
+
+
+def _tell(spoken: Any) -> None:
+    """Tell the user at once what is said."""
+    from trimtab_proxy._summary import spoken_line
+
+    with suppress(OSError, ValueError):  # standard error may be closed
+        sys.stderr.write(f"trimtab: {spoken_line(spoken)}\n")
+
+
+def _further(given: Sequence[str]) -> Mapping[str, str]:
+    """Return variables by name, and where they point.
+
+    Raises:
+        ProxyUsage: one is not of the form NAME=UPSTREAM.
+    """
+    found = {}
+    for text in given:
+        name, _, where = text.partition("=")
+        if not (_VARIABLE.fullmatch(name) and _WHERE.fullmatch(where)):
+            raise ProxyUsage(
+                f"--set {text!r:.80}: write NAME=UPSTREAM, e.g. MY_BASE_URL=openai or "
+                "MY_BASE_URL=anthropic/v1"
+            )
+        found[name] = where
+    return found
 
 
 def _named(given: Sequence[str]) -> Mapping[str, str]:
@@ -108,16 +154,20 @@ def _named(given: Sequence[str]) -> Mapping[str, str]:
 
 def _run_program(server: Any, command: Sequence[str], options: argparse.Namespace) -> int:
     from trimtab_proxy import _interrupts as interrupts
-    from trimtab_proxy._launching import launch
+    from trimtab_proxy._launching import cautions, launch
     from trimtab_proxy._running import run as run_program
-    from trimtab_proxy._summary import summary
+    from trimtab_proxy._summary import nothing_passed, summary
     from trimtab_proxy._upstreams import VARIABLES
 
     if any("=" not in text for text in options.upstream):
         raise ProxyUsage("with a program, name the upstream: --upstream anthropic=URL")
     upstreams = _named(options.upstream)
     given = {VARIABLES[name][0]: url for name, url in upstreams.items() if name in VARIABLES}
-    start = launch(command, {**os.environ, **given}, server.base_url)
+    further, program = _further(options.variables), PurePath(command[0]).stem
+    start = launch(command, {**os.environ, **given}, server.base_url, further)
+    if not options.quiet:
+        found = cautions(program, os.environ, Path.cwd())
+        sys.stderr.writelines(f"trimtab: {caution}\n" for caution in found)
     with interrupts.kept_out():
         server.start()
         Thread(target=_settle, args=(server,), name="trimtab-settle", daemon=True).start()
@@ -128,6 +178,9 @@ def _run_program(server: Any, command: Sequence[str], options: argparse.Namespac
     if not options.quiet:
         sys.stderr.writelines(f"trimtab: {note}\n" for note in server.guidance.notes)
         sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")
+        if not server.passed:
+            names = [*(name for names in VARIABLES.values() for name in names), *further]
+            sys.stderr.write(f"trimtab: {nothing_passed(program, names)}\n")
     return status
 
 

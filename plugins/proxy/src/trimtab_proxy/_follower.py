@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,17 +47,21 @@ class Follower:
         open_run: opens the run, once there is something to tell.
         timeout: seconds that each provider may take.
         clock: tells how long calls took.
-        spoken: counts what is said, by provider.
+        spoke: called with each provider that speaks, and with what it says.
     """
 
     def __init__(
-        self, open_run: Callable[[], Run], timeout: float, clock: Clock, spoken: Counter[str]
+        self,
+        open_run: Callable[[], Run],
+        timeout: float,
+        clock: Clock,
+        spoke: Callable[[str, str], None],
     ) -> None:
         self._open_run = open_run
         self._run: Run | None = None
         self._timeout = timeout
         self._monotonic = clock.monotonic
-        self._spoken = spoken
+        self._spoke = spoke
         self._heard: Heard | None = None
         self._open: dict[str, ToolCall] = {}
         self._summary_follows = False
@@ -97,7 +100,8 @@ class Follower:
         )
         if not refused:
             return ""
-        self._spoken.update(injection.source for injection in refused.injections)
+        for injection in refused.injections:
+            self._spoke(injection.source, injection.content)
         for call in pending:
             run.tool_finished(
                 call.call_id,
@@ -118,7 +122,7 @@ class Follower:
         )
         if checked.may_stop:
             return ""
-        self._spoken["completion"] += 1
+        self._spoke("completion", checked.feedback or "")
         return render_block("feedback", checked.feedback or "", source="completion")
 
     def compacted(self, *, summary_follows: bool) -> None:
@@ -248,10 +252,10 @@ class Follower:
         guided = self.run.guide(DecisionPoint.POST_TOOL_RESULT, **how)
         feedback = self.run.due_feedback(**how)
         next_step = self.run.guide(DecisionPoint.PRE_TOOL_SELECTION, **how)
-        self._spoken.update(
-            injection.source for injection in (*guided.injections, *next_step.injections)
-        )
-        self._spoken.update(said.provider_name for said in feedback)
+        for injection in (*guided.injections, *next_step.injections):
+            self._spoke(injection.source, injection.content)
+        for each in feedback:
+            self._spoke(each.provider_name, each.summary)
         said = (guided.text, *(each.render() for each in feedback), next_step.text)
         return "\n".join(text for text in said if text)
 

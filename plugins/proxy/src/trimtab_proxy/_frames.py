@@ -43,11 +43,13 @@ class Ready:
         error: why there is nothing to ask; empty if all is well.
         gate: whether completion checkers and refusals may change streamed answers.
         notes: what the user should know about the prompts.
+        notify: whether the user is told at once what is said.
     """
 
     error: str = ""
     gate: bool = False
     notes: tuple[str, ...] = ()
+    notify: bool = False
 
 
 @attrs.frozen

@@ -32,6 +32,9 @@ from trimtab_proxy._threads import (
 PROVIDER_SECONDS = 1.0
 _KEPT_RESULTS = 8  # a request brings its history with it, so little is kept here
 _NATURAL_ENDS = frozenset({"end_turn", "stop", "stop_sequence"})
+MOST_SAID = 20
+"""Texts that are kept for the user to read; the journal has them all."""
+
 _SIDE_WORDS = (
     "[SUGGESTION MODE",
     "CRITICAL: Respond with TEXT ONLY",
@@ -62,6 +65,23 @@ class Decision:
     now: History = history(())
 
 
+@attrs.frozen
+class Spoken:
+    """What was said once.
+
+    Args:
+        number: counts what was said, from 1.
+        at: the time, of this machine's zone, ``HH:MM:SS``.
+        provider: who said it.
+        words: the text, as the model reads it.
+    """
+
+    number: int
+    at: str
+    provider: str
+    words: str
+
+
 @attrs.define
 class Counts:
     """What happened, for a line at the end."""
@@ -71,6 +91,7 @@ class Counts:
     runs: int = 0
     relations: Counter[Relation] = attrs.field(factory=Counter)
     spoken: Counter[str] = attrs.field(factory=Counter)
+    said: tuple[Spoken, ...] = ()
     failures: Counter[str] = attrs.field(factory=Counter)
 
     def add(self, other: Counts) -> None:
@@ -80,6 +101,7 @@ class Counts:
         self.runs += other.runs
         self.relations.update(other.relations)
         self.spoken.update(other.spoken)
+        self.said = (*self.said, *other.said)[-MOST_SAID:]
         self.failures.update(other.failures)
 
 
@@ -99,6 +121,7 @@ class Guide:
 
     Attributes:
         notes: what its user should know about its prompts.
+        notify: whether the user is told at once what is said.
     """
 
     def __init__(
@@ -115,6 +138,7 @@ class Guide:
     ) -> None:
         self.counts = Counts()
         self.notes: tuple[str, ...] = ()
+        self.notify = False
         self.threads = Threads(clock, most=most, age_seconds=age_seconds)
         self.gate = gate
         self._prompt = prompt
@@ -239,10 +263,17 @@ class Guide:
         if known is not None and branches and known.follower.has_run:
             told = known.told[: found.link.shared]
             open_run = self._branching(talk, name, known, len(told))
-        follower = Follower(open_run, self._timeout, self._clock, self.counts.spoken)
+        follower = Follower(open_run, self._timeout, self._clock, self._spoke)
         thread = Thread(follower, talk, name, lane, told)
         self.threads.add(thread)
         return thread
+
+    def _spoke(self, provider: str, words: str) -> None:
+        """Count what is said, and keep it for the user."""
+        counts, at = self.counts, f"{self._clock.now().astimezone():%H:%M:%S}"
+        counts.spoken[provider] += 1
+        spoken = Spoken(sum(counts.spoken.values()), at, provider, words)
+        counts.said = (*counts.said, spoken)[-MOST_SAID:]
 
     def _talk(self, found: Found, name: Name | None, program: str) -> Talk:
         """Return the session that a new conversation is kept in; a branch shares its parent's.

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from pathlib import Path
@@ -32,7 +32,7 @@ from trimtab_proxy._guidance import (
     GuidanceFailed,
     RawHeaders,
 )
-from trimtab_proxy._guide import Counts
+from trimtab_proxy._guide import Counts, Spoken
 from trimtab_proxy._host import PROXY
 from trimtab_proxy._items import Answer
 from trimtab_proxy._json import Unreadable
@@ -57,9 +57,15 @@ class _Child:
     Args:
         setup: what it is started with.
         environment: its variables.
+        told: called with what is said, where the user wants to be told at once.
     """
 
-    def __init__(self, setup: Setup, environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        setup: Setup,
+        environment: dict[str, str],
+        told: Callable[[Spoken], None] | None = None,
+    ) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "trimtab_proxy._guide_process"],
             stdin=subprocess.PIPE,
@@ -71,6 +77,8 @@ class _Child:
         self.counts = Counts()
         self.gone = Event()
         self.ended_at = 0.0
+        self._told = told
+        self._newest = 0
         self._lock = Lock()
         self._waiting: dict[int, Future[Reply]] = {}
         self._number = 0
@@ -135,8 +143,14 @@ class _Child:
             stream.close()
 
     def _note(self, reply: Reply) -> None:
-        if reply.counts is not None:
-            self.counts = reply.counts
+        if reply.counts is None:
+            return
+        self.counts = reply.counts
+        for spoken in reply.counts.said:
+            if spoken.number > self._newest:
+                self._newest = spoken.number
+                if self._told is not None and self.ready.result().notify:
+                    self._told(spoken)
 
     def _has_gone(self) -> None:
         self._process.kill()
@@ -165,6 +179,7 @@ class GuideLink:
         guidance: names of guidance providers, instead of the configuration's prompts.
         program: name of the program that is run; empty if none is.
         journal: whether conversations may be recorded.
+        told: called with what is said, where the configuration has `notify`.
 
     Attributes:
         notes: what the user should know.
@@ -177,7 +192,9 @@ class GuideLink:
         *,
         program: str = "",
         journal: bool = True,
+        told: Callable[[Spoken], None] | None = None,
     ) -> None:
+        self._told = told
         self._folder = tempfile.TemporaryDirectory(prefix="trimtab-proxy-")
         self._board = Path(self._folder.name) / "calls"
         self._setup = Setup(
@@ -206,7 +223,7 @@ class GuideLink:
         """
         for name in self._aside.read():
             self.notes.append(f"{name} is set aside; to use it: trimtab status --bring-back {name}")
-        child = self._child = _Child(self._setup, self._environment())
+        child = self._child = _Child(self._setup, self._environment(), self._told)
         try:
             self._ready = child.ready.result(START_SECONDS)
         except (_Gone, TimeoutError):
@@ -312,7 +329,7 @@ class GuideLink:
             if name is None and len(self._before) > 2 * _MOST_RESTARTS:
                 self._child = None
                 return
-            self._child = _Child(self._setup, self._environment())
+            self._child = _Child(self._setup, self._environment(), self._told)
 
     def _blame(self, child: _Child) -> str | None:
         """Set aside the provider that was being called when a process ended; return its name."""

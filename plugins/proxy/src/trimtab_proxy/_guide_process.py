@@ -79,7 +79,7 @@ class GuideProcess:
         except (TrimtabError, OSError) as error:
             self._send(Ready(error=str(error)))
             return None
-        self._send(Ready(gate=guide.gate, notes=guide.notes))
+        self._send(Ready(gate=guide.gate, notes=guide.notes, notify=guide.notify))
         return GuideService(guide)
 
     def _answer(self, service: GuideService, request: Request) -> None:

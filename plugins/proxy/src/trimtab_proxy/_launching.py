@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +24,9 @@ _PROXY_VARIABLES = (
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _HERE = "127.0.0.1,localhost"
 _TOOL_SEARCH = "ENABLE_TOOL_SEARCH"
+_COPILOT_URL = "COPILOT_PROVIDER_BASE_URL"
+_COPILOT_TYPE = "COPILOT_PROVIDER_TYPE"
+_CLAUDE_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 
 
@@ -44,20 +47,88 @@ class Launch:
     environment: Mapping[str, str]
 
 
-def launch(command: Sequence[str], environment: Mapping[str, str], base_url: str) -> Launch:
+def launch(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    base_url: str,
+    further: Mapping[str, str] | None = None,
+) -> Launch:
     """Return how to start a program so that its requests come to the proxy.
 
     Args:
         command: the program and its arguments, as the user gave them.
         environment: the user's; its base URLs are where requests go on to.
         base_url: of the proxy.
+        further: variables of the program by name, and below which upstream each points, e.g.
+            ``"openai"`` or ``"anthropic/v1"``.
 
     Raises:
         LaunchFailed: a variable of the user's can't be extended.
     """
     start = Launch(tuple(command), {**environment, **_not_through_proxies(environment)})
     start = _PREPARE.get(PurePath(command[0]).stem.lower(), _as_it_is)(start, base_url)
-    return attrs.evolve(start, environment={**start.environment, **_base_urls(base_url)})
+    told = {**_base_urls(base_url), **_below(base_url, further or {})}
+    return attrs.evolve(start, environment={**start.environment, **told})
+
+
+def upstream_variables(program: str, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return variables whose base URLs are where requests go on to.
+
+    Args:
+        program: its name.
+        environment: the user's. Where the program has a variable of its own, its URL counts.
+    """
+    url = environment.get(_COPILOT_URL)
+    if program.lower() != "copilot" or not url:
+        return environment
+    is_anthropic = environment.get(_COPILOT_TYPE) == "anthropic"
+    return {**environment, "ANTHROPIC_BASE_URL" if is_anthropic else "OPENAI_BASE_URL": url}
+
+
+def cautions(program: str, environment: Mapping[str, str], folder: Path) -> list[str]:
+    """Return why requests of a program may go around the proxy, as far as its settings tell.
+
+    Args:
+        program: its name.
+        environment: the user's.
+        folder: where it is started.
+    """
+    if program.lower() == "copilot" and not environment.get(_COPILOT_URL):
+        return [f"copilot asks GitHub's own models, around the proxy, unless {_COPILOT_URL} is set"]
+    if program.lower() != "claude":
+        return []
+    found = [
+        f"{name} is set: claude sends signed requests around the proxy"
+        for name in _CLAUDE_CLOUDS
+        if environment.get(name, "0") not in {"", "0", "false"}
+    ]
+    home = Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+    project = folder / ".claude"
+    for file in (
+        home / "settings.json",
+        project / "settings.json",
+        project / "settings.local.json",
+    ):
+        variables = _variables_in(file)
+        found += [
+            f"{file} sets {name}, so requests of claude go around the proxy: take it out, and run "
+            f"{name}=… trimtab proxy -- claude"
+            for name in ("ANTHROPIC_BASE_URL", *_CLAUDE_CLOUDS)
+            if variables.get(name)
+        ]
+    return found
+
+
+def _variables_in(settings: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(settings.read_bytes()).get("env")
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _below(base_url: str, further: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"{base_url}/{where}" for name, where in further.items()}
 
 
 def _base_urls(base_url: str) -> dict[str, str]:
@@ -90,6 +161,15 @@ def _claude(start: Launch, _: str) -> Launch:
     if gateway.hostname != urlsplit(DEFAULTS["anthropic"]).hostname:
         return start
     return attrs.evolve(start, environment={_TOOL_SEARCH: "true", **start.environment})
+
+
+def _copilot(start: Launch, base_url: str) -> Launch:
+    """Copilot CLI has variables of its own for a provider of the user's."""
+    if not start.environment.get(_COPILOT_URL):
+        return start
+    is_anthropic = start.environment.get(_COPILOT_TYPE) == "anthropic"
+    url = f"{base_url}/{'anthropic' if is_anthropic else 'openai'}"
+    return attrs.evolve(start, environment={**start.environment, _COPILOT_URL: url})
 
 
 def _codex(start: Launch, base_url: str) -> Launch:
@@ -130,5 +210,6 @@ def _opencode(start: Launch, base_url: str) -> Launch:
 _PREPARE: Mapping[str, Callable[[Launch, str], Launch]] = {
     "claude": _claude,
     "codex": _codex,
+    "copilot": _copilot,
     "opencode": _opencode,
 }

@@ -86,12 +86,16 @@ class Relay:
         guidance: says what to put in.
         door: says who may come in, and where to.
         client: sends requests on.
+
+    Attributes:
+        passed: how many requests were let in.
     """
 
     def __init__(self, guidance: Guidance, door: Door, client: httpx.AsyncClient) -> None:
         self._guidance = guidance
         self._door = door
         self._client = client
+        self.passed = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -103,6 +107,7 @@ class Relay:
         except _Gone:
             return
         else:
+            self.passed += 1
             await self._until_hung_up(self._exchange(incoming, send), receive)
 
     async def _accept(self, scope: Scope, receive: Receive) -> Incoming:

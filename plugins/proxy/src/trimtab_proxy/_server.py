@@ -57,6 +57,7 @@ class ProxyServer:
         self._closing = False
         self._failure: BaseException | None = None
         self._server: Any = None
+        self._relay: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = Thread(target=self._run, name="trimtab-proxy", daemon=True)
 
@@ -64,6 +65,11 @@ class ProxyServer:
     def base_url(self) -> str:
         """The URL below which the upstreams are, by name; it holds the secret."""
         return f"http://127.0.0.1:{self.port}/{self._door.token}"
+
+    @property
+    def passed(self) -> int:
+        """How many requests were let in."""
+        return 0 if self._relay is None else self._relay.passed
 
     def __enter__(self) -> Self:
         self.start()
@@ -118,8 +124,9 @@ class ProxyServer:
         from trimtab_proxy._relay import Relay
 
         async with upstream_client(_CONNECT_SECONDS) as client:
+            self._relay = Relay(self.guidance, self._door, client)
             config = uvicorn.Config(
-                Relay(self.guidance, self._door, client),
+                self._relay,
                 http="h11",
                 ws="none",
                 loop="asyncio",

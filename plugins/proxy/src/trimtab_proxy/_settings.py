@@ -25,7 +25,7 @@ from trimtab_proxy._programs import UNKNOWN
 from trimtab_trace import JournalOpened, JournalSettings, SessionJournal, new_stem, read_redact
 
 HOST = "proxy"
-_KEYS = ("gate", "journal", "prompt", "redact", "subagents", "timeout")
+_KEYS = ("gate", "journal", "notify", "prompt", "redact", "subagents", "timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +39,7 @@ class Settings:
         timeout: seconds that each provider may take at one decision.
         journal: how conversations are recorded.
         redact: names and beginnings of further secrets.
+        notify: whether the user is told at once what is said.
     """
 
     prompt: str | None = None
@@ -47,6 +48,7 @@ class Settings:
     timeout: float = PROVIDER_SECONDS
     journal: JournalSettings = attrs.field(factory=JournalSettings)
     redact: tuple[str, ...] = ()
+    notify: bool = False
 
 
 def read_settings(configuration: Configuration) -> Settings:
@@ -61,8 +63,10 @@ def read_settings(configuration: Configuration) -> Settings:
         raise _wrong(configuration, f"unknown key {unknown!r}; known are {', '.join(_KEYS)}.")
     prompt = _prompt(table, "prompt", None, configuration)
     gate, timeout = table.get("gate", False), table.get("timeout", PROVIDER_SECONDS)
-    if not isinstance(gate, bool):
-        raise _wrong(configuration, "gate must be true or false.")
+    notify = table.get("notify", False)
+    for key, value in (("gate", gate), ("notify", notify)):
+        if not isinstance(value, bool):
+            raise _wrong(configuration, f"{key} must be true or false.")
     try:
         seconds = read_seconds(timeout, "timeout")
     except ValueError as error:
@@ -79,6 +83,7 @@ def read_settings(configuration: Configuration) -> Settings:
         timeout=seconds,
         journal=journal,
         redact=redact,
+        notify=notify,
     )
 
 
@@ -134,6 +139,7 @@ def read_guide(
         raise ConfigurationError(_nobody_speaks(configuration))
     recorder = _recorder(settings, program) if journal and settings.journal.enabled else None
     guide = Guide(main, subagents, gate=settings.gate, timeout=settings.timeout, recorder=recorder)
+    guide.notify = settings.notify
     prompts = [main] if main is subagents else [main, subagents]
     guide.notes = tuple(
         note for prompt in prompts if prompt for note in check_prompt(prompt, gate=settings.gate)

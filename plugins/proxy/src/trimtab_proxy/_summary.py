@@ -1,13 +1,18 @@
-"""One line about what happened."""
+"""What happened, in words for the user."""
 
 from __future__ import annotations
 
-from trimtab.text import plural
-from trimtab_proxy._guide import Counts
+from collections.abc import Sequence
+
+from trimtab.text import plural, sanitize
+from trimtab_proxy._guide import Counts, Spoken
+
+_SHOWN = 3
+_LONGEST = 300
 
 
 def summary(counts: Counts) -> str:
-    """Return what passed and what was said, in one line."""
+    """Return what passed and what was said, in one line, and the newest words below it."""
     said = sum(counts.spoken.values())
     by_provider = ", ".join(f"{name} {n}" for name, n in counts.spoken.most_common() if n)
     line = (
@@ -17,4 +22,25 @@ def summary(counts: Counts) -> str:
     if counts.failures:
         kinds = ", ".join(f"{name} {n}" for name, n in counts.failures.most_common())
         line += f"; passed on without hints because of failures: {kinds}"
-    return line
+    words = [f"  {spoken_line(one)}" for one in counts.said[-_SHOWN:]]
+    return "\n".join((line, *words))
+
+
+def spoken_line(spoken: Spoken) -> str:
+    """Return what was said once, in one line."""
+    head = f"{spoken.at} {sanitize(spoken.provider, 60)}"
+    return f"{head}: {sanitize(spoken.words, _LONGEST)}"
+
+
+def nothing_passed(program: str, variables: Sequence[str]) -> str:
+    """Return what to do where a program went around the proxy.
+
+    Args:
+        program: its name.
+        variables: those that it was given the proxy's address by.
+    """
+    return (
+        f"no request passed: {sanitize(program, 60)} asked no model, or does not read "
+        f"{', '.join(variables)}. If it takes the address from another variable, name it: "
+        "--set NAME=openai"
+    )
