@@ -17,6 +17,9 @@ _LONGEST_NAME = 200
 _SHORTEST_WORD = 18
 """Characters of the shortest form below; a word is what stands between spaces."""
 
+_SHORT = 40
+"""Characters of a text that is likely to come again."""
+
 _START = r"(?<![\w-])"
 _BODY = r"[\w-]{16,}"
 
@@ -119,12 +122,17 @@ class Redaction:
         self._own = [re.compile(_name_pattern(entry, 200), re.IGNORECASE) for entry in given]
         self._patterns: dict[tuple[str, ...], re.Pattern[str]] = {}
         self.hides = lru_cache(maxsize=4096)(self._hides)
+        self._short = lru_cache(maxsize=4096)(self._redacted)  # names of fields, mostly
 
     def _hides(self, name: str) -> bool:
         """Whether the values of a field or header of this name are secret by an own entry."""
         return any(own.fullmatch(name[:_LONGEST_NAME]) for own in self._own)
 
     def __call__(self, text: str) -> str:
+        """Return the text without its secrets."""
+        return self._short(text) if len(text) <= _SHORT else self._redacted(text)
+
+    def _redacted(self, text: str) -> str:
         """Return the text without its secrets.
 
         Only those forms are looked for of which the text holds a part: an expression for all of
@@ -132,7 +140,8 @@ class Redaction:
         """
         forms = [form for part, form in self._begins if part in text]
         long = " ".join([word for word in text.split() if len(word) >= _SHORTEST_WORD])
-        forms += [form for part, form in WORDS if part in long]
+        if long:
+            forms += [form for part, form in WORDS if part in long]
         if "PRIVATE KEY" in text:
             forms.append(_PRIVATE_KEY)
         lower = text.lower()
