@@ -72,8 +72,41 @@ def test_the_threshold_of_likeness_is_an_option():
         Call("run_code", {"code": f"fetch('{name}')"}, "The same page\nas ever")
         for name in ("alpha", "alpho", "alphi", "alphu", "alphe", "alphy", "alphs", "alphx")
     ]
-    assert first(actions, similarity_threshold=0.8) == 6
-    assert first(actions, similarity_threshold=1.0) == 7
+    assert first(actions, similarity_threshold=0.8) == 4
+    assert first(actions, similarity_threshold=0.85) == 6
+    assert first(actions, similarity_threshold=0.99) == 7
+    assert first(actions, similarity_threshold=1.0) is None
+
+
+WORDS = "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike".split()
+PAGE = "1. how the http module retries\n2. what people write about it"
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (
+            [
+                Call("search", {"query": f"how to configure retries of module {word}"}, PAGE)
+                for word in WORDS
+            ],
+            (4, 4, 5, None),
+        ),
+        (
+            [
+                Call("search", {"query": f"how to configure module {word}"}, "No results found.")
+                for word in WORDS
+            ],
+            (4, 4, 11, None),
+        ),
+        ([Call("search", {"query": word * 3}, PAGE) for word in WORDS], (4, 5, 5, None)),
+        ([READ] * 9, (2, 2, 2, 2)),
+    ],
+)
+def test_each_threshold_that_a_user_would_try_makes_a_difference(calls, expected):
+    found = [first(calls, similarity_threshold=share) for share in (0.0, 0.6, 0.85, 1.0)]
+
+    assert tuple(found) == expected
 
 
 def test_an_ignored_loop_is_told_a_few_times_and_more_firmly_each_time():

@@ -144,9 +144,7 @@ class LoopProjection(CallProjection):
             rejected = rejections.take(action.calls)
         if is_news and self._streak == 1:
             self._stale = 0
-            found = find_news_without_effect(actions, action, self._limits.times)
-            if found is None and same_tool:
-                found = find_paged_again(actions, action, self._repeats)
+            found = self._found_in_news(action, same_tool=same_tool)
         else:
             self._stale = 0 if action.fresh or action.waits else self._stale + 1
             found = find_loop(
@@ -168,6 +166,14 @@ class LoopProjection(CallProjection):
             found = attrs.evolve(found, times=max(found.times, rejected.times))
         self.loop = self._latest = self._named(self._blamed(found, action))
         self.quiet = False
+
+    def _found_in_news(self, action: Action, *, same_tool: bool) -> Loop | None:
+        if self._limits.only_equal:
+            return None
+        found = find_news_without_effect(self._actions, action, self._limits.times)
+        if found is None and same_tool:
+            found = find_paged_again(self._actions, action, self._repeats)
+        return found
 
     def _teaches_nothing(self, action: Action, before: Action | None) -> bool:
         """Tell whether an action brought what the last one or those of the streak brought."""

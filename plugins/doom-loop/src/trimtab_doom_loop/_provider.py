@@ -34,8 +34,9 @@ class DoomLoopDetector(Following[LoopProjection]):
     """Detects circular patterns that show a stuck agent.
 
     Args:
-        similarity_threshold: share (0.0–1.0) from which arguments are near-equal; they count as
-            repeats only when the answer brings nothing new.
+        similarity_threshold: share (0.0–1.0) from which arguments are near-equal. Only when the
+            answer brings nothing new do they count as repeats, and then later than equal ones;
+            below 0.85 as early as arguments that differ by a number; at 1.0 never.
         window_size: longest sequence looked for, in actions; a batch is one action.
         max_repetitions: how many times a sequence must occur.
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence

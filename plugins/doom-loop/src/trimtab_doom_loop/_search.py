@@ -33,6 +33,11 @@ class Limits(NamedTuple):
         """How many of the last actions are kept."""
         return max(_KEEP, 3 * self.longest * self.times)
 
+    @property
+    def only_equal(self) -> bool:
+        """Whether calls with other arguments never count as repeats."""
+        return self.similarity >= 1.0
+
 
 def find_loop(
     actions: Actions, action: Action, limits: Limits, repeats: int, *, streak: int, stale: int
@@ -52,8 +57,11 @@ def find_loop(
         found = find_duplicates(action, times)
         if found is not None:
             return found
+    found = _find_repeats(actions, action, limits.longest, repeats)
+    if limits.only_equal:
+        return found or find_known(actions, stale, repeats)
     return (
-        _find_repeats(actions, action, limits.longest, repeats)
+        found
         or _find_near_repeats(actions, action, limits, streak)
         or find_without_effect(actions, times)
         or find_known(actions, stale, repeats)

@@ -35,6 +35,9 @@ from trimtab_signals import (
 
 # How many more equal answers than exact repeats are needed. With fewer, batch work and honest
 # search would be taken for loops: they get equal answers too, while they go through a list.
+LIKENESS = 0.85
+"""The threshold by which all other numbers were measured."""
+
 _MORE_FOR_ERROR = 1
 _MORE_FOR_NUMBERS = 2
 _MORE_FOR_NOTHING = 3
@@ -82,11 +85,20 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
         needed = _MORE_FOR_CONTENT
     else:
         needed = _needed(calls, similarity)
-    if needed is None or streak < times + needed:
+    if needed is None or streak < times + _wanted(needed, calls, similarity):
         return None
     last = calls[-1]
     kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
     return loop_of(kind, last, times=streak, members=frozenset({stable_answer_key(last)}))
+
+
+def _wanted(needed: int, calls: Sequence[CallRecord], similarity: float) -> int:
+    """Return what is needed where near-equal arguments are to count as repeats, as far as they do
+    below the threshold that was measured.
+    """
+    if similarity >= LIKENESS or needed <= _MORE_FOR_NUMBERS:
+        return needed
+    return _MORE_FOR_NUMBERS if alike(calls, similarity) else needed
 
 
 def _stands_by(call: CallRecord) -> bool:
