@@ -1,14 +1,27 @@
-"""Options that replace a provider's texts."""
+"""Options that replace a provider's texts, and characters that no text may hold."""
 
 from __future__ import annotations
 
+import sys
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import pytest
 
-from trimtab.text import level_texts, texts_by_level
+from trimtab.text import (
+    CONTROL_CHARACTERS,
+    escape,
+    level_texts,
+    quote,
+    sanitize,
+    texts_by_level,
+)
+
+SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+"""Marks around numbers and verses, which Unicode counts as format characters."""
+INVISIBLE = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x2800, 0x3164, 0xFE00, 0xFFA0)
 
 
 @attrs.frozen
@@ -46,3 +59,16 @@ def test_what_does_not_fit_is_named(texts: Mapping[int, str], message: str) -> N
 def test_what_is_no_mapping_is_refused_with_what_is_expected(texts: Any) -> None:
     with pytest.raises(TypeError, match=r"^texts must be texts by level, \{1: .*not "):
         Speaker(texts)
+
+
+def test_no_invisible_character_gets_through() -> None:
+    found = {
+        code
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in {"Cf", "Cs"} and code not in SEEN
+    }
+    missed = [hex(code) for code in found | {*INVISIBLE} if not CONTROL_CHARACTERS.match(chr(code))]
+    assert missed == []
+    for code in INVISIBLE:
+        for clean in (quote, sanitize, escape):
+            assert chr(code) not in clean(f"a{chr(code)}b")

@@ -254,3 +254,9 @@ def test_a_loop_that_another_thread_ends_meanwhile_is_still_described():
 
     assert "read(path='a.py')" in detector.provide(context=asked).content
     assert not detector.classify(context=context).relevant
+
+
+def test_a_tool_with_an_invisible_name_is_told_of_too():
+    told = play([Call("\u3164", {}, "error: no")] * 3).delivered
+
+    assert "u3164" in told[0].injection.content

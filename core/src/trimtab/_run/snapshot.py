@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Set as AbstractSet
-from sys import maxsize
+from sys import float_info, maxsize
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import attrs
@@ -262,6 +262,8 @@ def _check_runs(saved: Saved) -> None:
             raise damaged(f"{place}.run_id: {shown(run.run_id)} is there twice")
         if run.origin is not None and run.origin.run_id not in seen:
             raise damaged(f"{place}.origin: no run {shown(run.origin.run_id)} before it")
+        if not 0 <= run.active_seconds <= float_info.max:
+            raise damaged(f"{place}.active_seconds: {shown(run.active_seconds)}")
         if run.open_turn is not None and not 0 <= run.open_turn < run.turns:
             raise damaged(f"{place}.open_turn: {run.open_turn} of {run.turns} turns")
         seen.add(run.run_id)

@@ -59,12 +59,15 @@ class LazyPattern:
 
 
 CONTROL_CHARACTERS = LazyPattern(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
-    r"\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb"
+    r"\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff]"
 )
 """What no text for an agent may hold: control characters, halves of characters, invisible ones.
 
+Unicode's Default_Ignorable_Code_Point and Cf, and the blank braille pattern; formats of numbers
+and verses (Arabic, Syriac, Kaithi) are seen.
 U+FE0F, which turns a sign into an emoji, is allowed: a single character hides nothing.
 """
 
@@ -165,11 +168,15 @@ def sanitize(text: str, limit: int = 200) -> str:
         limit: most characters of the result.
     """
     line = text[: limit + 1]
-    if not line.isprintable():
-        line = "".join(
-            c if c.isprintable() else " " if c.isspace() else _escape_character(c) for c in line
-        )
+    if not line.isprintable() or CONTROL_CHARACTERS.search(line):
+        line = "".join(map(_shown_character, line))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _shown_character(character: str) -> str:
+    if character.isprintable() and not CONTROL_CHARACTERS.match(character):
+        return character
+    return " " if character.isspace() else _escape_character(character)
 
 
 def _escape_character(character: str) -> str:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from trimtab import ToolProfile
-from trimtab.text import LazyPattern, quote
+from trimtab.text import LazyPattern, quote, sanitize
 
 _WORD = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _KEPT = 512
@@ -166,4 +166,5 @@ def tool_name(name: str, limit: int = LONGEST_NAME) -> str:
         limit: most characters.
     """
     plain = name.replace("_", "").replace("-", "").replace(".", "")
-    return name if plain.isalnum() and len(name) <= limit else quote(name, limit)
+    visible = sanitize(name, limit)  # letters may be invisible
+    return name if plain.isalnum() and name == visible else quote(visible, limit)
