@@ -303,3 +303,23 @@ def test_any_order_of_reports_ends_each_call_once(steps: list[Any]) -> None:
     chat.close()
     assert Counter(call_id for call_id, _ in ends(chat)) == asked
     assert not chat.run.state.running
+
+
+@pytest.mark.parametrize("kind", [Driver, Chat])
+@pytest.mark.parametrize("by_id", [True, False])
+def test_a_call_that_names_no_tool_is_on_record_and_ends_no_guidance(
+    kind: type[Driver], by_id: bool
+) -> None:
+    call = ToolCall("", {"path": "a"}, "c1")
+    driver = open_driver(kind)
+    driver.strict = True
+
+    driver.heard(calls=[call])
+    with driver.running("c1" if by_id else call):
+        pass
+    driver.answered("c1" if by_id else call, "no such tool", outcome="error")
+    driver.heard(calls=[call])
+    driver.close()
+
+    named = [one.tool for one in driver.run.session[ToolInvoked].all()]
+    assert named == ["unnamed_tool", "unnamed_tool"]

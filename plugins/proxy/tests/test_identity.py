@@ -1,10 +1,12 @@
 """Each request finds its conversation, whatever its program does to the history."""
 
 import gc
+import json
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
+import attrs
 import pytest
 
 from trimtab import GuidanceDelivered, GuidanceProviderConfig
@@ -26,6 +28,20 @@ def guide(make_prompt, speaker):
 def calls_of(guide):
     """How many calls each run knows."""
     return sorted(thread.follower.run.state.calls for thread in guide.threads if thread.told)
+
+
+@pytest.mark.parametrize("name", ['"Bash"', '""', "null", "{}"])
+def test_a_call_that_names_no_tool_ends_no_guidance(guide, form, agent_of, story, name):
+    def body(parts):
+        return json.loads(json.dumps(form.body(parts)).replace('"Bash"', name))
+
+    agent, told, words = agent_of(guide, "s1"), [story.said("Fix it.")], []
+    agent.form = attrs.evolve(form, body=body)
+    for number in range(3):
+        words.append(bool(agent.ask(told).words))
+        told += story.step(number)
+
+    assert words == [False, False, True]
 
 
 def test_a_conversation_goes_on_in_one_run(guide, agent_of, story):

@@ -85,9 +85,9 @@ class Parser(argparse.ArgumentParser):
             super().error(f"unknown option {sanitize(unknown, 60)}.{near}" if unknown else message)
         wrong = _WRONG_CHOICE.search(message)
         if wrong is None:
-            super().error(message)
+            super().error(sanitize(message, 1_000))
         known = [word.strip("'") for word in wrong["known"].split(", ")]
-        super().error(message + "." + did_you_mean(wrong["word"], known))
+        super().error(sanitize(message, 1_000) + "." + did_you_mean(wrong["word"], known))
 
 
 class _Version(argparse.Action):

@@ -13,6 +13,7 @@ import attrs
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import Evidence, Outcome, ToolCall
 from trimtab._hosting.calls import AskedCalls, RunningCall
+from trimtab._hosting.executor import named
 from trimtab._hosting.placement import Placement
 from trimtab._session.arguments import as_timeout, check_calls
 from trimtab._session.recorder import Recorder
@@ -228,7 +229,7 @@ class BlockingDriver:
             text, calls, usage: as for `responded`.
             more: as for `Run.model_responded`.
         """
-        asked = check_calls(calls, "calls")
+        asked = tuple(map(named, check_calls(calls, "calls")))
         self._calls.end_open()
         if more.get("at") is None:  # else the response is read later than it came
             more.setdefault("started", self._asked_at)

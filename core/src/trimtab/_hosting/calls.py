@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import attrs
 
 from trimtab._events.run import CallOrigin, Evidence, Outcome, ToolCall
-from trimtab._hosting.executor import RAISED, format_error, is_cancelled
+from trimtab._hosting.executor import RAISED, format_error, is_cancelled, named
 from trimtab._types.errors import SessionError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class AskedCalls:
                 raise SessionError(f"call {call_id!r:.100} has its answer already: answer it once")
             if call_id and call_id in self._left:
                 raise SessionError(f"call {call_id!r:.100} ended without an answer: it came late")
-        return call if isinstance(call, ToolCall) else None
+        return named(call) if isinstance(call, ToolCall) else None
 
     def give_back(self, call: ToolCall | None) -> None:
         """Open a call again whose answer could not be recorded."""
@@ -152,7 +152,7 @@ class AskedCalls:
             else:
                 self._began[call_id] = self._run.active_seconds
         if not again:
-            self._run.tool_started(call.tool, call.params, call_id)
+            self._run.tool_started(named(call).tool, call.params, call_id)
 
     def leave(self, call: ToolCall) -> None:
         """Note that a started call was left by control flow, not by an end."""
@@ -231,7 +231,7 @@ class AskedCalls:
             self._ended[call.call_id] += 1
 
     def _record(self, raised: Raised, outcome: Outcome) -> None:
-        call = raised.call
+        call = named(raised.call)
         self._run.tool_finished(
             call.call_id,
             raised.text,

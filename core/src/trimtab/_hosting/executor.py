@@ -144,7 +144,7 @@ class ToolExecutor:
 
     def _bind(self, call: ToolCall, guidance: str) -> _Bound | ToolAnswer:
         """Return the call, ready to run and recorded as started, or why it can't run."""
-        call = call if call.tool else attrs.evolve(call, tool=UNNAMED)
+        call = named(call)
         tool = self._tools.get(call.tool)
         if tool is None:
             return self._invalid(call, self._unknown(call))
@@ -263,3 +263,8 @@ def _no_object(tool: Tool[Any, Any], given: object) -> str:
             problem = f"not valid JSON ({error})"
     shown = shorten(as_text(given), 200)
     return f"{tool.name}: the arguments are {problem}: {shown}\n{tool.describe_arguments()}"
+
+
+def named(call: ToolCall) -> ToolCall:
+    """Return a call with a name for its tool, also where the model gave none."""
+    return call if call.tool else attrs.evolve(call, tool=UNNAMED)

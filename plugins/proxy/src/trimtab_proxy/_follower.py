@@ -261,7 +261,8 @@ class Follower:
 
 
 def _bounded_call(call: ToolCall) -> ToolCall:
-    return attrs.evolve(call, params=bounded(call.params))
+    # A model may name no tool, which a host must.
+    return attrs.evolve(call, tool=call.tool or "unnamed_tool", params=bounded(call.params))
 
 
 def _ids(answer: Answer, calls: Sequence[ToolCall]) -> list[str]:
