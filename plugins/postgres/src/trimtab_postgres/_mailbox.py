@@ -25,6 +25,7 @@ from trimtab_worker import (
     MailboxError,
     MailboxFacts,
     MailboxStats,
+    StoredMessage,
     Unknown,
     split_queue,
 )
@@ -186,6 +187,18 @@ class PostgresMailbox(BaseMailbox[Body]):
     def _letters(self, statement: LiteralString, ids: Iterable[str] | None) -> int:
         known = None if ids is None else [int(one) for one in ids if one.isdecimal()]
         return self._do(statement, {"queue": self.queue, "ids": known}).rowcount
+
+    def peek(self, limit: int = 20) -> Sequence[StoredMessage]:
+        found = self._do(_sql.PEEK, (self.queue, limit)).fetchall()
+        return [
+            StoredMessage.of(
+                Delivery(str(identifier), None, bytes(body), deliveries, sent), left, held=held
+            )
+            for identifier, body, deliveries, left, sent, held in found
+        ]
+
+    def purge(self) -> int:
+        return self._do(_sql.PURGE, (self.queue,)).rowcount
 
     def stats(self) -> MailboxStats:
         return MailboxStats(*self._row(_sql.STATS, {"queue": self.queue}))

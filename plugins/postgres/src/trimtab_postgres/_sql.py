@@ -70,5 +70,12 @@ STATS = """select
     count(*) filter (where visible_at > clock_timestamp() and token is not null),
     count(*) filter (where visible_at > clock_timestamp() and token is null),
     (select count(*) from trimtab_dead where queue = %(queue)s),
-    (select coalesce(sum(n), 0)::bigint from trimtab_acked where queue = %(queue)s)
+    (select coalesce(sum(n), 0)::bigint from trimtab_acked where queue = %(queue)s),
+    extract(epoch from clock_timestamp()
+        - min(sent_at) filter (where visible_at <= clock_timestamp()))::float8
     from trimtab_messages where queue = %(queue)s"""
+PEEK = """select id, body, deliveries,
+        extract(epoch from visible_at - clock_timestamp())::float8, sent_at, token is not null
+    from trimtab_messages where queue = %s order by visible_at, id limit %s"""
+PURGE = """delete from trimtab_messages
+    where queue = %s and (token is null or visible_at <= clock_timestamp())"""

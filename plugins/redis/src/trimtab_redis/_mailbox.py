@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +26,8 @@ from trimtab_worker import (
     MailboxError,
     MailboxFacts,
     MailboxStats,
+    MessageState,
+    StoredMessage,
     Unknown,
     split_queue,
 )
@@ -41,6 +43,11 @@ KEYS = ("", ":leases", ":tokens", ":deliveries", ":delayed", ":staged", ":dead",
 NAME = re.compile(r"[\w.:-]{1,200}")
 ENTRY_ID = re.compile(r"\d{1,20}-\d{1,20}")
 NOT_HELD = -1
+STATES: Mapping[bytes, MessageState] = {
+    b"waiting": "waiting",
+    b"leased": "leased",
+    b"delayed": "delayed",
+}
 LONGEST_WAIT = 2.0
 """Seconds of one blocking call, well below the timeout of a client's socket."""
 
@@ -202,8 +209,20 @@ class RedisMailbox(BaseMailbox[Body]):
         known = [one for one in ids if ENTRY_ID.fullmatch(one)]
         return sum(int(self._do(operation, one)) for one in known)
 
+    def peek(self, limit: int = 20) -> Sequence[StoredMessage]:
+        return [
+            StoredMessage(
+                _text(name), STATES[kind], count, body, _time(sent) if sent else None, left / 1000
+            )
+            for name, body, count, kind, left, sent in self._do("peek", limit)
+        ]
+
+    def purge(self) -> int:
+        return int(self._do("purge"))
+
     def stats(self) -> MailboxStats:
-        return MailboxStats(*self._do("stats"))
+        *counts, oldest = self._do("stats")
+        return MailboxStats(*counts, None if oldest < 0 else oldest / 1000)
 
     def close(self) -> None:
         self._client.close()

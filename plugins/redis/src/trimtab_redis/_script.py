@@ -47,6 +47,14 @@ local function field(fields, name)
   end
 end
 
+-- What becomes of an entry of the stream: its state, and the milliseconds until that ends.
+local function state(id)
+  local left = tonumber(redis.call('ZSCORE', leases, id) or now) - now
+  if left <= 0 then return 'waiting', 0 end
+  if redis.call('HEXISTS', tokens, id) == 1 then return 'leased', left end
+  return 'delayed', left
+end
+
 local function promote()
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 100)) do
     add(name, redis.call('HGET', staged, name), now)
@@ -118,9 +126,48 @@ if operation == 'stats' then
       later = later + 1
     end
   end
-  local waiting = redis.call('XLEN', stream) - in_flight - later
+  local waiting, oldest = redis.call('XLEN', stream) - in_flight - later, -1
+  if waiting > 0 then
+    for _, entry in ipairs(redis.call('XRANGE', stream, '-', '+', 'COUNT', 100)) do
+      if state(entry[1]) == 'waiting' then
+        oldest = math.max(0, now - tonumber(field(entry[2], 's')))
+        break
+      end
+    end
+  end
   return {waiting, in_flight, later + redis.call('ZCARD', delayed), redis.call('XLEN', dead),
-          tonumber(redis.call('HGET', counts, 'acked') or 0)}
+          tonumber(redis.call('HGET', counts, 'acked') or 0), oldest}
+end
+
+if operation == 'peek' then
+  promote()
+  local found = {}
+  for _, entry in ipairs(redis.call('XRANGE', stream, '-', '+', 'COUNT', ARGV[2])) do
+    local kind, left = state(entry[1])
+    table.insert(found, {field(entry[2], 'i'), field(entry[2], 'b'),
+                         tonumber(redis.call('HGET', deliveries, entry[1]) or 0), kind, left,
+                         field(entry[2], 's')})
+  end
+  local later = redis.call('ZRANGE', delayed, 0, -1, 'WITHSCORES')
+  for at = 1, #later, 2 do
+    if #found < tonumber(ARGV[2]) then
+      local name, left = later[at], tonumber(later[at + 1]) - now
+      table.insert(found, {name, redis.call('HGET', staged, name), 0, 'delayed', left, ''})
+    end
+  end
+  return found
+end
+
+if operation == 'purge' then
+  local gone = redis.call('ZCARD', delayed)
+  redis.call('DEL', delayed, staged)
+  for _, entry in ipairs(redis.call('XRANGE', stream, '-', '+')) do
+    if state(entry[1]) ~= 'leased' then
+      remove(entry[1])
+      gone = gone + 1
+    end
+  end
+  return gone
 end
 
 if operation == 'requeue' or operation == 'drop' then

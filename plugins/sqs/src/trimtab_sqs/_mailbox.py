@@ -81,6 +81,7 @@ class SqsMailbox(BaseMailbox[Body]):
         batch=BATCH,
         call_timeout=CONNECT + READ,
         max_bytes=1_048_576,
+        peeks=False,
     )
 
     def __init__(

@@ -68,6 +68,8 @@ from trimtab_worker._records import (
     Lost,
     MailboxFacts,
     MailboxStats,
+    MessageState,
+    StoredMessage,
     Unknown,
 )
 from trimtab_worker._setup import WorkerSetup
@@ -129,6 +131,7 @@ __all__ = [
     "MessageFailed",
     "MessageReceived",
     "MessageReturned",
+    "MessageState",
     "MessageTooLarge",
     "Prepare",
     "PromptWork",
@@ -140,6 +143,7 @@ __all__ = [
     "SnapshotStore",
     "SqliteMailbox",
     "SqliteSnapshots",
+    "StoredMessage",
     "UndecodableMessage",
     "Unknown",
     "Watchdog",

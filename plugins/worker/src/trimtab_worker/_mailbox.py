@@ -23,6 +23,7 @@ from trimtab_worker._records import (
     Lost,
     MailboxFacts,
     MailboxStats,
+    StoredMessage,
 )
 
 if TYPE_CHECKING:
@@ -138,6 +139,26 @@ class BaseMailbox(ABC, Generic[Body]):
     @abstractmethod
     def stats(self) -> MailboxStats:
         """Count the messages."""
+
+    def peek(self, limit: int = 20) -> Sequence[StoredMessage]:  # noqa: ARG002
+        """As `Mailbox.peek`.
+
+        Raises:
+            MailboxError: the engine shows a message only to who receives it.
+        """
+        raise MailboxError(
+            f"{self.facts.engine} shows a message only to who receives it: its counts are in stats"
+        )
+
+    def purge(self) -> int:
+        """As `Mailbox.purge`.
+
+        Raises:
+            MailboxError: the engine can't tell which messages are leased.
+        """
+        raise MailboxError(
+            f"{self.facts.engine} can't tell which messages are leased: purge it with its own tools"
+        )
 
     def close(self) -> None:
         """Release connections; closing twice is harmless."""

@@ -21,6 +21,7 @@ from trimtab_worker._records import (
     Lost,
     MailboxFacts,
     MailboxStats,
+    StoredMessage,
 )
 
 if TYPE_CHECKING:
@@ -162,9 +163,32 @@ class InMemoryMailbox(BaseMailbox[Body]):
         wanted = list(self._dead) if ids is None else list(ids)
         return [self._dead.pop(one) for one in wanted if one in self._dead]
 
+    def peek(self, limit: int = 20) -> Sequence[StoredMessage]:
+        now = self.clock.monotonic()
+        with self._lock:
+            ordered = sorted(self._stored.items(), key=lambda item: item[1].visible_at)
+            return [
+                StoredMessage.of(
+                    Delivery(name, None, one.body, one.deliveries, one.sent_at),
+                    one.visible_at - now,
+                    held=one.leased,
+                )
+                for name, one in ordered[:limit]
+            ]
+
+    def purge(self) -> int:
+        now = self.clock.monotonic()
+        with self._lock:
+            free = [n for n, one in self._stored.items() if not one.leased or one.visible_at <= now]
+            for name in free:
+                del self._stored[name]
+        return len(free)
+
     def stats(self) -> MailboxStats:
         now = self.clock.monotonic()
         with self._lock:
+            sent = [one.sent_at for one in self._stored.values() if one.visible_at <= now]
+            oldest = (self.clock.now() - min(sent)).total_seconds() if sent else None
             later = [one for one in self._stored.values() if one.visible_at > now]
             in_flight = sum(one.leased for one in later)
             return MailboxStats(
@@ -173,4 +197,5 @@ class InMemoryMailbox(BaseMailbox[Body]):
                 delayed=len(later) - in_flight,
                 dead=len(self._dead),
                 acked=self._acked,
+                oldest=oldest,
             )

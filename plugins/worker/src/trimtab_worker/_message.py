@@ -16,6 +16,7 @@ from trimtab_worker._records import (
     Lost,
     MailboxFacts,
     MailboxStats,
+    StoredMessage,
 )
 
 if TYPE_CHECKING:
@@ -119,6 +120,18 @@ class Mailbox(Protocol[Body]):
 
     def stats(self) -> MailboxStats:
         """Count the messages."""
+        ...
+
+    def peek(self, limit: int = 20) -> Sequence[StoredMessage]:
+        """Return messages without receiving them, those that are ready first.
+
+        Args:
+            limit: how many at most.
+        """
+        ...
+
+    def purge(self) -> int:
+        """Delete all messages that are not leased; return how many. Dead letters stay."""
         ...
 
     def close(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import attrs
+
+MessageState = Literal["waiting", "leased", "delayed"]
 
 
 @attrs.frozen(kw_only=True)
@@ -25,6 +27,7 @@ class MailboxFacts:
         batch: how many leases one call can extend.
         call_timeout: seconds after which a call to the engine is given up.
         max_bytes: longest message as sent, None without limit.
+        peeks: messages can be looked at without receiving them, and all but leased ones purged.
     """
 
     engine: str
@@ -38,6 +41,7 @@ class MailboxFacts:
     batch: int = 1
     call_timeout: float = 5.0
     max_bytes: int | None = None
+    peeks: bool = True
 
 
 @attrs.frozen
@@ -118,6 +122,41 @@ class DeadLetter:
 
 
 @attrs.frozen
+class StoredMessage:
+    """A message as it lies in a mailbox, looked at and not received.
+
+    Args:
+        id: of the message.
+        state: ``"waiting"``, ``"leased"`` or ``"delayed"``.
+        deliveries: how often it was handed out.
+        body: the bytes that were sent.
+        sent_at: when it was sent, where the engine knows.
+        until: seconds from now to the end of the lease or of the delay; 0 while it waits.
+    """
+
+    id: str
+    state: MessageState
+    deliveries: int
+    body: bytes
+    sent_at: datetime | None = None
+    until: float = 0.0
+
+    @classmethod
+    def of(cls, message: Delivery, left: float, *, held: bool) -> StoredMessage:
+        """Return a message whose lease or delay ends in `left` seconds.
+
+        Args:
+            message: what the engine stores; its receipt does not count.
+            left: seconds, negative where it has ended.
+            held: the last delivery was neither acknowledged nor given back.
+        """
+        state: MessageState = "waiting" if left <= 0 else "leased" if held else "delayed"
+        return cls(
+            message.id, state, message.deliveries, message.body, message.sent_at, max(0.0, left)
+        )
+
+
+@attrs.frozen
 class MailboxStats:
     """Counts of messages; None if the engine can't tell.
 
@@ -127,6 +166,7 @@ class MailboxStats:
         delayed: to be ready later.
         dead: given up.
         acked: acknowledged since the mailbox exists.
+        oldest: seconds since the oldest message that waits was sent; None also if none waits.
     """
 
     waiting: int
@@ -134,3 +174,4 @@ class MailboxStats:
     delayed: int
     dead: int
     acked: int | None = None
+    oldest: float | None = None

@@ -23,6 +23,7 @@ from trimtab_worker._records import (
     Lost,
     MailboxFacts,
     MailboxStats,
+    StoredMessage,
     Unknown,
 )
 
@@ -64,15 +65,19 @@ BURY = """insert or replace into dead
     select id, body, ?, deliveries, ? from messages where id = ? and token = ?"""
 REQUEUE = """insert into messages(body, visible_at, sent_at)
     select body, :now, :now from dead where :every or id = :id order by id"""
+PEEK = """select id, body, deliveries, visible_at - :now, sent_at, token is not null
+    from messages order by visible_at, id limit :limit"""
+PURGE = "delete from messages where token is null or visible_at <= :now"
 STATS = """select
     count(*) filter (where visible_at <= :now),
     count(*) filter (where visible_at > :now and token is not null),
     count(*) filter (where visible_at > :now and token is null),
     (select count(*) from dead),
     coalesce((select seq from sqlite_sequence where name = 'messages'), 0) - count(*)
-        - (select n from counts where name = 'buried')
+        - (select n from counts where name = 'buried'),
+    :now - min(sent_at) filter (where visible_at <= :now)
     from messages"""
-"""Acknowledged is what was sent, but for what is there and what was buried: no count to keep."""
+"""Acknowledged is what was sent, but for what is there, was buried or purged: no count to keep."""
 
 
 SWITCH = {"0": False, "1": True}
@@ -228,6 +233,23 @@ class SqliteMailbox(BaseMailbox[Body]):
                     "delete from dead where :every or id = :id", values
                 ).rowcount
         return moved
+
+    def peek(self, limit: int = 20) -> Sequence[StoredMessage]:
+        found = self._do(PEEK, {"now": self._now(), "limit": limit})
+        return [
+            StoredMessage.of(
+                Delivery(str(identifier), None, body, deliveries, _time(sent)),
+                left,
+                held=bool(held),
+            )
+            for identifier, body, deliveries, left, sent, held in found.rows
+        ]
+
+    def purge(self) -> int:
+        with self._writing() as connection:
+            gone = connection.execute(PURGE, {"now": self._now()}).rowcount
+            connection.execute("update counts set n = n + ? where name = 'buried'", (gone,))
+        return gone
 
     def stats(self) -> MailboxStats:
         return MailboxStats(*self._do(STATS, {"now": self._now()}).rows[0])

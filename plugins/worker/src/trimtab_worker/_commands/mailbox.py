@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.inspection import say, say_json
 from trimtab.text import plural, sanitize
-from trimtab_worker import DeadLetter, MailboxError, open_mailbox
+from trimtab_worker import DeadLetter, MailboxError, StoredMessage, open_mailbox
 from trimtab_worker._sqlite import path_of
 
 LONGEST_INPUT = 10_000_000
@@ -23,6 +23,12 @@ def register(parser: argparse.ArgumentParser) -> None:
     for name, what, add_arguments in (
         ("send", "put one message into the mailbox", _send),
         ("stats", "count the messages", _stats),
+        (
+            "peek",
+            "show messages without receiving them, with the ends of leases",
+            _peek,
+        ),
+        ("purge", "delete all messages that are not leased", _purge),
         ("dead", "list, requeue or drop dead letters", _dead),
     ):
         add_arguments(commands.add_parser(name, help=what, description=what))
@@ -40,6 +46,19 @@ def _stats(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL")
     parser.add_argument("--json", action="store_true")
     parser.set_defaults(run=run_stats)
+
+
+def _peek(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL")
+    parser.add_argument("--limit", type=int, default=20, help="how many at most (default 20)")
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(run=run_peek)
+
+
+def _purge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL")
+    parser.add_argument("--yes", action="store_true", help="delete; without it they are counted")
+    parser.set_defaults(run=run_purge)
 
 
 def _dead(parser: argparse.ArgumentParser) -> None:
@@ -91,10 +110,40 @@ def run_stats(options: argparse.Namespace) -> int:
         "acked": stats.acked,
     }
     if options.json:
-        say_json(counts)
+        say_json({**counts, "oldest_seconds": stats.oldest})
         return 0
     for name, count in counts.items():
         say(f"{name.replace('_', ' '):10}{'unknown' if count is None else count}")
+    if stats.oldest is not None:
+        say(f"{'oldest':10}waits for {stats.oldest:.0f} s")
+    return 0
+
+
+def run_peek(options: argparse.Namespace) -> int:
+    """Print messages without receiving them."""
+    with _existing(options.url) as mailbox:
+        found: list[StoredMessage] = list(mailbox.peek(options.limit))
+    if options.json:
+        say_json({"messages": [_stored_as_json(one) for one in found]})
+        return 0
+    for one in found:
+        until = f" for {one.until:.0f} s" if one.until else ""
+        times = plural(one.deliveries, "time")
+        say(f"{one.id}  {one.state}{until}, delivered {times}\n    {_shown(one.body)}")
+    if not found:
+        say("no messages")
+    return 0
+
+
+def run_purge(options: argparse.Namespace) -> int:
+    """Delete what is not leased; without ``--yes`` say how many messages that would be."""
+    with _existing(options.url) as mailbox:
+        if not options.yes:
+            stats = mailbox.stats()
+            count = plural(stats.waiting + stats.delayed, "message")
+            say(f"{count} would be deleted; give --yes to delete")
+            return 1
+        say(f"{mailbox.purge()} deleted")
     return 0
 
 
@@ -117,11 +166,25 @@ def _list(letters: list[DeadLetter], options: argparse.Namespace) -> None:
         say_json({"dead_letters": [_as_json(one) for one in shown]})
         return
     for one in shown:
-        body = sanitize(one.body.decode(errors="replace"), 200)
         times = plural(one.deliveries, "time")
-        say(f"{one.id}  delivered {times}  {sanitize(one.reason)}\n    {body}")
+        say(f"{one.id}  delivered {times}  {sanitize(one.reason)}\n    {_shown(one.body)}")
     if not shown:
         say("no dead letters")
+
+
+def _shown(body: bytes) -> str:
+    return sanitize(body.decode(errors="replace"), 200)
+
+
+def _stored_as_json(message: StoredMessage) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "state": message.state,
+        "until_seconds": message.until,
+        "deliveries": message.deliveries,
+        "sent_at": message.sent_at,
+        "body": message.body.decode(errors="replace"),
+    }
 
 
 def _as_json(letter: DeadLetter) -> dict[str, Any]:

@@ -457,6 +457,40 @@ class MailboxConformance:
         assert (stats.waiting, stats.in_flight, stats.delayed, stats.dead) == (1, 1, 1, 0)
         assert stats.acked in (1, None)
 
+    def test_messages_are_shown_without_being_received(self, mailbox: Any) -> None:
+        mailbox.send("leased")
+        self.take(mailbox)
+        mailbox.send("waiting")
+        mailbox.send("later", delay=60)
+        if not mailbox.facts.peeks:
+            with pytest.raises(MailboxError, match="stats"):
+                mailbox.peek()
+            return
+        shown = mailbox.peek()
+
+        assert sorted((one.state, one.deliveries, one.until > 0) for one in shown) == [
+            ("delayed", 0, True),
+            ("leased", 1, True),
+            ("waiting", 0, False),
+        ]
+        assert len(mailbox.peek(1)) == 1
+        assert self.take(mailbox).body == "waiting"
+
+    def test_all_but_leased_messages_are_purged(self, mailbox: Any) -> None:
+        mailbox.send("leased")
+        held = self.take(mailbox)
+        for delay in (0, 0, 60):
+            mailbox.send("x", delay=delay)
+        if not mailbox.facts.peeks:
+            with pytest.raises(MailboxError, match="purge"):
+                mailbox.purge()
+            return
+        assert mailbox.purge() == 3
+        stats = mailbox.stats()
+        assert (stats.waiting, stats.in_flight, stats.delayed) == (0, 1, 0)
+        assert stats.acked in (0, None)
+        assert held.ack()
+
     def test_a_buried_message_is_not_counted_as_acknowledged(self, mailbox: Any) -> None:
         mailbox.send("x")
         mailbox.bury(self.take(mailbox), "no")
