@@ -8,6 +8,9 @@ import sys
 import textwrap
 import threading
 import time
+import urllib.error
+import urllib.request
+from contextlib import suppress
 
 import pytest
 
@@ -434,3 +437,46 @@ def test_an_installed_command_is_listed():
 
     assert "worker" in listed
     assert "mailbox" in listed
+
+
+def test_messages_are_shown_and_purged(mailbox):
+    mailbox.send("leased")
+    held = mailbox.receive()[0]
+    mailbox.send({"task": "tidy up"})
+    mailbox.send("later", delay=60)
+
+    shown = trimtab("mailbox", "peek", URL).stdout.splitlines()
+    assert shown[0] == "2  waiting, delivered 0 times"
+    assert "tidy up" in shown[1]
+    assert {line.split(" for ")[0] for line in shown[2::2]} == {"1  leased", "3  delayed"}
+    found = json.loads(trimtab("mailbox", "peek", URL, "--json", "--limit", "1").stdout)
+    assert [one["state"] for one in found["messages"]] == ["waiting"]
+    assert "oldest    waits for" in trimtab("mailbox", "stats", URL).stdout
+
+    counted = trimtab("mailbox", "purge", URL)
+    assert (counted.returncode, counted.stdout) == (
+        1,
+        "2 messages would be deleted; give --yes to delete\n",
+    )
+    assert trimtab("mailbox", "purge", URL, "--yes").stdout == "2 deleted\n"
+    assert held.ack()
+    assert "no messages" in trimtab("mailbox", "peek", URL).stdout
+
+
+def test_probes_of_several_workers_are_answered_by_their_parent(mailbox):
+    worker = start("agents_of_tests:setup", "--mailbox", URL, "--workers", "2", "--health", "0")
+    try:
+        line = read_until(worker.stderr, "probes are answered on port")[-1]
+        port = line.split("port ")[1].split(":")[0]
+        until = time.monotonic() + 30
+        while True:
+            with suppress(urllib.error.HTTPError):
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5) as said:
+                    assert json.load(said)["live"]
+                break
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=30)
+    assert worker.returncode == 0

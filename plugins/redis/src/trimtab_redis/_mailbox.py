@@ -221,8 +221,9 @@ class RedisMailbox(BaseMailbox[Body]):
         return int(self._do("purge"))
 
     def stats(self) -> MailboxStats:
-        *counts, oldest = self._do("stats")
-        return MailboxStats(*counts, None if oldest < 0 else oldest / 1000)
+        waiting, in_flight, delayed, dead, acked, oldest = self._do("stats")
+        waits = None if oldest < 0 else oldest / 1000
+        return MailboxStats(waiting, in_flight, delayed, dead, acked, waits)
 
     def close(self) -> None:
         self._client.close()

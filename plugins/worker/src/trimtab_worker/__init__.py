@@ -42,6 +42,7 @@ from trimtab_worker._events import (
 )
 from trimtab_worker._extender import LeaseExtender
 from trimtab_worker._feedback import LeaseFeedback
+from trimtab_worker._health import Health
 from trimtab_worker._keeper import Keeper
 from trimtab_worker._lease import Lease
 from trimtab_worker._lease_config import LeaseExtenderConfig, LeaseState
@@ -50,6 +51,7 @@ from trimtab_worker._mailbox import BaseMailbox
 from trimtab_worker._main import MainLoop
 from trimtab_worker._memory import InMemoryMailbox
 from trimtab_worker._message import Mailbox, Message
+from trimtab_worker._metrics import Metrics
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._prompt_work import (
     Prepare,
@@ -98,6 +100,7 @@ __all__ = [
     "EvalResult",
     "Extension",
     "Granted",
+    "Health",
     "InMemoryMailbox",
     "Keeper",
     "Lease",
@@ -133,6 +136,7 @@ __all__ = [
     "MessageReturned",
     "MessageState",
     "MessageTooLarge",
+    "Metrics",
     "Prepare",
     "PromptWork",
     "ReceiptHandleExpiredError",

@@ -102,7 +102,13 @@ class MessageEvent:
 
 @attrs.frozen(kw_only=True)
 class MessageReceived(MessageEvent):
-    """Work on the message begins."""
+    """Work on the message begins.
+
+    Args:
+        waited: seconds since it was sent, where the engine knows.
+    """
+
+    waited: float | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -93,7 +93,11 @@ class MessageHandler(ABC):
 
     def _handle(self, message: Message[Any], watched: Watched) -> None:
         self._count("received")
-        self.tell(MessageReceived(message_id=message.id, deliveries=message.deliveries))
+        sent = message.sent_at
+        waited = None if sent is None else max(0.0, (self.clock.now() - sent).total_seconds())
+        self.tell(
+            MessageReceived(message_id=message.id, deliveries=message.deliveries, waited=waited)
+        )
         policy = self.config.dead_letters
         if policy is not None and message.deliveries > policy.max_deliveries:
             self._bury(

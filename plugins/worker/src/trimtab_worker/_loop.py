@@ -14,6 +14,7 @@ from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._config import LoopConfig
 from trimtab_worker._events import MailboxFailed, MessageReturned, WorkerCrashed
 from trimtab_worker._handling import LOG, MessageHandler, Replies
+from trimtab_worker._health import Health
 from trimtab_worker._keeper import KEEPER, Keeper
 from trimtab_worker._summary import LoopSummary
 from trimtab_worker._watchdog import Watchdog, Watched, end_process
@@ -64,6 +65,20 @@ class Loop(MessageHandler):
         self._stopping = threading.Event()
         self._drain = config.drain_timeout
         self._left: int | None = None
+        self._threads: list[threading.Thread] = []
+        self._watch: Watchdog | None = None
+        self._mailbox_error: str | None = None
+
+    def health(self) -> Health:
+        """Return how the loop fares; safe from any thread."""
+        threads, watch = self._threads, self._watch
+        return Health(
+            running=bool(threads) and all(thread.is_alive() for thread in threads),
+            stopping=self._stopping.is_set(),
+            stuck=() if watch is None else watch.stuck,
+            mailbox_error=self._mailbox_error,
+            working=self.working,
+        )
 
     def run(self, *, max_messages: int | None = None, until_idle: bool = False) -> LoopSummary:
         """Work on messages until `stop` is called.
@@ -77,8 +92,8 @@ class Loop(MessageHandler):
         """
         self._summary, self._left = LoopSummary(), max_messages
         stopping = self._stopping
-        watchdog = self._watchdog()
-        threads = [
+        self._watch = watchdog = self._watchdog()
+        self._threads = threads = [
             threading.Thread(
                 target=self._worker,
                 args=(f"worker-{n}", until_idle, watchdog, stopping),
@@ -92,6 +107,7 @@ class Loop(MessageHandler):
             self._join(threads, stopping)
         finally:
             stopping.set()
+            self._threads = []
             self._stopping, self._drain = threading.Event(), self.config.drain_timeout
             if watchdog is not None:
                 watchdog.stop()
@@ -184,7 +200,7 @@ class Loop(MessageHandler):
                 failures += 1
                 stopping.wait(self._down(error, failures))
                 continue
-            failures = 0
+            failures, self._mailbox_error = 0, None
             if not messages:
                 self._unclaim()
                 if until_idle:
@@ -224,5 +240,6 @@ class Loop(MessageHandler):
         shortest, longest = RECONNECT
         pause = min(longest, shortest * 2.0 ** min(failures - 1, 10))
         LOG.warning("the mailbox failed: %s; next attempt in %.0f s", error, pause)
-        self.tell(MailboxFailed(error=describe_error(error), retry_in=pause))
+        self._mailbox_error = describe_error(error)
+        self.tell(MailboxFailed(error=self._mailbox_error, retry_in=pause))
         return pause

@@ -83,6 +83,12 @@ class Watchdog:
         self._stopped = threading.Event()
         self._ending_at: float | None = None
 
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """Names of the workers that were reported."""
+        with self._lock:
+            return tuple(one.name for one in self._watched if one.stuck)
+
     def watch(self, name: str) -> Watched:
         """Begin to watch one worker.
 

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from trimtab.text import plural
-from trimtab_worker import LEASE_CLOCK
+from trimtab_worker import LEASE_CLOCK, Health
+from trimtab_worker._health import read_health
 
 FAILED, WRONG, CRASHED = 1, 2, 3
 """Exit statuses: messages failed; the input is wrong; a worker ended by itself."""
@@ -31,6 +33,7 @@ class Supervisor:
         wanted: how many run at a time.
         say: prints a line.
         finite: workers may end by themselves, since they have a limit.
+        health: folder in which each worker keeps its health, or None.
     """
 
     def __init__(
@@ -40,11 +43,15 @@ class Supervisor:
         say: Callable[[str], object],
         *,
         finite: bool = False,
+        health: Path | None = None,
     ) -> None:
         self._command = command
         self._wanted = wanted
         self._say = say
         self._finite = finite
+        self._files = [
+            None if health is None else health / f"{number}.json" for number in range(wanted)
+        ]
         self._signals = 0
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -62,7 +69,7 @@ class Supervisor:
         self._pipe = reading
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
-        threads = [threading.Thread(target=self._keep) for _ in range(self._wanted)]
+        threads = [threading.Thread(target=self._keep, args=(file,)) for file in self._files]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -78,13 +85,17 @@ class Supervisor:
         self._signals += 1
         self._stop.set()
 
-    def _keep(self) -> None:
-        """Keep one worker running."""
+    def health(self) -> Health:
+        """Return the health of the workers: as good as the worst of them."""
+        return Health.of_all(read_health(file) for file in self._files if file is not None)
+
+    def _keep(self, file: Path | None) -> None:
+        """Keep one worker running, with its health in `file`."""
         pause, longest = RESTART
         lived = False
         while not self._stop.is_set():
             started = LEASE_CLOCK.monotonic()
-            status = self._attend()
+            status = self._attend(file)
             if self._ended(status, lived=lived):
                 return
             lived = True
@@ -104,12 +115,13 @@ class Supervisor:
             self._replaced += not (meant or self._stop.is_set())
         return meant or self._stop.is_set()
 
-    def _attend(self) -> int:
+    def _attend(self, file: Path | None) -> int:
         """Run one worker, passing on signals; return its status."""
         environment = {**os.environ, PARENT: str(self._pipe)}
+        command = self._command if file is None else [*self._command, "--health-file", str(file)]
         sent = 0
         with subprocess.Popen(
-            self._command, start_new_session=True, pass_fds=(self._pipe,), env=environment
+            command, start_new_session=True, pass_fds=(self._pipe,), env=environment
         ) as worker:
             while True:
                 try:

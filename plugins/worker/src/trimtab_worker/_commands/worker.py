@@ -8,7 +8,10 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,6 +19,7 @@ import attrs
 from trimtab.text import sanitize
 from trimtab_worker import (
     LEASE_CLOCK,
+    Health,
     LeaseEvent,
     Loop,
     LoopSummary,
@@ -26,10 +30,13 @@ from trimtab_worker import (
     MessageFailed,
     MessageReceived,
     MessageReturned,
+    Metrics,
     WorkerCrashed,
+    WorkerError,
     WorkerStuck,
 )
 from trimtab_worker._commands.supervisor import CRASHED, Supervisor, when_parent_ends
+from trimtab_worker._health import HealthFile, HealthServer
 from trimtab_worker._setup import make_loop
 
 if TYPE_CHECKING:
@@ -73,7 +80,31 @@ def register(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="json prints an object for each event, with its time",
     )
+    parser.add_argument(
+        "--health",
+        type=_address,
+        metavar="[HOST:]PORT",
+        help="answer probes by HTTP: /live and /ready (host: 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--health-file",
+        type=Path,
+        metavar="FILE",
+        help="keep a file there that is some seconds old at most while the worker lives",
+    )
+    parser.add_argument(
+        "--metrics",
+        action="store_true",
+        help="record metrics with the global meter provider of OpenTelemetry",
+    )
     parser.set_defaults(run=run)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text} is no address: write PORT or HOST:PORT")
+    return host or "127.0.0.1", int(port)
 
 
 def _count(text: str) -> int:
@@ -97,16 +128,18 @@ def run(options: argparse.Namespace) -> int:
     """
     progress = Progress(quiet=options.quiet, as_json=options.log == "json")
     if options.workers > 1:
-        finite = options.until_idle or options.max_messages is not None
-        return Supervisor(_command(options), options.workers, progress.say, finite=finite).run()
+        return _run_several(options, progress)
     if not options.tracebacks:
         logging.getLogger("trimtab_worker").addHandler(logging.NullHandler())
     with _Signals(options.drain) as signals:
         when_parent_ends(signals.stop)
         loop = make_loop(options.factory, options.mailbox, progress)
+        if options.metrics:
+            loop.listen(Metrics(loop.requests))
         progress.started(loop)
         signals.pass_to(loop)
-        summary = loop.run(max_messages=options.max_messages, until_idle=options.until_idle)
+        with _probes(options, loop.health, progress):
+            summary = loop.run(max_messages=options.max_messages, until_idle=options.until_idle)
     progress.stopped(summary, signals.received)
     status = 1 if summary.failed or summary.buried else 0
     status = CRASHED if summary.crashed else status
@@ -115,6 +148,42 @@ def run(options: argparse.Namespace) -> int:
         logging.shutdown()
         os._exit(status)
     return status
+
+
+def _run_several(options: argparse.Namespace, progress: Progress) -> int:
+    finite = options.until_idle or options.max_messages is not None
+    probed = options.health is not None or options.health_file is not None
+    with tempfile.TemporaryDirectory(prefix="trimtab-worker-") as folder:
+        supervisor = Supervisor(
+            _command(options),
+            options.workers,
+            progress.say,
+            finite=finite,
+            health=Path(folder) if probed else None,
+        )
+        with _probes(options, supervisor.health, progress):
+            return supervisor.run()
+
+
+@contextmanager
+def _probes(
+    options: argparse.Namespace, check: Callable[[], Health], progress: Progress
+) -> Iterator[None]:
+    """Answer probes in the ways that were asked for.
+
+    Raises:
+        WorkerError: the address is taken, or the file can't be written.
+    """
+    with ExitStack() as stack:
+        try:
+            if options.health_file is not None:
+                stack.enter_context(HealthFile(options.health_file, check))
+            if options.health is not None:
+                server = stack.enter_context(HealthServer(options.health, check))
+                progress.say(f"probes are answered on port {server.port}: /live and /ready")
+        except OSError as error:
+            raise WorkerError(f"probes can't be answered: {error}") from error
+        yield
 
 
 class _Signals:
@@ -282,6 +351,8 @@ def _command(options: argparse.Namespace) -> list[str]:
         command += ["--drain", str(options.drain)]
     if options.log != "text":
         command += ["--log", options.log]
+    if options.metrics:
+        command.append("--metrics")
     if options.max_messages is not None:
         command += ["--max-messages", str(options.max_messages)]
     flags = ("until_idle", "quiet", "tracebacks")
