@@ -271,32 +271,16 @@ class Recorder:
             result = reduced(result)
         state = self.state
         with self.session.lock.guard:
-            running = state.running.get(call_id)
-            began: datetime | None = None
-            if running:
-                start = running[0]
-                tool, params, turn = start.tool, start.params, start.turn
-                caller, began = start.caller, start.at
-                if duration is None and start.elapsed is not None:
-                    duration = self.active_seconds - start.elapsed
-            else:
-                tool, params = self._asked_for(call_id, tool, params)
-                turn = state.next_turn()
             event = self._record(
                 ToolInvoked,
                 at,
-                tool=tool,
-                params=params,
                 result=result,
                 call_id=call_id,
-                turn=turn,
                 outcome=outcome,
                 evidence=evidence,
                 error=error,
-                started=began,
-                duration=duration,
-                caller=caller,
                 poll=poll,
+                **self._ended(call_id, tool, params, caller, duration),
             )
             calls = state.calls
         if state.feeds.shared:
@@ -310,6 +294,36 @@ class Recorder:
 
     def _share(self) -> None:
         """Called outside the lock after an ended call if providers share a projection."""
+
+    def _ended(
+        self,
+        call_id: str,
+        tool: str | None,
+        params: Any,
+        caller: CallOrigin,
+        duration: float | None,
+    ) -> dict[str, Any]:
+        """Return what is known of a call that ends: as it started, else as it was asked for."""
+        running = self.state.running.get(call_id)
+        began: datetime | None = None
+        turn: int | None
+        if not running:
+            tool, params = self._asked_for(call_id, tool, params)
+            turn = self.state.next_turn()
+        else:
+            start = running[0]
+            tool, params, turn = start.tool, start.params, start.turn
+            caller, began = start.caller, start.at
+            if duration is None and start.elapsed is not None:
+                duration = self.active_seconds - start.elapsed
+        return {
+            "tool": tool,
+            "params": params,
+            "turn": turn,
+            "started": began,
+            "duration": duration,
+            "caller": caller,
+        }
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""

@@ -54,7 +54,11 @@ class Health:
 
     @classmethod
     def of_all(cls, found: Iterable[Health]) -> Health:
-        """Return the health of several: as good as the worst of them."""
+        """Return the health of several: as good as the worst of them.
+
+        Args:
+            found: of each.
+        """
         every = list(found)
         return cls(
             running=bool(every) and all(one.running for one in every),

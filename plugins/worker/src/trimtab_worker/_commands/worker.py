@@ -80,6 +80,12 @@ def register(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="json prints an object for each event, with its time",
     )
+    _add_operations(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_operations(parser: argparse.ArgumentParser) -> None:
+    """Add what an operator looks at: probes and metrics."""
     parser.add_argument(
         "--health",
         type=_address,
@@ -97,7 +103,6 @@ def register(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="record metrics with the global meter provider of OpenTelemetry",
     )
-    parser.set_defaults(run=run)
 
 
 def _address(text: str) -> tuple[str, int]:
