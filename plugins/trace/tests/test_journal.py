@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Thread
@@ -243,6 +246,22 @@ def test_a_journal_is_read_on_as_it_grows(home: Path) -> None:
     assert again is session
     assert [nudge.call for nudge in first + second] == [1, 3]
     assert session.nudges == first + second
+
+
+@pytest.mark.slow
+def test_status_follows_what_comes_until_it_is_interrupted(home: Path) -> None:
+    a_session(Journal())
+    command = [sys.executable, "-m", "trimtab", "status", "--follow"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        before = [process.stdout.readline() for _ in range(5)]
+        a_session(Journal(), mode="shadow")
+        after = [process.stdout.readline() for _ in range(6)]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+
+    assert "speaker said: Heed this after 4 calls." in before[-1]
+    assert "speaker in shadow: Heed this after 4 calls." in after[-1]
 
 
 def test_report_shows_what_was_said_beside_what_would_be(

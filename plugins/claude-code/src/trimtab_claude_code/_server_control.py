@@ -6,14 +6,38 @@ import json
 from pathlib import Path
 from socket import SHUT_WR
 
+import attrs
+
 from trimtab_claude_code._server import FLUSH
 from trimtab_claude_code._transport import STATUS, connect
 
 _TIMEOUT = 5.0
 
 
-def ask_server(folder: Path, *, save: bool = False) -> str:
-    """Say in words what the hook server does.
+@attrs.frozen(kw_only=True)
+class ServerState:
+    """What the hook server does.
+
+    Args:
+        process: its process id; None where none runs.
+        sessions: how many it has in memory.
+        problem: why it can't be asked; empty if it can.
+    """
+
+    process: int | None = None
+    sessions: int = 0
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"can't be asked: {self.problem}"
+        if self.process is None:
+            return "not running; the next event starts it"
+        return f"running, process {self.process}, sessions in memory: {self.sessions}"
+
+
+def ask_server(folder: Path, *, save: bool = False) -> ServerState:
+    """Ask the hook server what it does.
 
     Args:
         folder: the user's own folder.
@@ -28,7 +52,7 @@ def ask_server(folder: Path, *, save: bool = False) -> str:
                 answer += part
         state = json.loads(answer.removeprefix(b"+"))
     except (FileNotFoundError, ConnectionRefusedError):
-        return "not running; the next event starts it"
+        return ServerState()
     except (OSError, ValueError) as error:
-        return f"can't be asked: {error}"
-    return f"running, process {state['pid']}, sessions in memory: {state['sessions']}"
+        return ServerState(problem=str(error))
+    return ServerState(process=state["pid"], sessions=state["sessions"])

@@ -68,6 +68,7 @@ def _facts(event: Event) -> dict[str, Any]:
                 "event": "suppressed",
                 "provider": event.provider_name,
                 "point": event.decision_point.value,
+                "text": event.counted.content if event.counted else "",
                 "reason": event.reason,
             }
         case Feedback():

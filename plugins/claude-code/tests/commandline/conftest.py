@@ -112,8 +112,7 @@ def end_server(folder):
 
 def server_pid(folder):
     """Return the process id of the server; None where none answers."""
-    words = ask_server(folder)
-    return int(words.split("process ")[1].split(",")[0]) if "process" in words else None
+    return ask_server(folder).process
 
 
 def wait_for_server(folder, not_pid=None, seconds=30):

@@ -122,7 +122,7 @@ def _outdated(file: Path) -> Check:
 
 def _about_server() -> Check:
     state = ask_server(user_folder(make=False))
-    return Check(f"hook server: {state}", ok=not state.startswith("can't"))
+    return Check(f"hook server: {state}", ok=not state.problem)
 
 
 def _about_configuration() -> Iterator[Check]:

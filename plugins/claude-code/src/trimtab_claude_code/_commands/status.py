@@ -9,8 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+import attrs
+
 from trimtab import SYSTEM_CLOCK, SnapshotError, find_configuration
-from trimtab.hosting import SetAside
 from trimtab.inspection import say, say_json, state_home
 from trimtab.text import plural, sanitize
 from trimtab_claude_code._guided_session import restore
@@ -37,7 +38,7 @@ def run_status(options: argparse.Namespace) -> int:
     """Show the sessions; 1 where there is a problem."""
     report = _report(options)
     if options.json:
-        say_json(report)
+        say_json({**report, "server": attrs.asdict(report["server"])})
     else:
         _show(report)
     return int(bool(report["problems"]))
@@ -52,7 +53,6 @@ def _report(options: argparse.Namespace) -> dict[str, Any]:
     sessions = [_session(file) for file in _journals(path)]
     return {
         "server": server,
-        "set_aside": SetAside(folder.parent).read(),
         "problems": [problem._asdict() for problem in problems],
         "sessions": [each for each in sessions if options.all or each["running"]],
     }
@@ -108,9 +108,6 @@ def _runs(recorded: Recorded) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _show(report: dict[str, Any]) -> None:
     say(f"hook server: {report['server']}")
-    for name, about in report["set_aside"].items():
-        back = f"trimtab status --bring-back {name}"
-        say(f"set aside: {sanitize(name, 80)} {sanitize(about.get('reason', ''), 100)}; {back}")
     for problem in report["problems"]:
         say(f"problem: {sanitize(problem['message'], 500)}")
     if not report["sessions"]:
