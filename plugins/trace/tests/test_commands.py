@@ -115,11 +115,12 @@ def test_export_writes_each_format(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(list(open_trace(trace)))
     assert run("export", trace, "--to", "atif", "-o", tmp_path / "no" / "a.json") == 2
-    pytest.importorskip("opentelemetry.sdk")
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     capsys.readouterr()
     assert run("export", trace, "--to", "otel") == 0
-    names = {json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()}
-    assert names == {"invoke_agent agent/main", "execute_tool bash"}
+    (line,) = capsys.readouterr().out.splitlines()
+    spans = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert {"invoke_agent agent/main", "execute_tool bash"} <= {span["name"] for span in spans}
 
 
 def test_a_database_with_several_runs_asks_for_a_name(

@@ -80,10 +80,10 @@ def changed(event: TraceEvent, chance: random.Random) -> TraceEvent:
 
 
 def spans(trace: list[TraceEvent]) -> None:
-    pytest.importorskip("opentelemetry.sdk")
-    from trimtab_trace._export._otel_json import span_lines
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    from trimtab_trace._export._otlp import otlp_lines
 
-    span_lines(trace, content=True)
+    list(otlp_lines(trace, content=True))
 
 
 USES: dict[str, Callable[[list[TraceEvent]], object]] = {

@@ -50,6 +50,9 @@ def trace(parser: argparse.ArgumentParser) -> None:
     export.add_argument("--to", choices=FORMATS, required=True, help="the format")
     export.add_argument("-o", "--output", metavar="FILE", type=Path, help="the file, not stdout")
     export.add_argument(
+        "--endpoint", metavar="URL", help="otel: send it to this collector (OTLP over HTTP)"
+    )
+    export.add_argument(
         "--content", action="store_true", help="otel: also arguments, results and texts"
     )
 
@@ -260,7 +263,9 @@ def _configured(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write a trace in another format."""
+    """Write a trace in another format, or send it to a collector."""
+    if options.endpoint is not None:
+        return _send(options)
     lines = _exported(options)
     if options.output is None:
         for line in lines:
@@ -274,6 +279,17 @@ def run_export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _send(options: argparse.Namespace) -> int:
+    if options.to != "otel" or options.output is not None:
+        raise TraceError("--endpoint goes with --to otel, and without --output")
+    from trimtab_trace._export._otlp import send
+
+    found = _opened(options.file, options.name)
+    sent = send(found, options.endpoint, content=options.content)
+    say(f"{plural(sent, 'span')} sent to {sanitize(options.endpoint)}")
+    return 0
+
+
 def _exported(options: argparse.Namespace) -> Iterable[str]:
     found = _opened(options.file, options.name)
     if options.to == "atif":
@@ -284,6 +300,6 @@ def _exported(options: argparse.Namespace) -> Iterable[str]:
         from trimtab_trace._export._cloudevents import cloudevents
 
         return (json.dumps(event) for event in cloudevents(found))
-    from trimtab_trace._export._otel_json import span_lines
+    from trimtab_trace._export._otlp import otlp_lines
 
-    return span_lines(found, content=options.content)
+    return otlp_lines(found, content=options.content)

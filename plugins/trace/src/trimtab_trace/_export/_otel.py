@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, TraceError, misfit
+from trimtab_trace._export._genai import (
+    LONGEST,
+    answer,
+    messages,
+    nanoseconds,
+    provider_of,
+    started_at,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
-_LONGEST = 8_000
+_MOST_MESSAGES = 100
 
 
 def export_spans(
@@ -55,16 +62,19 @@ class _OpenRun:
     """A run whose span is open, with the spans inside."""
 
     span: Span
+    host: str = ""
+    provider: str = ""
     inside: dict[str, Span] = attrs.field(factory=dict)
     last: int = 0
+    said: list[dict[str, Any]] = attrs.field(factory=list)
 
 
 class Spans:
     """Makes spans of events, one after the other.
 
-    A run is a span ``invoke_agent``, a tool call a span ``execute_tool``, a stage a span
-    ``invoke_workflow``, a new plan a span ``plan``; responses, guidance, feedback and completion
-    checks are events of the run's span.
+    A run is a span ``invoke_agent``, a response of the model a span ``chat``, a tool call a span
+    ``execute_tool``, a stage a span ``invoke_workflow``, a new plan a span ``plan``; guidance,
+    feedback and completion checks are events of the run's span.
 
     Args:
         provider: where the spans go; the global tracer provider where None.
@@ -109,32 +119,41 @@ class Spans:
     def _run(self, event: TraceEvent) -> _OpenRun:
         run = self._runs.get(event.run_id)
         if run is None:
-            run = self._runs[event.run_id] = _OpenRun(self._open(event))
-        run.last = max(run.last, _nanoseconds(event.timestamp))
+            host = self._hosts.pop(event.run_id, "")
+            run = self._runs[event.run_id] = _OpenRun(self._open(event, host), host)
+        run.last = max(run.last, nanoseconds(event.timestamp))
         return run
 
-    def _open(self, event: TraceEvent) -> Span:
+    def _open(self, event: TraceEvent, host: str) -> Span:
         name = event.references.namespace or event.actor
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": name,
             "gen_ai.conversation.id": event.run_id,
             "trimtab.actor": event.actor,
-            "trimtab.host": self._hosts.pop(event.run_id, ""),
+            "trimtab.host": host,
+            "trimtab.prompt.version": event.references.prompt_version,
         }
         return self._start(f"invoke_agent {name}", event, attributes, None)
 
     def _start(
-        self, name: str, event: TraceEvent, attributes: Mapping[str, Any], parent: Span | None
+        self,
+        name: str,
+        event: TraceEvent,
+        attributes: Mapping[str, Any],
+        parent: Span | None,
+        *,
+        client: bool = False,
+        start: int | None = None,
     ) -> Span:
         context = None if parent is None else self._trace.set_span_in_context(parent)
         kept = {key: value for key, value in attributes.items() if value not in (None, "")}
         span: Span = self._tracer.start_span(
             name[:200],
             context=context,
-            kind=self._trace.SpanKind.INTERNAL,
+            kind=self._trace.SpanKind.CLIENT if client else self._trace.SpanKind.INTERNAL,
             attributes=kept,
-            start_time=_nanoseconds(event.timestamp),
+            start_time=nanoseconds(event.timestamp) if start is None else start,
         )
         return span
 
@@ -158,7 +177,7 @@ class Spans:
             span.end(run.last)
         reason = event.payload.get("reason")
         if reason:
-            run.span.set_attribute("trimtab.termination.reason", str(reason)[:_LONGEST])
+            run.span.set_attribute("trimtab.termination.reason", str(reason)[:LONGEST])
         run.span.end(run.last)
 
     # Inside a run.
@@ -175,10 +194,11 @@ class Spans:
             "gen_ai.tool.name": payload.get("tool"),
             "gen_ai.tool.call.id": payload.get("call_id"),
             "gen_ai.tool.type": "function",
+            "trimtab.tool.version": event.references.tool_version,
             "trimtab.plan.step": event.references.step_id,
         }
         if self._content:
-            attributes["gen_ai.tool.call.arguments"] = _text(payload.get("input"))
+            attributes["gen_ai.tool.call.arguments"] = text_of(payload.get("input"))
         name = f"execute_tool {payload.get('tool')}"
         run.inside[f"call:{payload.get('call_id')}"] = self._start(
             name, event, attributes, run.span
@@ -196,28 +216,68 @@ class Spans:
             self.started(event)
             span = run.inside.pop(f"call:{payload.get('call_id')}")
         if self._content:
-            span.set_attribute("gen_ai.tool.call.result", _text(payload.get("output")))
+            result = text_of(payload.get("output"))
+            span.set_attribute("gen_ai.tool.call.result", result)
+            part = {"type": "tool_call_response", "id": payload.get("call_id"), "response": result}
+            self._said(run, "tool", part)
         if not payload.get("success", True):
             error = str(payload.get("error") or payload.get("outcome"))
             span.set_attribute("error.type", str(payload.get("outcome")))
-            described = error[:_LONGEST] if self._content else str(payload.get("outcome"))
+            described = error[:LONGEST] if self._content else str(payload.get("outcome"))
             span.set_status(self._trace.StatusCode.ERROR, described)
-        span.end(_nanoseconds(event.timestamp))
+        span.end(nanoseconds(event.timestamp))
 
-    def responded(self, event: TraceEvent) -> None:
-        """Add a response of the model.
+    def user_spoke(self, event: TraceEvent) -> None:
+        """Keep what the user said for the span of the response to it.
 
         Args:
             event: of the trace.
         """
-        usage = event.payload.get("usage") or {}
-        attributes: dict[str, Any] = {"gen_ai.operation.name": "chat"}
-        for name in ("input_tokens", "output_tokens"):
-            if name in usage:
-                attributes[f"gen_ai.usage.{name}"] = usage[name]
+        run = self._run(event)
         if self._content:
-            attributes["gen_ai.output.messages"] = _text(event.payload.get("text"))
-        self._event(event, "gen_ai.client.inference.operation.details", attributes)
+            self._said(run, "user", {"type": "text", "content": text_of(event.payload.get("text"))})
+
+    def _said(self, run: _OpenRun, role: str, part: Mapping[str, Any]) -> None:
+        if len(run.said) < _MOST_MESSAGES:
+            run.said.append({"role": role, "parts": [part]})
+
+    def responded(self, event: TraceEvent) -> None:
+        """Add the span of a response: from its request, or what happened before, to its end.
+
+        Args:
+            event: of the trace.
+        """
+        payload, known = event.payload, self._runs.get(event.run_id)
+        before = 0 if known is None else known.last
+        run = self._run(event)
+        end = nanoseconds(event.timestamp)
+        model = str(payload.get("model") or "")
+        run.provider = str(payload.get("provider") or "") or run.provider or provider_of(run.host)
+        usage = payload.get("usage") or {}
+        reason = payload.get("stop_reason")
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": run.provider,
+            "gen_ai.conversation.id": event.run_id,
+            "gen_ai.request.model": model,
+            "gen_ai.response.model": model,
+            "gen_ai.response.finish_reasons": [str(reason)] if reason else None,
+            "gen_ai.usage.input_tokens": usage.get("input_tokens"),
+            "gen_ai.usage.output_tokens": usage.get("output_tokens"),
+            "gen_ai.usage.cache_read.input_tokens": usage.get("cached_tokens") or None,
+            "trimtab.usage.cost": usage.get("cost") or None,
+        }
+        if self._content:
+            attributes["gen_ai.input.messages"] = messages(run.said)
+            attributes["gen_ai.output.messages"] = messages([answer(payload)])
+        run.said.clear()
+        start = min(started_at(payload, before or end), end)
+        span = self._start(
+            f"chat {model}".strip(), event, attributes, run.span, client=True, start=start
+        )
+        span.end(end)
+        told = {"gen_ai.provider.name": run.provider, "gen_ai.request.model": model}
+        run.span.set_attributes({name: value for name, value in told.items() if value})
 
     def guided(self, event: TraceEvent) -> None:
         """Add a delivery of guidance.
@@ -233,7 +293,7 @@ class Spans:
             "trimtab.level": payload.get("level"),
         }
         if self._content:
-            attributes["trimtab.text"] = _text(payload.get("injection", {}).get("content"))
+            attributes["trimtab.text"] = text_of(payload.get("injection", {}).get("content"))
         self._event(event, "trimtab.guidance", attributes)
 
     def fed_back(self, event: TraceEvent) -> None:
@@ -247,7 +307,7 @@ class Spans:
             "trimtab.severity": event.payload.get("severity"),
         }
         if self._content:
-            attributes["trimtab.text"] = _text(event.payload.get("summary"))
+            attributes["trimtab.text"] = text_of(event.payload.get("summary"))
         self._event(event, "trimtab.feedback", attributes)
 
     def checked(self, event: TraceEvent) -> None:
@@ -263,7 +323,7 @@ class Spans:
             "gen_ai.evaluation.score.label": payload.get("status"),
         }
         if self._content:
-            attributes["gen_ai.evaluation.explanation"] = _text(
+            attributes["gen_ai.evaluation.explanation"] = text_of(
                 payload.get("feedback") or payload.get("reason")
             )
         self._event(event, "gen_ai.evaluation.result", attributes)
@@ -281,9 +341,9 @@ class Spans:
             "trimtab.event": event.event_type,
         }
         if self._content:
-            attributes["trimtab.plan"] = _text(event.payload)
+            attributes["trimtab.plan"] = text_of(event.payload)
         span = self._start("plan", event, attributes, run.span)
-        span.end(_nanoseconds(event.timestamp))
+        span.end(nanoseconds(event.timestamp))
 
     def stage_started(self, event: TraceEvent) -> None:
         """Open the span of a stage.
@@ -305,11 +365,11 @@ class Spans:
         """
         span = self._run(event).inside.pop(f"stage:{_stage(event)}", None)
         if span is not None:
-            span.end(_nanoseconds(event.timestamp))
+            span.end(nanoseconds(event.timestamp))
 
     def _event(self, event: TraceEvent, name: str, attributes: Mapping[str, Any]) -> None:
         kept = {key: value for key, value in attributes.items() if value not in (None, "")}
-        self._run(event).span.add_event(name, kept, _nanoseconds(event.timestamp))
+        self._run(event).span.add_event(name, kept, nanoseconds(event.timestamp))
 
 
 _HANDLERS: Mapping[str, Callable[[Spans, TraceEvent], None]] = {
@@ -319,6 +379,7 @@ _HANDLERS: Mapping[str, Callable[[Spans, TraceEvent], None]] = {
     "ToolInvoked": Spans.started,
     "ToolReturned": Spans.returned,
     "ModelResponded": Spans.responded,
+    "UserMessage": Spans.user_spoke,
     "GuidanceDelivered": Spans.guided,
     "FeedbackDelivered": Spans.fed_back,
     "CompletionChecked": Spans.checked,
@@ -331,13 +392,3 @@ _HANDLERS: Mapping[str, Callable[[Spans, TraceEvent], None]] = {
 
 def _stage(event: TraceEvent) -> str:
     return str(event.payload.get("stage") or event.payload.get("name") or "stage")
-
-
-def _nanoseconds(at: datetime) -> int:
-    seconds = int(at.timestamp())
-    return seconds * 1_000_000_000 + at.microsecond * 1_000
-
-
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text[:_LONGEST]

@@ -1,0 +1,120 @@
+"""Traces in the protocol of OpenTelemetry (OTLP): as JSON, and sent to a collector."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from trimtab_trace._envelope import TraceEvent
+from trimtab_trace._errors import TraceError
+from trimtab_trace._export._otel import export_spans
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+
+_BATCH = 512
+_IDS = ("traceId", "spanId", "parentSpanId")
+_PATH = "/v1/traces"
+_MISSING = "the OTLP exporter is not installed: pip install 'trimtab-trace[otel]'"
+
+
+def otlp_lines(events: Iterable[TraceEvent], *, content: bool = False) -> Iterator[str]:
+    """Yield the spans of a trace as OTLP/JSON, up to 512 in a line, in the order of their ends.
+
+    This is what the file exporter of OpenTelemetry writes, and what its receiver reads.
+
+    Args:
+        events: of the trace, in order.
+        content: also arguments, results and texts, which may be confidential.
+
+    Raises:
+        TraceError: the exporter is not installed.
+    """
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+    except ImportError:
+        raise TraceError(_MISSING) from None
+    for spans in _batches(_spans(events, content=content)):
+        request = MessageToDict(encode_spans(spans), use_integers_for_enums=True)
+        yield json.dumps(_with_hex_ids(request), ensure_ascii=False)
+
+
+def send(events: Iterable[TraceEvent], endpoint: str, *, content: bool = False) -> int:
+    """Send the spans of a trace to a collector by OTLP over HTTP; return how many.
+
+    Headers, certificates and time limits are those of the environment variables
+    ``OTEL_EXPORTER_OTLP_…``.
+
+    Args:
+        events: of the trace, in order.
+        endpoint: ``http://`` or ``https://`` URL; ``/v1/traces`` is added where it has no path.
+        content: also arguments, results and texts.
+
+    Raises:
+        TraceError: the exporter is not installed, the URL is none, or the collector refused.
+    """
+    url = _url(endpoint)
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import SpanExportResult
+    except ImportError:
+        raise TraceError(_MISSING) from None
+    exporter: Any = OTLPSpanExporter(endpoint=url)
+    sent = 0
+    try:
+        for spans in _batches(_spans(events, content=content)):
+            if exporter.export(spans) is not SpanExportResult.SUCCESS:
+                raise TraceError(
+                    f"the collector at {url} took {sent} spans and no more; see its log, and"
+                    " whether the endpoint is right"
+                )
+            sent += len(spans)
+    finally:
+        exporter.shutdown()
+    return sent
+
+
+def _url(endpoint: str) -> str:
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise TraceError(
+            f"{endpoint[:200]!r} is no endpoint; give a URL such as http://127.0.0.1:4318"
+        )
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") or _PATH))
+
+
+def _spans(events: Iterable[TraceEvent], *, content: bool) -> tuple[ReadableSpan, ...]:
+    try:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    except ImportError:
+        raise TraceError(_MISSING) from None
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(resource=Resource.create({"service.name": "trimtab"}))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    export_spans(events, provider, content=content)
+    provider.shutdown()
+    return exporter.get_finished_spans()
+
+
+def _batches(spans: tuple[ReadableSpan, ...]) -> Iterator[tuple[ReadableSpan, ...]]:
+    for start in range(0, len(spans), _BATCH):
+        yield spans[start : start + _BATCH]
+
+
+def _with_hex_ids(value: Any) -> Any:
+    """Return a message as OTLP/JSON wants it: ids are hexadecimal there, not base64."""
+    if isinstance(value, list):
+        return [_with_hex_ids(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: b64decode(item).hex() if name in _IDS and item else _with_hex_ids(item)
+        for name, item in value.items()
+    }
