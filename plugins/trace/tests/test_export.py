@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from trimtab import Session
+from trimtab import Prompt, Session, ToolCall
 from trimtab_trace import JsonlTrace, OtelRecorder, atif, cloudevents, export_spans, open_trace
 
 from .running import drive, prompt
@@ -143,3 +144,22 @@ def test_texts_leave_the_machine_only_where_asked_for(trace: Path) -> None:
     content = json.dumps([span.to_json() for span in spans_of(trace, content=True)])
     assert "make 0" in content
     assert "failures in a row" in content
+
+
+def test_an_atif_export_names_the_model_and_keeps_failures(tmp_path: Path) -> None:
+    replaying = pytest.importorskip("trimtab_replay")
+    pytest.importorskip("trimtab_doom_loop")
+    run: Any = Session().open_run(
+        Prompt("a", "b", recorders=[JsonlTrace(str(tmp_path))], config=None), run_id="r"
+    )
+    run.model_responded(tool_calls=[ToolCall("sql", {}, "c1")], model="m-1", provider="acme")
+    run.tool_started("sql", {}, "c1")
+    run.tool_finished("c1", "all is well", outcome="error")
+    run.close()
+    document = atif(open_trace(tmp_path / "r.jsonl"))
+    assert document["agent"]["model_name"] == document["steps"][0]["model_name"] == "m-1"
+    path = tmp_path / "r.atif.json"
+    path.write_text(json.dumps(document))
+    job = replaying.Job(selection=replaying.enabled(["doom-loop"]), keep_calls=True)
+    (read,) = replaying.replay_all([path], job, replaying.ReadStats())
+    assert [(call.tool, call.outcome) for call in read.steps] == [("sql", "error")]

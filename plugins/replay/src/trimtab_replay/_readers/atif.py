@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from trimtab import Usage
+from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
@@ -136,8 +136,12 @@ class _Step:
             results = [{"content": self.step.get("message")}]
         for result in results:
             call_id = named(result.get("source_call_id")) or self._answered()
+            outcome = _outcome(result)
             answer = CallResult(
-                result=flattened(result.get("content")), evidence=Evidence.UNKNOWN, at=self.at
+                result=flattened(result.get("content")),
+                outcome=outcome or Outcome.OK,
+                evidence=Evidence.UNKNOWN if outcome is None else Evidence.FLAG,
+                at=self.at,
             )
             self.assembler.answer(call_id or self.assembler.oldest(), answer)
 
@@ -148,3 +152,9 @@ def _usage(metrics: dict[str, Any]) -> Usage | None:
     cost = as_float(metrics.get("cost_usd")) or 0.0
     read, written = metrics.get("prompt_tokens"), metrics.get("completion_tokens")
     return Usage(as_int(read), as_int(written), max(cost, 0.0))
+
+
+def _outcome(result: Any) -> Outcome | None:
+    """Return how a call ended where the writer says it, as exports of trimtab do."""
+    told = as_dict(result.get("extra")).get("outcome")
+    return Outcome(told) if isinstance(told, str) and told in set(Outcome) else None

@@ -83,10 +83,11 @@ class _Run:
         self.steps.append(step)
         return step
 
-    def configured(self, _: TraceEvent, payload: Any) -> None:
-        """Name the agent by its host."""
+    def configured(self, event: TraceEvent, payload: Any) -> None:
+        """Name the agent by its host; its version is that of the prompt."""
         name = payload.get("host", {}).get("name")
         self.agent["name"] = str(name or "agent")
+        self.agent["version"] = event.references.prompt_version or "unknown"
 
     def rendered(self, event: TraceEvent, payload: Any) -> None:
         """The prompt as the agent read it."""
@@ -100,10 +101,14 @@ class _Run:
     def responded(self, event: TraceEvent, payload: Any) -> None:
         """A response of the model, with the calls that it asks for."""
         calls = [_call(call) for call in payload.get("tool_calls", ())]
+        model = payload.get("model")
+        if model:
+            self.agent.setdefault("model_name", str(model))
         step = self.add(
             event,
             "agent",
             _text(payload.get("text")),
+            model_name=str(model) if model else None,
             reasoning_content=payload.get("reasoning"),
             tool_calls=calls,
             metrics=self._metrics(payload.get("usage")),
