@@ -142,6 +142,24 @@ def test_of_two_copies_the_first_counts_as_a_whole(site, tmp_path):
     assert problem.is_error
 
 
+@pytest.mark.parametrize("source_first", [True, False])
+@pytest.mark.parametrize(("version", "problems"), [("1.0", 0), ("1.1", 1)])
+def test_what_setuptools_leaves_beside_a_source_is_no_second_copy(
+    site, tmp_path, source_first, version, problems
+):
+    source = type(site)(tmp_path / "src")
+    source.path.mkdir()
+    info = source.add("acme-loop", version, entries=LOOP, folder="acme_loop.egg-info")
+    (info / "METADATA").rename(info / "PKG-INFO")
+    site.add("acme-loop", "1.0", entries=LOOP)
+    paths = [str(source.path), str(site.path)]
+
+    registry = discover(paths if source_first else paths[::-1])
+
+    assert [entry.name for entry in registry.entries] == ["loop"]
+    assert len(registry.problems) == problems
+
+
 def test_a_first_copy_that_offers_nothing_hides_a_second_that_does(site, tmp_path):
     first = type(site)(tmp_path / "first")
     first.path.mkdir()
@@ -152,19 +170,6 @@ def test_a_first_copy_that_offers_nothing_hides_a_second_that_does(site, tmp_pat
 
     assert registry.entries == ()
     assert registry.problems[0].message.startswith("version 1.1 is hidden by version 0.1")
-
-
-def test_an_editable_install_seen_twice_is_harmless(site, tmp_path):
-    source = type(site)(tmp_path / "source")
-    source.path.mkdir()
-    site.add("acme-loop", entries=LOOP)
-    info = source.add("acme-loop", entries=LOOP, folder="acme_loop.egg-info")
-    (info / "METADATA").rename(info / "PKG-INFO")
-
-    registry = discover([str(site.path), str(source.path)])
-
-    assert [entry.full_name for entry in registry.entries] == ["acme-loop:loop"]
-    assert [problem.severity for problem in registry.problems] == ["note"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")

@@ -124,7 +124,7 @@ def _settle(name: str, folders: Iterable[MetadataFolder]) -> Iterator[PluginInfo
         elif owner is None:
             owner = copy, headers
             yield from offers(headers, copy.text, sanitize(copy.where))
-        else:
+        elif not _is_built_from(copy, headers, *owner):
             yield _shadowed(copy, headers, *owner)
 
 
@@ -157,6 +157,14 @@ def _headers(folder: MetadataFolder) -> Headers | str:
 def _damaged(name: str, copy: _Copy, what: str) -> Problem:
     fix = "reinstall it, or delete the folder if nothing else is left of it"
     return Problem(sanitize(name, 60), sanitize(copy.where), what, fix)
+
+
+def _is_built_from(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> bool:
+    """Tell whether one of two equal copies is what setuptools leaves beside the source that the
+    other was installed from: so an author's own editable package looks.
+    """
+    eggs = [one.where.endswith(".egg-info") for one in (copy, first)]
+    return any(eggs) and (headers.version, copy.text) == (owner.version, first.text)
 
 
 def _shadowed(copy: _Copy, headers: Headers, first: _Copy, owner: Headers) -> Problem:
