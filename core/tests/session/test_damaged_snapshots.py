@@ -192,6 +192,8 @@ CALLS = ("slices", "ToolInvoked")
         ),
         (("slices", "ToolInvoked", "old", "heads", 0, 3), put(3), "heads[0].tool: expected str"),
         (("runs", 0, "active_seconds"), CHANGES["left out"], "runs[0].active_seconds: is missing"),
+        (("runs", 0, "active_seconds"), put(10**400), "runs[0].active_seconds: 1000000"),
+        (("runs", 0, "active_seconds"), put(-1), "runs[0].active_seconds: -1"),
         (("runs", 0, "turns"), put([]), "runs[0].turns: expected int, not []"),
         (
             ("runs", 0, "guidance", "spoken", "speaker", "total"),

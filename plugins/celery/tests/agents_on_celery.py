@@ -12,6 +12,7 @@ from trimtab_celery import agent_task
 from trimtab_worker import Attempt, ReceiptHandleExpiredError, SqliteSnapshots, WorkConfig
 
 VISIBILITY = 4
+LONGEST = 150
 JOURNAL = os.environ["TRIMTAB_TEST_JOURNAL"]
 app = Celery(
     "agents", broker=os.environ["TRIMTAB_TEST_REDIS"], backend=os.environ["TRIMTAB_TEST_REDIS"]
@@ -28,10 +29,24 @@ def note(**facts):
     os.close(file)
 
 
+def works_on(how_long, number):
+    """Yield every tenth of a second: for so many seconds, or until the test says a word.
+
+    Args:
+        how_long: seconds, or the words by delivery.
+        number: of the delivery.
+    """
+    said = isinstance(how_long, list) and f"{JOURNAL}.{how_long[number - 1]}"
+    until = time.monotonic() + (LONGEST if said else how_long)
+    while time.monotonic() < until and not (said and os.path.exists(said)):  # noqa: PTH110
+        time.sleep(0.1)
+        yield
+
+
 class Agent:
     def evaluate(self, prompt, *, session, deadline=None, budget=None, heartbeat=None):
         attempt = prompt.resources.get(Attempt)
-        kind, seconds = json.loads(prompt.render().text.partition("\n\n")[2])
+        kind, how_long = json.loads(prompt.render().text.partition("\n\n")[2])
         known = len(session[ToolInvoked].all())
         note(what="begins", kind=kind, number=attempt.number, id=attempt.message_id, known=known)
         run = session.open_run(prompt, deadline=deadline)
@@ -41,9 +56,7 @@ class Agent:
             raise asyncio.CancelledError
         if kind == "leaves":
             raise SystemExit(3)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            time.sleep(0.1)
+        for _ in works_on(how_long, attempt.number):
             heartbeat.beat()
         try:
             attempt.check()
@@ -74,7 +87,8 @@ agent = agent_task(
 
 
 @app.task(bind=True, acks_late=True, name="tests.plain")
-def plain(self, seconds):
+def plain(self, how_long):
     note(what="begins", kind="plain", number=0)
-    time.sleep(seconds)
+    for _ in works_on(how_long, 1):
+        pass
     return "done"

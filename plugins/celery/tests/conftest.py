@@ -71,12 +71,16 @@ class Workers:
         entries = [json.loads(line) for line in lines]
         return [one for one in entries if one["what"] == what and kind in (None, one.get("kind"))]
 
-    def wait_for(self, what, kind, count=1, seconds=60):
+    def wait_for(self, what, kind, count=1, seconds=120):
         """Wait until the journal has so many entries."""
         until = time.monotonic() + seconds
         while len(self.journal(what, kind)) < count:
             assert time.monotonic() < until, f"no {what} of {kind}"
             time.sleep(0.1)
+
+    def say(self, word):
+        """Let the agents go on that wait for this word."""
+        Path(f"{self._journal}.{word}").touch()
 
     def end(self):
         for worker in self.running:

@@ -9,42 +9,41 @@ pytest.importorskip("celery")
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
-# A worker looks for what to give back some 10 seconds after its start, and seldom afterwards.
-LONG = 16
+# A worker looks for what to give back some 10 seconds after its start, and seldom afterwards. How
+# long it takes to start is up to the machine, so agents go on until the test says a word.
 
 
-@pytest.mark.xfail(strict=False, reason="the worker of the test does not always start in time")
 def test_an_agent_that_beats_outlasts_the_visibility_timeout_of_four_seconds(workers):
     """Beside it, the same as a plain task of Celery with `acks_late`: it is worked on twice."""
     for _ in range(2):
         workers.start()
-    agent = workers.app.agent.delay(["beats", LONG])
-    plain = workers.app.plain.delay(LONG)
+    agent = workers.app.agent.delay(["beats", ["go", "go"]])
+    workers.app.plain.delay(["go"])
     workers.wait_for("begins", "beats")
     workers.wait_for("begins", "plain")
     workers.start()  # idle: it gives back what is not renewed
+    workers.wait_for("begins", "plain", 2)
+    workers.say("go")
     answer = agent.get(timeout=90)
 
     assert (answer["text"], answer["message_id"]) == ("done by delivery 1", agent.id)
     assert [one["number"] for one in workers.journal("begins", "beats")] == [1]
-    workers.wait_for("begins", "plain", 2)
-    assert plain.id
 
 
-@pytest.mark.xfail(strict=False, reason="the worker of the test does not always start in time")
 def test_a_stopped_worker_neither_acknowledges_nor_answers_after_another_took_over(workers):
     """The zombie ends its task first, while the healthy worker is still at it."""
     first = workers.start()
-    agent = workers.app.agent.delay(["zombie", 6])
+    agent = workers.app.agent.delay(["zombie", ["stopped", "go"]])
     workers.wait_for("begins", "zombie")
-    time.sleep(1)
     workers.signal(first, signal.SIGSTOP)
     workers.start()
     workers.wait_for("begins", "zombie", 2)
+    workers.say("stopped")
     workers.signal(first, signal.SIGCONT)
     workers.wait_for("refused", "zombie")
-    time.sleep(1)
+    time.sleep(1)  # to acknowledge, if it did
     held = workers.redis.hlen("unacked")
+    workers.say("go")
     answer = agent.get(timeout=60)
 
     assert held == 1, "the healthy worker's message was removed under it"
