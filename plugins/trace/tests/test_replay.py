@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -13,6 +14,7 @@ from trimtab import (
     Feedback,
     GuidanceDelivered,
     Host,
+    Outcome,
     Plan,
     Prompt,
     Run,
@@ -38,7 +40,7 @@ from trimtab_trace import (
     session_of,
 )
 
-from .running import drive, prompt, step
+from .running import Repeats, drive, prompt, step
 
 
 @pytest.fixture
@@ -360,3 +362,49 @@ def test_a_replay_knows_the_limits_of_turns_and_calls(tmp_path: Path) -> None:
     assert said.turn == 1
     [checked] = done.session[CompletionChecked].all()
     assert checked.reason == "the budget is used up: max_calls"
+
+
+@pytest.mark.parametrize("use", ["jsonl", "sqlite"])
+@pytest.mark.parametrize("after", [0, 2])
+def test_a_run_resumed_from_an_older_snapshot_replays_identically(
+    tmp_path: Path, use: str, after: int
+) -> None:
+    """`after`: turns that the first writer made after the snapshot."""
+    path = tmp_path / ("run-1.jsonl" if use == "jsonl" else "traces.db")
+    clock = ManualClock()
+
+    def made() -> Prompt[Any]:
+        recorder = JsonlTrace(str(tmp_path)) if use == "jsonl" else SqliteTrace(str(path))
+        return Prompt("a", "b", guidance_providers=[Repeats()], recorders=[recorder], config=None)
+
+    def played(run: Any, numbers: range) -> None:
+        for number in numbers:
+            clock.advance(1)
+            run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+            call = ToolCall("sql", {}, f"c{number}")
+            run.model_responded(tool_calls=[call])
+            clock.advance(1)
+            run.tool_started("sql", {}, call.call_id)
+            run.tool_finished(call.call_id, "no such host", outcome=Outcome.ERROR)
+
+    session = Session(clock=clock)
+    run: Any = session.open_run(made(), run_id="run-1")
+    played(run, range(3))
+    snapshot = session.snapshot()
+    clock.advance(1)
+    played(run, range(3, 3 + after))
+    run.close("killed")
+    again = Session.restore(snapshot, clock=clock)
+    resumed: Any = again.open_run(made(), run_id="run-1")
+    played(resumed, range(10, 14))
+    resumed.close("done")
+
+    events = list(open_trace(path))
+    for given in (events, open_trace(path), iter(events)):
+        done = replay(given, prompts={"a/b": made()})
+        assert done.difference is None, str(done.difference)
+        assert done.decisions > 0
+    rebuilt = session_of(open_trace(path))
+    assert rebuilt[ToolInvoked].all() == again[ToolInvoked].all()
+    first = [event.seq for event in events if event.epoch == 0][-1]
+    assert len(session_at(open_trace(path), first)[ToolInvoked]) == 3 + after

@@ -287,6 +287,14 @@ def _last(file: int, size: int, backend: Backend) -> tuple[int, int]:
     return damaged, 1 if damaged else 0
 
 
+def last_epoch(path: Path) -> int:
+    """Return the epoch of the last intact event; -1 where there is none."""
+    with path.open("rb") as file:
+        number = file.fileno()
+        size = _line_start(number, os.fstat(number).st_size)
+        return _last(number, size, BACKEND)[1] - 1
+
+
 def torn_bytes(path: Path) -> int:
     """Return the length of a last line that was cut short; 0 where the file ends with an event."""
     with path.open("rb") as file:

@@ -39,6 +39,7 @@ from trimtab.events import (
 )
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, misfit
+from trimtab_trace._resuming import in_force
 from trimtab_trace._session import Rebuilder
 from trimtab_trace._settings import RunConfigured, prompt_of
 from trimtab_trace._stand_ins import stand_in
@@ -131,7 +132,7 @@ def replay(
     """
     replayer = _Replayer(types, dict(prompts or {}))
     events = 0
-    for event, upcoming in _with_next(trace):
+    for event, upcoming in _with_next(in_force(trace)):
         try:
             difference = replayer.happen(event, upcoming)
         except MISFITS as error:

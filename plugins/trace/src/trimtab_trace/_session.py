@@ -19,6 +19,7 @@ from trimtab.hosting import LOCAL_HOST
 from trimtab_trace._clock import ReplayClock
 from trimtab_trace._envelope import TraceEvent, UnknownEvent
 from trimtab_trace._errors import MISFITS, TraceError, misfit
+from trimtab_trace._resuming import in_force
 from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of
 from trimtab_trace._types import EVENT_TYPES, EventTypes
 
@@ -122,14 +123,25 @@ def session_of(
         until: the last event that counts; None for all.
     """
     rebuilder = Rebuilder(types=types)
-    for event in events:
-        if until is not None and event.seq > until:
-            break
+    for event in in_force(events, until):
         try:
             rebuilder.fold(event, rebuilder.load(event))
         except MISFITS as error:
             raise misfit(event.seq, event.event_type, error) from error
     return rebuilder.session
+
+
+@attrs.define
+class _Counted:
+    """Events that may be read again, with the number of the last that was read."""
+
+    events: Iterable[TraceEvent]
+    last: int = -1
+
+    def __iter__(self) -> Iterator[TraceEvent]:
+        for event in self.events:
+            self.last = max(self.last, event.seq)
+            yield event
 
 
 def session_at(events: Iterable[TraceEvent], seq: int) -> Session:
@@ -142,16 +154,9 @@ def session_at(events: Iterable[TraceEvent], seq: int) -> Session:
     Raises:
         TraceError: the trace holds no event of that number.
     """
-    last = -1
-
-    def counted() -> Iterator[TraceEvent]:
-        nonlocal last
-        for event in events:
-            last = max(last, event.seq)
-            yield event
-
-    session = session_of(counted(), until=seq)
-    if not 0 <= seq <= last:
-        held = f"its events are 0 to {last:,}" if last >= 0 else "it holds none"
+    counted = _Counted(list(events) if isinstance(events, Iterator) else events)
+    session = session_of(counted, until=seq)
+    if not 0 <= seq <= counted.last:
+        held = f"its events are 0 to {counted.last:,}" if counted.last >= 0 else "it holds none"
         raise TraceError(f"the trace has no event {seq}: {held}")
     return session

@@ -27,6 +27,7 @@ from trimtab import (
 )
 from trimtab.events import decode_value, encode_value
 from trimtab_trace._errors import TraceError
+from trimtab_trace._resuming import known_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +53,8 @@ class RunConfigured:
         guidance_limit, feedback_delivery: of the prompt.
         budget: limits; None if the run has none.
         keep: tool results that the session keeps whole; None for all.
+        known_until: time of the newest record that a resumed run had; what the trace holds of it
+            after that is no part of it any more. None for a new run.
     """
 
     prompt: str
@@ -62,6 +65,7 @@ class RunConfigured:
     feedback_delivery: Literal["first", "all"] = "first"
     budget: Mapping[str, Any] | None = None
     keep: int | None = None
+    known_until: str | None = None
 
 
 def settings_of(context: RecorderContext) -> RunConfigured:
@@ -83,6 +87,7 @@ def settings_of(context: RecorderContext) -> RunConfigured:
         feedback_delivery=context.feedback_delivery,
         budget=None if budget is None else attrs.asdict(budget),
         keep=context.keep,
+        known_until=known_until(context),
     )
 
 

@@ -100,6 +100,15 @@ class Trace:
             else:
                 self.damages.append(item)
 
+    @property
+    def reopened(self) -> bool:
+        """Whether a second writer has added to it; True where that is not known."""
+        if is_database(self.path):
+            return True
+        from trimtab_trace._jsonl import last_epoch
+
+        return last_epoch(self.path) != 0
+
     def scan(self) -> Iterator[TraceEvent | Damage]:
         """Yield events and damage in the order in which they stand."""
         if is_database(self.path):
