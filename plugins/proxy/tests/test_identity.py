@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from trimtab import GuidanceDelivered, GuidanceProviderConfig
-from trimtab.events import GuidanceSuppressed
+from trimtab.events import GuidanceSuppressed, ModelResponded
 from trimtab_proxy._collecting import collect_often
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import Relation, shared_prefix
@@ -73,6 +73,21 @@ def test_a_conversation_without_a_name_goes_on_by_its_calls(guide, agent_of, sto
     assert relations[2:] == [Relation.NEXT] * 2
     assert guide.counts.runs == 1
     assert calls_of(guide) == [3]
+
+
+def test_a_confirmed_answer_is_recorded_with_its_time(guide, agent_of, story, form):
+    agent, told = agent_of(guide, "s1"), [story.said("Fix it.")]
+    for number in range(2):
+        decision = agent.ask(told)
+        guide.answered(decision, form.wire.answer(answer_of(form, number)))
+        told += story.step(number)
+    agent.ask(told)
+
+    (thread,) = guide.threads
+    responses = thread.talk.session[ModelResponded].all()
+    assert [one.turn for one in responses] == [0, 1]
+    assert all(one.started <= one.at for one in responses)
+    assert [one.started for one in responses] == sorted(one.started for one in responses)
 
 
 def answer_of(form, number):

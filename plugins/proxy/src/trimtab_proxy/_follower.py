@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -27,6 +28,8 @@ class Heard:
     Args:
         answer: what it was.
         at: monotonic seconds at its end.
+        model: which model gave it; empty if unknown.
+        started, ended: when the request came, and when its answer was whole; None if unknown.
         asked: what the user had said at the end of the request.
         told: whether the run knows both already.
     """
@@ -35,6 +38,14 @@ class Heard:
     at: float
     asked: tuple[str, ...] = ()
     told: bool = False
+    model: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What is recorded of the response beside its words."""
+        return {"model": self.model, "started": self.started, "at": self.ended}
 
 
 class Follower:
@@ -60,6 +71,7 @@ class Follower:
         self._open_run = open_run
         self._run: Run | None = None
         self._timeout = timeout
+        self._clock = clock
         self._monotonic = clock.monotonic
         self._spoke = spoke
         self._heard: Heard | None = None
@@ -78,19 +90,47 @@ class Follower:
             self._run = self._open_run()
         return self._run
 
-    def heard(self, answer: Answer, asked: Iterable[str]) -> None:
-        """Keep an answer until a request confirms it."""
-        self._heard = Heard(answer, self._monotonic(), tuple(asked))
+    def heard(
+        self,
+        answer: Answer,
+        asked: Iterable[str],
+        model: str = "",
+        started: datetime | None = None,
+    ) -> None:
+        """Keep an answer until a request confirms it.
 
-    def commit(self, answer: Answer, asked: Iterable[str]) -> None:
-        """Tell the run an answer at once, and what the user had asked before it."""
-        spoken = tuple(asked)
+        Args:
+            answer: what it is.
+            asked: what the user had said at the end of the request.
+            model: which model gave it; empty if unknown.
+            started: when the request came.
+        """
+        self._heard = Heard(
+            answer,
+            self._monotonic(),
+            tuple(asked),
+            model=model,
+            started=started,
+            ended=self._clock.now() if started else None,
+        )
+
+    def commit(
+        self,
+        answer: Answer,
+        asked: Iterable[str],
+        model: str = "",
+        started: datetime | None = None,
+    ) -> None:
+        """Tell the run an answer at once, and what the user had asked before it; as `heard`."""
         known = self._known_words()
-        for words in spoken:
+        self.heard(answer, asked, model, started)
+        heard = self._heard
+        assert heard is not None
+        for words in heard.asked:
             if words not in known:
                 self._user_said(words)
-        self._respond(answer)
-        self._heard = Heard(answer, self._monotonic(), spoken, told=True)
+        self._respond(heard)
+        self._heard = attrs.evolve(heard, told=True)
 
     def refuse(self, answer: Answer) -> str:
         """Return why the calls of an answer are not run; empty if they are."""
@@ -165,7 +205,7 @@ class Follower:
         if heard is not None and not heard.told and not self.run.state.closed:
             for words in heard.asked:
                 self._user_said(words)
-            self._respond(heard.answer)
+            self._respond(heard)
         self.run.close(reason)
 
     def _seconds(self) -> float | None:
@@ -186,12 +226,14 @@ class Follower:
         self._summary_follows = False
         self.run.user_message(words, notification=notification)
 
-    def _respond(self, answer: Answer) -> None:
+    def _respond(self, heard: Heard) -> None:
+        answer = heard.answer
         self.run.model_responded(
             text=answer.text,
             tool_calls=[_bounded_call(call) for call in answer.calls],
             usage=answer.usage,
             stop_reason=string(answer.stop_reason) or None,
+            **heard.about,
         )
 
     def _responded(self, wire: Wire, group: Sequence[Item]) -> None:
@@ -201,8 +243,8 @@ class Follower:
         self._open = {call.call_id: call for call in calls}
         heard = self._confirmed(calls)
         if heard is None or not heard.told:
-            usage = heard.answer.usage if heard else None
-            self.run.model_responded(text="\n".join(texts), tool_calls=calls, usage=usage)
+            more = {"usage": heard.answer.usage, **heard.about} if heard else {}
+            self.run.model_responded(text="\n".join(texts), tool_calls=calls, **more)
         if not calls:
             self._heard = None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -31,6 +32,7 @@ from trimtab_proxy._threads import (
 
 PROVIDER_SECONDS = 1.0
 _KEPT_RESULTS = 8  # a request brings its history with it, so little is kept here
+_LONGEST_MODEL = 200
 _NATURAL_ENDS = frozenset({"end_turn", "stop", "stop_sequence"})
 MOST_SAID = 20
 """Texts that are kept for the user to read; the journal has them all."""
@@ -56,6 +58,8 @@ class Decision:
         thread: its conversation; None where it has none.
         number: of the request within the conversation.
         now: its history.
+        model: which model it asks; empty if it does not say.
+        started: when it came; None if unknown.
     """
 
     relation: Relation
@@ -63,6 +67,8 @@ class Decision:
     thread: Thread | None = None
     number: int = 0
     now: History = history(())
+    model: str = ""
+    started: datetime | None = None
 
 
 @attrs.frozen
@@ -159,8 +165,12 @@ class Guide:
             body: the decoded body; its messages may be left out.
             items: what its messages hold.
         """
-        now = history(items)
-        decision = self._decide(wire, headers, body, now)
+        now, started = history(items), self._clock.now()
+        decision = attrs.evolve(
+            self._decide(wire, headers, body, now),
+            model=string(body.get("model"))[:_LONGEST_MODEL],
+            started=started,
+        )
         self.counts.requests += 1
         self.counts.relations[decision.relation] += 1
         return decision
@@ -179,7 +189,8 @@ class Guide:
             if thread.closed or thread.number != decision.number:
                 return
             items = decision.now.items[decision.now.told :]
-            thread.follower.heard(answer, (item.raw for item in items))
+            asked = (item.raw for item in items)
+            thread.follower.heard(answer, asked, decision.model, decision.started)
         with self.threads.lock:
             self.threads.answered(thread, decision.now, answer)
 
@@ -197,7 +208,7 @@ class Guide:
             if thread.closed or thread.number != decision.number:
                 return Verdict()
             asked = [item.raw for item in decision.now.items[decision.now.told :]]
-            thread.follower.commit(answer, asked)
+            thread.follower.commit(answer, asked, decision.model, decision.started)
             if answer.calls:
                 return Verdict(refusal=thread.follower.refuse(answer))
             if answer.stop_reason not in _NATURAL_ENDS:

@@ -95,6 +95,7 @@ class JournalSession:
 
     Attributes:
         title: the user's first words.
+        model: which answered last; empty if unknown.
         started, last: when its first and its last event happened; None before one is read.
         ended_calls, turns: how many there were.
         open_runs: ids of runs that have not ended.
@@ -109,6 +110,7 @@ class JournalSession:
     program: str = ""
     session: str = ""
     title: str = ""
+    model: str = ""
     started: datetime | None = None
     last: datetime | None = None
     ended_calls: int = 0
@@ -190,6 +192,7 @@ class JournalSession:
                     self.title = str(payload.get("text", ""))[:_TITLE]
             case "ModelResponded":
                 self.turns += 1
+                self.model = _text(payload, "model") or self.model
             case "ToolReturned":
                 self._take_call(event)
             case _:
@@ -222,6 +225,7 @@ class JournalSession:
             "session": self.session,
             "journal": str(self.path),
             "title": self.title,
+            "model": self.model,
             "started": self.started.isoformat() if self.started else None,
             "last": self.last.isoformat() if self.last else None,
             "running": self.is_running(now),
