@@ -15,6 +15,7 @@ from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import TraceError
 from trimtab_trace._store import Trace, open_trace
+from trimtab_trace._summaries import summary
 
 _WIDTH = 100
 _MOST_DAMAGES = 20
@@ -28,6 +29,11 @@ def trace(parser: argparse.ArgumentParser) -> None:
     show = _command(commands, "show", "list the events", run_show)
     show.add_argument("--type", action="append", metavar="NAME", help="only events of this type")
     show.add_argument("--json", action="store_true", help="whole events, one per line")
+    page = _command(commands, "open", "write it as an HTML page with a search", run_open)
+    page.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="the page; FILE.html in this folder"
+    )
+    page.add_argument("--browser", action="store_true", help="open the page in the browser")
     at = _command(commands, "at", "show the session as it was after an event", run_at)
     at.add_argument("seq", metavar="SEQ", type=_seq, help="the number of the event, from 0")
     at.add_argument("--json", action="store_true", help="the whole session, as a snapshot")
@@ -110,6 +116,28 @@ def run_show(options: argparse.Namespace) -> int:
     return status or int(bool(found.damages))
 
 
+def run_open(options: argparse.Namespace) -> int:
+    """Write the trace as a page; 1 where it holds no event, or some are damaged."""
+    from trimtab_trace._page import write_page
+
+    found = open_trace(options.file, options.name, strict=False)
+    path: Path = options.output or Path(
+        f"{options.name or options.file.stem}.html".replace("/", "_")
+    )
+    try:
+        with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            written = write_page(file, found, title=options.name or options.file.name)
+    except OSError as error:
+        raise TraceError(f"can't write {path}: {error.strerror}") from None
+    _complain_of_damages(found)
+    say(f"{sanitize(str(path))}: {plural(written, 'event')}")
+    if options.browser:
+        import webbrowser
+
+        webbrowser.open(path.resolve().as_uri())
+    return int(bool(found.damages) or not written)
+
+
 def _unmatched(path: Path, wanted: Iterable[str], held: set[str]) -> int:
     """Name the wanted types of which there is no event; 1 if one is unknown."""
     from trimtab.inspection import did_you_mean, quoted_list
@@ -145,39 +173,6 @@ def _line(event: TraceEvent, start: float) -> str:
     actor = "" if event.actor == "main" else f"[{sanitize(event.actor, 20)}] "
     name = sanitize(event.event_type, 24)
     return f"{event.seq:>6}  {seconds:>+10.3f}s  {name:<20}  {actor}{summary(event)}"
-
-
-def summary(event: TraceEvent) -> str:
-    """Return what an event says, on one bounded line."""
-    shown = _SHOWN.get(event.event_type)
-    values = [event.payload] if shown is None else [_value(event.payload, p) for p in shown]
-    said = [value if isinstance(value, str) else json.dumps(value) for value in values]
-    return sanitize(" · ".join(text for text in said if text not in ("", "null", "{}")), _WIDTH)
-
-
-_SHOWN: dict[str, tuple[str, ...]] = {
-    "RunConfigured": ("prompt", "host.name"),
-    "RunOpened": (),
-    "UserMessage": ("text",),
-    "ModelResponded": ("text", "tool_calls"),
-    "ToolInvoked": ("tool", "input"),
-    "ToolReturned": ("tool", "outcome", "error", "output"),
-    "GuidanceAsked": ("decision_point",),
-    "GuidanceDelivered": ("provider_name", "injection.content"),
-    "GuidanceSuppressed": ("provider_name", "reason"),
-    "FeedbackDelivered": ("provider_name", "severity", "summary"),
-    "CompletionAsked": ("stop_reason",),
-    "CompletionChecked": ("status", "feedback", "reason"),
-    "ProviderFaulted": ("source.name", "hook", "error"),
-    "PromptRendered": ("text",),
-    "RunTerminated": ("reason",),
-}
-
-
-def _value(payload: Any, path: str) -> Any:
-    for key in path.split("."):
-        payload = payload.get(key) if isinstance(payload, dict) else None
-    return payload
 
 
 def _complain_of_damages(found: Trace) -> None:
