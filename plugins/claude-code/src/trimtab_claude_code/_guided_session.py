@@ -79,6 +79,9 @@ MOST_SECONDS = 1.0
 """What a provider may take of a session's time, calls that are quick aside; then it is left out."""
 
 _LONGEST_NOTICE = 300
+_NEVER_LEFT_OUT = frozenset({ProviderKind.COMPLETION, ProviderKind.RECORDER})
+"""Checkers are asked where the agent stops, with a timeout of their own; recorders say nothing."""
+
 _CHECKING = frozenset({"Stop", "SubagentStop"})
 """Events whose checkers are never asked again: they might find another state of the files."""
 
@@ -208,8 +211,8 @@ class GuidedSession:
         self._took(event.source, event.seconds)
 
     def _took(self, source: Provenance, seconds: float) -> None:
-        if source.kind is ProviderKind.COMPLETION:
-            return  # asked where the agent stops; it has a timeout of its own
+        if source.kind in _NEVER_LEFT_OUT:
+            return
         before = self._seconds[source.name]
         self._seconds[source.name] = before + seconds
         if before < MOST_SECONDS <= before + seconds:
