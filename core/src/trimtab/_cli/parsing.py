@@ -55,7 +55,7 @@ OWN_COMMANDS: dict[str, tuple[str, Registrar]] = {
 HOST_COMMANDS = {
     "install": "install hooks for a host",
     "uninstall": "remove installed hooks",
-    "status": "show what was decided in the running sessions",
+    "status": "show what was said in the last sessions",
     "doctor": "check the integration of a host",
 }
 _FOR_ALL = frozenset({"status"})
