@@ -54,6 +54,22 @@ def test_a_call_without_a_plan_is_noticed_before_it_runs_and_after(open_run):
     assert 'You called "sql" without a plan' in text(run, BEFORE_CHOICE)
 
 
+def test_the_same_trouble_is_told_more_firmly(open_run):
+    run = open_run()
+    said = []
+    for number in range(3):
+        call = ToolCall("sql", {"n": number}, f"c{number}")
+        run.model_responded(tool_calls=[call])
+        said.append(text(run, BEFORE_TOOL, call))
+        run.tool_started("sql", {}, call.call_id)
+        run.tool_finished(call.call_id, "ok")
+
+    assert "told" not in said[0]
+    assert ">You were told before. You call" in said[1]
+    assert ">You were told 2 times. You call" in said[2]
+    assert "tell the user why before you go on.<" in said[2]
+
+
 def test_nothing_is_said_about_a_batch_that_makes_the_plan(open_run):
     run = open_run()
 

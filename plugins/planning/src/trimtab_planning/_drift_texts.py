@@ -8,9 +8,7 @@ from trimtab import PlanStep
 from trimtab.text import plural, quote, shorten
 from trimtab_planning._drift_state import Drift, DriftKind
 from trimtab_planning._names import PLAN_UPDATE_STEP, bare_name, planning_tool
-from trimtab_planning._texts import step_words
-
-LONGEST = 500
+from trimtab_planning._texts import LONGEST, firmer, step_words
 
 
 def drift_text(found: Drift, tools: frozenset[str] | None, *, own: bool, level: int) -> str:
@@ -23,9 +21,7 @@ def drift_text(found: Drift, tools: frozenset[str] | None, *, own: bool, level: 
         level: 1, 2 or 3.
     """
     by = _by(tools, own=own)
-    text = _TEXTS[found.kind](found, by)
-    again = f"You were told before. {text}" if level > 1 else text
-    return shorten(again, LONGEST)
+    return firmer(shorten(_TEXTS[found.kind](found, by), LONGEST), level)
 
 
 def _by(tools: Iterable[str] | None, *, own: bool) -> str:

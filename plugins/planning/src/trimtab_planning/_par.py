@@ -28,6 +28,7 @@ from trimtab_planning._texts import (
     breach_text,
     call_words,
     final_text,
+    firmer,
     has_reflect,
     reflect_text,
 )
@@ -113,7 +114,10 @@ class PlanActReflect:
 
     def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
         """Return what to say about it."""
-        return GuidanceInjection(NAME, context.found, priority=50, category=CATEGORY)
+        verdict = context.classification
+        episode = verdict.episode if verdict is not None else None
+        text = firmer(context.found, context.level_of(episode or NAME))
+        return GuidanceInjection(NAME, text, priority=50, category=CATEGORY)
 
     def _words(self, context: GuidanceContext) -> Words | None:
         point = context.decision_point

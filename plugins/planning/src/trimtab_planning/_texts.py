@@ -65,6 +65,21 @@ def final_text(plan: Plan) -> str:
     )
 
 
+def firmer(text: str, level: int) -> str:
+    """Return what to say the second time, and what from the third time on.
+
+    Args:
+        text: as it was said first.
+        level: 1, 2 or 3.
+    """
+    if level < 2:
+        return text
+    if level == 2:
+        return shorten(f"You were told before. {text}", LONGEST)
+    end = " If you can't, tell the user why before you go on."
+    return shorten(f"You were told {level - 1} times. {text}", LONGEST - len(end)) + end
+
+
 def step_words(step: PlanStep) -> str:
     """Return ``step "S1" ("title")``."""
     return f"step {quote(step.step_id or '?', 40)} ({quote(step.title, 70)})"
