@@ -24,9 +24,10 @@ def test_it_is_listed_shown_explained_and_loads(with_breather):
     explained = with_breather.run("-m", "trimtab", "explain", "agent/main")
     doctored = with_breather.run("-m", "trimtab", "plugins", "doctor", "acme-breather:breather")
 
-    assert listed.stdout.splitlines()[1].split() == (
-        "breather guidance acme-breather 2.3 Reminds an agent to take stock.".split()
-    )
+    assert listed.stdout.splitlines() == [
+        "acme-breather 2.3: Reminds an agent to take stock.",
+        "  guidance     breather",
+    ]
     assert "1. breather  acme-breather 2.3  after = 2" in explained.stdout
     assert "acme-breather:breather: loads, and is a valid guidance provider" in doctored.stdout
     assert [done.returncode for done in (listed, explained, doctored)] == [0, 0, 0]

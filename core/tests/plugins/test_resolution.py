@@ -103,6 +103,9 @@ def test_each_prompt_gets_an_instance_of_its_own(install):
         ("acme_missing", "import acme_no_such_thing", "ModuleNotFoundError: No module named"),
         ("acme_raises", "raise RuntimeError('half\\nbaked')", "RuntimeError: half baked"),
         ("acme_exits", "raise SystemExit(3)", "SystemExit: 3"),
+        ("acme_interrupts", "raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("acme_ends", "raise GeneratorExit", "GeneratorExit"),
+        ("acme_group", "raise BaseExceptionGroup('two', [GeneratorExit()])", "two"),
         ("acme_syntax", "def (", "SyntaxError: invalid syntax"),
         ("acme_lacks", "Lopp = 1", "acme_lacks has no 'Loop'"),
         ("acme_mute", "class E(Exception):\n def __str__(s): 1/0\nraise E", "failed with E."),
@@ -137,7 +140,7 @@ def test_a_module_that_failed_is_not_run_again(install, tmp_path):
 
 
 def test_an_interrupt_while_importing_passes_and_is_not_remembered(install):
-    enabled = install("acme_interrupt", "raise KeyboardInterrupt")
+    enabled = install("acme_interrupt", "import signal\nsignal.raise_signal(signal.SIGINT)")
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
@@ -252,7 +255,9 @@ def test_a_package_that_lacks_a_module_is_to_blame_whatever_the_options(install)
         enabled(depth=1)
 
 
-@pytest.mark.parametrize("failure", ["raise SystemExit(4)", "raise OSError('no disk')"])
+@pytest.mark.parametrize(
+    "failure", ["raise SystemExit(4)", "raise OSError('no disk')", "raise KeyboardInterrupt"]
+)
 def test_a_constructor_that_fails_for_another_reason(install, failure):
     enabled = install("acme_ctor_" + failure[6], f"def Loop(): {failure}")
 

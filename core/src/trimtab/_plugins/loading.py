@@ -20,13 +20,14 @@ from trimtab._types.errors import (
     ProviderOptionsError,
     TrimtabError,
 )
+from trimtab._types.faults import is_interruption
 from trimtab._types.in_flight import call_told
 from trimtab._types.text import describe_error, error_message, refusal, sanitize
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 # A module that failed is not run again: it may have done a part of its work.
-_failed: dict[tuple[str, str, str], Exception | SystemExit] = {}
+_failed: dict[tuple[str, str, str], BaseException] = {}
 
 
 def load(entry: PluginInfo) -> Any:
@@ -41,7 +42,9 @@ def load(entry: PluginInfo) -> Any:
     module = _import(entry)
     try:
         return operator.attrgetter(entry.attr)(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_interruption(error):
+            raise
         raise ProviderLoadError(
             f"Can't load the {title(entry)}: {entry.module} has no {entry.attr!r} "
             f"({describe_error(error)}). {_repair(entry)}"
@@ -54,7 +57,9 @@ def _import(entry: PluginInfo) -> ModuleType:
     if error is None:
         try:
             return call_told(entry.name, importlib.import_module, entry.module)
-        except (Exception, SystemExit) as fresh:  # noqa: BLE001  # raised below, each time
+        except BaseException as fresh:  # raised below, each time
+            if is_interruption(fresh):
+                raise
             error = _failed[key] = fresh
     raise ProviderLoadError(
         f"Can't load the {title(entry)}: importing {entry.module} failed with "
@@ -90,8 +95,10 @@ def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> An
         return call_told(entry.name, partial(factory, **options))
     except (TypeError, ValueError) as error:
         raise _refused(entry, options, error) from error
-    except (Exception, SystemExit) as error:
-        if options and not isinstance(error, ImportError | SystemExit):
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        if options and isinstance(error, Exception) and not isinstance(error, ImportError):
             raise _refused(entry, options, error) from error
         raise ProviderLoadError(
             f"Can't make the {title(entry)}: {entry.target} failed with {describe_error(error)}. "
