@@ -6,6 +6,10 @@ import importlib.metadata
 import re
 from typing import Any
 
+from trimtab.inspection import PluginInfo, discover, load, options_of
+
+WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
+
 project = "trimtab"
 author = "trimtab authors"
 copyright = "2026, trimtab authors"
@@ -39,6 +43,25 @@ LABEL = re.compile(r"(Called|Context|Return|Order and limits): (.*)")
 def setup(app: Any) -> None:
     """Let Sphinx show the labelled lines of hooks as a list of fields."""
     app.connect("autodoc-process-docstring", _label_fields)
+    app.connect("source-read", _list_options)
+
+
+def _list_options(_app: Any, name: str, source: list[str]) -> None:
+    """Fill in what the providers of this repository declare as options."""
+    if name != "reference/options":
+        return
+    found = [entry for entry in discover().entries if entry.group in WITH_OPTIONS]
+    shipped = [entry for entry in found if entry.distribution.startswith("trimtab-")]
+    source[0] += "\n".join(map(_options, shipped))
+
+
+def _options(entry: PluginInfo) -> str:
+    lines = [f"\n## {entry.name}\n", f"A {entry.group} plugin of `{entry.distribution}`.\n"]
+    for option in options_of(load(entry)):
+        default = "" if option.required else f" = {option.default}"
+        described = option.description or "(no description)"
+        lines.append(f"`` {option.name}: {option.type or 'Any'}{default} ``\n: {described}\n")
+    return "\n".join(lines if len(lines) > 2 else [*lines, "It has no options.\n"])
 
 
 def _label_fields(_app: Any, _kind: str, name: str, *rest: Any) -> None:

@@ -9,6 +9,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_plugins.configuration": "state_home",
         "_plugins.discovery": "discover installed_version refresh",
         "_plugins.loading": "load",
+        "_plugins.options": "Option options_of",
         "_plugins.registry": (
             "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
         ),

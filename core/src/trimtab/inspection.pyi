@@ -12,6 +12,10 @@ from trimtab._plugins.discovery import (
 from trimtab._plugins.loading import (
     load as load,
 )
+from trimtab._plugins.options import (
+    Option as Option,
+    options_of as options_of,
+)
 from trimtab._plugins.registry import (
     PluginInfo as PluginInfo,
     Problem as Problem,

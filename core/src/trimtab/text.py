@@ -5,7 +5,7 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_types.options": "level_texts text_option texts_by_level",
+        "_types.options": "level_texts text_option",
         "_types.text": (
             "CONTROL_CHARACTERS describe_error escape LazyPattern plural quote render_block "
             "replace_surrogates sanitize shorten"

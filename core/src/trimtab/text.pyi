@@ -1,7 +1,6 @@
 from trimtab._types.options import (
     level_texts as level_texts,
     text_option as text_option,
-    texts_by_level as texts_by_level,
 )
 from trimtab._types.text import (
     CONTROL_CHARACTERS as CONTROL_CHARACTERS,

@@ -75,6 +75,7 @@ def test_a_listing_as_json(site, trimtab):
         "target": "acme_good:Loop",
         "summary": "About acme",
         "requires": ["trimtab>=0.1,<0.2"],
+        "api_level": None,
         "where": str(site.path / "acme-1.0.dist-info"),
     }
     assert [problem["distribution"] for problem in found["problems"]] == ["latin"]
@@ -175,6 +176,41 @@ def test_each_sub_command_says_what_it_does(trimtab, command):
     assert f"\n{summary}\n" in about
 
 
+def test_show_tells_the_options_and_imports_elsewhere(site, trimtab):
+    taking = """
+class Loop:
+    \"\"\"A provider.
+
+    Args:
+        size: how many
+            at once.
+    \"\"\"
+    def __init__(self, path: str, *, size: "int | None" = 3, free=()): ...
+"""
+    install(site, "acme_takes", taking)
+    install(site, "acme_raises", "raise RuntimeError('broken')", name="other")
+
+    shown = trimtab("plugins", "show", "acme:loop")
+
+    assert shown.stdout.splitlines()[-4:] == [
+        "  option path: str, required",
+        "  option size: int | None, default 3",
+        "      how many at once.",
+        "  option free: any, default ()",
+    ]
+    done = trimtab("plugins", "show", "other:loop")
+    assert (done.returncode, "failed with RuntimeError: broken" in done.stdout) == (0, True)
+    found = json.loads(trimtab("plugins", "show", "acme:loop", "--json").stdout)
+    assert found["entries"][0]["options"][1] == {
+        "name": "size",
+        "type": "int | None",
+        "required": False,
+        "default": "3",
+        "description": "how many at once.",
+    }
+    assert "acme_takes" not in sys.modules
+
+
 def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
     install(site, "acme_good", GOOD)
 
@@ -189,7 +225,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
     [
         ("acme_raises", "raise RuntimeError('broken')", "failed with RuntimeError: broken"),
         ("acme_exits", "import sys; sys.exit(7)", "failed with SystemExit: 7"),
-        ("acme_dies", "import os; os._exit(9)", "ends the process (status 9)"),
+        ("acme_dies", "import os; os._exit(9)", "can't be loaded: the process ended with status 9"),
         ("acme_stops", "raise KeyboardInterrupt", "acme:loop: KeyboardInterrupt"),
         ("acme_lacks", "x = 1", "has no 'Loop'"),
         ("acme_empty", "class Loop: pass", "'loop' of acme 1.0 is not a guidance provider: Loop"),
@@ -214,7 +250,7 @@ def test_doctor_does_not_wait_for_ever(site, trimtab):
     done = trimtab("plugins", "doctor", "loop", "--timeout", "2")
 
     assert done.returncode == 1
-    assert "acme:loop hangs: it was not loaded within 2 seconds" in done.stdout
+    assert "acme:loop hangs while it is loaded: it was not done within 2 seconds" in done.stdout
 
 
 def test_doctor_praises_what_loads(site, trimtab):

@@ -17,6 +17,7 @@ from trimtab import (
     ToolCall,
     enable,
 )
+from trimtab.inspection import ProviderOptionsError
 from trimtab_consultation_prompt import ConsultationPromptProvider
 
 NAME = "consultation-prompt"
@@ -261,8 +262,8 @@ def test_options_are_obeyed():
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
-        ConsultationPromptProvider(**options)
+    with pytest.raises(ProviderOptionsError, match=next(iter(options))):
+        Prompt("a", "b", config=None, guidance_providers=[enable("consultation-prompt", **options)])
 
 
 def test_a_restored_session_goes_on_counting():

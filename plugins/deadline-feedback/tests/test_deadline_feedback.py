@@ -17,6 +17,7 @@ from trimtab import (
     Usage,
     enable,
 )
+from trimtab.inspection import ProviderOptionsError
 from trimtab.testing import ManualClock
 from trimtab_deadline_feedback import DeadlineFeedback
 
@@ -195,8 +196,8 @@ def test_texts_are_options():
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
-        DeadlineFeedback(**options)
+    with pytest.raises(ProviderOptionsError, match=next(iter(options))):
+        Prompt("a", "b", config=None, feedback_providers=[enable("deadline-feedback", **options)])
 
 
 def test_it_is_enabled_by_name_and_asked_every_thirty_seconds():

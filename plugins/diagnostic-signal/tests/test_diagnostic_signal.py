@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from trimtab import Host, Outcome, ToolProfile
+from trimtab import Host, Outcome, Prompt, ToolProfile, enable
+from trimtab.inspection import ProviderOptionsError
 from trimtab.testing import Message
 from trimtab_diagnostic_signal import DiagnosticSignalProvider
 
@@ -218,7 +219,7 @@ def test_texts_are_bounded_whatever_the_error_says():
 
 
 def test_texts_can_be_replaced():
-    told = play(same(3), texts={"1": "{times} × {tools}: {said} {look}"}).delivered
+    told = play(same(3), texts={1: "{times} × {tools}: {said} {look}"}).delivered
     assert told[0].injection.content.startswith('3 × get_issue: "404: issue not found"')
 
 
@@ -285,10 +286,18 @@ def test_a_thought_between_failures_of_one_kind_ends_no_row():
     assert first(items) == first(failing) * 2
 
 
-@pytest.mark.parametrize("options", [{"log_tool_name": 3}, {"log_tool_name": ""}, {"texts": [1]}])
-def test_an_option_that_does_not_fit_is_named(options):
-    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(options))} must be"):
-        DiagnosticSignalProvider(**options)
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"log_tool_name": 3}, "expected str or None at log_tool_name, not 3"),
+        ({"log_tool_name": ""}, "log_tool_name must be"),
+        ({"texts": [1]}, "expected object at texts"),
+        ({"wording": "own"}, 'expected one of "", "seed" at wording, not "own"'),
+    ],
+)
+def test_an_option_that_does_not_fit_is_named(options, what):
+    with pytest.raises(ProviderOptionsError, match=what):
+        Prompt("a", "b", config=None, guidance_providers=[enable("diagnostic-signal", **options)])
 
 
 SAME_FAILURES = {

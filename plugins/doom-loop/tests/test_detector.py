@@ -201,7 +201,7 @@ def test_calls_in_a_row_are_told_as_such_where_the_first_had_company():
 
 
 def test_texts_can_be_replaced():
-    told = play([READ] * 3, texts={"1": "{tool} {times} {length} {turn}: {seen} {evidence}"})
+    told = play([READ] * 3, texts={1: "{tool} {times} {length} {turn}: {seen} {evidence}"})
     assert told.delivered[0].injection.content.startswith(
         "read 3 1 3: You made the call read(path='a.py') 3 times in a row"
     )

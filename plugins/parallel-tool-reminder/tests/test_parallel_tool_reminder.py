@@ -12,6 +12,7 @@ from trimtab import (
     ToolProfile,
     enable,
 )
+from trimtab.inspection import ProviderOptionsError
 from trimtab_parallel_tool_reminder import ParallelToolReminder
 
 TEXT = (
@@ -187,8 +188,10 @@ def test_options_are_obeyed():
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
-        ParallelToolReminder(**options)
+    with pytest.raises(ProviderOptionsError, match=next(iter(options))):
+        Prompt(
+            "a", "b", config=None, guidance_providers=[enable("parallel-tool-reminder", **options)]
+        )
 
 
 def test_hostile_names_are_tamed():

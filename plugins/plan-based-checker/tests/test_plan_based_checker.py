@@ -17,6 +17,7 @@ from trimtab import (
     enable,
 )
 from trimtab.events import CompletionStatus
+from trimtab.inspection import ProviderOptionsError
 from trimtab.testing import ManualClock
 from trimtab_plan_based_checker import PlanBasedChecker
 
@@ -181,8 +182,8 @@ def test_the_plan_type_may_be_named():
     ],
 )
 def test_wrong_options_are_refused(options):
-    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
-        PlanBasedChecker(**options)
+    with pytest.raises(ProviderOptionsError, match=next(iter(options))):
+        Prompt("a", "b", config=None, completion_checkers=[enable("plan-based-checker", **options)])
 
 
 def test_the_message_is_an_option():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from trimtab._cli.output import problem_json, say_json
 from trimtab._plugins.discovery import discover
-from trimtab._plugins.registry import WORDS, PluginInfo, Problem
+from trimtab._plugins.registry import WORDS, Problem
 from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say
 
@@ -19,6 +20,14 @@ def register(parser: argparse.ArgumentParser) -> None:
         "names", nargs="*", metavar="NAME", help="load these, each in a process of its own"
     )
     parser.add_argument("--all", action="store_true", help="load everything installed")
+    add_timeout(parser)
+    parser.add_argument("--config", metavar="FILE", help="the configuration to check")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.set_defaults(run=run_doctor)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--timeout``."""
     parser.add_argument(
         "--timeout",
         type=_seconds,
@@ -26,9 +35,6 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="seconds that loading may take (30)",
     )
-    parser.add_argument("--config", metavar="FILE", help="the configuration to check")
-    parser.add_argument("--json", action="store_true", help="write JSON")
-    parser.set_defaults(run=run_doctor)
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -52,7 +58,11 @@ def run_doctor(options: argparse.Namespace) -> int:
         names = [entry.full_name for entry in valid]
         say_json({"problems": [problem_json(problem) for problem in problems], "valid": names})
     else:
-        _report(problems, valid)
+        report(problems)
+        for entry in valid:
+            say(f"{entry.full_name}: loads, and is a valid {WORDS[entry.group]}")
+        if not problems and not valid:
+            say("No problem found, without importing anything.")
     return int(any(problem.is_error for problem in problems))
 
 
@@ -64,13 +74,10 @@ def _seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(what) from error
 
 
-def _report(problems: list[Problem], valid: list[PluginInfo]) -> None:
+def report(problems: Sequence[Problem]) -> None:
+    """Print problems: what is wrong, where, and what to do."""
     for problem in problems:
         note = "" if problem.is_error else "note: "
         say(f"{problem.distribution}: {note}{problem.message}")
         say(f"  where: {problem.where}")
         say(f"  fix: {problem.fix}")
-    for entry in valid:
-        say(f"{entry.full_name}: loads, and is a valid {WORDS[entry.group]}")
-    if not problems and not valid:
-        say("No problem found, without importing anything.")

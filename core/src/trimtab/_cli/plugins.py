@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -16,19 +16,21 @@ from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
 
 _WIDTH = 79
+_WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the commands below ``trimtab plugins``."""
-    from trimtab._cli.doctor import register as register_doctor
+    from trimtab._cli.doctor import add_timeout, register as register_doctor
 
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = _command(commands, "list", "what is installed; imports nothing of it")
     listing.add_argument("--kind", choices=GROUPS, help="only entries of this kind")
     listing.add_argument("--json", action="store_true", help="write JSON")
     listing.set_defaults(run=run_list)
-    show = _command(commands, "show", "all that metadata tells about one name")
+    show = _command(commands, "show", "metadata and options of one name")
     show.add_argument("name", metavar="NAME", help="a name, or DISTRIBUTION:NAME")
+    add_timeout(show)
     show.add_argument("--json", action="store_true", help="write JSON")
     show.set_defaults(run=run_show)
     register_doctor(_command(commands, "doctor", "what is wrong with what is installed"))
@@ -86,26 +88,40 @@ def _mention_problems(registry: Registry) -> None:
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Show the entries of one name, of every kind."""
+    """Show the entries of one name, of every kind; options are read in another process."""
+    from trimtab._cli.probe import probe_options
+
     entries = named(options.name, discover())
+    found = [
+        probe_options(entry, options.timeout) if entry.group in _WITH_OPTIONS else ([], "")
+        for entry in entries
+    ]
     if options.json:
-        say_json({"entries": [entry_json(entry) for entry in entries]})
+        each = zip(entries, found, strict=True)
+        shown = [{**entry_json(entry), "options": taken} for entry, (taken, _) in each]
+        say_json({"entries": shown})
         return 0
     for index, entry in enumerate(entries):
         if index:
             say()
-        _show(entry)
+        _show(entry, *found[index])
     return 0
 
 
-def _show(entry: PluginInfo) -> None:
+def _show(entry: PluginInfo, taken: Sequence[Mapping[str, Any]], wrong: str) -> None:
     say(f"{entry.full_name}: {WORDS[entry.group]}")
     facts = [
         ("package", entry.package),
         ("summary", entry.summary or "none"),
         ("target", entry.target),
         ("requires", ", ".join(entry.requires) or "declares nothing about trimtab"),
+        ("API level", str(entry.api_level or "not declared")),
         ("found in", entry.where),
     ]
-    wrong = mismatch(entry)
-    say_table(facts + ([("problem", wrong)] if wrong else []), indent="  ")
+    problems = filter(None, (mismatch(entry), wrong))
+    say_table([*facts, *(("problem", problem) for problem in problems)], indent="  ")
+    for option in taken:
+        default = "required" if option["required"] else f"default {option['default']}"
+        say(sanitize(f"  option {option['name']}: {option['type'] or 'any'}, {default}", 300))
+        if option["description"]:
+            say(sanitize(f"      {option['description'].replace('``', '')}", 500))

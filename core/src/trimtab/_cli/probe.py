@@ -1,4 +1,4 @@
-"""Load one entry in a process of its own: it may raise, exit, crash or hang there."""
+"""Ask another process about code of other packages: it may raise, exit, crash or hang there."""
 
 from __future__ import annotations
 
@@ -7,33 +7,41 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from trimtab._events.provenance import ProviderKind
+import attrs
+
 from trimtab._plugins.registry import PluginInfo
-from trimtab._types.errors import TrimtabError
-from trimtab._types.text import describe_error, sanitize
+from trimtab._types.text import sanitize
 
-if TYPE_CHECKING:
-    from trimtab._policy.settings import ProviderConfig
-
-
-_CODE = "from trimtab._cli.probe import main; main()"
+_CODE = "from trimtab._cli.probe_jobs import main; main()"
 _TAIL = 300
 
 
-def probe(entry: PluginInfo, timeout: float) -> str | None:
-    """Load and validate an entry elsewhere.
+@attrs.frozen
+class Answers:
+    """What the other process said.
 
     Args:
-        entry: what to load.
-        timeout: seconds that it may take.
-
-    Returns:
-        What is wrong with it; None if it loads and is valid.
+        values: its answers, in order.
+        failure: how it ended before it was done; empty if it was done.
+        hung: whether that was because of the time.
     """
-    command = [sys.executable, "-P", "-c", _CODE, entry.group, entry.full_name]
+
+    values: tuple[Any, ...] = ()
+    failure: str = ""
+    hung: bool = False
+
+
+def ask(job: str, *arguments: str, timeout: float) -> Answers:
+    """Run a job of `probe_jobs` in another process.
+
+    Args:
+        job: its name.
+        arguments: those of the job.
+        timeout: seconds that it may take.
+    """
+    command = [sys.executable, "-P", "-c", _CODE, job, *arguments]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             done = subprocess.run(
@@ -46,78 +54,64 @@ def probe(entry: PluginInfo, timeout: float) -> str | None:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         except subprocess.TimeoutExpired:
-            return f"{entry.full_name} hangs: it was not loaded within {timeout:g} seconds"
-        return _verdict(entry, done.returncode, _tail(out), _tail(err))
+            return Answers(_values(out)[0], f"it was not done within {timeout:g} seconds", True)
+        values, complete = _values(out)
+        if complete:
+            return Answers(values)
+        return Answers(values, f"the process ended with status {done.returncode}. {_tail(err)}")
+
+
+def _values(file: IO[bytes]) -> tuple[tuple[Any, ...], bool]:
+    """Return the answers, and whether the last one says that the job is done."""
+    file.seek(0)
+    values: list[Any] = []
+    for line in file.read().decode("utf-8", "replace").splitlines():
+        try:
+            values.append(json.loads(line))
+        except ValueError:
+            return tuple(values), False
+    complete = bool(values) and values[-1] == "done"
+    return tuple(values[:-1] if complete else values), complete
 
 
 def _tail(file: IO[bytes]) -> str:
     file.seek(0, os.SEEK_END)
     file.seek(max(0, file.tell() - 10 * _TAIL))
-    return file.read().decode("utf-8", "replace")
+    words = file.read().decode("utf-8", "replace").split()
+    return sanitize(" ".join(words)[-_TAIL:], _TAIL)
 
 
-def _verdict(entry: PluginInfo, status: int, out: str, err: str) -> str | None:
-    try:
-        answer: Any = json.loads(out)
-    except ValueError:
-        last = sanitize(" ".join(err.split())[-_TAIL:], _TAIL)
-        return f"{entry.full_name} ends the process (status {status}) while it is loaded. {last}"
-    wrong: str | None = answer["wrong"]
+def probe(entry: PluginInfo, timeout: float) -> str | None:
+    """Load and validate an entry elsewhere.
+
+    Args:
+        entry: what to load.
+        timeout: seconds that it may take.
+
+    Returns:
+        What is wrong with it; None if it loads and is valid.
+    """
+    answers = ask("load", entry.group, entry.full_name, timeout=timeout)
+    if answers.hung:
+        return f"{entry.full_name} hangs while it is loaded: {answers.failure}"
+    if answers.failure:
+        return f"{entry.full_name} can't be loaded: {answers.failure}"
+    wrong: str | None = answers.values[0]
     return wrong
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Load the entry, in the other process; write the problem, or null, as JSON to standard output.
+def probe_options(entry: PluginInfo, timeout: float) -> tuple[list[dict[str, Any]], str]:
+    """Read the options of an entry elsewhere.
 
     Args:
-        arguments: those of the process.
+        entry: whose.
+        timeout: seconds that it may take.
+
+    Returns:
+        The options as JSON has them, and what is wrong if they can't be read.
     """
-    group, full_name = sys.argv[1:] if arguments is None else arguments
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the package prints must not mix with the answer
-    wrong = _try(group, full_name)
-    answers.write(json.dumps({"wrong": wrong}))
-    answers.flush()
-    os._exit(0)  # a thread that the package left running would keep the process
-
-
-def _try(group: str, full_name: str) -> str | None:
-    from trimtab._plugins.discovery import discover
-    from trimtab._plugins.loading import load
-    from trimtab._plugins.selection import check_compatible, select
-
-    try:
-        entry = select(group, full_name, discover())
-        check_compatible(entry)
-        _make(entry, load(entry))
-    except TrimtabError as error:
-        return str(error)
-    except BaseException as error:  # noqa: BLE001  # this process is here to see anything happen
-        return f"{full_name}: {describe_error(error)}"
-    return None
-
-
-def _make(entry: PluginInfo, factory: Any) -> None:
-    """Construct and validate a provider with its default options; other kinds are only loaded."""
-    from trimtab._events.provenance import ProviderKind
-    from trimtab._plugins.loading import construct, needed_options
-    from trimtab._plugins.resolution import source_of_entry
-    from trimtab._plugins.validation import validate
-
-    if entry.group not in list(ProviderKind) or needed_options(factory):
-        return
-    kind = ProviderKind(entry.group)
-    instance = construct(entry, factory, {})
-    validate(source_of_entry(kind, entry), _settings(kind, instance), instance)
-
-
-def _settings(kind: ProviderKind, instance: Any) -> ProviderConfig:
-    from trimtab._policy import settings
-
-    if kind is ProviderKind.FEEDBACK:
-        return settings.FeedbackProviderConfig(instance, settings.FeedbackTrigger(every_n_calls=1))
-    if kind is ProviderKind.GUIDANCE:
-        return settings.GuidanceProviderConfig(instance)
-    if kind is ProviderKind.RECORDER:
-        return settings.RecorderConfig(instance)
-    return settings.CompletionCheckerConfig(instance)
+    answers = ask("options", entry.group, entry.full_name, timeout=timeout)
+    if answers.failure:
+        return [], f"{entry.full_name} can't be loaded: {answers.failure}"
+    found: dict[str, Any] = answers.values[0]
+    return found["options"], found["wrong"]

@@ -7,17 +7,20 @@ import inspect
 import linecache
 import operator
 import re
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any
 
+from trimtab._plugins.api_level import level_note
 from trimtab._plugins.registry import PluginInfo, did_you_mean, pip_install, quoted_list, title
 from trimtab._policy.settings import setting_hint
 from trimtab._types.errors import (
     ProviderInvalid,
     ProviderLoadError,
     ProviderOptionsError,
+    TrimtabDeprecationWarning,
     TrimtabError,
 )
 from trimtab._types.faults import is_interruption
@@ -40,6 +43,9 @@ def load(entry: PluginInfo) -> Any:
         ProviderLoadError: the module raises or exits on import, or lacks the attribute.
     """
     module = _import(entry)
+    note = level_note(entry)
+    if note:
+        warnings.warn(note, TrimtabDeprecationWarning, stacklevel=2)
     try:
         return operator.attrgetter(entry.attr)(module)
     except BaseException as error:
@@ -91,15 +97,16 @@ def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> An
             "; it must be a class or a function that takes the options."
         )
     _check_names(entry, factory, options)
+    made = _read(entry, factory, options) if options else {}
     try:
-        return call_told(entry.name, partial(factory, **options))
+        return call_told(entry.name, partial(factory, **made))
     except (TypeError, ValueError) as error:
-        raise _refused(entry, options, error) from error
+        raise _refused(entry, made, error) from error
     except BaseException as error:
         if is_interruption(error):
             raise
         if options and isinstance(error, Exception) and not isinstance(error, ImportError):
-            raise _refused(entry, options, error) from error
+            raise _refused(entry, made, error) from error
         raise ProviderLoadError(
             f"Can't make the {title(entry)}: {entry.target} failed with {describe_error(error)}. "
             f"{_repair(entry)}"
@@ -122,6 +129,17 @@ def _check_names(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) ->
     missing = [name for name in needed_options(factory) if name not in options]
     if missing:
         raise ProviderOptionsError(f"The {title(entry)} needs the option {quoted_list(missing)}.")
+
+
+def _read(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    from trimtab._plugins.options import read_options  # costs time, and most have no options
+
+    made, problems = read_options(factory, options)
+    if problems:
+        raise ProviderOptionsError(
+            f"The {title(entry)} refuses its options: {sanitize('; '.join(problems), 600)}"
+        )
+    return made
 
 
 def needed_options(factory: Any) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def type_of(cls: Any) -> Record | Pydantic:
 
 @lru_cache(maxsize=256)  # a class is resolved once; its schema is asked for in each request
 def _type_of(cls: Any) -> Record | Pydantic:
-    made = _Resolver().resolve(cls, _name(cls))
+    made = Resolver().resolve(cls, _name(cls))
     if not isinstance(made, Record | Pydantic):
         raise ToolError(
             f"{_name(cls)} is no record; use an attrs class, a dataclass, a pydantic model, "
@@ -81,8 +81,8 @@ def _type_of(cls: Any) -> Record | Pydantic:
 
 
 @attrs.frozen
-class _Resolver:
-    """Resolves annotations within a record.
+class Resolver:
+    """From annotations to types in JSON; a class below may know more of them.
 
     Args:
         outer: the classes and aliases that are being resolved.
@@ -105,17 +105,17 @@ class _Resolver:
             return self._within(annotation).resolve(annotation.__value__, where)
         origin = get_origin(annotation)
         if origin is None:
-            return self._bare(annotation, where)
-        return self._generic(annotation, origin, get_args(annotation), where)
+            return self.bare(annotation, where)
+        return self.generic(annotation, origin, get_args(annotation), where)
 
     def _variable(self, variable: TypeVar, where: str) -> JsonType:
         if variable in self.variables:
-            return _Resolver(self.outer).resolve(self.variables[variable], where)
+            return attrs.evolve(self, variables={}).resolve(self.variables[variable], where)
         if variable.__constraints__:
             return self._union(variable.__constraints__, where)
         return Anything() if variable.__bound__ is None else self.resolve(variable.__bound__, where)
 
-    def _bare(self, kind: Any, where: str) -> JsonType:
+    def bare(self, kind: Any, where: str) -> JsonType:
         if not isinstance(kind, abc.Hashable):
             raise _unknown(kind, where)
         if kind in _SCALARS:
@@ -128,7 +128,7 @@ class _Resolver:
             return _choice(((member.value, member) for member in kind), where)
         return self._record(kind, kind, where)
 
-    def _generic(self, kind: Any, origin: Any, args: tuple[Any, ...], where: str) -> JsonType:
+    def generic(self, kind: Any, origin: Any, args: tuple[Any, ...], where: str) -> JsonType:
         if origin in _SPECIAL:
             return _SPECIAL[origin](self, args, where)
         if origin is tuple and not (len(args) == 2 and args[1] is Ellipsis):
@@ -188,7 +188,7 @@ class _Resolver:
         ]
         return Record(cls.__name__, tuple(fields), dict if _is_typed_dict(cls) else cls)
 
-    def _within(self, cls: Any) -> _Resolver:
+    def _within(self, cls: Any) -> Resolver:
         if cls in self.outer:
             raise ToolError(f"{_name(cls)} contains itself; a flat schema can't say that")
         return attrs.evolve(self, outer=(*self.outer, cls))
@@ -373,12 +373,12 @@ _TABLES: Mapping[Any, Callable[[dict[Any, Any]], Any]] = {
     abc.Mapping: dict,
     abc.MutableMapping: dict,
 }
-_SPECIAL: Mapping[Any, Callable[[_Resolver, tuple[Any, ...], str], JsonType]] = {
-    Annotated: _Resolver._annotated,
-    Union: _Resolver._union,
-    types.UnionType: _Resolver._union,
-    Literal: _Resolver._literal,
+_SPECIAL: Mapping[Any, Callable[[Resolver, tuple[Any, ...], str], JsonType]] = {
+    Annotated: Resolver._annotated,
+    Union: Resolver._union,
+    types.UnionType: Resolver._union,
+    Literal: Resolver._literal,
 } | dict.fromkeys(
     (Required, NotRequired, Final, getattr(typing, "ReadOnly", Final)),
-    _Resolver._wrapped,
+    Resolver._wrapped,
 )

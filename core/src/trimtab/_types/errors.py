@@ -19,6 +19,12 @@ class TrimtabError(Exception):
 TrimtabError.__module__ = "trimtab"
 
 
+class TrimtabDeprecationWarning(DeprecationWarning):
+    """Something that still works will be removed; the message says what to use instead."""
+
+    __module__ = "trimtab"
+
+
 class ConfigurationError(TrimtabError):
     """A configuration file, table or environment switch is wrong."""
 

@@ -39,6 +39,16 @@ class JsonType(Protocol):
         ...
 
 
+def is_object(value: Any) -> bool:
+    """Return whether a value is what JSON calls an object."""
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+
+
+def is_list(value: Any) -> bool:
+    """Return whether a value is what JSON calls an array."""
+    return isinstance(value, list | tuple)
+
+
 @attrs.frozen
 class Anything:
     """Any JSON value, which stays as it is."""
@@ -77,7 +87,7 @@ class Scalar:
                 return self.make(value)
             except (ValueError, OverflowError):
                 pass
-        found.append(_unexpected(self, value, path))
+        found.append(unexpected(self, value, path))
         return None
 
 
@@ -100,9 +110,10 @@ class Choice:
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
         for member, made in self.members:
-            if value == member and isinstance(value, bool) is isinstance(member, bool):
+            alike = value == member and isinstance(value, bool) is isinstance(member, bool)
+            if alike or value is made:
                 return made
-        found.append(_unexpected(self, value, path))
+        found.append(unexpected(self, value, path))
         return None
 
 
@@ -113,18 +124,20 @@ class Array:
     Args:
         item: the type; None for any.
         make: returns the collection.
+        fits: whether a value is read as a list.
     """
 
     item: JsonType | None
     make: Callable[[list[Any]], Any]
+    fits: Callable[[Any], bool] = is_list
     words = "list"
 
     def schema(self, defs: Schema) -> Schema:
         return {"type": "array"} | ({} if self.item is None else {"items": self.item.schema(defs)})
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
-        if not isinstance(value, list | tuple):
-            found.append(_unexpected(self, value, path))
+        if not self.fits(value):
+            found.append(unexpected(self, value, path))
             return None
         before, made = len(found), []
         for index, item in enumerate(value):
@@ -151,7 +164,7 @@ class FixedArray:
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
         if not isinstance(value, list | tuple):
-            found.append(_unexpected(self, value, path))
+            found.append(unexpected(self, value, path))
         elif len(value) != len(self.items):
             found.append(f"expected {len(self.items)} items at {path}, not {len(value)}")
         else:
@@ -168,11 +181,13 @@ class Table:
         key: the type of the names; None for text.
         value: the type of the values; None for any.
         make: returns the mapping.
+        fits: whether a value is read as an object.
     """
 
     key: JsonType | None
     value: JsonType | None
     make: Callable[[dict[Any, Any]], Any]
+    fits: Callable[[Any], bool] = is_object
     words = "object"
 
     def schema(self, defs: Schema) -> Schema:
@@ -184,8 +199,8 @@ class Table:
         return made
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
-        if not is_object(value):
-            found.append(_unexpected(self, value, path))
+        if not self.fits(value):
+            found.append(unexpected(self, value, path))
             return None
         before, made = len(found), {}
         for name, item in value.items():
@@ -265,7 +280,7 @@ class Record:
 
     def read(self, value: Any, path: str, found: Problems) -> Any:
         if not is_object(value):
-            found.append(_unexpected(self, value, path))
+            found.append(unexpected(self, value, path))
             return None
         before = len(found)
         for field in self.fields:
@@ -340,7 +355,7 @@ class Either:
         if len(meant) == 1 or len(near) == 1:
             return (meant or near)[0][1]
         if not near:
-            return [_unexpected(self, value, path)]
+            return [unexpected(self, value, path)]
         each = [f"as {_name(arm)}: {problems[0]}" for arm, problems in near[:_SHOWN_ARMS]]
         return [f"{path} fits none of its types ({'; '.join(each)})"]
 
@@ -395,11 +410,6 @@ def resolve_root(schema: Schema, defs: Schema) -> Schema:
     if name not in defs:
         return schema
     return {**defs[name], **{key: value for key, value in schema.items() if key != "$ref"}}
-
-
-def is_object(value: Any) -> bool:
-    """Return whether a value is what JSON calls an object."""
-    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 def _made(
@@ -463,7 +473,8 @@ def _name(arm: JsonType) -> str:
     return arm.name if isinstance(arm, Record | Pydantic) else arm.words
 
 
-def _unexpected(kind: JsonType, value: Any, path: str) -> str:
+def unexpected(kind: JsonType, value: Any, path: str) -> str:
+    """Return the message about a value that is not of the type."""
     return f"expected {kind.words} at {path}, not {_shown(value)}"
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from sys import float_info
-from types import MappingProxyType
 from typing import Any
 
 from trimtab._types.text import CONTROL_CHARACTERS, shown
@@ -233,35 +232,16 @@ def level_texts(longest: int, **samples: object) -> Callable[[Any, Any, Any], No
         longest, samples: as for `text_option`.
 
     Raises:
-        TypeError: from the validator, if the value is no mapping.
         ValueError: from the validator; names the option and the level.
     """
 
     def check(_: object, attribute: Any, value: Any) -> None:
-        if not isinstance(value, Mapping):
-            raise TypeError(
-                f"{attribute.name} must be texts by level, {{1: '…', 2: '…'}}, not {value!r:.100}"
-            )
         for level, text in value.items():
             if level not in LEVELS:
                 raise ValueError(f"{attribute.name}: level {level!r:.20} is not 1, 2 or 3")
             _check_text(f"{attribute.name}[{level}]", text, longest, samples)
 
     return check
-
-
-def texts_by_level(texts: Mapping[Any, str]) -> Mapping[Any, str]:
-    """Return `texts` with levels as numbers; in a configuration file the keys are text.
-
-    What is no mapping is returned as it is, for `level_texts` to refuse by the option's name.
-
-    Args:
-        texts: texts by level.
-    """
-    if not isinstance(texts, Mapping):
-        return texts
-    named = {str(level): level for level in LEVELS}
-    return MappingProxyType({named.get(str(k), k): text for k, text in texts.items()})
 
 
 def _check_text(name: str, value: Any, longest: int, samples: dict[str, object]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import attrs
 
 from trimtab import (
@@ -92,9 +94,7 @@ class ConsultationPromptProvider(Following[Attempts]):
         kw_only=True,
         validator=text_option(LONGEST_TEXT, tool="", seen="", count=0, ask="", evidence=""),
     )
-    wording: str = attrs.field(
-        default="", kw_only=True, validator=attrs.validators.in_(("", "seed"))
-    )
+    wording: Literal["", "seed"] = attrs.field(default="", kw_only=True)
 
     name = NAME
     category = "consultation"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
@@ -14,7 +14,7 @@ from trimtab import (
     GuidanceInjection,
     whole_number,
 )
-from trimtab.text import level_texts, text_option, texts_by_level
+from trimtab.text import level_texts, text_option
 from trimtab.trajectory import Following
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
 from trimtab_diagnostic_signal._messages import seed_text, text_for
@@ -29,11 +29,7 @@ _LONGEST_NAME = 64
 _MORE_IF_DIFFERENT = 1
 _LONG = 1_000_000
 _LOOPS = "loop"
-
-
-def _tool_or_none(provider: object, attribute: Any, value: Any) -> None:
-    if value is not None:
-        text_option(_LONGEST_NAME)(provider, attribute, value)
+_TOOL: Any = attrs.validators.optional(text_option(_LONGEST_NAME))
 
 
 @attrs.frozen(kw_only=True)
@@ -57,10 +53,9 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
     """
 
     error_threshold: int = attrs.field(default=3, validator=whole_number(1))
-    log_tool_name: str | None = attrs.field(default="view_logs", validator=_tool_or_none)
+    log_tool_name: str | None = attrs.field(default="view_logs", validator=_TOOL)
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
-        converter=texts_by_level,
         validator=level_texts(
             _LONGEST_TEXT,
             times=0,
@@ -68,7 +63,7 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
             **dict.fromkeys(("seen", "look", "call", "evidence", "said", "untried", "tools"), ""),
         ),
     )
-    wording: str = attrs.field(default="", validator=attrs.validators.in_(("", "seed")))
+    wording: Literal["", "seed"] = ""
 
     name = "diagnostic-signal"
     category = "diagnostic"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -15,7 +15,7 @@ from trimtab import (
     number,
     whole_number,
 )
-from trimtab.text import level_texts, texts_by_level
+from trimtab.text import level_texts
 from trimtab.trajectory import Following
 from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._messages import SEED, seen, text_for
@@ -56,7 +56,6 @@ class DoomLoopDetector(Following[LoopProjection]):
     )
     texts: Mapping[int, str] = attrs.field(
         factory=dict,
-        converter=texts_by_level,
         validator=level_texts(
             _LONGEST_TEXT,
             **dict.fromkeys(("seen", "stop", "next", "call", "evidence", "untried", "tool"), ""),
@@ -65,7 +64,7 @@ class DoomLoopDetector(Following[LoopProjection]):
             turn=0,
         ),
     )
-    wording: str = attrs.field(default="", validator=attrs.validators.in_(("", "seed")))
+    wording: Literal["", "seed"] = ""
 
     name = "doom-loop"
     category = "loop"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Literal
 
 import attrs
 
@@ -69,9 +70,7 @@ class ParallelToolReminder(Following[Streak]):
     message: str = attrs.field(
         default=MESSAGE, kw_only=True, validator=text_option(LONGEST_TEXT, count=0, tools="")
     )
-    wording: str = attrs.field(
-        default="", kw_only=True, validator=attrs.validators.in_(("", "seed"))
-    )
+    wording: Literal["", "seed"] = attrs.field(default="", kw_only=True)
 
     name = NAME
     category = "efficiency"

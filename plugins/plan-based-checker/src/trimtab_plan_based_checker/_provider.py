@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -75,17 +75,13 @@ class PlanBasedChecker:
     """
 
     plan_type: type[Any] = attrs.field(default=None, converter=_plan_type)
-    from_tools: bool = attrs.field(
-        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
-    )
+    from_tools: bool = attrs.field(default=True, kw_only=True)
     message: str = attrs.field(
         default=MESSAGE,
         kw_only=True,
         validator=text_option(LONGEST_MESSAGE, steps="", open=0, total=0),
     )
-    wording: str = attrs.field(
-        default="", kw_only=True, validator=attrs.validators.in_(("", "seed"))
-    )
+    wording: Literal["", "seed"] = attrs.field(default="", kw_only=True)
 
     name = NAME
 

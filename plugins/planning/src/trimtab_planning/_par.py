@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar, TypeAlias
 
 import attrs
@@ -45,12 +44,6 @@ _WORKED = frozenset({"done", "completed"})
 Words: TypeAlias = tuple[ClassificationResult, str]
 
 
-def _names(value: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(value, str):
-        raise ValueError(f"free_tools must be a list of names, not the text {value!r:.60}")
-    return tuple(value)
-
-
 @attrs.frozen
 class PlanActReflect:
     """Keeps an agent to Plan, Act, Reflect.
@@ -66,27 +59,15 @@ class PlanActReflect:
         plan_tools: whether the agent has the plan tools even where its host does not tell.
         mirrors: whether plans that the agent keeps with its host's own tools count.
 
-    Raises:
-        ValueError: an option is wrong.
     """
 
     is_policy: ClassVar[bool] = True
     """It demands a way of working: a replay of everything leaves it out."""
 
-    free_tools: tuple[str, ...] = attrs.field(
-        default=(),
-        converter=_names,
-        validator=attrs.validators.deep_iterable(attrs.validators.instance_of(str)),
-    )
-    reflect: bool = attrs.field(
-        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
-    )
-    plan_tools: bool = attrs.field(
-        default=False, kw_only=True, validator=attrs.validators.instance_of(bool)
-    )
-    mirrors: bool = attrs.field(
-        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
-    )
+    free_tools: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    reflect: bool = attrs.field(default=True, kw_only=True)
+    plan_tools: bool = attrs.field(default=False, kw_only=True)
+    mirrors: bool = attrs.field(default=True, kw_only=True)
 
     _memos: dict[str, BreachMemo] = attrs.field(init=False, factory=dict, eq=False, repr=False)
 

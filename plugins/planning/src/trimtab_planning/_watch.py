@@ -140,9 +140,7 @@ class PlanWatch:
         mirrors: whether plans of the host's own tools are taken over.
     """
 
-    mirrors: bool = attrs.field(
-        default=True, kw_only=True, validator=attrs.validators.instance_of(bool)
-    )
+    mirrors: bool = attrs.field(default=True, kw_only=True)
 
     name = "plan-watch"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -76,6 +76,10 @@ def begin(writer: TraceWriter, context: RecorderContext) -> None:
     )
 
 
+Syncs = Literal["none", "barrier", "interval", "each"]
+"""The names of `Durability`."""
+
+
 class JsonlTrace:
     """The recorder ``jsonl-trace``: one file of JSON lines per run, ``RUN_ID.jsonl``.
 
@@ -96,14 +100,14 @@ class JsonlTrace:
         self,
         folder: str | None = None,
         *,
-        durability: str = "barrier",
+        durability: Syncs = "barrier",
         redact: Iterable[str] | None = None,
         keep: int | None = None,
     ) -> None:
         self._folder = Path(folder) if folder else None
         self._durability = Durability.of(durability).value
         self._redact = _redactor(redact)
-        if keep is not None and (type(keep) is not int or keep < 1):
+        if keep is not None and keep < 1:
             raise TraceError(f"keep must be 1 or more, or None for all, not {keep!r:.60}")
         self._keep = keep
 
@@ -131,7 +135,7 @@ class SqliteTrace:
         self,
         path: str | None = None,
         *,
-        durability: str = "barrier",
+        durability: Syncs = "barrier",
         redact: Iterable[str] | None = None,
     ) -> None:
         self._path = Path(path) if path else None
@@ -158,11 +162,7 @@ def _recording(store: TraceStore, context: RecorderContext, redact: Redactor | N
 def _redactor(keys: Iterable[str] | None) -> Redactor | None:
     if keys is None:
         return None
-    listed = not isinstance(keys, str) and isinstance(keys, Iterable)
-    wanted: tuple[Any, ...] = tuple(keys) if listed else (keys,)
-    if not all(isinstance(key, str) for key in wanted):
-        raise TraceError(f"redact must be a list of texts, not {keys!r:.60}")
-    return redactor(wanted)
+    return redactor(tuple(keys))
 
 
 def default_folder(context: RecorderContext) -> Path:
