@@ -5,16 +5,31 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from trimtab._cli.probe import probe
 from trimtab._cli.sources import static_problem
+from trimtab._plugins.api_level import level_note
 from trimtab._plugins.config_records import Configuration
 from trimtab._plugins.configuration import active_configuration, load_configuration
-from trimtab._plugins.registry import WORDS, PluginInfo, Problem, Registry, Severity
+from trimtab._plugins.discovery import installed_requirements, installed_version
+from trimtab._plugins.registry import (
+    WORDS,
+    PluginInfo,
+    Problem,
+    Registry,
+    Severity,
+    normalise_name,
+    pip_install,
+)
+from trimtab._plugins.requirements import admits, parse_requirement
 from trimtab._plugins.resolution import DISABLE, read_environment
 from trimtab._plugins.selection import check_required, matching, mismatch, named
 from trimtab._types.errors import TrimtabError
 from trimtab._types.text import sanitize
+
+if TYPE_CHECKING:
+    from packaging.markers import Marker
 
 _ENVIRONMENT = "the environment"
 
@@ -28,12 +43,52 @@ def from_metadata(registry: Registry) -> Iterator[Problem]:
         problem = static_problem(entry)
         if problem:
             yield _about(entry, problem, "reinstall the package, or ask its authors")
+        note = level_note(entry)
+        if note:
+            fix = f"nothing now; later {pip_install('--upgrade', entry.distribution)}"
+            yield _about(entry, note, fix, severity="note")
         if not entry.requires:
             what = f"{entry.full_name} declares no requirement on trimtab"
             yield _about(
                 entry, what, "ask its authors to declare the versions it fits", severity="note"
             )
+    places = {entry.distribution: entry.where for entry in registry.entries}
+    for distribution, where in places.items():
+        for problem in unmet_requirements(distribution):
+            yield Problem(distribution, where, problem, "install what is missing")
     yield from _clashes(registry)
+
+
+def unmet_requirements(distribution: str) -> Iterator[str]:
+    """Yield a sentence for each requirement of a package that nothing installed meets.
+
+    Requirements on trimtab are left to `mismatch`.
+
+    Args:
+        distribution: the package, from whose metadata they are read.
+    """
+    for text in installed_requirements(distribution):
+        requirement = parse_requirement(text)
+        if requirement is None or normalise_name(requirement.name) == "trimtab":
+            continue
+        if requirement.marker and not _holds(requirement.marker):
+            continue
+        version = installed_version(requirement.name)
+        if version is None:
+            found = "which is not installed"
+        elif not admits(requirement, version):
+            found = f"and version {version} is installed"
+        else:
+            continue
+        wanted = sanitize(f"{requirement.name}{requirement.specifier}", 100)
+        yield f"{distribution} needs {wanted}, {found}: {pip_install(wanted)}"
+
+
+def _holds(marker: Marker) -> bool:
+    try:
+        return marker.evaluate({"extra": ""})
+    except Exception:  # noqa: BLE001  # a marker of another package may name what is unknown
+        return False
 
 
 def _about(entry: PluginInfo, what: str, fix: str, *, severity: Severity = "error") -> Problem:

@@ -51,8 +51,7 @@ class ProviderStatus:
 
 def run_explain(options: argparse.Namespace) -> int:
     """Explain a prompt of the configuration; 1 where it can't be built."""
-    path = options.config
-    configuration = load_configuration(path) if path else active_configuration()
+    configuration = needed_configuration(options.config)
     settings = _settings(options.prompt, configuration)
     env = read_environment()
     found = {kind: _statuses(kind, settings, configuration, env) for kind in ProviderKind}
@@ -65,12 +64,25 @@ def run_explain(options: argparse.Namespace) -> int:
     return int(missing or bool(unmet))
 
 
-def _settings(prompt: str, configuration: Configuration) -> PromptSettings:
+def needed_configuration(path: str | None) -> Configuration:
+    """Return a configuration that a command can't do without.
+
+    Args:
+        path: the file; where None, the one that is found.
+
+    Raises:
+        ConfigurationError: there is none, or it can't be read.
+    """
+    configuration = load_configuration(path) if path else active_configuration()
     if configuration.path is None:
         raise ConfigurationError(
             "There is no configuration: no trimtab.toml, and no pyproject.toml with "
             "[tool.trimtab], in this folder or above. Name one with --config."
         )
+    return configuration
+
+
+def _settings(prompt: str, configuration: Configuration) -> PromptSettings:
     if prompt not in configuration.prompts:
         raise ConfigurationError(
             f"{configuration.path} has no table for the prompt {sanitize(prompt, 80)!r}, so what "

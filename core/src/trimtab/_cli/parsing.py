@@ -33,6 +33,12 @@ def _plugins(parser: argparse.ArgumentParser) -> None:
     register(parser)
 
 
+def _check(parser: argparse.ArgumentParser) -> None:
+    from trimtab._cli.check import register
+
+    register(parser)
+
+
 def _explain(parser: argparse.ArgumentParser) -> None:
     from trimtab._cli.explain import register
 
@@ -48,6 +54,7 @@ def _new(parser: argparse.ArgumentParser) -> None:
 OWN_COMMANDS: dict[str, tuple[str, Registrar]] = {
     "plugins": ("list installed plugins and their problems", _plugins),
     "new": ("write a complete package for a plugin of your own", _new),
+    "check": ("build all that a configuration names, and say what is wrong", _check),
     "explain": ("show which providers are active on a prompt, and why others are not", _explain),
 }
 

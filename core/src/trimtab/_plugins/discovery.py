@@ -24,6 +24,8 @@ from trimtab._plugins.metadata import (
 from trimtab._plugins.registry import (
     GROUP_PREFIX,
     GROUPS,
+    LEVEL_GROUP,
+    LEVEL_NAME,
     PROVIDER_NAME,
     PluginInfo,
     Problem,
@@ -66,11 +68,23 @@ def installed_version(name: str) -> str | None:
     Args:
         name: the distribution, in any spelling.
     """
-    for folder in _all_by_name().get(normalise_name(name), ()):
-        headers = _headers(folder)
-        if isinstance(headers, Headers):
-            return sanitize(headers.version, 60)
-    return None
+    headers = _first_headers(name)
+    return None if headers is None else sanitize(headers.version, 60)
+
+
+def installed_requirements(name: str) -> tuple[str, ...]:
+    """Return what the first whole copy of a distribution declares to need (PEP 508).
+
+    Args:
+        name: the distribution, in any spelling.
+    """
+    headers = _first_headers(name)
+    return () if headers is None else headers.requires
+
+
+def _first_headers(name: str) -> Headers | None:
+    found = map(_headers, _all_by_name().get(normalise_name(name), ()))
+    return next((headers for headers in found if isinstance(headers, Headers)), None)
 
 
 @functools.cache
@@ -185,8 +199,15 @@ _REPORT = "ask its authors to correct its entry points"
 def offers(headers: Headers, text: str, where: str) -> Iterator[PluginInfo | Problem]:
     """Yield the entries of an entry_points.txt, and a problem for each line that is none."""
     distribution = sanitize(normalise_name(headers.name), 60)
+    lines = [line for line in entry_lines(text) if line.group.startswith(GROUP_PREFIX)]
+    levels = [line for line in lines if line.group == GROUP_PREFIX + LEVEL_GROUP]
+    known = [level for line in levels if (level := LEVEL_NAME.fullmatch(line.name))]
+    if len(known) < len(levels):
+        what = f"declares an API level that is none: {sanitize(levels[0].name, 60)!r}"
+        yield Problem(distribution, where, what, _REPORT)
     make = functools.partial(
         PluginInfo,
+        api_level=max((int(level[1]) for level in known), default=None),
         distribution=distribution,
         version=sanitize(headers.version, 60),
         where=where,
@@ -194,8 +215,8 @@ def offers(headers: Headers, text: str, where: str) -> Iterator[PluginInfo | Pro
         requires=tuple(sanitize(line) for line in headers.requirements_on("trimtab")),
     )
     seen: set[tuple[str, str]] = set()
-    for line in entry_lines(text):
-        if not line.group.startswith(GROUP_PREFIX):
+    for line in lines:
+        if line in levels:
             continue
         found = _entry_of_line(line, make)
         if isinstance(found, str):
