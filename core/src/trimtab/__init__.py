@@ -45,7 +45,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_session.slices": "Append keep_last Replace Slice",
         "_types.errors": (
             "ConfigurationError PromptError PromptEvaluationError ProviderError ResourceError "
-            "SessionError SnapshotError ToolError TrimtabError"
+            "SessionError SnapshotError ToolError TrimtabDeprecationWarning TrimtabError"
         ),
         "_types.heartbeat": "Heartbeat",
         "_types.limits": "Budget Clock Deadline SYSTEM_CLOCK SystemClock Usage",

@@ -111,6 +111,7 @@ from trimtab._types.errors import (
     SessionError as SessionError,
     SnapshotError as SnapshotError,
     ToolError as ToolError,
+    TrimtabDeprecationWarning as TrimtabDeprecationWarning,
     TrimtabError as TrimtabError,
 )
 from trimtab._types.heartbeat import (

@@ -42,6 +42,7 @@ def entry_json(entry: PluginInfo) -> dict[str, Any]:
         "target": entry.target,
         "summary": entry.summary,
         "requires": list(entry.requires),
+        "api_level": entry.api_level,
         "where": entry.where,
     }
 

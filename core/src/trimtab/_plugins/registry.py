@@ -25,6 +25,9 @@ def normalise_full_name(name: str) -> str:
 
 
 GROUP_PREFIX = "trimtab."
+LEVEL_GROUP = "api"
+"""Last part of the group in which a package declares the level of the contract."""
+LEVEL_NAME = LazyPattern(r"level-([1-9][0-9]{0,3})")
 GROUPS = (
     "guidance",
     "feedback",
@@ -53,6 +56,7 @@ class PluginInfo:
         where: the package's metadata folder.
         summary: the package's own line about itself.
         requires: its requirements on trimtab, as declared.
+        api_level: the level of the contract that its package was written for; None if undeclared.
     """
 
     group: str
@@ -64,6 +68,7 @@ class PluginInfo:
     where: str
     summary: str = ""
     requires: tuple[str, ...] = ()
+    api_level: int | None = attrs.field(default=None, order=False)
 
     @property
     def full_name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
+from trimtab._plugins.api_level import level_problem
 from trimtab._plugins.discovery import installed_version
 from trimtab._plugins.registry import (
     WORDS,
@@ -137,6 +138,9 @@ def mismatch(entry: PluginInfo) -> str | None:
     A requirement with a marker is left to the installer, who knows its environment; so is a
     package that declares nothing.
     """
+    wrong = level_problem(entry)
+    if wrong:
+        return wrong
     version = installed_version(_CORE)
     for text in entry.requires:
         if version and plainly_admits(text, version):
