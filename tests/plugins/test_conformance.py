@@ -17,6 +17,7 @@ NAMES = (
     "parallel-tool-reminder",
     "plan-based-checker",
     "tool-call-form",
+    "plan-watch",
 )
 
 
@@ -42,7 +43,7 @@ def test_every_provider_conforms(tmp_path):
     )
 
     assert done.returncode == 0, done.stdout
-    assert f"{5 * 10 + 2 * 9} passed" in done.stdout
+    assert f"{5 * 10 + 2 * 9 + 10} passed" in done.stdout
 
 
 def test_a_name_that_nothing_offers_is_an_error(tmp_path):

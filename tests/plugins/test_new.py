@@ -9,6 +9,7 @@ import pytest
 
 from trimtab._cli import main
 
+KINDS = ["guidance", "feedback", "completion", "recorder", "reader", "command"]
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
@@ -18,7 +19,7 @@ def run(*command, cwd, environment=None):
     return done.stdout
 
 
-@pytest.mark.parametrize("kind", ["guidance", "feedback", "completion", "command"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_new_package_passes_its_own_tests(kind, tmp_path, monkeypatch):
     folder = tmp_path / "made"
     assert main(["new", kind, "look-first", "--to", str(folder)]) == 0
@@ -39,7 +40,7 @@ def test_a_new_package_passes_its_own_tests(kind, tmp_path, monkeypatch):
         assert "valid" in run(*python, "trimtab", "plugins", "doctor", "look-first", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["guidance", "feedback", "completion", "command"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_new_package_is_typed(kind, tmp_path):
     pytest.importorskip("mypy")
     folder = tmp_path / "made"

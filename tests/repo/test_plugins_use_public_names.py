@@ -29,7 +29,7 @@ def test_no_private_name_of_core_is_imported(root: Path, plugin: str) -> None:
 PUBLISHED = {
     "claude-code": {"hooks"},
     "litellm": {"proxy"},
-    "replay": {"outcomes"},
+    "replay": {"outcomes", "testing"},
     "signals": {"agents"},
     "worker": {"testing"},
 }

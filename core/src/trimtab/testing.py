@@ -5,7 +5,9 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_testing.conformance": "CompletionConformance FeedbackConformance GuidanceConformance",
+        "_testing.conformance": (
+            "CompletionConformance FeedbackConformance GuidanceConformance RecorderConformance"
+        ),
         "_testing.host_kit.kit": "host_table HostKit Verdict",
         "_testing.host_kit.service": "Ask Says Service",
         "_testing.host_kit.task": "Played Task",

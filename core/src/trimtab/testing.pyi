@@ -2,6 +2,7 @@ from trimtab._testing.conformance import (
     CompletionConformance as CompletionConformance,
     FeedbackConformance as FeedbackConformance,
     GuidanceConformance as GuidanceConformance,
+    RecorderConformance as RecorderConformance,
 )
 from trimtab._testing.host_kit.kit import (
     HostKit as HostKit,

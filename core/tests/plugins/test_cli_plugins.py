@@ -120,9 +120,9 @@ def test_show_tells_all_kinds_of_a_name(site, trimtab):
     done = trimtab("plugins", "show", "acme:x.y")
 
     assert done.returncode == 0
-    assert done.stdout.startswith("acme:x-y: feedback provider\n  package   acme 1.0\n")
+    assert done.stdout.startswith("acme:x-y: feedback provider\n  package    acme 1.0\n")
     assert "\n\nacme:x-y: guidance provider\n" in done.stdout
-    assert "problem   acme 1.0 asks for 'trimtab>=99', and trimtab" in done.stdout
+    assert "problem    acme 1.0 asks for 'trimtab>=99', and trimtab" in done.stdout
     shown = json.loads(trimtab("plugins", "show", "x-y", "--json").stdout)
     assert [entry["target"] for entry in shown["entries"]] == ["m:B", "m:A"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import attrs
 import pytest
@@ -58,7 +59,7 @@ class TakesAnything:
     name = "anything"
     category = "pace"
 
-    def __init__(self, limit: int = 3) -> None:
+    def __init__(self, limit: Any = 3) -> None:
         self.limit = limit
 
     def classify(self, *, context):

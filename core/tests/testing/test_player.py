@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from trimtab import (
     FeedbackTrigger,
     GuidanceProviderConfig,
     Outcome,
+    RecorderContext,
     TaskCompletionResult,
     ToolInvoked,
     enable,
@@ -189,3 +191,39 @@ def test_failures_are_kept_for_tests_that_are_about_them() -> None:
 def test_a_player_knows_two_ways_to_take_failures() -> None:
     with pytest.raises(ValueError, match="'raise' or 'record', not 'ignore'"):
         Player(faults="ignore")  # type: ignore[arg-type]
+
+
+def test_calls_take_time_and_begin_together() -> None:
+    quick, slow = Call("quick", seconds=0.1), Call("slow", seconds=2.5)
+    player = Player().play([Wait(1), [slow, quick], Call("read")])
+
+    ended = [(one.tool, one.duration, one.started) for one in player.session[ToolInvoked].all()]
+    began = player.clock.wall - timedelta(seconds=2.5)
+    assert ended == [("quick", 0.1, began), ("slow", 2.5, began), ("read", None, None)]
+    assert player.clock.seconds == 3.5
+
+
+@pytest.mark.parametrize("times", [{"at": 1, "seconds": 1}, {"seconds": -1}])
+def test_a_call_has_one_time(times: Any) -> None:
+    with pytest.raises(ValueError, match="seconds"):
+        Call("read", **times)
+
+
+def test_recorders_see_what_is_played() -> None:
+    seen: list[object] = []
+
+    class Tap:
+        name = "tap"
+
+        def open(self, context: RecorderContext) -> Tap:
+            return self
+
+        def record(self, event: object) -> None:
+            seen.append(event)
+
+        def close(self) -> None:
+            seen.append("closed")
+
+    Player(recorders=[Tap()]).play([Call("read")])
+
+    assert [one.tool for one in seen if isinstance(one, ToolInvoked)] == ["read"]

@@ -293,6 +293,22 @@ def test_a_readers_fault_is_told_and_stops_nobody(tmp_path, where):
     assert f"KeyError: '{where}'" in corpus.skipped[0].message
 
 
+@pytest.mark.parametrize("where", ["sniff", "read", "entries"])
+def test_a_test_of_a_reader_sees_what_it_raises(tmp_path, where):
+    written(tmp_path, b"DIARY\nrain\n", "diary.txt")
+    corpus = Corpus([Faulty(where), Diary()], faults="raise")
+    with pytest.raises(KeyError, match=where):
+        [e for each in corpus.recordings([tmp_path]) for e in each.entries]
+
+
+def test_entries_that_were_left_behind_are_not_taken_for_none(tmp_path):
+    shutil.copy(DATA / "claude-code.jsonl", tmp_path)
+    first, second = Corpus(READERS).recordings([tmp_path])
+    for recording in (first, second):
+        with pytest.raises(ReplayError, match=r"are gone: read them in the loop"):
+            list(recording.entries)
+
+
 def test_what_a_caller_leaves_unread_is_read_before_the_next(tmp_path):
     shutil.copy(DATA / "claude-code.jsonl", tmp_path)
     corpus = Corpus(READERS)

@@ -12,16 +12,19 @@ from trimtab._types.errors import ConfigurationError
 from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
 
-KINDS = ("guidance", "feedback", "completion", "command")
-_GROUPS = {"command": "commands"}
+KINDS = ("guidance", "feedback", "completion", "recorder", "reader", "command")
+_GROUPS = {"command": "commands", "reader": "transcripts", "recorder": "recorders"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _IN_FILE = """Then name it for a prompt in `trimtab.toml`:
 
 ```toml
 [prompts."agent/main"]
-$kind = ["$name"]
+$group = ["$name"]
 ```"""
-_AS_COMMAND = "Then run `trimtab $name`."
+_USES = {
+    "command": "Then run `trimtab $name`.",
+    "reader": "Then run `trimtab replay FILE`, which reads files of this format.",
+}
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +78,7 @@ def package_files(kind: str, name: str) -> dict[str, str]:
         "class": title,
         "target": "register" if kind == "command" else title,
     }
-    use = Template(_AS_COMMAND if kind == "command" else _IN_FILE).substitute(facts)
+    use = Template(_USES.get(kind, _IN_FILE)).substitute(facts)
     sources = {
         ".github/workflows/test.yml": "workflow.yml.txt",
         "README.md": "README.md.txt",
@@ -84,6 +87,8 @@ def package_files(kind: str, name: str) -> dict[str, str]:
         f"tests/test_{package.removeprefix('trimtab_')}.py": f"{kind}_test.py.txt",
     }
     folder = files("trimtab._cli") / "templates"
+    needs = folder / f"{kind}_needs.txt"
+    facts["needs"] = needs.read_text(encoding="utf-8").strip() if needs.is_file() else ""
     made = {
         path: Template((folder / source).read_text(encoding="utf-8")).substitute(facts, use=use)
         for path, source in sources.items()

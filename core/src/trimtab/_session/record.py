@@ -89,6 +89,11 @@ class Record:
                 found = self._slices.setdefault(kind, self._new_slice(kind))
         return found
 
+    @property
+    def kinds(self) -> tuple[type[Any], ...]:
+        """The types of the records in it, each in the order in which it came first."""
+        return tuple(self._slices)
+
     def _new_slice(
         self, kind: type[Any], items: Iterable[Any] = (), dropped: int = 0
     ) -> Slice[Any]:

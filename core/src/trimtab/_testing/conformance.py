@@ -223,6 +223,30 @@ class CompletionConformance(ProviderConformance):
         return [(checked.status.value, checked.feedback or "")]
 
 
+class RecorderConformance(ProviderConformance):
+    """What a recorder must hold to; inherit it and set `name` or `provider`."""
+
+    kind = ProviderKind.RECORDER
+
+    def said(self, player: Player) -> list[tuple[str, ...]]:
+        """Return the records of other packages, which a recorder may add to a run.
+
+        Args:
+            player: what played the run.
+        """
+        return [("record", type(record).__name__) for record in player.added]
+
+    def test_it_is_silent_while_work_moves_on(self) -> None:
+        for name, items in good_runs().items():
+            assert not self.play(items).delivered, f"in {name!r} something spoke for it"
+
+    def test_it_ends_with_the_run(self) -> None:
+        for seed in range(_RESTARTED):
+            player = self.play(odd_run(seed))
+            player.run.close()
+            assert not player.faults, f"closing odd_run({seed}) fails: {player.faults[0].error}"
+
+
 class _Wrong:
     """No option takes it."""
 
@@ -278,7 +302,8 @@ import sys
 from trimtab._testing import conformance
 from trimtab._testing.runs import odd_run
 kinds = {c.kind.value: c for c in (conformance.GuidanceConformance,
-    conformance.FeedbackConformance, conformance.CompletionConformance)}
+    conformance.FeedbackConformance, conformance.CompletionConformance,
+    conformance.RecorderConformance)}
 suite = type("Suite", (kinds[sys.argv[1]],), {"name": sys.argv[2]})()
 print([suite.said(suite.play(odd_run(seed))) for seed in range(20)])
 """

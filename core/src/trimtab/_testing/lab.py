@@ -16,6 +16,7 @@ from trimtab._policy.settings import (
     FeedbackProviderConfig,
     GuidanceProviderConfig,
     ProviderConfig,
+    RecorderConfig,
 )
 from trimtab._prompt.template import Prompt
 from trimtab._testing.player import Player
@@ -25,6 +26,7 @@ _CONFIGS: Mapping[ProviderKind, type[ProviderConfig]] = {
     ProviderKind.GUIDANCE: GuidanceProviderConfig,
     ProviderKind.FEEDBACK: FeedbackProviderConfig,
     ProviderKind.COMPLETION: CompletionCheckerConfig,
+    ProviderKind.RECORDER: RecorderConfig,
 }
 
 
@@ -35,7 +37,8 @@ class Lab:
     the same on every machine. Names and options are checked as those of installed providers are.
 
     Args:
-        guidance, feedback, completion: factories by entry name, as a package would declare them.
+        guidance, feedback, completion, recorders: factories by entry name, as a package would
+            declare them.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class Lab:
         guidance: Mapping[str, Factory] | None = None,
         feedback: Mapping[str, Factory] | None = None,
         completion: Mapping[str, Factory] | None = None,
+        recorders: Mapping[str, Factory] | None = None,
     ) -> None:
         tables = {
             ProviderKind.GUIDANCE: guidance,
             ProviderKind.FEEDBACK: feedback,
             ProviderKind.COMPLETION: completion,
+            ProviderKind.RECORDER: recorders,
         }
         self._factories = {
             (kind.value, normalise_name(name)): factory
@@ -68,12 +73,14 @@ class Lab:
         guidance: Iterable[Any] = (),
         feedback: Iterable[Any] = (),
         completion: Iterable[Any] = (),
+        recorders: Iterable[Any] = (),
         **template: Any,
     ) -> Prompt[Any]:
         """Return a prompt with these providers.
 
         Args:
-            guidance, feedback, completion: names, ``enable(…)``, configurations or instances.
+            guidance, feedback, completion, recorders: names, ``enable(…)``, configurations or
+                instances.
             template: further arguments of `PromptTemplate`, e.g. ``sections``.
 
         Raises:
@@ -87,6 +94,7 @@ class Lab:
             guidance_providers=self._resolved(ProviderKind.GUIDANCE, guidance),
             feedback_providers=self._resolved(ProviderKind.FEEDBACK, feedback),
             completion_checkers=self._resolved(ProviderKind.COMPLETION, completion),
+            recorders=self._resolved(ProviderKind.RECORDER, recorders),
             **given,
         )
 

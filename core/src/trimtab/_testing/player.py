@@ -36,8 +36,9 @@ class Player:
 
     Args:
         prompt: the prompt; built from the other arguments if None. No configuration file is read.
-        guidance, feedback, completion: providers of that prompt; a class or another function is
-            called without arguments when the run is opened, so that `restart` gets new ones.
+        guidance, feedback, completion, recorders: providers of that prompt; a class or another
+            function is called without arguments when the run is opened, so that `restart` gets
+            new ones.
         profiles: how the tools of the run behave.
         host: the runtime.
         deadline: the run's time limit in seconds, on the player's clock.
@@ -63,6 +64,7 @@ class Player:
         guidance: Iterable[Any] = (),
         feedback: Iterable[Any] = (),
         completion: Iterable[Any] = (),
+        recorders: Iterable[Any] = (),
         profiles: Iterable[ToolProfile] = (),
         host: Host = LOCAL_HOST,
         deadline: float | None = None,
@@ -80,7 +82,12 @@ class Player:
         self._raised = 0 if faults == "raise" else None
         self._items = 0
         self._prompt = prompt
-        self._providers = (tuple(guidance), tuple(feedback), tuple(completion))
+        self._providers: dict[str, tuple[Any, ...]] = {
+            "guidance_providers": tuple(guidance),
+            "feedback_providers": tuple(feedback),
+            "completion_checkers": tuple(completion),
+            "recorders": tuple(recorders),
+        }
         self._profiles = tuple(profiles)
         self._points = frozenset(DecisionPoint(point) for point in points)
         self._opening: dict[str, Any] = {"host": host, "budget": budget}
@@ -115,14 +122,11 @@ class Player:
         ) from error
 
     def _made(self) -> Prompt[Any]:
-        guidance, feedback, completion = ([_new(item) for item in kind] for kind in self._providers)
+        made: dict[str, Any] = {
+            kind: [_new(item) for item in items] for kind, items in self._providers.items()
+        }
         template: PromptTemplate[Any] = PromptTemplate(
-            "tests",
-            "player",
-            guidance_providers=guidance,
-            feedback_providers=feedback,
-            completion_checkers=completion,
-            tool_profiles=self._profiles,
+            "tests", "player", tool_profiles=self._profiles, **made
         )
         return Prompt(template, config=None)
 
@@ -188,6 +192,12 @@ class Player:
         return tuple(self.session[Feedback].all())
 
     @property
+    def added(self) -> tuple[object, ...]:
+        """The records of the session whose classes are not of trimtab itself, kind by kind."""
+        kinds = [kind for kind in self.session.kinds if not kind.__module__.startswith("trimtab.")]
+        return tuple(record for kind in kinds for record in self.session[kind].all())
+
+    @property
     def faults(self) -> tuple[ProviderFaulted, ...]:
         """All failures of providers, in order."""
         return tuple(event for event, _ in self._faults)
@@ -223,19 +233,27 @@ class Player:
         if asked:
             self.run.model_responded(tool_calls=asked)
             self._ask(DecisionPoint.PRE_TOOL_EXECUTION, asked)
-        for call, name in zip(calls, names, strict=True):
-            self._end(call, name)
+        named = list(zip(calls, names, strict=True))
+        for call, name in named:
+            if call.seconds is not None:
+                self.run.tool_started(call.tool, call.params, name, caller=call.caller)
+        began = self.clock.seconds
+        for call, name in sorted(named, key=lambda each: each[0].seconds or 0.0):
+            self._end(call, name, began)
         self.run.guide(DecisionPoint.PRE_TOOL_SELECTION)
 
-    def _end(self, call: Call, name: str) -> None:
+    def _end(self, call: Call, name: str, began: float) -> None:
         if call.at is not None:
             self.clock.advance(call.at - self.clock.seconds)
+        elif call.seconds is not None:
+            self.clock.advance(max(0.0, began + call.seconds - self.clock.seconds))
         failed = call.error is None and call.outcome is not Outcome.OK
         self.run.tool_finished(
             name,
             call.result,
             outcome=call.outcome,
             error=as_text(call.result) if failed else call.error,
+            duration=call.seconds,
             poll=call.poll,
             tool=call.tool,
             params=call.params,

@@ -8,6 +8,12 @@ from typing import Any
 import attrs
 
 from trimtab._events.run import CallOrigin, Outcome
+from trimtab._types.options import number
+
+
+def _instead_of_at(call: Call, _: object, seconds: float | None) -> None:
+    if seconds is not None and call.at is not None:
+        raise ValueError(f"a call takes `at` or `seconds`, not both: {call.at:g}, {seconds:g}")
 
 
 @attrs.frozen
@@ -21,8 +27,13 @@ class Call:
         outcome: how it ends; a plain string will do.
         error: the error's text; the result as text if None and the call failed.
         at: seconds on the player's clock when it ends; the clock stands still if None.
+        seconds: how long it takes, in place of `at`; the calls of one response begin together. A
+            call without it has no start and no duration, as on a host that tells only its end.
         poll: whether the host declares it a poll.
         caller: who asked for it.
+
+    Raises:
+        ValueError: both `at` and `seconds` are given, or `seconds` is below 0.
     """
 
     tool: str
@@ -33,6 +44,9 @@ class Call:
     at: float | None = None
     poll: bool | None = None
     caller: CallOrigin = attrs.field(default=CallOrigin.MODEL, converter=CallOrigin)
+    seconds: float | None = attrs.field(
+        default=None, validator=[number(0, optional=True), _instead_of_at]
+    )
 
 
 @attrs.frozen

@@ -11,6 +11,7 @@ _KINDS = {
     "guidance": conformance.GuidanceConformance,
     "feedback": conformance.FeedbackConformance,
     "completion": conformance.CompletionConformance,
+    "recorders": conformance.RecorderConformance,
 }
 
 for _name in NAMES:

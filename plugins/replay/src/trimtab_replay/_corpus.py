@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -132,11 +133,14 @@ class Corpus:
     Args:
         readers: what may be in the files; the surest one reads a file, the first among equals.
         forced: reads every file; None chooses among `readers`.
+        faults: what to do when a reader fails: "record" it in `skipped`, or "raise" what it raised,
+            for tests of a reader.
         files, other_files, without_calls, skipped: as in `ReadStats`.
     """
 
     readers: Sequence[TranscriptReader]
     forced: TranscriptReader | None = None
+    faults: Literal["raise", "record"] = attrs.field(default="record", kw_only=True)
     files: int = 0
     other_files: int = 0
     without_calls: int = 0
@@ -207,21 +211,26 @@ class Corpus:
         try:
             return float(reader.sniff(source))
         except READER_FAILURES as error:
-            source.skip(f"reader {reader.name} failed to look at it: {describe_error(error)}")
+            self._failed(source, f"reader {reader.name} failed to look at it", error)
             return 0.0
+
+    def _failed(self, source: Transcript, what: str, error: BaseException) -> None:
+        """Record what a reader raised, or raise it."""
+        if self.faults == "raise":
+            raise error
+        source.skip(f"{what}: {describe_error(error)}")
 
     def _read(
         self, source: Transcript, reader: TranscriptReader, certainty: float
     ) -> Iterator[Recording]:
-        guard = _Guard(source)
+        guard = _Guard(partial(self._failed, source, "read up to here, then"))
         try:
             for recording in reader.read(source):
-                entries = guard.over(recording.entries)
-                yield attrs.evolve(recording, entries=entries)
-                for _ in entries:
-                    pass
+                entries = _Entries(guard, recording)
+                yield attrs.evolve(recording, entries=entries.read())
+                entries.leave()
         except READER_FAILURES as error:
-            source.skip(f"reader {reader.name} failed: {describe_error(error)}")
+            self._failed(source, f"reader {reader.name} failed", error)
         if self.forced and not guard.entries and not source.has_skipped:
             what = f"reader {reader.name} finds nothing in it that it knows"
             source.skip(source.damage or (what if source.head else "it is empty"))
@@ -241,6 +250,36 @@ class Corpus:
         )
 
 
+class _Entries:
+    """The entries of one recording, which can be read while the walk stands at it.
+
+    Args:
+        guard: what looks at each.
+        recording: whose.
+
+    Raises:
+        ReplayError: from the iterator, where the walk went on and left entries unread.
+    """
+
+    def __init__(self, guard: _Guard, recording: Recording) -> None:
+        self._following = guard.over(recording.entries)
+        self._name = recording.id
+        self._left = False
+
+    def read(self) -> Iterator[RecordedItem]:
+        yield from self._following
+        if self._left:
+            raise ReplayError(
+                f"the entries of {self._name!r:.100} are gone: read them in the loop over the "
+                f"recordings, before the next one; list(recordings) keeps no entries"
+            )
+
+    def leave(self) -> None:
+        """Read what was not read, so that the walk can go on."""
+        for _ in self._following:
+            self._left = True
+
+
 @attrs.define
 class _Guard:
     """Hands on what a reader yields, and keeps its faults from spreading.
@@ -248,7 +287,7 @@ class _Guard:
     It counts up to the first call: after that, nothing more is asked than that there was one.
     """
 
-    source: Transcript
+    failed: Callable[[BaseException], None]
     entries: int = 0
     responses: int = 0
     has_calls: bool = False
@@ -266,4 +305,4 @@ class _Guard:
                     break
             yield from following
         except READER_FAILURES as error:
-            self.source.skip(f"read up to here, then: {describe_error(error)}")
+            self.failed(error)
