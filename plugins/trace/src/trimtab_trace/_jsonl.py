@@ -80,7 +80,11 @@ class JsonlStore:
         return event
 
     def find(self, event_id: str) -> TraceEvent | None:
-        """Return the event of this id that was in the file when it was opened, or None."""
+        """Return the event of this id that was in the trace when it was opened, or None.
+
+        Args:
+            event_id: as in `TraceEvent`.
+        """
         with self._lock:
             if self._earlier is None:
                 self._earlier = EventIds.of(self.path)

@@ -88,7 +88,11 @@ class SqliteStore:
         return event
 
     def find(self, event_id: str) -> TraceEvent | None:
-        """Return the event of this id that was in the trace when it was opened, or None."""
+        """Return the event of this id that was in the trace when it was opened, or None.
+
+        Args:
+            event_id: as in `TraceEvent`.
+        """
         with self._lock:
             if self._database is None or not self.epoch:
                 return None
