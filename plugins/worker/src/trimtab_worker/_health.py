@@ -44,7 +44,7 @@ class Health:
 
     @property
     def live(self) -> bool:
-        """Whether the process is worth keeping: a restart would help if it is not."""
+        """Whether the loop runs and no worker is stuck; else a restart helps."""
         return self.running and not self.stuck
 
     @property

@@ -37,18 +37,6 @@ STATES = ("waiting", "in_flight", "delayed", "dead")
 class Metrics:
     """Listens to a loop and records metrics: give it as `on_event`, or to `Loop.listen`.
 
-    | metric | kind | what |
-    |---|---|---|
-    | ``trimtab.worker.messages`` | counter | messages that ended, by ``outcome`` |
-    | ``trimtab.worker.redeliveries`` | counter | deliveries after the first |
-    | ``trimtab.worker.duration`` | histogram, s | work on a message that was done |
-    | ``trimtab.worker.wait`` | histogram, s | from sending to the start of the first delivery |
-    | ``trimtab.worker.lease.margin`` | histogram, s | what is left when extending fails |
-    | ``trimtab.worker.lease.events`` | counter | lost, shaky and other leases, by ``event`` |
-    | ``trimtab.worker.failures`` | counter | workers that crashed or were stuck, by ``event`` |
-    | ``trimtab.mailbox.messages`` | gauge | messages, by ``state`` |
-    | ``trimtab.mailbox.oldest`` | gauge, s | how long the oldest message has waited |
-
     The mailbox is asked each time that the metrics are exported.
 
     Args:
