@@ -5,7 +5,7 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_events.guidance": "GuidanceDelivered GuidanceSuppressed",
+        "_events.guidance": "GuidanceDelivered GuidanceSuppressed StopRequested",
         "_events.provenance": "Provenance ProviderKind",
         "_events.providers": (
             "CompletionChecked CompletionStatus Feedback FeedbackSuppressed ObserverFaulted "

@@ -1,6 +1,7 @@
 from trimtab._events.guidance import (
     GuidanceDelivered as GuidanceDelivered,
     GuidanceSuppressed as GuidanceSuppressed,
+    StopRequested as StopRequested,
 )
 from trimtab._events.provenance import (
     Provenance as Provenance,

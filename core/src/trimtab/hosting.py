@@ -15,6 +15,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.supervision": "Call CallBoard last_call SetAside",
         "_hosting.threads": "call_in_parallel call_within",
         "_run.batch": "GuidanceBatch",
+        "_run.stopping": "AgentStopped",
         "_types.in_flight": "watch_calls",
         "_types.options": "read_seconds",
         "_types.schema": "from_json json_schema to_json",

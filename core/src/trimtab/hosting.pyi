@@ -38,6 +38,9 @@ from trimtab._hosting.threads import (
 from trimtab._run.batch import (
     GuidanceBatch as GuidanceBatch,
 )
+from trimtab._run.stopping import (
+    AgentStopped as AgentStopped,
+)
 from trimtab._types.in_flight import (
     watch_calls as watch_calls,
 )

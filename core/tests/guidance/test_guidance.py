@@ -26,7 +26,14 @@ from trimtab import (
     hookimpl,
 )
 from trimtab._policy.guidance import Candidate, EpisodeBook, select
-from trimtab.events import GuidanceSuppressed, ModelResponded, Provenance, ProviderKind
+from trimtab.events import (
+    GuidanceSuppressed,
+    ModelResponded,
+    Provenance,
+    ProviderKind,
+    StopRequested,
+)
+from trimtab.hosting import Driver
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 
@@ -431,3 +438,65 @@ def test_who_paces_itself_has_limits_and_no_pauses(kit: Any, paced: bool, spoken
     assert bool(run.state.episodes.all()) is not paced
     reasons = [event.reason for event in kit.session[GuidanceSuppressed].all()]
     assert reasons == ["run budget used up"] if paced else "cooling down" in reasons
+
+
+def stuck(kit: Any, turns: int, host: Host, **settings: Any) -> Any:
+    """Return a run in which a provider sees one problem in each turn, after some turns."""
+    text = lambda context: f"number {context.turn_count}"  # noqa: E731
+    provider = GuidanceProviderConfig(kit.Speaker(text=text, verdict=about("loop")), **settings)
+    run = kit.run(guidance_providers=[provider], host=host)
+    run.user_message("Do it.")
+    for number in range(turns):
+        run.model_responded(tool_calls=[ToolCall("look", {"path": "a"}, f"c{number}")])
+        run.tool_finished(f"c{number}", "seen")
+        run.guide(SELECT)
+    return run
+
+
+def test_nudges_without_effect_ask_the_host_to_end_the_turn(kit: Any) -> None:
+    run = stuck(kit, 12, Host(stops=True), stop_after=2, cooldown_turns=2)
+    delivered = [event.turn for event in kit.session[GuidanceDelivered].all()]
+    [asked] = kit.session[StopRequested].all()
+
+    assert (delivered, asked.turn, asked.nudges) == ([0, 2], 4, 2)
+    assert asked.summary.splitlines() == [
+        "Stopped: 2 nudges of speaker had no effect.",
+        'The agent was told: "number 3"',
+        "Its last calls: look {'path': 'a'} → ok (5 times)",
+    ]
+    assert Driver(run).stop_request == asked
+    assert run.check_completion(extra=[kit.Checker()]).reason == "nudges of speaker had no effect"
+
+
+@pytest.mark.parametrize(
+    ("host", "mode", "outcome"),
+    [(Host(), "live", "unsupported"), (Host(stops=True), "shadow", "shadow")],
+)
+def test_a_stop_that_nobody_is_asked_for_is_on_record_once(
+    kit: Any, host: Host, mode: Any, outcome: str
+) -> None:
+    run = stuck(kit, 30, host, stop_after=2, cooldown_turns=1, mode=mode)
+
+    assert [event.outcome for event in kit.session[StopRequested].all()] == [outcome]
+    assert Driver(run).stop_request is None
+    assert run.state.guidance.nudges_of("speaker") > 2
+
+
+def test_without_stop_after_nothing_asks_for_an_end(kit: Any) -> None:
+    stuck(kit, 30, Host(stops=True))
+
+    assert not kit.session[StopRequested].all()
+
+
+def test_a_request_to_stop_is_restored_and_ends_with_the_next_request_of_the_user(
+    kit: Any,
+) -> None:
+    run = stuck(kit, 6, Host(stops=True), stop_after=1, cooldown_turns=1)
+    later = Session.restore(kit.session.snapshot(), clock=kit.clock)
+    resumed = later.open_run(run.prompt, run_id=run.run_id, host=run.host)
+
+    assert Driver(resumed).stop_request == kit.session[StopRequested].latest()
+    resumed.user_message("Go on.")
+    assert Driver(resumed).stop_request is None
+    resumed.model_responded(text="on")
+    assert resumed.guide(SELECT).text

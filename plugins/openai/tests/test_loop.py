@@ -13,6 +13,7 @@ import pytest
 
 from trimtab import (
     Budget,
+    ClassificationResult,
     Deadline,
     DecisionPoint,
     Delivery,
@@ -35,7 +36,7 @@ from trimtab.events import (
     ProviderFaulted,
     UserMessage,
 )
-from trimtab.testing import ManualClock
+from trimtab.testing import ManualClock, Speaker
 from trimtab_openai import (
     ClientMismatch,
     Exhausted,
@@ -496,6 +497,19 @@ def test_nothing_is_asked_beyond_the_budget(way, opened):
     with OpenAIServer(LOOPING) as server, pytest.raises(Exhausted, match="max_total_tokens"):
         way.complete(server, run)
     assert len(server.requests) == 2
+
+
+def test_nudges_without_effect_end_the_turn(way, opened):
+    stuck = Speaker(
+        text=lambda context: f"number {context.turn_count}",
+        verdict=lambda context: ClassificationResult(context.turn_count > 0, episode="stuck"),
+        decision_points=(DecisionPoint.PRE_TOOL_SELECTION,),
+    )
+    run = opened(GuidanceProviderConfig(stuck, stop_after=2, cooldown_turns=1))
+    with OpenAIServer(lambda request: SAME[0]) as server, pytest.raises(Exhausted) as caught:
+        way.complete(server, run)
+    assert str(caught.value).startswith("Stopped: 2 nudges of")
+    assert len(server.requests) == 3
 
 
 def test_cost_is_counted(some_way, opened):

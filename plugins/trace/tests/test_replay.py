@@ -13,6 +13,7 @@ from trimtab import (
     DecisionPoint,
     Feedback,
     GuidanceDelivered,
+    GuidanceProviderConfig,
     Host,
     Outcome,
     Plan,
@@ -24,7 +25,7 @@ from trimtab import (
     ToolInvoked,
     load_configuration,
 )
-from trimtab.events import CompletionChecked, ProviderFaulted, ProviderSlow
+from trimtab.events import CompletionChecked, ProviderFaulted, ProviderSlow, StopRequested
 from trimtab.testing import Checker, ManualClock, Speaker
 from trimtab_trace import (
     JsonlStore,
@@ -408,3 +409,24 @@ def test_a_run_resumed_from_an_older_snapshot_replays_identically(
     assert rebuilt[ToolInvoked].all() == again[ToolInvoked].all()
     first = [event.seq for event in events if event.epoch == 0][-1]
     assert len(session_at(open_trace(path), first)[ToolInvoked]) == 3 + after
+
+
+def test_a_replay_asks_the_host_to_end_the_turn_at_the_same_moment(tmp_path: Path) -> None:
+    def stuck(*recorders: object) -> Prompt:
+        speaker = Speaker("stuck", text=lambda context: f"number {context.turn_count}")
+        limited = GuidanceProviderConfig(speaker, stop_after=2, cooldown_turns=1)
+        parts = {"guidance_providers": [limited], "recorders": recorders}
+        return Prompt("agent", "main", config=None, **parts)
+
+    session = Session(clock=ManualClock())
+    run = session.open_run(stuck(JsonlTrace(str(tmp_path))), run_id="run-1", host=Host(stops=True))
+    for number in range(5):
+        run.model_responded(tool_calls=[ToolCall("look", {}, f"c{number}")])
+        run.tool_finished(f"c{number}", "seen")
+        run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+    run.close()
+
+    done = replay(open_trace(tmp_path / "run-1.jsonl"), prompts={"agent/main": stuck()})
+    assert done.difference is None
+    assert done.session[StopRequested].all() == session[StopRequested].all()
+    assert len(session[StopRequested]) == 1

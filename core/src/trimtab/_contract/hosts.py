@@ -129,6 +129,7 @@ class Host:
             ask the user, to run it elsewhere, to end the agent.
         max_turns: responses after which the runtime itself ends a request of the user; None if
             it has no such limit, or it is unknown.
+        stops: whether the host ends the turn when nudges have no effect (`StopRequested`).
 
     Raises:
         TypeError, ValueError: a field has the wrong type; plain strings are accepted for points
@@ -146,6 +147,7 @@ class Host:
     feedback: Delivery | None = attrs.field(default=None, converter=as_feedback_delivery)
     control_flow: tuple[type[BaseException], ...] = attrs.field(default=(), converter=as_exceptions)
     max_turns: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
+    stops: bool = attrs.field(default=False, validator=yes_or_no())
 
     def delivers(self, point: DecisionPoint) -> Delivery:
         """Return how text is placed at `point`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -172,6 +172,30 @@ class GuidanceSuppressed(Event):
     reason: str
     counted: GuidanceInjection | None = None
     in_history: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class StopRequested(Event):
+    """Nudges had no effect, and the host was to end the turn (`GuidanceProviderConfig.stop_after`).
+
+    Args:
+        provider_name, decision_point, source, turn, call_index, episode: as for
+            `GuidanceDelivered`.
+        nudges: how many there were about the problem.
+        summary: what was tried, for the user; tool names and arguments in it are quoted.
+        outcome: ``"asked"``; ``"shadow"`` if the provider is only watched; ``"unsupported"`` if
+            the host declares that it can't end a turn. Only ``"asked"`` ends one.
+    """
+
+    provider_name: str
+    decision_point: DecisionPoint
+    source: Provenance
+    turn: int
+    call_index: int
+    episode: str
+    nudges: int
+    summary: str
+    outcome: Literal["asked", "shadow", "unsupported"]
 
 
 def format_guidance(injections: Iterable[GuidanceInjection]) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trimtab._contract.tools import RenderedPrompt
+    from trimtab._events.guidance import StopRequested
     from trimtab._events.providers import CompletionChecked
     from trimtab._run.run import Run
     from trimtab._types.limits import Usage
@@ -442,8 +443,18 @@ class BlockingDriver:
         feedback = render_block("feedback", checked.feedback or "", source="completion")
         return StopDecision(False, feedback, checked)
 
+    @property
+    def stop_request(self) -> StopRequested | None:
+        """What asks the host to end this turn, with a summary for the user; None if nothing does.
+
+        Hosts that declare `Host.stops` look after `next_request`, and send no request.
+        """
+        return self.run.state.guidance.stop
+
     def exhausted(self) -> str | None:
         """Return why nothing more may be asked of the model; None if it may."""
+        if self.stop_request is not None:
+            return f"nudges of {self.stop_request.provider_name} had no effect"
         if self.run.deadline is not None and self.run.deadline.expired:
             return "the deadline has passed"
         limit = self.run.exhausted_budget()

@@ -50,6 +50,7 @@ GUIDANCE_KEYS: dict[str, _Types] = {
     "refuse": (bool,),
     "mode": (str,),
     "holdout": _NUMBER,
+    "stop_after": (int,),
 }
 TRIGGER_KEYS: dict[str, _Types] = {
     "every_n_calls": (int,),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         GuidanceInjection,
         GuidanceSuppressed,
         Proposal,
+        StopRequested,
     )
     from trimtab._events.provenance import Provenance
     from trimtab._policy.settings import GuidanceProviderConfig
@@ -38,6 +39,7 @@ class Episode:
         nudges: how many were given.
         nudged_at: turn of the last nudge.
         seen_at: turn in which the problem was last seen.
+        stop_asked: whether the host was to end the turn because of it.
     """
 
     key: str
@@ -47,6 +49,7 @@ class Episode:
     nudges: int
     nudged_at: int
     seen_at: int
+    stop_asked: bool = False
 
     def waits_until(self, cooldown: int) -> int:
         """Return the first turn in which the next nudge may come.
@@ -99,7 +102,9 @@ class EpisodeBook:
         """Note a nudge; it opens the episode or takes it one level on."""
         old = self.open.get(key)
         nudges = old.nudges + 1 if old else 1
-        episode = Episode(key, category, provider, self.next_level(key), nudges, turn, turn)
+        asked = old is not None and old.stop_asked
+        level = self.next_level(key)
+        episode = Episode(key, category, provider, level, nudges, turn, turn, asked)
         self.open[key] = episode
         return episode
 
@@ -176,6 +181,24 @@ class GuidanceState:
         self.spoken: dict[str, Spoken] = {}
         self.persisted: set[str] = set()  # of texts that still stand in the model's history
         self.withheld: dict[str, str] = {}
+        self.stop: StopRequested | None = None  # since the user last spoke
+
+    def must_stop(self, episode: str, config: GuidanceProviderConfig, turn: int) -> bool:
+        """Return whether the host is to end the turn, in place of one more nudge."""
+        known = self.episodes.get(episode)
+        if config.stop_after is None or known is None or known.stop_asked:
+            return False
+        # The agent has had as long to heed the last nudge as it had after the first.
+        waited = turn >= known.nudged_at + max(1, config.cooldown_turns)
+        return known.nudges >= config.stop_after and waited
+
+    def stop_requested(self, event: StopRequested) -> None:
+        """Note that the host was to end the turn."""
+        known = self.episodes.get(event.episode)
+        if known is not None:
+            self.episodes.open[event.episode] = attrs.evolve(known, stop_asked=True)
+        if event.outcome == "asked":
+            self.stop = event
 
     def held_back(
         self, source: str, episode: str, config: GuidanceProviderConfig, turn: int

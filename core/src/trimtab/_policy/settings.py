@@ -94,6 +94,8 @@ class GuidanceProviderConfig:
         refuse: whether it may refuse a call on hosts that can only speak so.
         mode: ``"live"``, or ``"shadow"``: decided and recorded, never delivered.
         holdout: share of runs (0.0 to 1.0) in which it stays in shadow, to measure its effect.
+        stop_after: nudges about one problem after which the host is asked to end the turn, in
+            place of the next nudge; None never asks.
 
     Raises:
         TypeError, ValueError: a value has the wrong type or is out of bounds.
@@ -107,6 +109,7 @@ class GuidanceProviderConfig:
     refuse: bool = False
     mode: Mode = attrs.field(default="live", validator=one_of("live", "shadow"))
     holdout: float = attrs.field(default=0.0, validator=number(0, 1))
+    stop_after: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
 
     kind = ProviderKind.GUIDANCE
 

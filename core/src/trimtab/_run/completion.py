@@ -109,18 +109,18 @@ def _block(
 
 
 def _skipped(run: OpenRun, stop: StopRequest) -> str | None:
-    if run.state.closed:
-        return "the run is closed"
-    if stop.api_error:
-        return f"the model's service failed: {stop.api_error}"
-    if stop.background_work:
-        return "background work is still running"
-    if stop.awaiting_user:
-        return "waiting for the user's reply"
-    if run.deadline is not None and run.deadline.expired:
-        return "the deadline has passed"
-    limit = run.exhausted_budget()
-    return f"the budget is used up: {limit}" if limit else None
+    asked = run.state.guidance.stop
+    reasons = (
+        (run.state.closed, "the run is closed"),
+        (stop.api_error, f"the model's service failed: {stop.api_error}"),
+        (asked, f"nudges of {asked.provider_name if asked else ''} had no effect"),
+        (stop.background_work, "background work is still running"),
+        (stop.awaiting_user, "waiting for the user's reply"),
+        (run.deadline is not None and run.deadline.expired, "the deadline has passed"),
+    )
+    found = next((reason for holds, reason in reasons if holds), None)
+    limit = None if found else run.exhausted_budget()
+    return f"the budget is used up: {limit}" if limit else found
 
 
 def _verdict(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
+from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed, StopRequested
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.providers import (
     CompletionChecked,
@@ -43,6 +43,7 @@ _KINDS: tuple[type[Event], ...] = (
     FeedbackSuppressed,
     GuidanceDelivered,
     GuidanceSuppressed,
+    StopRequested,
     CompletionChecked,
     ProviderFaulted,
     ProviderQuarantined,
@@ -146,6 +147,6 @@ def _until(events: Iterator[Event], calls: int | None) -> Iterator[Event]:
 
 
 def _goes_on(event: Event) -> bool:
-    if isinstance(event, GuidanceDelivered | GuidanceSuppressed):
+    if isinstance(event, GuidanceDelivered | GuidanceSuppressed | StopRequested):
         return event.decision_point in _NEXT
     return isinstance(event, _GOES_ON)

@@ -93,7 +93,7 @@ def _candidates(
         result = reply.value
         if isinstance(result, Proposal):
             candidate = _candidate(entry, result)
-            reason = _held_back(run, entry, candidate.episode)
+            reason = _held_back(run, entry, candidate.episode, context.decision_point)
             found.append(attrs.evolve(candidate, held_back=reason))
         elif isinstance(result, ClassificationResult):
             known = attrs.evolve(context, classification=result)
@@ -118,7 +118,8 @@ def _provided(
         with run.session.lock:
             run.state.episodes.close(episode or "")
         return None
-    reason = "" if episode is None else _held_back(run, entry, episode)
+    point = context.decision_point
+    reason = "" if episode is None else _held_back(run, entry, episode, point)
     if reason:
         _withhold(run, entry, _recorded(verdict), reason, context.decision_point)
         return None
@@ -130,7 +131,7 @@ def _provided(
         return None
     candidate = _candidate(entry, Proposal(injection, verdict))
     if episode is None:
-        reason = _held_back(run, entry, candidate.episode)
+        reason = _held_back(run, entry, candidate.episode, point)
     return attrs.evolve(candidate, held_back=reason)
 
 
@@ -151,12 +152,17 @@ def _candidate(entry: GuidanceEntry, proposal: Proposal) -> Candidate:
     )
 
 
-def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str) -> str:
+def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str, point: DecisionPoint) -> str:
+    state = run.state
     with run.session.lock:
-        run.state.episodes.seen(episode, run.state.turn)
-        return run.state.guidance.held_back(
-            entry.source.name, episode, entry.config, run.state.turn
-        )
+        state.episodes.seen(episode, state.turn)
+        if state.guidance.must_stop(episode, entry.config, state.turn):
+            from trimtab._run.stopping import request_stop
+
+            request_stop(run, entry, episode, point)
+        if state.guidance.stop is not None:
+            return "the host was asked to end the turn"
+        return state.guidance.held_back(entry.source.name, episode, entry.config, state.turn)
 
 
 def _withhold(

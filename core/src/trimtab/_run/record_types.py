@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
+from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed, StopRequested
 from trimtab._events.providers import (
     CompletionChecked,
     Feedback,
@@ -42,6 +42,7 @@ RECORD_TYPES: tuple[type[Any], ...] = (
     CompactionHappened,
     GuidanceDelivered,
     GuidanceSuppressed,
+    StopRequested,
     Feedback,
     FeedbackSuppressed,
     CompletionChecked,

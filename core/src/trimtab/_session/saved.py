@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from trimtab._events.guidance import StopRequested
 from trimtab._events.providers import Feedback
 from trimtab._events.run import ModelResponded, ToolStarted
 from trimtab._policy.feedback import FeedbackState, Mark
@@ -28,6 +29,7 @@ class SavedGuidance:
     spoken: dict[str, Spoken]
     persisted: frozenset[str]
     withheld: dict[str, str]
+    stop: StopRequested | None = None
 
     @classmethod
     def of(cls, state: GuidanceState) -> SavedGuidance:
@@ -37,6 +39,7 @@ class SavedGuidance:
             dict(state.spoken),
             frozenset(state.persisted),
             dict(state.withheld),
+            state.stop,
         )
 
     def restored(self) -> GuidanceState:
@@ -46,6 +49,7 @@ class SavedGuidance:
         state.spoken = dict(self.spoken)
         state.persisted = set(self.persisted)
         state.withheld = dict(self.withheld)
+        state.stop = self.stop
         return state
 
 

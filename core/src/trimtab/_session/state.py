@@ -28,7 +28,7 @@ from trimtab._session.trajectory import Trajectory
 from trimtab._types.limits import Usage
 
 if TYPE_CHECKING:
-    from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed
+    from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed, StopRequested
     from trimtab._events.providers import (
         CompletionChecked,
         Feedback,
@@ -225,6 +225,7 @@ class RunState:
             self.episodes.close_all()
             self.gate.user_spoke()
             self.requested_at = self.turns
+            self.guidance.stop = None
         self.feeds.user_spoke(event)
 
     def _compacted(self, _: CompactionHappened) -> None:
@@ -236,6 +237,9 @@ class RunState:
 
     def _withheld(self, event: GuidanceSuppressed) -> None:
         self.guidance.suppressed(event)
+
+    def _stopped(self, event: StopRequested) -> None:
+        self.guidance.stop_requested(event)
 
     def _fed_back(self, event: Feedback) -> None:
         self.feedback.delivered(event)
@@ -283,6 +287,7 @@ def _provider_handlers() -> Mapping[type[Event], Handler]:
     return {
         guidance.GuidanceDelivered: RunState._guided,
         guidance.GuidanceSuppressed: RunState._withheld,
+        guidance.StopRequested: RunState._stopped,
         providers.Feedback: RunState._fed_back,
         providers.FeedbackSuppressed: RunState._counted_feedback,
         providers.CompletionChecked: RunState._checked,

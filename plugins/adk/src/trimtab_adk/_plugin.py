@@ -37,6 +37,7 @@ HOST = Host(
         DecisionPoint.PRE_RESPONSE: Delivery.PERSISTED,
     },
     parallel_calls=True,
+    stops=True,
 )
 # The kit answers these itself, without a flag; the sentences are those of version 2.
 _INVALID = ("mandatory input parameters are not present", "not found")
@@ -113,6 +114,9 @@ class TrimtabPlugin(BasePlugin):
                     self._close(session_id)
                     return
                 new_message = types.UserContent(decision.text)
+        except BaseException as error:  # the kit has no hook for an agent that is cancelled
+            self._close(session_id, type(error).__name__)
+            raise
         finally:
             self._guarded.discard(session_id)
 
@@ -139,6 +143,8 @@ class TrimtabPlugin(BasePlugin):
         name = callback_context.session.id
         chat = await self._chat(name, callback_context.agent_name, callback_context)
         text = await chat.arequest((), self._said.pop(name, None))
+        if chat.stop_request is not None:
+            return LlmResponse(content=types.ModelContent(chat.stop_request.summary))
         if text:
             llm_request.contents.append(types.UserContent(text))
         return None
@@ -161,7 +167,7 @@ class TrimtabPlugin(BasePlugin):
         ]
         if answers:
             chat.settle(answers)
-        elif event.content.role == "model":
+        elif event.content.role == "model" and chat.stop_request is None:
             calls = [
                 ToolCall(str(call.name), call.args or {}, str(call.id))
                 for call in event.get_function_calls()

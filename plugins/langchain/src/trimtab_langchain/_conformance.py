@@ -169,7 +169,7 @@ KIT = HostKit(
     play,
     claims=(
         "anthropic around cancel compact deny equal errors gate gemini interrupt invalid limit "
-        "parallel resume rich shared stream structured"
+        "parallel stop resume rich shared stream structured"
     ),
 )
 """What LangChain's host claims; deepagents' subagents are tested with it too."""

@@ -47,6 +47,7 @@ HOST = Host(
     feedback=Delivery.EPHEMERAL,
     # Interrupts that ask the user, and commands to another graph: the call has no end yet.
     control_flow=(GraphBubbleUp,),
+    stops=True,
 )
 """An agent of LangChain, described: text stands at the end of one request."""
 
@@ -145,7 +146,11 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         Args:
             request, handler: as LangChain gives them.
         """
-        response = handler(_with(request, self._ask(request)))
+        text = self._ask(request)
+        ending = self._ending(request)
+        if ending:
+            return ModelResponse([AIMessage(ending)])
+        response = handler(_with(request, text))
         self._heard(request, response)
         return response
 
@@ -159,7 +164,11 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         Args:
             request, handler: as LangChain gives them.
         """
-        response = await handler(_with(request, await self._aask(request)))
+        text = await self._aask(request)
+        ending = self._ending(request)
+        if ending:
+            return ModelResponse([AIMessage(ending)])
+        response = await handler(_with(request, text))
         await self._aheard(request, response)
         return response
 
@@ -262,6 +271,12 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     async def _aask(self, request: ModelRequest[Any]) -> str:
         chat, answered, said = self._prepared(request)
         return await chat.arequest(answered, said)
+
+    @contained("")
+    def _ending(self, request: ModelRequest[Any]) -> str:
+        """Return the text that ends the agent in place of a response, if nudges had no effect."""
+        chat = self._chat(request.state)
+        return chat.stop_request.summary if chat is not None and chat.stop_request else ""
 
     @contained(None)
     def _heard(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> None:

@@ -11,7 +11,7 @@ from trimtab_litellm._client import async_client, client
 from trimtab_litellm._prices import cost as listed_price
 from trimtab_openai import DELIVERY, Cost, OpenAIAdapter, Settings
 
-HOST = Host(name="litellm", delivery=DELIVERY, parallel_calls=True)
+HOST = Host(name="litellm", delivery=DELIVERY, parallel_calls=True, stops=True)
 
 SETTINGS = Settings(role="user")
 """Guidance as a message of the user: litellm moves others to the head of some requests (Gemini),

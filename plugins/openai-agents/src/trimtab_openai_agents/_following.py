@@ -12,7 +12,7 @@ from agents import ModelBehaviorError, RunConfig, RunHooks
 from agents.run_config import CallModelData, ModelInputData, ToolErrorFormatterArgs
 
 from trimtab import Outcome, ToolCall, Usage
-from trimtab.hosting import Answer, Chat
+from trimtab.hosting import AgentStopped, Answer, Chat
 
 _OUTCOMES = {
     "approval_rejected": Outcome.DENIED,
@@ -80,6 +80,8 @@ class Following(RunHooks[Any]):
             if self._agent is not None and data.agent is not self._agent:
                 return sent
             text = await self.chat.arequest(self._answers(sent.input), _user(sent.input))
+            if self.chat.stop_request is not None:
+                raise AgentStopped(self.chat.stop_request)
             if not text:
                 return sent
             said: Any = {"role": "user", "content": text}

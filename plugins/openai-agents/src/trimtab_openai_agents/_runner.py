@@ -15,7 +15,12 @@ from trimtab import Budget, Deadline, DecisionPoint, Delivery, Host, Prompt, Ses
 from trimtab.hosting import Chat, Drivers
 from trimtab_openai_agents._following import Following
 
-HOST = Host("openai-agents", dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL), parallel_calls=True)
+HOST = Host(
+    "openai-agents",
+    dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL),
+    parallel_calls=True,
+    stops=True,
+)
 _Result = RunResult | RunResultStreaming
 
 
@@ -70,6 +75,9 @@ class TrimtabRunner:
 
         Returns:
             the result of the last round: a completion check that finds open work begins another.
+
+        Raises:
+            AgentStopped: nudges had no effect, and the prompt's ``stop_after`` ends the agent.
         """
         rounds = self._rounds(agent, input, conversation, options)
         while True:

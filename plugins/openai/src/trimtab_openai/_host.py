@@ -10,7 +10,7 @@ from trimtab import DecisionPoint, Delivery, Host
 DELIVERY = dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL)
 """Every request carries the whole conversation, so guidance is added to the request alone."""
 
-HOST = Host(name="openai", delivery=DELIVERY, parallel_calls=True)
+HOST = Host(name="openai", delivery=DELIVERY, parallel_calls=True, stops=True)
 
 READS_DEVELOPER = (".openai.com", ".openai.azure.com")
 """Ends of the host names whose services are known to read messages of developers."""

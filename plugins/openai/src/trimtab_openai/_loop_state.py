@@ -102,7 +102,15 @@ class LoopState:
         return self._turns >= self._settings.max_turns or self.hooks.exhausted() is not None
 
     def request(self, messages: Sequence[Any]) -> Json:
-        """Return the next request with `messages`."""
+        """Return the next request with `messages`.
+
+        Raises:
+            Exhausted: nudges had no effect, and the prompt's ``stop_after`` ends the turn; the
+                message says what was tried.
+        """
+        stop = self.hooks.driver.stop_request
+        if stop is not None:
+            raise Exhausted(stop.summary, self.messages)
         fields = self._settings.interface.request(messages, (), None)
         return {**fields, **self._fields, **self._time_left()}
 

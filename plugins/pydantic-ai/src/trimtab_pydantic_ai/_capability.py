@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import SkipModelRequest
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -35,7 +36,7 @@ from trimtab import (
     ToolCall,
     Usage,
 )
-from trimtab.hosting import Answer, Chat, Drivers
+from trimtab.hosting import AgentStopped, Answer, Chat, Drivers
 
 HOST = Host(
     "pydantic-ai",
@@ -45,6 +46,7 @@ HOST = Host(
         DecisionPoint.PRE_RESPONSE: Delivery.PERSISTED,
     },
     parallel_calls=True,
+    stops=True,
 )
 _OUTCOMES = {
     "success": Outcome.OK,
@@ -121,6 +123,11 @@ class Trimtab(AbstractCapability[Any]):
             return request_context
         messages = request_context.messages
         text = await self.chat.arequest(_answers(messages), _user(messages))
+        stop = self.chat.stop_request
+        if stop is not None:
+            if request_context.model_request_parameters.output_mode != "text":
+                raise AgentStopped(stop)  # text would be refused, and the model asked again
+            raise SkipModelRequest(ModelResponse([TextPart(stop.summary)]))
         if not text:
             return request_context
         said = ModelRequest(parts=[UserPromptPart(text)])
@@ -138,7 +145,7 @@ class Trimtab(AbstractCapability[Any]):
         Args:
             ctx, request_context, response: as Pydantic AI gives them.
         """
-        if self.chat is not None:
+        if self.chat is not None and self.chat.stop_request is None:
             calls = [
                 ToolCall(call.tool_name, call.args_as_dict(), call.tool_call_id)
                 for call in response.tool_calls

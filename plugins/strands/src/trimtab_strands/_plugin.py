@@ -31,6 +31,7 @@ HOST = Host(
         DecisionPoint.PRE_RESPONSE: Delivery.PERSISTED,
     },
     parallel_calls=True,
+    stops=True,
 )
 _INVALID = ("Unknown tool", "Validation failed", "validation error")
 """How the runtime begins an answer to a call that fits no tool."""
@@ -96,6 +97,9 @@ class TrimtabPlugin(Plugin):
         chat = await self._chat(context.agent)
         last = context.messages[-1]["content"] if context.messages else []
         text = await chat.arequest(self._answers(last), _user(last))
+        if chat.stop_request is not None:
+            yield _ending(chat.stop_request.summary)
+            return
         if text:
             said: Any = {"role": "user", "content": [{"text": text}]}
             context = context.replace(messages=[*context.messages, said])
@@ -150,6 +154,13 @@ class TrimtabPlugin(Plugin):
             return Outcome.OK
         unfit = any(words in text for words in _INVALID)
         return Outcome.INVALID if unfit else Outcome.ERROR
+
+
+def _ending(text: str) -> ModelStopReason:
+    """Return the response that ends an agent whose nudges had no effect."""
+    message: Any = {"role": "assistant", "content": [{"text": text}]}
+    used: Any = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+    return ModelStopReason("end_turn", message, used, {"latencyMs": 0})
 
 
 def _text(blocks: Sequence[Mapping[str, Any]]) -> str:

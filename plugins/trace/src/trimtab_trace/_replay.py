@@ -36,6 +36,7 @@ from trimtab.events import (
     Question,
     RunClosed,
     RunOpened,
+    StopRequested,
 )
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, misfit
@@ -48,6 +49,7 @@ from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of
 DECISIONS = (
     GuidanceDelivered,
     GuidanceSuppressed,
+    StopRequested,
     Feedback,
     FeedbackSuppressed,
     CompletionChecked,

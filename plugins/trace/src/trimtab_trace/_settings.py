@@ -79,6 +79,7 @@ def settings_of(context: RecorderContext) -> RunConfigured:
             "tools": None if context.tools is None else sorted(context.tools),
             "parallel_calls": host.parallel_calls,
             "max_turns": host.max_turns,
+            "stops": host.stops,
             "tool_descriptions": dict(context.tool_descriptions),
         },
         tool_profiles=tuple(map(_saved, context.tool_profiles)),
@@ -170,6 +171,7 @@ def host_of(settings: RunConfigured) -> Host:
         parallel_calls=saved["parallel_calls"],
         tool_descriptions=saved.get("tool_descriptions", {}),
         max_turns=saved.get("max_turns"),
+        stops=saved.get("stops", False),
         tool_profiles=tuple(map(_profile, settings.tool_profiles)),
     )
 

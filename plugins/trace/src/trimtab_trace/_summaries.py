@@ -29,6 +29,7 @@ _SHOWN: dict[str, tuple[str, ...]] = {
     "GuidanceAsked": ("decision_point",),
     "GuidanceDelivered": ("provider_name", "injection.content"),
     "GuidanceSuppressed": ("provider_name", "reason"),
+    "StopRequested": ("provider_name", "outcome", "summary"),
     "FeedbackDelivered": ("provider_name", "severity", "summary"),
     "CompletionAsked": ("stop_reason",),
     "CompletionChecked": ("status", "feedback", "reason"),

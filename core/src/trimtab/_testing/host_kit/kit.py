@@ -39,6 +39,7 @@ CLAIMS: Mapping[str, str] = {
     "rich": "results that are more than text",
     "equal": "the same agent can be built without trimtab",
     "compact": "shortened histories",
+    "stop": "an agent whose nudges have no effect is ended",
     "limit": "the runtime's limit of turns is told to providers",
     **dict.fromkeys(WIRES, "the dialect of that service"),
 }

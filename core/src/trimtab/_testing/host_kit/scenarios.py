@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from trimtab._events.guidance import ClassificationResult, StopRequested
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import (
     CompactionHappened,
@@ -25,6 +26,7 @@ from trimtab._policy.settings import (
     FeedbackTrigger,
     GuidanceProviderConfig,
 )
+from trimtab._run.stopping import AgentStopped
 from trimtab._testing.host_kit.kit import REFUSES, SCENARIOS, WIRES, HostKit, Scenario, Stage
 from trimtab._testing.host_kit.service import Ask, Json, Says
 from trimtab._testing.host_kit.wires import messages_of, texts_in
@@ -63,6 +65,15 @@ def speaks(at: DecisionPoint, after: int = 0, **more: Any) -> Speaker:
         decision_points=[at],
         verdict=lambda context: context.tool_call_count == after,
         **more,
+    )
+
+
+def speaks_always(at: DecisionPoint) -> Speaker:
+    """Return a provider that has something else to say about one problem each time."""
+    return Speaker(
+        text=lambda context: f"{MARK} {context.turn_count}",
+        decision_points=[at],
+        verdict=lambda context: ClassificationResult(context.turn_count > 0, episode="gap"),
     )
 
 
@@ -460,6 +471,25 @@ async def limit_of_turns(kit: HostKit) -> None:
     await stage.run()
     ended(stage)
     stands(stage, 2, kit.host.delivers(point))
+
+
+@scenario("an agent whose nudges have no effect is ended, with a summary", "stop")
+async def ended_without_effect(kit: HostKit) -> None:
+    script = [calls("look", "a") for _ in range(9)]
+    speaker = GuidanceProviderConfig(
+        speaks_always(DecisionPoint.PRE_TOOL_SELECTION), stop_after=2, cooldown_turns=1
+    )
+    stage = Stage(kit, script, {"guidance_providers": [speaker]})
+    try:
+        await stage.run()
+        shown = stage.played.text
+    except AgentStopped as stopped:
+        shown = str(stopped)
+    assert len(stage.bodies) < 6, f"{len(stage.bodies)} requests, the model was asked on"
+    assert shown.startswith("Stopped: 2 nudges of speaker"), f"it ended with {shown!r}"
+    assert "look" in shown, "the summary does not say what was tried"
+    [asked] = stage.session[StopRequested].all()
+    assert asked.outcome == "asked", f"on record: {asked.outcome}"
 
 
 @scenario("a shortened history is on record", "compact")

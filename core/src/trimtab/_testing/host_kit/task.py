@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def _texts(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
 @attrs.frozen
 class Played:
     """How an agent ended.
@@ -27,7 +31,7 @@ class Played:
     """
 
     text: str = ""
-    history: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    history: tuple[str, ...] = attrs.field(default=(), converter=_texts)
     structured: int | None = None
 
 
