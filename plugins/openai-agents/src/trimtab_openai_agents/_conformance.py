@@ -1,0 +1,102 @@
+"""The conformance kit's agents of the OpenAI Agents SDK: ``trimtab doctor openai-agents``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents import (
+    Agent,
+    OpenAIChatCompletionsModel,
+    RunConfig,
+    Runner,
+    SQLiteSession,
+    function_tool,
+)
+from agents.run_config import ToolErrorFormatterArgs
+from openai import AsyncOpenAI
+from pydantic import BaseModel
+
+from trimtab.testing import HostKit, Played, Task
+from trimtab_openai_agents._runner import HOST, TrimtabRunner
+
+
+class Final(BaseModel):
+    """The structured output."""
+
+    answer: int
+
+
+def agent_of(task: Task) -> Agent[Any]:
+    """Return an agent for a task, as a user would build it.
+
+    Args:
+        task: what the agent shall do.
+    """
+    client = AsyncOpenAI(base_url=f"{task.url}/v1", api_key="x", max_retries=1)
+    approval = task.mode == "deny"
+    return Agent(
+        "scout",
+        instructions="You are an agent.",
+        model=OpenAIChatCompletionsModel("m", client),
+        tools=[function_tool(tool, needs_approval=approval) for tool in task.tools],
+        output_type=Final if task.mode == "structured" else None,
+    )
+
+
+def _told(args: ToolErrorFormatterArgs[Any]) -> str | None:
+    """Tell the model of a tool's error; the SDK's own words say nothing of it."""
+    return f"It failed: {args.error}" if args.kind == "tool_exception" else None
+
+
+async def play(task: Task) -> Played:
+    """Let an agent of the SDK do a task.
+
+    Args:
+        task: what it shall do.
+    """
+    agent = task.once(lambda: agent_of(task))
+    more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
+    runner: Any = Runner
+    if task.guided:
+        runner = task.once(lambda: TrimtabRunner(task.prompt, task.session, **more), "runner")
+    kept = SQLiteSession(task.conversation)
+    config = RunConfig(
+        tracing_disabled=True,
+        tool_not_found_behavior="return_error_to_model",
+        tool_error_formatter=_told,
+    )
+    given: Any = {"session": kept, "run_config": config}
+    if task.max_turns is not None:
+        given["max_turns"] = task.max_turns
+    result: Any = None
+    for said in task.user:
+        result = await _turn(runner, agent, said, given, task.mode)
+    if task.mode == "deny":
+        state = result.to_state()
+        for waiting in result.interruptions:
+            state.reject(waiting)
+        result = await runner.run(agent, state, **given)
+    history = [str(item) for item in await kept.get_items()]
+    output = result.final_output
+    return Played(str(output), history, output.answer if isinstance(output, Final) else None)
+
+
+async def _turn(runner: Any, agent: Agent[Any], said: str, given: Any, mode: str) -> Any:
+    if mode != "stream":
+        return await runner.run(agent, said, **given)
+    result = runner.run_streamed(agent, said, **given)
+    async for _ in result.stream_events():
+        pass
+    return result
+
+
+KIT = HostKit(
+    "openai-agents",
+    HOST,
+    play,
+    claims=(
+        "cancel deny equal errors gate invalid limit parallel resume rich shared stop stream "
+        "structured"
+    ),
+)
+"""What the SDK's host claims."""
