@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import re
+import sys
 from typing import Any
+
+from sphinx.errors import PycodeError
+from sphinx.pycode import ModuleAnalyzer
 
 from trimtab.inspection import PluginInfo, discover, load, options_of
 
+OWN = ("trimtab", "trimtab_planning", "trimtab_signals", "trimtab_worker")
 WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 project = "trimtab"
@@ -29,6 +35,7 @@ nitpick_ignore_regex = [
 default_role = "code"
 # Annotations name classes that are imported for type checkers only: Sphinx can't resolve them.
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 napoleon_attr_annotations = False
 autodoc_member_order = "bysource"
 add_module_names = False
@@ -43,7 +50,44 @@ LABEL = re.compile(r"(Called|Context|Return|Order and limits): (.*)")
 def setup(app: Any) -> None:
     """Let Sphinx show the labelled lines of hooks as a list of fields."""
     app.connect("autodoc-process-docstring", _label_fields)
+    app.connect("autodoc-process-docstring", _leave_out_words_of_python)
+    app.connect("autodoc-process-signature", _tidy_signature)
+    app.connect("autodoc-skip-member", _skip_members_of_python)
     app.connect("source-read", _list_options)
+
+
+def _leave_out_words_of_python(
+    _app: Any, what: str, name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """Describe constants and aliases by the text below them, not by that of their type."""
+    if what == "data":
+        lines[:] = _words_below(name.rpartition(".")[2])
+    elif lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+
+
+def _words_below(name: str) -> list[str]:
+    for module in [each for each in sys.modules if each.partition(".")[0] in OWN]:
+        with contextlib.suppress(PycodeError):
+            found = ModuleAnalyzer.for_module(module).find_attr_docs()
+            if ("", name) in found:
+                return list(found["", name])
+    return []
+
+
+def _tidy_signature(
+    _app: Any, _what: str, _name: str, _object: object, _options: object, text: str, result: str
+) -> tuple[str, str]:
+    """Show a default that a factory makes as ``...``."""
+    return (text and text.replace("NOTHING", "..."), result)
+
+
+def _skip_members_of_python(
+    _app: Any, _what: str, _name: str, member: object, _skip: bool, _options: object
+) -> bool | None:
+    """Leave out what a class has from one of Python's own."""
+    home = getattr(member, "__objclass__", None)
+    return True if getattr(home, "__module__", "") == "builtins" else None
 
 
 def _list_options(_app: Any, name: str, source: list[str]) -> None:
