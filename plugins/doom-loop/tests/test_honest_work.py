@@ -292,3 +292,13 @@ def test_states_asked_for_in_turn_every_few_seconds(answer):
 def test_numbers_that_belong_to_the_matter_are_no_order():
     asked = Message("Was ist 13 hoch 0.23 mal das Alter von Leo?")
     assert first([asked, *[Call("calculator", {"q": "Leo ** 0.23"}, "ungültige Syntax")] * 6])
+
+
+def test_answers_of_one_form_whose_numbers_differ_are_news():
+    calls = [
+        Call(
+            "web_search", {"query": f"question {n}"}, f"question {n}: by statistics, {n * 37 + 11}."
+        )
+        for n in range(12)
+    ]
+    assert silent(calls)

@@ -396,3 +396,13 @@ def test_moves_on_a_screen_whose_picture_stays_the_same():
         for n in range(10)
     ]
     assert first([item for move in moves for item in (move, picture)]) is not None
+
+
+def test_one_message_in_other_words_is_told_before_it_is_sent_a_seventh_time():
+    texts = [
+        "Hi Khalil, thanks for the intro! I would love to hear about your project.",
+        "Thanks for the intro, Khalil! I would love to hear about the project.",
+        "Hi Khalil, thank you for the intro, I would love to hear about your project.",
+    ]
+    sent = [Call("send_message", {"to": "@k", "text": text}, '{"ok": true}') for text in texts * 3]
+    assert first(sent) == 5

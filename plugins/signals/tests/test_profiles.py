@@ -157,3 +157,8 @@ def test_some_statuses_are_answers():
 )
 def test_what_a_program_reads_is_left_out(command, form):
     assert without_input(command) == form
+
+
+@pytest.mark.parametrize("name", ["deploy_state", "deploy_state_v2", "deployState3"])
+def test_the_version_of_a_tool_says_nothing_about_it(name):
+    assert ToolProfiles().of(name).read_only is True

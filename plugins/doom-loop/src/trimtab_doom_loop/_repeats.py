@@ -112,7 +112,6 @@ def _excused(actions: Actions, tail: Sequence[Action], length: int) -> bool:
     return (
         _waits_for_news(tail[-length:], rounds)
         or paused(again)
-        or _is_live(actions, length)
         or (length == 1 and _moves_by_itself(actions, tail[0]))
         or _watches(actions, tail, length)
     )
@@ -148,15 +147,6 @@ def _waits_for_news(actions: Sequence[Action], rounds: int) -> bool:
 def _acts(call: CallRecord) -> bool:
     """Tell whether a call does something, rather than to look or to wait."""
     return call.profile.writes is True and not call.failed and not is_wait(call)
-
-
-def _is_live(actions: Actions, length: int) -> bool:
-    """Tell whether the last round only reads what a process that was started before may change."""
-    looks = list(actions.kept)[-length:]
-    if not all(call.reads for action in looks for call in action.calls):
-        return False
-    since = actions.kept[-1].number - CEILING_CALLS
-    return any(action.leaves_running for action in actions.since(since))
 
 
 def _moves_by_itself(actions: Actions, first: Action) -> bool:
@@ -229,18 +219,39 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
         if _stays_away([number for number, _ in seen], within // 2):
             continue
         between = list(actions.since(seen[0][0] + 1))
-        if _may_differ(call, between) or _is_live(actions, 1):
+        if _may_differ(call, between):
             continue
-        first = next(
-            (action for action in between[::-1] if action.asked == actions.kept[-1].asked), None
-        )
-        if first is not None and _moves_by_itself(actions, first):
+        if _changes_by_itself(actions, found, between, times):
             continue
-        if not paused([span_of(record) for _, record in seen]):
-            if actions.kept[-1].number - seen[0][0] < len(seen):
-                return _interleaved(call, _in_a_row(found), LoopKind.REPEAT)
-            return _interleaved(call, len(found), LoopKind.INTERLEAVED)
+        if actions.kept[-1].number - seen[0][0] < len(seen):
+            return _interleaved(call, _in_a_row(found), LoopKind.REPEAT)
+        return _interleaved(call, len(found), LoopKind.INTERLEAVED)
     return None
+
+
+def _changes_by_itself(
+    actions: Actions,
+    found: Sequence[tuple[int, CallRecord]],
+    between: Sequence[Action],
+    times: int,
+) -> bool:
+    """Tell whether what a call shows may change by itself: it has done so, or is a state that is
+    asked for every few seconds or with growing pauses.
+
+    Args:
+        actions: the last actions.
+        found: where the call was made with the same answer, oldest first.
+        between: the actions since the first of the last `times` of them, latest first.
+        times: how many are a loop.
+    """
+    last = actions.kept[-1]
+    first = next((action for action in between[::-1] if action.asked == last.asked), None)
+    if first is not None and _moves_by_itself(actions, first):
+        return True
+    spans = [span_of(record) for _, record in found]
+    if spaced(spans, APART) and _asks_for_state(actions, last, found[0][0]):
+        return not waited_too_long(spans)
+    return paused(spans[-times:])
 
 
 def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:

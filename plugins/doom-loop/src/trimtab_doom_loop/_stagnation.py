@@ -150,9 +150,11 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
         return None  # any program may say so of what it has done
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
-    if reworded(calls, closely=True) or one_deed(calls):
-        return _MORE_FOR_CONTENT
     last = calls[-1]
+    if reworded(calls, closely=True):  # whoever is written to reads each of them
+        return _MORE_FOR_NOTHING if last.profile.writes else _MORE_FOR_CONTENT
+    if one_deed(calls):
+        return _MORE_FOR_CONTENT
     if _shows_state(last) and len({call.fingerprint for call in calls}) < len(calls) - 1:
         return _MORE_FOR_CONTENT  # no list: arguments come back, and the state stays
     told = last.profile.writes or confirms(last.output) or not _is_sentence(last.output)

@@ -49,7 +49,7 @@ _IN_PROGRESS = LazyPattern(
     r"|in[ _-]?progress|pending|processing|provisioning|queued|running|scheduled|starting|syncing"
     r"|still (?:\w+ing|in|being)|submitted|waiting|warming|creating|updating|preparing"
     r"|working(?! (?:copy|dir|tree))"
-    r"|not (?:yet )?(?:available|complete|completed|done|finished|ready|started)"
+    r"|not (?:yet )?(?:complete|completed|done|finished|ready|started)|not yet available"
     r"|(?:retry|try again|check back) (?:in|later|after)"
     r"|no (?:new )?output(?: yet)?)(?![a-z])",
 )
@@ -64,8 +64,9 @@ _STATE = LazyPattern(
 )
 _STATE_NAMES = ("stat", "phase", "stage", "conclusion")
 _NOT_YET = LazyPattern(
-    r"\b(?:not (?:yet )?(?:ready|available|finished|complete|started)|still (?:starting|booting"
-    r"|running|building|processing)|in progress|(?:retry|try again|check back) (?:in|later|after)"
+    r"\b(?:not (?:yet )?(?:ready|finished|complete|started)|not yet available"
+    r"|still (?:starting|booting|running|building|processing)|in progress"
+    r"|(?:retry|try again|check back) (?:in|later|after)"
     r"|starting up|warming up|booting)\b",
     re.IGNORECASE,
 )

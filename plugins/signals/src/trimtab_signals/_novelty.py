@@ -224,8 +224,8 @@ def pieces_of(text: str, params: Any) -> Pieces:
             text = _without(text, echo)
     found: set[int] = set()
     for part in dict.fromkeys(_SPLIT.split(text)):  # logs say the same line again and again
-        piece = _MARKER.sub("", part).strip(" \t\r\"',:.")
-        if len(piece) < _SHORTEST or piece == "~":
+        piece = (_MARKER.sub("", part) or part).strip(" \t\r\"',:.")
+        if piece == "~" or (len(piece) < _SHORTEST and not piece.isdecimal()):
             continue
         if piece[-1].isalpha() or not _SCORE.search(piece):
             found.add(crc32(piece.encode("utf-8", "replace")))

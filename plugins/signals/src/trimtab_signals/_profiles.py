@@ -68,6 +68,7 @@ STATES = frozenset(
         "state", "stats", "status",
     }
 )  # fmt: skip
+_VERSION = LazyPattern(r"v|\d{1,4}")
 _COMMAND_PARAMS = ("command", "cmd", "c", "script", "input")
 _NO_INPUT = {"chars": "", "data": "", "input": "", "text": ""}
 _PLAN_FIELDS = frozenset({"completed", "done", "s", "status"})
@@ -98,6 +99,8 @@ def is_aside(tool: str) -> bool:
 def guess(name: str) -> ToolProfile:
     """Return what a tool's name tells about it: its first verb counts, but for "replace"."""
     words = name_words(name)
+    while len(words) > 1 and _VERSION.fullmatch(words[-1]):
+        words = words[:-1]
     held = set(words)
     verb = next((word for word in words if word in READING or word in WRITING), "")
     if "replace" in held:

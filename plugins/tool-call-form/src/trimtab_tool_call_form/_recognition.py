@@ -20,8 +20,11 @@ _AFTERWORD = 80
 _AROUND_MARKS = 160
 """More prose around a fence with marks makes them an example."""
 
-_NAME = re.compile(r'"(?:name|tool|tool_name|function)"\s{0,8}:\s{0,8}"([^"\\\n]{1,80})"')
-_ARGUMENTS = re.compile(r'"(?:arguments|parameters|params|args|input)"\s{0,8}:')
+# JSON, and the same as Python prints it.
+_NAME = re.compile(
+    r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,80})[\"']"
+)
+_ARGUMENTS = re.compile(r"[\"'](?:arguments|parameters|params|args|input)[\"']\s{0,8}:")
 # Code within a line, quotes that hold a mark, indented code and quoted lines.
 _TALK = re.compile(
     r"``[^`\n]{1,400}``|`[^`\n]{1,400}`|[\"“„«'][^\"“”„«»'\n]{0,8}<[^\"“”„«»'\n]{1,80}[\"”»']"
@@ -34,6 +37,7 @@ _MARK = re.compile(
     r"<[|\uff5c]{0,2}(?:DSML[|\uff5c]{1,2})?"
     r"(?:(?:tool|function)[▁_ ]?calls?(?:[▁_]begin)?|invoke name=|function=|python_tag)"
     r"|<[|\uff5c]{1,2}(?:DSML[|\uff5c]{1,2}|tool▁)"
+    r"|(?<=[}\]])\s{0,8}</(?:tool|function)_calls?>"
     r"|<function>\s{0,8}<name>|\[TOOL_CALLS\]|\bto=functions\.)",
     re.MULTILINE,
 )
