@@ -13,7 +13,8 @@ CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = CASES.with_name("reports-6.jsonl")
+LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7)]
+LATE = {"r7-dedupe-stub", "r7-wrong-step-zh"}
 UNSEEN = CASES.with_name("reports-5.jsonl")
 # What is still wrong on them, and why.
 MISSES = {
@@ -95,10 +96,14 @@ def test_reports_whose_verdicts_were_fixed_before_the_first_run(backtest):
 
 
 def test_reports_that_the_rules_have_learnt_from(backtest):
-    """At first sight 0.85 of those about loops and failures were right, of all 0.91."""
-    _, document = backtest(LATER)
+    """At first sight 0.91 of the 82 were right and 0.90 of the 58: 0.85 and 0.89 of those about
+    loops and failures.
+    """
+    _, document = backtest(*LATER)
+    wrong = {run["id"]: run["verdict"] for run in document["runs"]}
 
-    assert [run["id"] for run in document["runs"] if run["verdict"] not in ("hit", "quiet")] == []
+    assert {name for name, verdict in wrong.items() if verdict not in ("hit", "quiet")} == LATE
+    assert {wrong[name] for name in LATE} == {"late"}
 
 
 @pytest.mark.parametrize(
