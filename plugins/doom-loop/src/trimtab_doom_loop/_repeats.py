@@ -183,16 +183,22 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
     about what the agent has begun before action `first`; or its tool is for states.
     """
     call = action.calls[0]
-    if len(action.calls) > 1 or call.profile.writes:
+    does = call.profile.writes or (call.command is not None and not call.reads)
+    if len(action.calls) > 1 or (does and not call.failed):
         return False
     if call.failed:
-        return not_yet(call.output)
-    if call.size > _STATE or "\n" in call.output or complains(call):
+        return not call.profile.writes and not_yet(call.output)
+    if not 0 < call.size <= _STATE or "\n" in call.output or complains(call):
         return False
     if has_ended(call.output) or asks_for_input(call.output):
         return False
     if not STATES.isdisjoint(name_words(call.tool)) or _FLAG.search(call.output):
         return True
+    return _was_begun(actions, call, first)
+
+
+def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
+    """Tell whether a call names what an answer before action `first` gave, to no mere look."""
     handles = set(_HANDLE.findall(call.params_text))
     return any(
         any(handle in one.output for handle in handles)
