@@ -75,7 +75,9 @@ class Parser(argparse.ArgumentParser):
 
     _given: Sequence[str] = ()
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - overloaded there
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
         """Parse, and keep what is parsed for messages."""
         self._given = sys.argv[1:] if args is None else args
         return super().parse_known_args(args, namespace)
