@@ -97,13 +97,15 @@ def demo(_: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> int:
     """Run tox: every environment, or what its options name. In CI no interpreter may be missing.
 
-    Unless the options name environments, as many run at a time as there are cores; what they
-    print is shown where they fail. What was skipped is said at the end.
+    Unless the options name environments, one more runs at a time than there are cores, for many
+    tests wait for processes; what they print is shown where they fail. What was skipped is said at
+    the end.
     """
     make_venv()
     uv("install", "--quiet", "--group", "tox", python=venv_python())
     strict = ["--skip-missing-interpreters", "false"] if os.environ.get("CI") else []
-    everything = ["run-parallel", "--parallel", "auto", "--parallel-no-spinner"]
+    several = str((os.cpu_count() or 1) + 1)
+    everything = ["run-parallel", "--parallel", several, "--parallel-no-spinner"]
     how = [] if "-e" in options.rest else everything
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "skipped"
