@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 from trimtab._events.provenance import DecisionPoint, ProviderKind, enable
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.loading import load
+from trimtab._plugins.options import options_of
 from trimtab._plugins.registry import PluginInfo
 from trimtab._plugins.selection import select
 from trimtab._policy.settings import FeedbackProviderConfig, FeedbackTrigger
@@ -112,14 +112,14 @@ class ProviderConformance:
     def test_an_option_of_a_wrong_type_is_refused(self) -> None:
         factory = self.factory()
         lab = Lab(**{self.kind.value: {"tested": factory}})
-        for name, parameter in inspect.signature(factory).parameters.items():
-            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                continue
-            assert parameter.annotation is not parameter.empty, (
-                f"the option {name!r} has no annotation, so nobody learns which values it takes"
+        for option in options_of(factory):
+            assert option.type, (
+                f"the option {option.name!r} has no annotation, so nobody learns which values it"
+                " takes"
             )
-            assert refused(lab, self.kind, {**self.options, name: _Wrong()}), (
-                f"the option {name!r} takes any object; a typo in a configuration goes unnoticed"
+            assert refused(lab, self.kind, {**self.options, option.name: _Wrong()}), (
+                f"the option {option.name!r} takes any object; a typo in a configuration goes"
+                " unnoticed"
             )
 
     def test_odd_runs_bring_no_fault(self) -> None:

@@ -45,9 +45,13 @@ def _bounded(_: object, attribute: attrs.Attribute[Any], value: tuple[str, ...])
         )
 
 
+def _as_texts(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
 def _advice(default: tuple[str, ...]) -> tuple[str, ...]:
     texts: tuple[str, ...] = attrs.field(
-        default=default, kw_only=True, converter=tuple, validator=_bounded
+        default=default, kw_only=True, converter=_as_texts, validator=_bounded
     )
     return texts
 
@@ -95,7 +99,6 @@ class DeadlineFeedback:
     budget_reached: str = _text("You have used up the budget of {total} {unit}.")
     suggestions: tuple[str, ...] = _advice(SHORT)
     final_suggestions: tuple[str, ...] = _advice(("Wrap up immediately.", KEEP_BEST))
-
     last_suggestions: tuple[str, ...] = _advice((LAST_TURN,))
 
     name = NAME
