@@ -97,7 +97,9 @@ def test_doctor_names_what_shows_without_importing(environment, broken):
     done = environment.run("-m", "trimtab", "plugins", "doctor", environment=broken)
 
     reported = dict(
-        line.split(": ", 1) for line in done.stdout.splitlines() if not line.startswith(" ")
+        line.split(": ", 1)
+        for line in done.stdout.splitlines()
+        if not line.startswith((" ", "trimtab-"))  # ours may lack their clients here
     )
     assert done.returncode == 1
     assert set(reported) == set(FOUND_UNASKED)

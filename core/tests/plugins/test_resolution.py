@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-
 import pytest
 
 from trimtab import (
@@ -16,6 +13,7 @@ from trimtab import (
     ProviderError,
     enable,
 )
+from trimtab._plugins.registry import pip_install
 from trimtab._plugins.resolution import read_environment
 from trimtab.events import ProviderKind
 from trimtab.inspection import (
@@ -123,7 +121,7 @@ def test_what_fails_on_import_names_provider_package_module_and_remedy(
     assert text.startswith("Can't load the guidance provider 'loop' of acme 1.5: ")
     assert what in text
     assert module in text
-    assert f"{shlex.quote(sys.executable)} -m pip install --force-reinstall acme" in text
+    assert pip_install("acme", how="reinstall") in text
     assert isinstance(caught.value.__cause__, BaseException)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from trimtab._plugins.registry import pip_install
 from trimtab._plugins.selection import check_allowed, check_compatible, check_required, mismatch
 from trimtab.inspection import (
     AmbiguousProvider,
@@ -125,7 +128,9 @@ def test_a_package_for_another_version_of_trimtab_is_refused(site, requires, wha
     site.add("acme", entries=entries("guidance", "loop"), requires=("attrs", requires))
     (entry,) = site.registry().entries
 
-    with pytest.raises(IncompatibleProvider, match="pip install --upgrade acme trimtab") as caught:
+    with pytest.raises(
+        IncompatibleProvider, match=re.escape(pip_install("acme", "trimtab", how="upgrade"))
+    ) as caught:
         check_compatible(entry)
     assert what in str(caught.value)
 
@@ -152,9 +157,9 @@ def test_the_require_list(importable):
     refresh()
 
     assert check_required(("acme-loop", "Acme.Loop>=1.0,<2")) is None
-    with pytest.raises(ProviderNotAllowed, match=r"version 1\.2 is installed: .* 'acme-loop>=2'$"):
+    with pytest.raises(ProviderNotAllowed, match=r"version 1\.2 is installed: .*acme-loop>=2'?"):
         check_required(("acme-loop>=2",))
-    with pytest.raises(ProviderNotAllowed, match=r"it is not installed: .* install acme-nothing$"):
+    with pytest.raises(ProviderNotAllowed, match=r"it is not installed: .*acme-nothing"):
         check_required(("acme-nothing",))
 
 

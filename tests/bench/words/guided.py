@@ -10,6 +10,7 @@ from unittest.mock import patch
 import attrs
 
 from trimtab import GuidanceContext, GuidanceProviderConfig, Outcome, Prompt, Session, enable
+from trimtab._run.invoker import ProviderInvoker
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_openai import HOST, LoopHooks, Settings
@@ -122,7 +123,7 @@ def false_alarm(moment: Moment) -> str:
     for step in again.steps:
         conversation.request()
         conversation.happened(step)
-    asked = patch("trimtab._run.guidance.not_quiet", lambda _, entries: list(entries))
+    asked = patch.object(ProviderInvoker, "not_quiet", lambda _, entries: list(entries))
     with asked, patch.object(DoomLoopDetector, "_loop", _mistaken):
         sent = conversation.request()
     if len(sent) == len(conversation.messages):

@@ -55,7 +55,8 @@ def from_metadata(registry: Registry) -> Iterator[Problem]:
     places = {entry.distribution: entry.where for entry in registry.entries}
     for distribution, where in places.items():
         for problem in unmet_requirements(distribution):
-            yield Problem(distribution, where, problem, "install what is missing")
+            # A note: what lacks something may never be enabled; `trimtab check` fails if it is.
+            yield Problem(distribution, where, problem, "install what is missing", "note")
     yield from _clashes(registry)
 
 

@@ -67,7 +67,7 @@ def guide(
         replayed: count what would be delivered, and return nothing.
     """
     if context is None:
-        context = GuidanceContext(run, decision_point=point, pending_tool_calls=pending)
+        context = GuidanceContext(run=run, decision_point=point, pending_tool_calls=pending)
     replies = run.invoker.ask([entry.ask for entry in entries], context, timeout)
     results = [
         (entry, reply)
