@@ -71,7 +71,11 @@ def _taken(value: object) -> str:
     """Return the parameters of a function or class: ``(name, optional=, *more)``."""
     # What makes an enum or a protocol differs between versions of Python.
     made_by_python = isinstance(value, EnumMeta) or getattr(value, "_is_protocol", False)
-    if made_by_python or not (inspect.isclass(value) or inspect.isroutine(value)):
+    if (
+        made_by_python
+        or inspect.isbuiltin(value)
+        or not (inspect.isclass(value) or inspect.isroutine(value))
+    ):
         return ""
     try:
         parameters = inspect.signature(value).parameters.values()

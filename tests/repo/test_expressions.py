@@ -37,7 +37,10 @@ def packages() -> list[str]:
 def load_all() -> None:
     """Import every module, but for those whose client is not installed."""
     for package in filter(importlib.util.find_spec, packages()):
-        found = importlib.import_module(package)
+        try:
+            found = importlib.import_module(package)
+        except ImportError:
+            continue
         for module in pkgutil.walk_packages(found.__path__, f"{package}."):
             if not module.name.endswith(("__main__", "._server")):
                 try:

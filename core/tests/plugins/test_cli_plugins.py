@@ -226,7 +226,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
         ("acme_raises", "raise RuntimeError('broken')", "failed with RuntimeError: broken"),
         ("acme_exits", "import sys; sys.exit(7)", "failed with SystemExit: 7"),
         ("acme_dies", "import os; os._exit(9)", "can't be loaded: the process ended with status 9"),
-        ("acme_stops", "raise KeyboardInterrupt", "acme:loop: KeyboardInterrupt"),
+        ("acme_stops", "raise KeyboardInterrupt", "failed with KeyboardInterrupt"),
         ("acme_lacks", "x = 1", "has no 'Loop'"),
         ("acme_empty", "class Loop: pass", "'loop' of acme 1.0 is not a guidance provider: Loop"),
         ("acme_ctor", "def Loop(): raise OSError('no disk')", "failed with OSError: no disk"),
@@ -302,7 +302,8 @@ def test_doctor_finds_without_importing(site, trimtab):
 
     found: dict = {}
     for problem in json.loads(done.stdout)["problems"]:
-        if "another package offers" not in problem["message"]:
+        ours = problem["distribution"].startswith("trimtab-")  # may lack their clients here
+        if "another package offers" not in problem["message"] and not ours:
             found[problem["distribution"]] = problem["message"]
     assert found.pop("syntax").startswith("syntax:loop points to acme_package.broken, which is dam")
     assert found.pop("future").startswith("future 1.0 asks for 'trimtab>=99', and trimtab ")

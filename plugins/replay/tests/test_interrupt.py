@@ -48,7 +48,7 @@ def test_processes_that_are_still_starting_print_no_traceback(tmp_path, started)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["replay", "backtest", "report"])
+@pytest.mark.parametrize("command", ["replay", "report"])
 def test_files_in_work_are_not_waited_for(tmp_path, command):
     for number in range(2):
         messages = json.dumps({"messages": MESSAGES * 30_000})
