@@ -165,13 +165,19 @@ class ProviderConformance:
             said = self.said(self.play(items))
             assert not said, f"in the honest run {name!r} it says {said[0][1]!r}"
 
-    def test_it_takes_little_time(self) -> None:
-        if sys.gettrace() is not None:
-            return  # a debugger or a coverage tool takes most of the time
+    def _cost(self) -> float:
+        """Return what a call costs more with it, in multiples of the yardstick."""
         calls = [Call("Bash", {"command": f"make part{n}"}, f"built {n}") for n in range(200)]
         alone = min(_seconds(lambda: Player().play(calls)) for _ in range(3))
         with_it = min(_seconds(lambda: self.play(calls)) for _ in range(3))
-        cost = (with_it - alone) / len(calls) / _yardstick()
+        return (with_it - alone) / len(calls) / _yardstick()
+
+    def test_it_takes_little_time(self) -> None:
+        if sys.gettrace() is not None:
+            return  # a debugger or a coverage tool takes most of the time
+        cost = self._cost()
+        for _ in range(2):  # a machine at work may slow one measurement, and not the yardstick
+            cost = cost if cost <= self.most_time else min(cost, self._cost())
         assert cost <= self.most_time, (
             f"a call costs {cost:.0f} times json.dumps and a hash; at most {self.most_time:.0f}"
         )
