@@ -170,9 +170,10 @@ def distributions() -> list[Path]:
 
 
 def siblings(folder: Path) -> list[Path]:
-    """The folders of the other plugins that one declares a dependency on."""
+    """The folders of the other plugins that one depends on, and of those that these need."""
     needed = " ".join(declared(folder)["dependencies"])
-    return [ROOT / "plugins" / name for name in re.findall(r"\btrimtab-([a-z-]+)\b", needed)]
+    direct = [ROOT / "plugins" / name for name in re.findall(r"\btrimtab-([a-z-]+)\b", needed)]
+    return [*direct, *(further for one in direct for further in siblings(one))]
 
 
 def distribution_name(folder: Path) -> str:

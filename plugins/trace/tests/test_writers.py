@@ -137,6 +137,7 @@ def test_names_that_look_alike_differ(pair):
 
 @pytest.mark.parametrize("seconds", [90, 90.0, 30, 100])
 def test_a_run_with_a_deadline_replays_identically(tmp_path, seconds):
+    pytest.importorskip("trimtab_deadline_feedback")
     clock = ManualClock()
     session = Session(clock=clock)
     feedback = FeedbackProviderConfig(
