@@ -47,12 +47,20 @@ def test_processes_that_are_still_starting_print_no_traceback(tmp_path, started)
     assert process.returncode in {130, -signal.SIGINT}
 
 
+def a_case(number: int) -> str:
+    """A case of one long run, as backtest reads it."""
+    calls = [{"tool": "ls", "args": {"n": n}, "result": "x", "turn": n} for n in range(60_000)]
+    case = {"id": f"c{number}", "concerns": "doom-loop", "expected": "quiet", "calls": calls}
+    return json.dumps(case) + "\n"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["replay", "report"])
+@pytest.mark.parametrize("command", ["replay", "backtest", "report"])
 def test_files_in_work_are_not_waited_for(tmp_path, command):
     for number in range(2):
         messages = json.dumps({"messages": MESSAGES * 30_000})
-        (tmp_path / f"{number}.json").write_text(messages)
+        text = a_case(number) if command == "backtest" else messages
+        (tmp_path / f"{number}.json{'l' * (command == 'backtest')}").write_text(text)
     options = ["--enable", "doom-loop"]
     out = ["--out", str(tmp_path / "page.html")] if command == "report" else []
     arguments = [sys.executable, "-m", "trimtab", command, str(tmp_path), *options, *out]
