@@ -211,13 +211,19 @@ class Loop:
     assert "acme_takes" not in sys.modules
 
 
+def errors(trimtab, *arguments, **variables):
+    """What doctor finds wrong, but for packages of ours, whose clients may be left out here."""
+    done = trimtab("plugins", "doctor", *arguments, "--json", **variables)
+    found = [one for one in json.loads(done.stdout)["problems"] if one["severity"] == "error"]
+    assert done.returncode == int(bool(found))
+    return [one for one in found if not one["distribution"].startswith("trimtab-")]
+
+
 def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
     install(site, "acme_good", GOOD)
 
-    done = trimtab("plugins", "doctor")
-
-    assert done.returncode == 0
-    assert "acme" not in done.stdout
+    assert errors(trimtab) == []
+    assert "acme" not in trimtab("plugins", "doctor").stdout
 
 
 @pytest.mark.parametrize(
@@ -234,7 +240,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
 )
 def test_doctor_loads_what_is_named_and_says_what_is_wrong(site, trimtab, module, source, what):
     install(site, module, source)
-    assert trimtab("plugins", "doctor").returncode == 0
+    assert errors(trimtab) == []
 
     done = trimtab("plugins", "doctor", "loop")
 
@@ -321,7 +327,7 @@ def test_a_clash_and_a_silent_package_are_harmless(site, trimtab):
 
     done = trimtab("plugins", "doctor")
 
-    assert done.returncode == 0
+    assert errors(trimtab) == []
     assert "two: note: another package offers a guidance provider 'loop' too" in done.stdout
     assert "fix: write 'two:loop' where you mean this one" in done.stdout
 
@@ -339,7 +345,7 @@ def test_doctor_looks_at_the_configuration(trimtab, tmp_path, text, what):
 
     assert what in trimtab("plugins", "doctor").stdout
     assert trimtab("plugins", "doctor").returncode == 1
-    assert trimtab("plugins", "doctor", "--config", "good.toml").returncode == 0
+    assert errors(trimtab, "--config", "good.toml") == []
 
 
 def test_doctor_looks_at_the_switches(trimtab):
@@ -354,7 +360,7 @@ def test_doctor_notices_a_kill_switch_that_hits_nothing(site, trimtab):
 
     done = trimtab("plugins", "doctor", TRIMTAB_DISABLE="acme:loop,lopp")
 
-    assert done.returncode == 0
+    assert errors(trimtab, TRIMTAB_DISABLE="acme:loop,lopp") == []
     assert "note: TRIMTAB_DISABLE names 'lopp', and nothing installed" in done.stdout
     assert "acme:loop" not in done.stdout
 

@@ -55,8 +55,7 @@ def from_metadata(registry: Registry) -> Iterator[Problem]:
     places = {entry.distribution: entry.where for entry in registry.entries}
     for distribution, where in places.items():
         for problem in unmet_requirements(distribution):
-            # A note: what lacks something may never be enabled; `trimtab check` fails if it is.
-            yield Problem(distribution, where, problem, "install what is missing", "note")
+            yield Problem(distribution, where, problem, "install what is missing")
     yield from _clashes(registry)
 
 
