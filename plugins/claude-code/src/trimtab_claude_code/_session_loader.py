@@ -14,11 +14,11 @@ from trimtab.inspection import state_home
 from trimtab_claude_code._guided_session import GuidedSession
 from trimtab_claude_code._host_config import HOST, HostConfig, read_host_config
 from trimtab_claude_code._prompts import Prompts
-from trimtab_claude_code._state.folders import StateError, journal_path, remove_old_journals
+from trimtab_claude_code._state.folders import SUFFIXES, StateError, journal_path
 from trimtab_claude_code._state.index import IndexEntry, SessionIndex
 from trimtab_claude_code._state.journal import Journal, Origin
 from trimtab_claude_code._state.problems import Problems
-from trimtab_trace import JournalOpened, SessionJournal, journal_folder
+from trimtab_trace import JournalOpened, SessionJournal, journal_folder, remove_old_journals
 
 Variables = Mapping[str, str]
 
@@ -175,7 +175,7 @@ def _timeout(variables: Variables) -> float | None:
 
 def _tidy(folder: Path, host: HostConfig, problems: Problems) -> None:
     try:
-        remove_old_journals(folder, host.journal)
+        remove_old_journals(folder, host.journal, SUFFIXES)
     except OSError as error:
         problems.add(f"Old journals can't be removed: {error}")
 

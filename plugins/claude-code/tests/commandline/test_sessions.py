@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from trimtab_claude_code._state.folders import remove_old_journals
+from trimtab_claude_code._state.folders import SUFFIXES
 from trimtab_claude_code._state.index import SessionIndex
 from trimtab_claude_code._state.problems import Problems
-from trimtab_trace import JournalSettings
+from trimtab_trace import JournalSettings, remove_old_journals
 
 from .conftest import guidance, payload, server_pid
 
@@ -141,10 +141,10 @@ def test_journals_are_limited_in_age_and_size(tmp_path):
         file.write_bytes(bytes(100_000))
         os.utime(file, (now - number * 86_400,) * 2)
 
-    remove_old_journals(tmp_path, JournalSettings(keep_days=7.5))
+    remove_old_journals(tmp_path, JournalSettings(keep_days=7.5), SUFFIXES)
     assert len(list(tmp_path.iterdir())) == 8
 
-    remove_old_journals(tmp_path, JournalSettings(max_megabytes=0.35))
+    remove_old_journals(tmp_path, JournalSettings(max_megabytes=0.35), SUFFIXES)
     assert {file.stem for file in tmp_path.iterdir()} == {"0", "1", "2"}
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from trimtab_trace._journal.files import (
         journal_folder as journal_folder,
         journals_of as journals_of,
+        remove_old_journals as remove_old_journals,
     )
     from trimtab_trace._journal.recorder import (
         Journal as Journal,
@@ -129,7 +130,7 @@ _MODULES = {
         "export_spans",
     ),
     "_export._otel_recorder": ("OtelRecorder",),
-    "_journal.files": ("journal_folder", "journals_of"),
+    "_journal.files": ("journal_folder", "journals_of", "remove_old_journals"),
     "_journal.recorder": ("Journal", "SessionJournal", "new_stem"),
     "_journal.settings": (
         "JournalFull",

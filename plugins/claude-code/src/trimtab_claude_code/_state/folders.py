@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
-from trimtab import SYSTEM_CLOCK, TrimtabError
+from trimtab import TrimtabError
 from trimtab.inspection import state_home
 from trimtab_claude_code._state.files import file_name, make_private
-from trimtab_trace import JournalSettings
 
-_SUFFIXES = (".jsonl", ".jsonl.new")
+SUFFIXES = (".jsonl", ".jsonl.new")
+"""Of saved sessions, and of what is written to replace one."""
 
 
 class StateError(TrimtabError):
@@ -79,26 +78,6 @@ def _check_own(folder: Path) -> None:
         raise StateError(f"{folder} is not a folder; remove it")
     if os.name != "nt" and found.st_uid != os.geteuid():
         raise StateError(f"{folder} belongs to another user; remove it")
-
-
-def remove_old_journals(folder: Path, settings: JournalSettings) -> None:
-    """Remove journals that are too old, and the oldest of those that are too large together.
-
-    Raises:
-        OSError: one can't be removed.
-    """
-    oldest = SYSTEM_CLOCK.now().timestamp() - settings.keep_days * 86_400
-    room = settings.max_megabytes * 1e6
-    for file, found in _journals(folder):
-        room -= found.st_size
-        if found.st_mtime < oldest or room < 0:
-            file.unlink(missing_ok=True)
-
-
-def _journals(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the journals of a folder with their status, the newest first."""
-    found = [(file, file.stat()) for file in folder.iterdir() if file.name.endswith(_SUFFIXES)]
-    yield from sorted(found, key=lambda each: -each[1].st_mtime)
 
 
 def _ignore(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -46,7 +47,10 @@ def make_folder(folder: Path) -> None:
 
 def journals(folder: Path) -> list[Path]:
     """Return the journals of a folder, the newest first."""
-    return [path for path, _ in _found(folder)]
+    try:
+        return [path for path, _ in _found(folder, (SUFFIX,))]
+    except OSError:
+        return []
 
 
 def journals_of(host: str, folder: Path) -> list[Path]:
@@ -59,28 +63,32 @@ def journals_of(host: str, folder: Path) -> list[Path]:
     return [path for path in journals(folder) if path.name.startswith(f"{host}-")]
 
 
-def remove_old_journals(folder: Path, settings: JournalSettings) -> None:
+def remove_old_journals(
+    folder: Path, settings: JournalSettings, suffixes: tuple[str, ...] = (SUFFIX,)
+) -> None:
     """Remove journals that are too old, and the oldest of those that are too large together.
 
+    Args:
+        folder: in which they lie.
+        settings: the limits.
+        suffixes: of the names of files that count.
+
     Raises:
-        OSError: one can't be removed.
+        OSError: the folder can't be read, or one can't be removed.
     """
     oldest = SYSTEM_CLOCK.now().timestamp() - settings.keep_days * 86_400
     room = settings.max_megabytes * 1e6
-    for path, found in _found(folder):
+    for path, found in _found(folder, suffixes):
         room -= found.st_size
         if found.st_mtime < oldest or room < 0:
             path.unlink(missing_ok=True)
 
 
-def _found(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _found(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield the journals of a folder with their status, the newest first."""
-    try:
-        found = [
-            (Path(entry.path), entry.stat())
-            for entry in os.scandir(folder)
-            if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
-        ]
-    except OSError:
-        return
+    found = []
+    for entry in os.scandir(folder):
+        if entry.name.endswith(suffixes) and entry.is_file(follow_symlinks=False):
+            with suppress(FileNotFoundError):  # another process has removed it
+                found.append((Path(entry.path), entry.stat()))
     yield from sorted(found, key=lambda each: -each[1].st_mtime)
