@@ -151,12 +151,14 @@ def test_active_time_goes_on_where_it_stopped(kit: Any) -> None:
     run = kit.run()
     kit.clock.advance(10)
     kit.call(run)
+    kit.clock.advance(3)
     later = Session.restore(kit.session.snapshot(), clock=kit.clock)
     kit.clock.advance(1000)
     resumed = later.open_run(run.prompt, run_id=run.run_id)
     kit.clock.advance(5)
 
-    assert resumed.active_seconds == 15
+    assert resumed.active_seconds == 18
+    assert later.open_run(run.prompt, run_id=run.run_id).active_seconds == 18
 
 
 def test_usage_adds_up_and_the_budget_ends_at_its_limit(kit: Any) -> None:

@@ -129,8 +129,10 @@ class Run(OpenRun):
         for source, hook in hooks:
             self.invoker.call(source, name, hook, context, self._timeout)
 
-    def save_projections(self) -> None:
-        """Bring the providers' projections up to date and keep their states for a snapshot."""
+    def save(self) -> None:
+        """Keep in the state what no event recorded: the time until now, and the projections."""
+        if not self.state.closed:
+            self.state.active_seconds = self.active_seconds
         for name in self.state.feeds.attached:
             self._call_projection(name, self.state.feeds.save)
 

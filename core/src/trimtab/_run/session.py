@@ -77,7 +77,7 @@ class Session(Record):
         budget = prompt.table.budget if budget is None else budget
         hooks = (*prompt.table.recorders, *_recorders(recorders))
         if run_id in self._runs:
-            self._runs[run_id].save_projections()
+            self._runs[run_id].save()
         with self.lock:
             state, resumed = self._state_for(prompt, agent_id, run_id)
             state.use_profiles(_profiles(prompt, host))
@@ -137,7 +137,7 @@ class Session(Record):
                 f"run {run_id!r:.100} is known already: give the fork another run_id"
             )
         hooks = (*run.prompt.table.recorders, *_recorders(recorders))
-        run.save_projections()
+        run.save()
         with self.lock:
             state = fork(self, run.state, calls, run_id or new_id(), agent_id)
             self._adopt(state)
@@ -194,7 +194,7 @@ class Session(Record):
         from trimtab._session.saved import SavedRun
 
         for run in tuple(self._runs.values()):
-            run.save_projections()
+            run.save()
         with self.lock:
             slices = {kind: records._copy() for kind, records in self._slices.items()}
             runs = [SavedRun.of(state) for state in self._states.values()]

@@ -261,6 +261,8 @@ class GuidedSession:
         """
         if self._recorder is not None:
             self._recorder.paused = True
+        if recorded.snapshot is not None:
+            self._hooks.resume(self._origin.session_id)
         same = recorded.origin.stamp == self._origin.stamp
         for received in recorded.received:
             self._clock.show(received.moment)

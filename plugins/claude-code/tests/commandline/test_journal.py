@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from trimtab import (
     ClassificationResult,
@@ -259,6 +259,7 @@ def test_a_process_whose_place_was_taken_overwrites_nothing(life):
 
 
 CALLS = [("cat missing", True), ("make test", True), ("ls", False), ("cat missing", False)]
+FAILING = [CALLS[number] for number in (0, 1, 1, 0, 1, 0, 0, 0, 1)]
 
 
 def call_events(number, command, failed):
@@ -281,6 +282,7 @@ def call_events(number, command, failed):
     calls=st.lists(st.sampled_from(CALLS), min_size=3, max_size=12),
     restarts=st.sets(st.integers(0, 40), max_size=6),
 )
+@example(calls=FAILING, restarts={10})  # a restart shortened the time between two calls
 def test_restarts_change_no_decision(tmp_path_factory, calls, restarts):
     pytest.importorskip("trimtab_doom_loop")
     pytest.importorskip("trimtab_diagnostic_signal")
@@ -293,7 +295,11 @@ def test_restarts_change_no_decision(tmp_path_factory, calls, restarts):
 
         def begin():
             return GuidedSession(
-                Journal(journal.path), lambda _: prompt, notes.append, clock=ReplayClock(clock)
+                Journal(journal.path),
+                lambda _: prompt,
+                notes.append,
+                origin=Origin("s"),
+                clock=ReplayClock(clock),
             )
 
         notes, found = [], []

@@ -127,7 +127,7 @@ class ClaudeCodeHooks:
 
     def _answer(self, event: Payload, until: Deadline | None) -> HookOutput:
         if event.name == "SessionEnd":
-            self._find_again(event.session_id)
+            self.resume(event.session_id)
             self.close(event.session_id, event.text("reason"))
         handler = HANDLERS.get(event.name)
         # A compaction ends like a subagent, but one of no type.
@@ -142,8 +142,8 @@ class ClaudeCodeHooks:
                 agent.settle_compaction()
             return handler(agent, event)
 
-    def _find_again(self, session_id: str) -> None:
-        """Open the run of a restored session whose first event is its end."""
+    def resume(self, session_id: str) -> None:
+        """Open the main agent's run where a restored session holds it, so that its time goes on."""
         prompt = self._prompt_of(None)
         state = self.session.runs().get(run_id_of(prompt, session_id)) if prompt else None
         if state is not None and not state.closed:
