@@ -28,6 +28,7 @@ from trimtab_signals import (
     in_progress,
     is_wait,
     name_words,
+    names_in,
     not_yet,
     paused,
     says_unchanged,
@@ -47,6 +48,7 @@ _STATE = 120
 """Characters of an answer that is a state and nothing else."""
 
 _FLAG = LazyPattern(r"[=:]\s?(?:true|false)\b", re.IGNORECASE)
+_DENIED = LazyPattern(r"[=:]\s?false\b", re.IGNORECASE)
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
@@ -192,9 +194,19 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
         return False
     if has_ended(call.output) or asks_for_input(call.output):
         return False
-    if not STATES.isdisjoint(name_words(call.tool)) or _FLAG.search(call.output):
+    if not STATES.isdisjoint(name_words(call.tool)):
         return True
+    if _FLAG.search(call.output):
+        return _DENIED.search(call.output) is not None or not _makes_anew(actions, call)
     return _was_begun(actions, call, first)
+
+
+def _makes_anew(actions: Actions, call: CallRecord) -> bool:
+    """Tell whether each answer of a repeated call names something else, as what sends a message
+    does: then its flags confirm a deed.
+    """
+    named = [names_in(record.output) for _, record in actions.occurrences(call)]
+    return all(named) and len(set(named)) == len(named) > 1
 
 
 def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:

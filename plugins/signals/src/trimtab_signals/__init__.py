@@ -37,6 +37,7 @@ from trimtab_signals._normalise import (
 from trimtab_signals._novelty import (
     Pieces,
     brings_nothing,
+    names_in,
 )
 from trimtab_signals._orders import (
     NO_ORDERS,
@@ -136,6 +137,7 @@ __all__ = [
     "leaves_running",
     "mentions_failure",
     "name_words",
+    "names_in",
     "normalise_text",
     "not_yet",
     "operation",

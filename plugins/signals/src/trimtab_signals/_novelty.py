@@ -151,6 +151,20 @@ def is_random(word: str) -> bool:
     return turns >= 2 and turns * 4 >= len(kinds)
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the values in a text that name something: random ones, and those of a label such as
+    ``messageId``.
+
+    Args:
+        text: as it came, since ids are lost when it is normalised.
+    """
+    return tuple(
+        slot.value
+        for slot in shape_of(text).slots
+        if is_random(slot.value) or not NAMES.isdisjoint(slot.label)
+    )
+
+
 @lru_cache(maxsize=16)
 def may_say_same(earlier: str, later: str) -> bool:
     """Tell cheaply whether two normalised outputs may have one frame.
