@@ -7,9 +7,11 @@ import contextlib
 import threading
 import time
 from functools import partial
+from itertools import pairwise
 
 import attrs
 import pytest
+from hypothesis import given, strategies as st
 
 from trimtab import (
     Deadline,
@@ -353,3 +355,16 @@ def test_whatever_the_model_sends_it_reads_what_is_wrong(call, words):
     [recorded] = run.session[ToolInvoked].all()
     assert recorded.outcome is Outcome.INVALID
     assert recorded.tool
+
+
+@given(st.lists(st.sampled_from(["read", "plan", "unknown"]), max_size=8))
+def test_calls_of_sequential_tools_run_alone_and_in_order(names):
+    tools = (TOOLS[0], Tool("plan", "", Path, read, sequential=True))
+    calls = [ToolCall(name, {"path": "a"}, f"c{n}") for n, name in enumerate(names)]
+    run = Session().open_run(Prompt("agent", "main", config=None))
+
+    groups = ToolExecutor(run, tools).groups(calls)
+
+    assert [call for group in groups for call in group] == calls
+    assert all(len(group) == 1 for group in groups if group[0].tool == "plan")
+    assert all("plan" in (a[-1].tool, b[0].tool) for a, b in pairwise(groups))

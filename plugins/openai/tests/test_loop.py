@@ -294,6 +294,28 @@ def test_what_waits_for_its_turn_does_not_run_after_the_keyboard_has_interrupted
     assert len(ran) <= 4
 
 
+def test_calls_of_a_sequential_tool_wait_for_those_before_them(way, opened, read_tool):
+    events = []
+
+    def work(params, *, context):
+        events.append(("begin", params.path))
+        time.sleep(0.02 if params.path in "ab" else 0)
+        events.append(("end", params.path))
+        return ToolResult.ok(params.path)
+
+    reading = attrs.evolve(read_tool, handler=work)
+    write = attrs.evolve(reading, name="write", sequential=True)
+    run = opened(tools=[reading, write])
+    names = {"a": "read", "b": "write", "c": "write", "d": "read"}
+    calls = [Call(name, {"path": path}) for path, name in names.items()]
+    with OpenAIServer([say(*calls), say("Done.")]) as server:
+        way.complete(server, run)
+
+    assert events == [(what, path) for path in "abcd" for what in ("begin", "end")]
+    assert [call.params["path"] for call in run.session[ToolInvoked].all()] == list("abcd")
+    assert server.refusals == ()
+
+
 def test_async_handlers_are_awaited(way, opened, read_tool):
     async def slow(params, *, context):
         return ToolResult.ok(f"awaited {params.path}")

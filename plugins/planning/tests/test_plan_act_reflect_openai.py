@@ -263,3 +263,19 @@ def test_the_trace_of_such_a_run_replays_identically(evaluate, tmp_path):
     assert len(session[GuidanceDelivered]) == 8
     for kind in (Plan, PlanAuthored, PlanUpdated, ReflectionAdded, StepCalled):
         assert replayed.session[kind].all() == session[kind].all()
+
+
+def test_updates_of_one_response_are_applied_in_its_order(evaluate):
+    titles = [f"Part {n}" for n in range(1, 9)]
+    steps = [
+        {"title": title, "depends_on": [f"S{n}"] if n else []} for n, title in enumerate(titles)
+    ]
+    done = [step(f"S{n}", "done") for n in range(1, 9)]
+    plan = Call("plan_set", {"objective": "All parts", "steps": steps})
+    _server, session, _response = evaluate(say(plan, *done), say("Done."))
+
+    assert [call.outcome.value for call in session[ToolInvoked].all()] == ["ok"] * 9
+    assert [event.step_id for event in session[PlanUpdated].all()][:8] == [
+        f"S{n}" for n in range(1, 9)
+    ]
+    assert session[Plan].latest().status == "completed"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from trimtab import GuidanceDelivered, MarkdownSection, Plan, Session
+from trimtab import GuidanceDelivered, MarkdownSection, Plan, Session, ToolInvoked
 from trimtab_planning import (
     PlanAuthored,
     PlanUpdated,
@@ -103,3 +103,14 @@ def test_tasks_of_the_program_are_taken_over_as_a_plan(evaluate):
         "step",
         "completed",
     ]
+
+
+def test_updates_of_one_response_are_applied_in_its_order_there(evaluate):
+    steps = [{"title": f"Part {n}", "depends_on": [f"S{n}"] if n else []} for n in range(6)]
+    done = [plan_tool("plan_update_step", step_id=f"S{n}", status="done") for n in range(1, 7)]
+    _, session = evaluate(
+        say(plan_tool("plan_set", objective="All parts", steps=steps), *done), say("Done.")
+    )
+
+    assert [call.outcome.value for call in session[ToolInvoked].all()] == ["ok"] * 7
+    assert session[Plan].latest().status == "completed"

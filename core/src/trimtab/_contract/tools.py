@@ -165,6 +165,9 @@ class Tool(Generic[Params, Value]):
         description: when and how to use it, for the model.
         params: the record of its arguments, see `json_schema`.
         handler: ``handler(params, *, context) -> ToolResult``, plain or ``async def``.
+        sequential: calls run alone, in the order of the response: after the calls before them
+            have ended, and before those behind them begin. For tools that change a state which
+            other calls depend on.
 
     Raises:
         ToolError: a field of `params` has no counterpart in JSON, or a type that can't be resolved.
@@ -174,6 +177,7 @@ class Tool(Generic[Params, Value]):
     description: str
     params: type[Params]
     handler: ToolHandler[Params, Value]
+    sequential: bool = attrs.field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         # What is offered can be read: a tool that the model can't call is refused here.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,27 @@ class ToolExecutor:
         for tool in tools:
             if self._tools.setdefault(tool.name, tool) is not tool:
                 raise ToolError(f"two tools are called {tool.name!r}; rename one")
+
+    def groups(self, calls: Iterable[ToolCall]) -> tuple[Sequence[ToolCall], ...]:
+        """Return the calls of one response in groups that run one after the other.
+
+        The calls of a group may run at the same time; a tool that is `sequential` has a group
+        for each call.
+
+        Args:
+            calls: of one response, in its order.
+        """
+        groups: list[list[ToolCall]] = []
+        beside = False  # whether the next call may join the last group
+        for call in calls:
+            tool = self._tools.get(call.tool)
+            alone = tool is not None and tool.sequential
+            if beside and not alone:
+                groups[-1].append(call)
+            else:
+                groups.append([call])
+            beside = not alone
+        return tuple(groups)
 
     def execute(self, call: ToolCall, *, guidance: str = "") -> ToolAnswer:
         """Run one call on this thread; ``async def`` handlers get an event loop for it.

@@ -144,14 +144,18 @@ class GuidedLoop:
             text = executor.execute(call, guidance=guidance).text
             return call.call_id, self.hooks.comment(text, last=state.last)
 
-        if len(calls) == 1 or self._settings.max_parallel == 1:
-            return [answer(call) for call in calls]
-        try:
-            jobs = [partial(answer, call) for call in calls]
-            return call_in_parallel(jobs, self._settings.max_parallel)
-        except BaseException:
-            executor.abandon()
-            raise
+        answers: list[tuple[str, Any]] = []
+        for group in executor.groups(calls):
+            if len(group) == 1 or self._settings.max_parallel == 1:
+                answers += [answer(call) for call in group]
+                continue
+            try:
+                jobs = [partial(answer, call) for call in group]
+                answers += call_in_parallel(jobs, self._settings.max_parallel)
+            except BaseException:
+                executor.abandon()
+                raise
+        return answers
 
     async def _arun_tools(
         self, state: LoopState, executor: ToolExecutor, calls: Sequence[ToolCall]
@@ -164,9 +168,12 @@ class GuidedLoop:
                 done = await executor.aexecute(call, guidance=guidance)
                 return call.call_id, await self.hooks.acomment(done.text, last=state.last)
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(answer(call)) for call in calls]
-        except BaseExceptionGroup as errors:  # what is raised is the same in both modes
-            raise errors.exceptions[0] from None
-        return [task.result() for task in tasks]
+        answers: list[tuple[str, Any]] = []
+        for group in executor.groups(calls):
+            try:
+                async with asyncio.TaskGroup() as running:
+                    tasks = [running.create_task(answer(call)) for call in group]
+            except BaseExceptionGroup as errors:  # what is raised is the same in both modes
+                raise errors.exceptions[0] from None
+            answers += [task.result() for task in tasks]
+        return answers
