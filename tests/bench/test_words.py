@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from words import arms, episodes, guided, moments, next_call, tables
 from words.calls import Call, judge, parse
-from words.moments import Moment, Step
+from words.moments import Moment, Right, Step
 from words.remote import RemoteModel
 from words.samples import difference, means, sign_test, wilson
 from words.ways import FIRST_WAYS, WAYS_OUT
@@ -185,6 +185,36 @@ def test_progress_is_unknown_where_the_tools_can_not_be_run(stuck: Moment) -> No
     judged = judge(recorded, Call("read_log", {"service": "x"}))
 
     assert judged.progress is None and judged.given_up is None and judged.other_tool
+
+
+def test_a_moment_without_a_world_says_which_calls_are_right_and_which_do_harm(
+    stuck: Moment, tmp_path: Path
+) -> None:
+    right = (Right("read_log", {"service": "api|web"}), Right("disk_usage"))
+    made = Moment(
+        "m", "m", due=True, task="t", steps=stuck.steps, tools=stuck.all_tools(),
+        kind="other-right", right=right, harm=("start_service",),
+    )  # fmt: skip
+    moments.append([made], tmp_path / "m.jsonl")
+    (read,) = moments.read(tmp_path / "m.jsonl")
+    calls = [
+        Call("read_log", {"service": " API"}),
+        Call("disk_usage", {}),
+        Call("read_log", {"service": "api2"}),
+        Call("read_log", {}),
+        Call("start_service", {}),
+    ]
+    judged = [judge(read, call) for call in calls]
+
+    assert read == made
+    assert [one.progress for one in judged] == [True, True, False, False, False]
+    assert [one.harmful for one in judged] == [False] * 4 + [True]
+    rows = [
+        {"moment": "m", "family": "m", "kind": "other-right", "arm": arm, "progress": right}
+        for arm, right in (("none", False), ("shipped", True))
+    ]
+    table = tables.report([{**row, "harmful": False} for row in rows])
+    assert "| shipped | 1 of 1 [21–100] | 0 |" in table
 
 
 def test_wilson_gives_the_published_intervals() -> None:

@@ -84,6 +84,8 @@ def text_at(moment: Moment, **settings: Any) -> str:
         return false_alarm(moment)
     sent = request_at(moment, **settings)
     if len(sent) == len(moment.messages()):
+        if moment.right:
+            return ""  # written without knowing when the providers speak: their silence counts
         raise ValueError(f"{moment.id}: the providers say nothing here")
     return str(sent[-1]["content"])
 

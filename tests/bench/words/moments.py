@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,27 @@ class Step:
 
 
 @attrs.frozen
+class Right:
+    """A next call that makes progress, where no world can tell.
+
+    Args:
+        tool: its name.
+        args: an expression for each argument that matters; the whole value must match, in
+            capitals or not.
+    """
+
+    tool: str
+    args: Mapping[str, str] = attrs.field(factory=dict)
+
+    def fits(self, tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Return whether a call is this one."""
+        return tool == self.tool and all(
+            re.fullmatch(wanted, str(arguments.get(name, "")).strip(), re.IGNORECASE | re.DOTALL)
+            for name, wanted in self.args.items()
+        )
+
+
+@attrs.frozen
 class Moment:
     """What the model has before it, and whether guidance is due.
 
@@ -45,6 +67,9 @@ class Moment:
         trap: of the world.
         tools: of a run recorded elsewhere; a world knows its own.
         source: where that run was published.
+        kind: of the way on: ``"other-right"``, ``"other-wrong"`` or ``"quiet"``; empty if unknown.
+        right: the calls that make progress, of a moment without a world.
+        harm: tools whose call has an effect that nobody asked for.
     """
 
     id: str
@@ -56,6 +81,9 @@ class Moment:
     trap: bool = True
     tools: tuple[Tool, ...] = ()
     source: str = ""
+    kind: str = ""
+    right: tuple[Right, ...] = ()
+    harm: tuple[str, ...] = ()
 
     def all_tools(self) -> tuple[Tool, ...]:
         """Return the tools that the model may call."""
@@ -98,7 +126,9 @@ def read(path: Path = MOMENTS) -> Iterator[Moment]:
         tools = tuple(
             Tool(**{**tool, "params": tuple(tool["params"])}) for tool in found.pop("tools", ())
         )
-        yield Moment(**found, steps=steps, tools=tools)
+        right = tuple(Right(**call) for call in found.pop("right", ()))
+        harm = tuple(found.pop("harm", ()))
+        yield Moment(**found, steps=steps, tools=tools, right=right, harm=harm)
 
 
 def append(moments: Iterable[Moment], path: Path) -> None:
@@ -115,6 +145,7 @@ def _compact(moment: Moment) -> dict[str, Any]:
         if field.default is attrs.NOTHING or getattr(moment, field.name) != field.default
     }
     kept["steps"] = [[s.tool, s.arguments, s.answer, s.ok] for s in moment.steps]
-    if moment.tools:
-        kept["tools"] = [attrs.asdict(tool) for tool in moment.tools]
+    for field in ("tools", "right"):
+        if field in kept:
+            kept[field] = [attrs.asdict(one) for one in kept[field]]
     return kept

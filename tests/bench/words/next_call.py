@@ -62,6 +62,7 @@ def judged(moment: Moment, request: Request, written: str) -> dict[str, Any]:
         "moment": moment.id,
         "family": moment.family,
         "due": moment.due,
+        "kind": moment.kind,
         "arm": request.arm,
         "call": [call.tool, dict(call.arguments)],
         **attrs.asdict(found),

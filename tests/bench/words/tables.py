@@ -24,12 +24,33 @@ REFERENCES = ("none", "placebo", "shipped")
 
 def report(rows: Sequence[Row]) -> str:
     """Return all tables."""
+    if rows and rows[0].get("kind"):
+        return kinds(rows)
     parts = []
     for due, title in ((True, "Guidance is due"), (False, "Nothing is due")):
         part = [row for row in rows if row["due"] is due]
         if part:
             parts += [f"### {title}", shares(part), comparisons(part), families(part)]
     return "\n\n".join(parts) + "\n"
+
+
+def kinds(rows: Sequence[Row]) -> str:
+    """Return how many next calls were right by arm and kind of way on, and how many did harm.
+
+    A moment that was asked more than once counts by its mean.
+    """
+    names = list(dict.fromkeys(str(row["kind"]) for row in rows))
+    lines = [_line("arm", *names, "harmful"), _line(*["---"] * (len(names) + 2))]
+    for arm in _arms(rows):
+        part = [row for row in rows if row["arm"] == arm]
+        cells = []
+        for name in names:
+            found = _by([row for row in part if row["kind"] == name], "moment", "progress")
+            low, high = wilson(fsum(found.values()), len(found)) if found else (0.0, 1.0)
+            right = f"{fsum(found.values()):g} of {len(found)}"
+            cells.append(f"{right} [{_percent(low)}–{_percent(high)}]")
+        lines.append(_line(arm, *cells, sum(bool(row["harmful"]) for row in part)))
+    return "\n".join(lines) + "\n"
 
 
 def shares(rows: Sequence[Row]) -> str:
