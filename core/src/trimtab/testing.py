@@ -8,6 +8,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_testing.conformance": (
             "CompletionConformance FeedbackConformance GuidanceConformance RecorderConformance"
         ),
+        "_testing.host_kit.conformance": "HostConformance",
         "_testing.host_kit.kit": "host_table HostKit Verdict",
         "_testing.host_kit.service": "Ask Says Service",
         "_testing.host_kit.task": "Played Task",

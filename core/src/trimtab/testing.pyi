@@ -4,6 +4,9 @@ from trimtab._testing.conformance import (
     GuidanceConformance as GuidanceConformance,
     RecorderConformance as RecorderConformance,
 )
+from trimtab._testing.host_kit.conformance import (
+    HostConformance as HostConformance,
+)
 from trimtab._testing.host_kit.kit import (
     HostKit as HostKit,
     Verdict as Verdict,

@@ -14,7 +14,7 @@ import pytest
 
 from trimtab import DecisionPoint, Delivery, Host, Outcome, ToolCall
 from trimtab.hosting import Answer, Chat, Drivers
-from trimtab.testing import Ask, HostKit, Played, Says, Service, Task, host_table
+from trimtab.testing import Ask, HostConformance, HostKit, Played, Says, Service, Task, host_table
 
 HOST = Host(
     "loop",
@@ -114,9 +114,8 @@ KIT = kit_of()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", KIT.scenarios)
-def test_a_loop_of_30_lines_passes(scenario: str) -> None:
-    KIT.check(scenario)
+class TestLoopOf30Lines(HostConformance):
+    kit = KIT
 
 
 def silent(chat: Chat, answers: list[Answer], said: str) -> str:
@@ -165,7 +164,7 @@ def test_what_is_not_claimed_is_not_played() -> None:
     assert "guided_streamed" not in kit.scenarios
     [verdict] = kit.verdicts(["guided_on_gemini"])
     assert (verdict.result, verdict.note) == ("not claimed", "gemini")
-    assert "| the same in the dialect of gemini | – |" in host_table({"loop": [verdict]})
+    assert "| the same in the dialect of Gemini | – |" in host_table({"loop": [verdict]})
     with pytest.raises(ValueError, match="gates"):
         HostKit("loop", HOST, host_of(), "gates")
 

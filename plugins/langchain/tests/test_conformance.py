@@ -1,7 +1,5 @@
 """The host holds to what it claims: scripted conversations on the real runtime."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("langchain.agents")
@@ -9,15 +7,11 @@ pytest.importorskip("langchain_openai")
 pytest.importorskip("langchain_anthropic")
 pytest.importorskip("langchain_google_genai")
 
+from trimtab.testing import HostConformance
 from trimtab_langchain._conformance import KIT
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.filterwarnings("default"),  # those of the clients
-]
+pytestmark = pytest.mark.e2e
 
 
-@pytest.mark.parametrize("scenario", KIT.scenarios)
-def test_the_host_holds_to_its_claims(scenario: str) -> None:
-    [verdict] = KIT.verdicts([scenario])
-    assert verdict.result == "ok", verdict.note
+class TestLangChain(HostConformance):
+    kit = KIT

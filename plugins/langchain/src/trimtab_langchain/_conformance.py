@@ -87,7 +87,7 @@ def model_of(task: Task) -> BaseChatModel:
         )
     from langchain_openai import ChatOpenAI
 
-    known = {"model": "m", "api_key": "x"}
+    known = {"model": "m", "api_key": "x", "use_responses_api": task.wire == "responses"}
     return ChatOpenAI(base_url=f"{task.url}/v1", max_retries=1, **known)
 
 
@@ -169,7 +169,7 @@ KIT = HostKit(
     play,
     claims=(
         "anthropic around cancel compact deny equal errors gate gemini interrupt invalid limit "
-        "parallel stop resume rich shared stream structured"
+        "parallel responses stop resume rich shared stream structured"
     ),
 )
 """What LangChain's host claims; deepagents' subagents are tested with it too."""

@@ -7,6 +7,7 @@ from typing import Any
 from agents import (
     Agent,
     OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
     RunConfig,
     Runner,
     SQLiteSession,
@@ -34,10 +35,11 @@ def agent_of(task: Task) -> Agent[Any]:
     """
     client = AsyncOpenAI(base_url=f"{task.url}/v1", api_key="x", max_retries=1)
     approval = task.mode == "deny"
+    model = OpenAIResponsesModel if task.wire == "responses" else OpenAIChatCompletionsModel
     return Agent(
         "scout",
         instructions="You are an agent.",
-        model=OpenAIChatCompletionsModel("m", client),
+        model=model("m", client),
         tools=[function_tool(tool, needs_approval=approval) for tool in task.tools],
         output_type=Final if task.mode == "structured" else None,
     )
@@ -95,8 +97,8 @@ KIT = HostKit(
     HOST,
     play,
     claims=(
-        "cancel deny equal errors gate invalid limit parallel resume rich shared stop stream "
-        "structured"
+        "cancel deny equal errors gate invalid limit parallel responses resume rich shared stop "
+        "stream structured"
     ),
 )
 """What the SDK's host claims."""

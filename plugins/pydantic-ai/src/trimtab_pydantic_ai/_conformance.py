@@ -10,7 +10,7 @@ from typing import Any
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry, UsageLimits
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from trimtab.testing import HostKit, Played, Task
@@ -45,7 +45,8 @@ def agent_of(task: Task) -> Agent[None, Any]:
         task: what the agent shall do.
     """
     client = AsyncOpenAI(base_url=f"{task.url}/v1", api_key="x", max_retries=1)
-    model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+    kind = OpenAIResponsesModel if task.wire == "responses" else OpenAIChatModel
+    model = kind("m", provider=OpenAIProvider(openai_client=client))
     more: Any = {"timeout": task.timeout, "deadline": task.deadline, "strict": True}
     guided = [Trimtab(task.prompt, task.session, **more)] if task.guided else []
     output: Any = Final if task.mode == "structured" else str
@@ -96,7 +97,8 @@ KIT = HostKit(
     HOST,
     play,
     claims=(
-        "cancel equal errors gate invalid limit parallel resume rich shared stop stream structured"
+        "cancel equal errors gate invalid limit parallel responses resume rich shared stop "
+        "stream structured"
     ),
 )
 """What Pydantic AI's host claims."""

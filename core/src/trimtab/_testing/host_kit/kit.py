@@ -21,7 +21,7 @@ from trimtab._types.stdout import others_to_stderr, say
 if TYPE_CHECKING:
     from trimtab._contract.hosts import Host
 
-WIRES = ("anthropic", "gemini")
+WIRES = {"responses": "OpenAI's Responses", "anthropic": "Anthropic", "gemini": "Gemini"}
 CLAIMS: Mapping[str, str] = {
     "gate": "an agent that may not stop is sent back",
     "stream": "the streaming entry",
@@ -41,7 +41,7 @@ CLAIMS: Mapping[str, str] = {
     "compact": "shortened histories",
     "stop": "an agent whose nudges have no effect is ended",
     "limit": "the runtime's limit of turns is told to providers",
-    **dict.fromkeys(WIRES, "the dialect of that service"),
+    **{wire: f"the dialect of {name}" for wire, name in WIRES.items()},
 }
 REFUSES = "refuse"
 """What the host need not claim: it declares `Delivery.REFUSAL`."""

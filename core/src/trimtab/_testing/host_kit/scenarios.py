@@ -137,7 +137,7 @@ def _add_wire(wire: str) -> None:
         await _guided(kit, wire=wire)
 
     play.__name__ = f"guided_on_{wire}"
-    scenario(f"the same in the dialect of {wire}", wire)(play)
+    scenario(f"the same in the dialect of {WIRES[wire]}", wire)(play)
 
 
 for _wire in WIRES:

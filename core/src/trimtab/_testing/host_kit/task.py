@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import attrs
 
+from trimtab._contract.tools import Tool, ToolResult
 from trimtab._run.session import Session
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ class Task:
             own middleware around it, such as retries of ``flaky`` and limits; ``"subagent"``: with
             a subagent ``scout`` that has the same tools; ``"compact"``: with the runtime's own
             shortening of long histories.
-        wire: the service's dialect: ``"openai"``, ``"anthropic"`` or ``"gemini"``.
+        wire: the service's dialect: ``"openai"`` (Chat Completions), ``"responses"``,
+            ``"anthropic"`` or ``"gemini"``.
         conversation: the name of the conversation.
         guided: if false, build the agent without trimtab.
         deadline: the time limit, if there is one.
@@ -87,6 +90,10 @@ class Task:
         made: T = self.made[name]
         return made
 
+    def as_tools(self) -> list[Tool[Any, Any]]:
+        """Return the tools for a host that takes trimtab's own."""
+        return [_as_tool(function) for function in self.tools]
+
     def restarted(self) -> Task:
         """Return the task as another process goes on with it: nothing made, the session restored.
 
@@ -95,3 +102,17 @@ class Task:
         session = Session.restore(self.session.snapshot())
         self.session = session
         return attrs.evolve(self, session=session, made={})
+
+
+def _as_tool(function: Callable[..., Any]) -> Tool[Any, Any]:
+    name, described = function.__name__, function.__doc__ or ""
+    fields = {k: attrs.field(type=v) for k, v in get_type_hints(function).items() if k != "return"}
+    arguments = attrs.make_class(f"Arguments_of_{name}", fields, frozen=True)
+
+    def handle(params: Any, *, context: object) -> Any:  # noqa: ARG001 - as tools are called
+        return ToolResult.ok(function(**attrs.asdict(params, recurse=False)))
+
+    async def ahandle(params: Any, *, context: object) -> Any:  # noqa: ARG001
+        return ToolResult.ok(await function(**attrs.asdict(params, recurse=False)))
+
+    return Tool(name, described, arguments, ahandle if iscoroutinefunction(function) else handle)

@@ -64,6 +64,11 @@ def texts_in(value: Any) -> str:
     return "\n".join(texts_in(one) for one in value) if isinstance(value, list) else ""
 
 
+def _id(kind: str, body: Json) -> str:
+    """Return an id for a response: runtimes take messages of one id for one message."""
+    return f"{kind}_{len(messages_of(body))}"
+
+
 def _error(path: str, status: int, message: str) -> Reply:
     error: Json = {"message": message, "type": "error", "code": None}
     if "enerateContent" in path:
@@ -100,7 +105,7 @@ def _out_of_place(messages: list[Json]) -> str:
 
 
 def _completion(body: Json, text: str, calls: Calls) -> Reply:
-    base: Json = {"id": "chatcmpl-1", "created": 1, "model": body.get("model", "m")}
+    base: Json = {"id": _id("chatcmpl", body), "created": 1, "model": body.get("model", "m")}
     asked = [
         {"id": i, "type": "function", "function": {"name": name, "arguments": json.dumps(params)}}
         for i, name, params in calls
@@ -130,8 +135,8 @@ def _response(body: Json, text: str, calls: Calls) -> Reply:
     output: list[Json] = []
     if text:
         part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-        said = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
-        output.append({**said, "content": [part]})
+        said = {"id": _id("msg", body), "type": "message", "role": "assistant"}
+        output.append({**said, "status": "completed", "content": [part]})
     for i, name, params in calls:
         call = {"id": f"fc_{i}", "type": "function_call", "call_id": i, "status": "completed"}
         output.append({**call, "name": name, "arguments": json.dumps(params)})
@@ -139,7 +144,7 @@ def _response(body: Json, text: str, calls: Calls) -> Reply:
     used["input_tokens_details"] = {"cached_tokens": 0}
     used["output_tokens_details"] = {"reasoning_tokens": 0}
     response: Json = {
-        "id": "resp_1",
+        "id": _id("resp", body),
         "object": "response",
         "created_at": 1,
         "status": "completed",
@@ -198,7 +203,7 @@ def _message(body: Json, text: str, calls: Calls) -> Reply:
     content: list[Json] = [{"type": "text", "text": text}] if text else []
     content += [{"type": "tool_use", "id": i, "name": n, "input": p} for i, n, p in calls]
     message: Json = {
-        "id": "msg_1",
+        "id": _id("msg", body),
         "type": "message",
         "role": "assistant",
         "model": body.get("model", "m"),
