@@ -1,5 +1,6 @@
 """`trimtab worker` and `trimtab mailbox`, as processes and in this one."""
 
+import io
 import json
 import signal
 import sqlite3
@@ -194,6 +195,16 @@ def test_wrong_input_is_named_with_status_2(folder, capsys, arguments, said):
 
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
+
+
+def test_an_endless_body_on_standard_input_is_refused(folder, capsys, monkeypatch):
+    monkeypatch.setattr("trimtab_worker._commands.mailbox.LONGEST_INPUT", 10)
+    monkeypatch.setattr("sys.stdin", io.StringIO('"' + "x" * 20))
+
+    from trimtab.__main__ import main
+
+    assert main(["mailbox", "send", URL, "-"]) == 2
+    assert "more than 10 characters" in capsys.readouterr().err
 
 
 def test_a_mistyped_path_creates_no_mailbox(folder, capsys):

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import redis
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
-from redis.retry import Retry
 
+from trimtab_redis._client import TIMEOUT, Client, connect, explained
 from trimtab_redis._script import GROUP, SCRIPT
 from trimtab_worker import (
     LEASE_CLOCK,
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 Body = TypeVar("Body")
 Receipt = tuple[str, str]
 
-TIMEOUT = 5.0
 KEYS = ("", ":leases", ":tokens", ":deliveries", ":delayed", ":staged", ":dead", ":counts", ":bell")
 NAME = re.compile(r"[\w.:-]{1,200}")
 ENTRY_ID = re.compile(r"\d{1,20}-\d{1,20}")
@@ -59,7 +56,8 @@ class RedisMailbox(BaseMailbox[Body]):
     without persistence loses the mailbox when it stops.
 
     Args:
-        client: a ``redis.Redis`` whose answers are bytes (``decode_responses=False``).
+        client: a ``redis.Redis`` or ``redis.RedisCluster`` whose answers are bytes
+            (``decode_responses=False``).
         queue: name of the mailbox; its keys begin with ``trimtab:{queue}``.
         body: attrs class that bodies are of, or several; None: plain JSON values.
         clock: where waiting is measured.
@@ -74,7 +72,7 @@ class RedisMailbox(BaseMailbox[Body]):
 
     def __init__(
         self,
-        client: redis.Redis,
+        client: Client,
         queue: str = "agents",
         body: type[Body] | Sequence[type[Any]] | None = None,
         *,
@@ -95,19 +93,18 @@ class RedisMailbox(BaseMailbox[Body]):
     def from_url(cls, url: str, body: Any = None) -> RedisMailbox[Any]:
         """Open ``redis://host:6379/0?queue=agents`` (``rediss:`` for TLS).
 
+        ``redis://one:26379,two:26379/0?queue=agents&sentinel=mymaster`` asks Sentinels for the
+        server, and ``redis://one:6379,two:6379?queue=agents&cluster=true`` is a cluster.
+
         Args:
-            url: other parameters in it go to ``redis.Redis.from_url``.
+            url: other parameters in it go to redis-py.
             body: type of the bodies; None for anything that JSON holds.
+
+        Raises:
+            MailboxError: the URL contradicts itself, or no node of a cluster can be reached.
         """
         bare, queue = split_queue(url)
-        client = redis.Redis.from_url(
-            bare,
-            socket_timeout=TIMEOUT,
-            socket_connect_timeout=TIMEOUT,
-            health_check_interval=15,
-            retry=Retry(NoBackoff(), 0),
-        )
-        return cls(client, queue, body)
+        return cls(connect(bare), queue, body)
 
     def put(self, data: bytes, delay: float) -> str:
         return _text(self._do("put", data, _ms(delay)))
@@ -156,27 +153,16 @@ class RedisMailbox(BaseMailbox[Body]):
         return bool(self._do("nack", *receipt, _ms(delay)) > 0)
 
     def prolong(self, receipt: Receipt, seconds: float) -> Extension:
-        try:
-            answer = self._do("extend", *receipt, _ms(seconds), self._worker)
-        except MailboxError as error:
-            return Unknown(str(error))
-        return _extension(answer)
+        return self.prolong_many([(receipt, seconds)])[0]
 
     def prolong_many(self, asked: Sequence[tuple[Receipt, float]]) -> Sequence[Extension]:
-        """Extend several leases in one round trip."""
+        """Extend several leases in one call of the script."""
+        wanted = [part for receipt, seconds in asked for part in (*receipt, _ms(seconds))]
         try:
-            self._client.script_load(SCRIPT)
-            pipeline = self._client.pipeline(transaction=False)
-            for receipt, seconds in asked:
-                arguments: list[Any] = ["extend", *receipt, _ms(seconds), self._worker]
-                pipeline.evalsha(self._script.sha, len(KEYS), *self._keys, *arguments)
-            answers = pipeline.execute(raise_on_error=False)
-        except RedisError as error:
-            return [Unknown(f"{type(error).__name__}: {error}")] * len(asked)
-        return [
-            Unknown(str(answer)) if isinstance(answer, Exception) else _extension(answer)
-            for answer in answers
-        ]
+            answers = self._do("extend", self._worker, *wanted)
+        except MailboxError as error:
+            return [Unknown(str(error))] * len(asked)
+        return [_extension(answer) for answer in answers]
 
     def discard(self, receipt: Receipt, reason: str) -> bool:
         return bool(self._do("bury", *receipt, reason) > 0)
@@ -253,7 +239,7 @@ class RedisMailbox(BaseMailbox[Body]):
         self._grouped = True
 
     def _failed(self, error: RedisError) -> MailboxError:
-        return MailboxError(f"mailbox {self._keys[0]}: {type(error).__name__}: {error}")
+        return MailboxError(f"mailbox {self._keys[0]}: {explained(error)}")
 
 
 def _extension(answer: int) -> Extension:

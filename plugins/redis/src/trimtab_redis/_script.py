@@ -71,6 +71,14 @@ local function lease(found, entry, token, lasting)
   table.insert(found, {id, field(fields, 'i'), field(fields, 'b'), count, field(fields, 's')})
 end
 
+local function prolong(worker, id, token, lasting)
+  if not held(id, token) then return -1 end
+  local ends = math.max(tonumber(redis.call('ZSCORE', leases, id)), now + lasting)
+  redis.call('ZADD', leases, ends, id)
+  redis.call('XCLAIM', stream, group, worker, 0, id, 'JUSTID')
+  return ends - now
+end
+
 if operation == 'put' then
   local delay = tonumber(ARGV[3])
   local name = fresh()
@@ -183,6 +191,14 @@ if operation == 'requeue' or operation == 'drop' then
   return #letters
 end
 
+if operation == 'extend' then
+  local outcomes = {}
+  for at = 3, #ARGV, 3 do
+    table.insert(outcomes, prolong(ARGV[2], ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])))
+  end
+  return outcomes
+end
+
 local id, token = ARGV[2], ARGV[3]
 if not held(id, token) then return -1 end
 
@@ -197,14 +213,6 @@ if operation == 'nack' then
   redis.call('ZADD', leases, now + tonumber(ARGV[4]), id)
   if tonumber(ARGV[4]) == 0 then ring() end
   return 1
-end
-
-if operation == 'extend' then
-  local ends = tonumber(redis.call('ZSCORE', leases, id))
-  ends = math.max(ends, now + tonumber(ARGV[4]))
-  redis.call('ZADD', leases, ends, id)
-  redis.call('XCLAIM', stream, group, ARGV[5], 0, id, 'JUSTID')
-  return ends - now
 end
 
 if operation == 'bury' then

@@ -13,7 +13,8 @@ from trimtab.text import plural, sanitize
 from trimtab_worker import DeadLetter, MailboxError, StoredMessage, open_mailbox
 from trimtab_worker._sqlite import path_of
 
-LONGEST_INPUT = 10_000_000
+LONGEST_INPUT = 100_000_000
+"""Characters of one body on standard input."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +81,12 @@ def run_send(options: argparse.Namespace) -> int:
 
 def _parsed(text: str) -> Any:
     if text == "-":
-        text = sys.stdin.read(LONGEST_INPUT)
+        text = sys.stdin.read(LONGEST_INPUT + 1)
+        if len(text) > LONGEST_INPUT:
+            raise MailboxError(
+                f"the body on standard input has more than {LONGEST_INPUT:,} characters; send a "
+                "reference to the data, or use Mailbox.send"
+            )
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
