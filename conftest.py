@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests" not in item.path.parts:
             continue  # the suite of `pytest --trimtab`, where the sources are installed
+        if "chaos" in item.name:
+            item.add_marker(pytest.mark.timeout(1800))  # as many messages as the user asks for
         marked = item.get_closest_marker("e2e") or item.get_closest_marker("slow")
         if not marked and not _is_property(item) and _is_of_the_engine(_part(item.path)):
             item.add_marker("quick")

@@ -13,7 +13,7 @@ from sphinx.pycode import ModuleAnalyzer
 
 from trimtab.inspection import PluginInfo, discover, load, options_of
 
-OWN = ("trimtab", "trimtab_planning", "trimtab_signals", "trimtab_worker")
+OWN = ("trimtab", "trimtab_planning", "trimtab_replay", "trimtab_signals", "trimtab_worker")
 WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 project = "trimtab"

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from trimtab._cli import main
+from trimtab._cli.new import KINDS
 
-KINDS = ["guidance", "feedback", "completion", "recorder", "reader", "command"]
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 

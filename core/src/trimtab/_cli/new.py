@@ -12,8 +12,25 @@ from trimtab._types.errors import ConfigurationError
 from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
 
-KINDS = ("guidance", "feedback", "completion", "recorder", "reader", "command")
-_GROUPS = {"command": "commands", "reader": "transcripts", "recorder": "recorders"}
+KINDS = (
+    "guidance",
+    "feedback",
+    "completion",
+    "recorder",
+    "host",
+    "mailbox",
+    "reader",
+    "command",
+)
+_GROUPS = {
+    "command": "commands",
+    "host": "hosts",
+    "mailbox": "mailboxes",
+    "reader": "transcripts",
+    "recorder": "recorders",
+}
+_TARGETS = {"command": "register", "host": "HOST", "mailbox": "$class.from_url"}
+"""What the entry point names, where that is not the class."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _IN_FILE = """Then name it for a prompt in `trimtab.toml`:
 
@@ -23,6 +40,8 @@ $group = ["$name"]
 ```"""
 _USES = {
     "command": "Then run `trimtab $name`.",
+    "host": "Then give an agent of the runtime `$class(prompt)`.",
+    "mailbox": "Then run `trimtab worker MODULE:FACTORY --mailbox $name:QUEUE`.",
     "reader": "Then run `trimtab replay FILE`, which reads files of this format.",
 }
 
@@ -76,8 +95,8 @@ def package_files(kind: str, name: str) -> dict[str, str]:
         "distribution": f"trimtab-{name}",
         "package": package,
         "class": title,
-        "target": "register" if kind == "command" else title,
     }
+    facts["target"] = Template(_TARGETS.get(kind, "$class")).substitute(facts)
     use = Template(_USES.get(kind, _IN_FILE)).substitute(facts)
     sources = {
         ".github/workflows/test.yml": "workflow.yml.txt",

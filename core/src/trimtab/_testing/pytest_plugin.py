@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("trimtab._testing.conformance")
+pytest.register_assert_rewrite("trimtab._testing.conformance", "trimtab._testing.host_kit")
 NAMES: list[str] = []
 
 

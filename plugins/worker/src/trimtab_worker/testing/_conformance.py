@@ -102,6 +102,14 @@ class MailboxConformance:
     separate: bool = True
 
     @pytest.fixture
+    def url(self) -> str:
+        """The URL of a mailbox that is empty; a subclass brings it."""
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a fixture `url` that returns the URL of a mailbox "
+            "without messages, another one for each test"
+        )
+
+    @pytest.fixture
     def open_one(self, url: str) -> Iterator[OPEN]:
         """Opens the mailbox once more, as another worker does."""
         opened: list[Any] = []
@@ -189,7 +197,7 @@ class MailboxConformance:
 
         assert list(open_one().receive(wait=0)) == []
 
-    def test_h7_opening_the_mailbox_leaves_leases_alone(self, mailbox: Any, open_one: OPEN) -> None:
+    def test_opening_the_mailbox_leaves_leases_alone(self, mailbox: Any, open_one: OPEN) -> None:
         mailbox.send("x")
         message = self.take(mailbox)
         other = open_one()
@@ -205,7 +213,7 @@ class MailboxConformance:
 
         assert self.take(open_one()).deliveries == 2
 
-    def test_a1_an_extension_never_shortens(self, mailbox: Any, open_one: OPEN) -> None:
+    def test_an_extension_never_shortens(self, mailbox: Any, open_one: OPEN) -> None:
         """Engines that set the time are asked for no less than is left, by the keeper."""
         mailbox.send("x")
         message = self.take(mailbox, visibility=self.second * 10)
@@ -227,9 +235,7 @@ class MailboxConformance:
         assert list(open_one().receive(wait=0)) == []
         assert message.ack()
 
-    def test_c1_c2_c3_a_worker_that_lost_its_lease_harms_nobody(
-        self, mailbox: Any, open_one: OPEN
-    ) -> None:
+    def test_a_worker_that_lost_its_lease_harms_nobody(self, mailbox: Any, open_one: OPEN) -> None:
         """The same handle receives again: the fence is per delivery, not per worker's name."""
         mailbox.send("x")
         stale = self.lapse(mailbox)
@@ -243,7 +249,7 @@ class MailboxConformance:
         assert self.take(open_one(), wait=self.second).deliveries == 3
         assert not fresh.ack()
 
-    def test_c5_an_expired_lease_that_nobody_took_is_regained(
+    def test_an_expired_lease_that_nobody_took_is_regained(
         self, mailbox: Any, open_one: OPEN
     ) -> None:
         """Where the engine can tell; else the delivery is over."""
@@ -256,7 +262,7 @@ class MailboxConformance:
         assert bool(open_one().receive(wait=0)) is not regained
         assert stale.ack() is regained
 
-    def test_e1_an_extension_after_the_acknowledgement_reports_the_loss(self, mailbox: Any) -> None:
+    def test_an_extension_after_the_acknowledgement_reports_the_loss(self, mailbox: Any) -> None:
         mailbox.send("x")
         message = self.take(mailbox)
         message.ack()
@@ -265,7 +271,7 @@ class MailboxConformance:
         assert isinstance(outcome, Lost) or not mailbox.facts.reports_loss
         assert list(mailbox.receive(wait=0)) == []
 
-    def test_e2_a_returned_message_is_ready_at_once(self, mailbox: Any, open_one: OPEN) -> None:
+    def test_a_returned_message_is_ready_at_once(self, mailbox: Any, open_one: OPEN) -> None:
         mailbox.send("x")
         first = self.take(mailbox)
 
@@ -280,7 +286,7 @@ class MailboxConformance:
         assert list(mailbox.receive(wait=0)) == []
         assert self.take(mailbox, wait=self.second * 4).deliveries == 2
 
-    def test_a7_a_later_delivery_has_the_whole_lease(self, mailbox: Any, open_one: OPEN) -> None:
+    def test_a_later_delivery_has_the_whole_lease(self, mailbox: Any, open_one: OPEN) -> None:
         mailbox.send("x")
         self.take(mailbox).nack()
         self.take(mailbox, visibility=self.second * 3)
@@ -288,7 +294,7 @@ class MailboxConformance:
 
         assert list(open_one().receive(wait=0)) == []
 
-    def test_d6_one_bad_lease_spoils_no_other_in_a_batch(self, mailbox: Any) -> None:
+    def test_one_bad_lease_spoils_no_other_in_a_batch(self, mailbox: Any) -> None:
         for number in range(10):
             mailbox.send(number)
         messages: list[Message[Any]] = []
@@ -301,7 +307,7 @@ class MailboxConformance:
         assert good[:3] + good[4:] == [True] * 9
         assert isinstance(outcomes[3], Lost) or not mailbox.facts.reports_loss
 
-    def test_i3_extensions_are_no_deliveries(self, mailbox: Any) -> None:
+    def test_extensions_are_no_deliveries(self, mailbox: Any) -> None:
         mailbox.send("x")
         message = self.take(mailbox, visibility=self.second)
         for _ in range(40):
@@ -310,7 +316,7 @@ class MailboxConformance:
 
         assert self.take(mailbox).deliveries == 2
 
-    def test_i4_one_of_two_reclaimers_gets_an_expired_message(
+    def test_one_of_two_reclaimers_gets_an_expired_message(
         self, mailbox: Any, open_one: OPEN
     ) -> None:
         mailbox.send("x")
@@ -327,7 +333,7 @@ class MailboxConformance:
 
         assert sorted(map(len, got)) == [0, 1]
 
-    def test_g2_the_clock_of_a_worker_decides_nothing(self, open_one: OPEN) -> None:
+    def test_the_clock_of_a_worker_decides_nothing(self, open_one: OPEN) -> None:
         if not self.own_clock:
             pytest.skip("all workers share the engine's clock")
         punctual, early = open_one(), open_one()
@@ -341,7 +347,7 @@ class MailboxConformance:
         time.sleep(self.second * 1.5)
         assert self.take(punctual).body == "y"
 
-    def test_h6_the_message_of_a_killed_worker_is_delivered_again(
+    def test_the_message_of_a_killed_worker_is_delivered_again(
         self, mailbox: Any, url: str
     ) -> None:
         if not self.separate:

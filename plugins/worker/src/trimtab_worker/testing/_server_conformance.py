@@ -37,7 +37,6 @@ class ServerConformance:
             assert list(other.receive()) == []
             assert other.stats().waiting == 0
 
-    @pytest.mark.timeout(1800)
     def test_chaos_workers_die_connections_break_and_the_server_restarts(
         self, url: str, server: Server, capsys: pytest.CaptureFixture[str]
     ) -> None:
