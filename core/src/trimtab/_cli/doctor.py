@@ -12,6 +12,7 @@ from trimtab._types.options import read_seconds
 from trimtab._types.stdout import say
 
 _SECONDS = 30.0
+"""Long enough for a plugin that loads a model when it is imported."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:

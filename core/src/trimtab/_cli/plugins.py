@@ -16,6 +16,7 @@ from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
 
 _WIDTH = 79
+"""A terminal of 80 columns, whose last one may wrap."""
 _WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 

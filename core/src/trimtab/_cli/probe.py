@@ -16,6 +16,7 @@ from trimtab._types.text import sanitize
 
 _CODE = "from trimtab._cli.probe_jobs import main; main()"
 _TAIL = 300
+"""What a plugin printed last before it ended the process: its error, not its log."""
 
 
 @attrs.frozen

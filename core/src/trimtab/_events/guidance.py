@@ -15,6 +15,7 @@ from trimtab._types.text import CONTROL_CHARACTERS, render_block
 
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 MAX_CONTENT = 500
+"""Characters of one nudge: specification 001. A longer one costs attention in every request."""
 
 
 def _key(_: object, attribute: attrs.Attribute[str], value: Any) -> None:

@@ -22,10 +22,13 @@ import attrs
 from trimtab._types.in_flight import watch_calls
 
 _SLOTS = 64
+"""Threads that can be told apart at once; further ones share a slot."""
 _SLOT = struct.Struct("=d120s")
 _HEAD = struct.Struct("=q")
 _NAME_BYTES = 120
+"""What the text of a slot has room for."""
 _MOST_SET_ASIDE = 100
+"""Providers in the file of those that are left out; nobody enables more."""
 
 
 @attrs.frozen

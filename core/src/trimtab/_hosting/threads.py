@@ -14,6 +14,7 @@ from trimtab._types.options import bounded
 
 T = TypeVar("T")
 _SLICE = 1.0
+"""Seconds after which a wait looks up, so that an interrupt of the user is noticed on Windows."""
 
 
 def start(work: Callable[[], T]) -> Future[T]:

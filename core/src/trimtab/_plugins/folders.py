@@ -23,6 +23,7 @@ _INSIDE_EGG = "egg-info"
 _PATH_FINDERS = frozenset({"_frozen_importlib_external", "importlib_metadata"})
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _LARGEST = 4_000_000
+"""Bytes; metadata of the largest real distributions takes some 100 KB, and is read whole."""
 
 
 class MetadataFolder:

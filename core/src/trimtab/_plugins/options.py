@@ -29,6 +29,7 @@ from trimtab._types.text import as_text, shorten
 
 _UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _SHOWN = 200
+"""Characters of a default in the table of options."""
 
 
 @attrs.frozen(kw_only=True)

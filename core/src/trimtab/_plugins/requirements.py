@@ -25,6 +25,7 @@ _SIGNS = {
     "<": operator.lt,
 }
 _LONGEST = 500
+"""Characters; the parser takes longer than linear time."""
 
 
 def parse_requirement(text: str) -> Requirement | None:

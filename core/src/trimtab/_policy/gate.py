@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from trimtab._events.providers import CompletionChecked
 
 MAX_BLOCKS_WITHOUT_PROGRESS = 3
+"""An agent that was told three times what is open and did none of it can't do it, or won't."""
 MAX_BLOCKS = 8
+"""In one request of the user, also with progress: what is left is for the user to judge."""
 
 
 @attrs.define(eq=False, repr=False)

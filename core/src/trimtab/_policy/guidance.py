@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 MAX_LEVEL = 3
+"""Nudge, firmer with the evidence, ask for help: what no third text changed, no fourth does."""
 REARM_TURNS = 3
+"""Turns without a problem after which it counts as over; the pause after a nudge is as long."""
 _NO_EPISODES: Mapping[str, tuple[Episode, ...]] = {}
 
 
@@ -125,6 +127,7 @@ class EpisodeBook:
 
 
 EPISODE_SHARE = 2 / 3
+"""Of a run's nudges, 4 of 6 by default, so that one lasting problem leaves some for another."""
 
 
 @attrs.frozen(eq=False, repr=False)

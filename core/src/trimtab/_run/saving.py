@@ -18,6 +18,7 @@ from trimtab._types.text import describe_error
 from trimtab._types.values import reduced
 
 VERSION = 4
+"""Of the form of a snapshot; raised when older code could not read it."""
 
 
 def dump(

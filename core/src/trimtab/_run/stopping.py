@@ -36,6 +36,7 @@ CALLS_LOOKED_AT = 20
 CALLS_NAMED = 3
 LONGEST_CALL = 120
 LONGEST_WORDS = 240
+"""A summary that fits on a screen: the calls made most often lately, and what was said last."""
 
 
 def request_stop(run: OpenRun, entry: GuidanceEntry, episode: str, point: DecisionPoint) -> None:

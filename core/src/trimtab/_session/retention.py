@@ -14,13 +14,17 @@ from trimtab._events.run import ResultDigest, ToolInvoked
 from trimtab._session.slices import Slice
 from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text, shorten
+from trimtab._types.values import SMALL_INT
 
 T = TypeVar("T")
 _KEPT_PARAMS = 256
-_LARGE = 1 << 62
+_KEPT_TEXT = 200
+"""Characters of arguments and of an error that an old call keeps: with its fixed fields some
+300 bytes, which is what a run of 100,000 calls may take for each."""
 _SCALARS = frozenset({type(None), bool, float, int})
 _PLAIN = _SCALARS | {str, tuple, dict, list}
 _BATCH = 32
+"""Old calls packed at once: fewer cost more for each, more make one recording slow."""
 HEAD = ("prompt_name", "run_id", "agent_id", "tool", "outcome", "evidence", "caller", "poll")
 FACTS = (
     *("call_id", "turn", "elapsed", "duration", "at", "started", "error", "result", "params"),
@@ -29,7 +33,6 @@ FACTS = (
 _HEAD = attrgetter(*HEAD)
 _Head = tuple[Any, ...]
 _Row = tuple[int, tuple[Any, ...]]
-_KEPT_TEXT = 200
 
 
 class RecentSlice(Slice[T], Generic[T]):
@@ -254,7 +257,7 @@ def _room_after(value: Any, room: int, depth: int = 4) -> int:
     if kind is str:
         return room - len(value) - 5
     if kind in _SCALARS:
-        return room - 9 if kind is not int or -_LARGE < value < _LARGE else -1
+        return room - 9 if kind is not int or -SMALL_INT < value < SMALL_INT else -1
     if not depth or (kind is not dict and kind is not list) or len(value) * 5 > room:
         return -1
     if kind is list:
@@ -267,7 +270,7 @@ def _room_after(value: Any, room: int, depth: int = 4) -> int:
         kind = item.__class__
         if kind is str:
             room -= len(key) + len(item) + 15
-        elif kind is int and -_LARGE < item < _LARGE:
+        elif kind is int and -SMALL_INT < item < SMALL_INT:
             room -= len(key) + 19
         else:
             room = _room_after(item, room - len(key) - 10, depth - 1)

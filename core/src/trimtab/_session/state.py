@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 History = Callable[[str], Iterable[Event]]
 RECENT_CALLS = 64
+"""Those that a provider gets without a search through the calls of all runs."""
 
 
 @attrs.frozen

@@ -14,12 +14,11 @@ import attrs
 
 from trimtab._events.run import ResultDigest
 from trimtab._types.text import as_text, shown
-from trimtab._types.values import DEEPEST, MOST_BITS
+from trimtab._types.values import DEEPEST, MOST_BITS, SMALL_INT
 
 _MARK = "$"
 _FLOATS = ("nan", "inf", "-inf")
 _SCALARS = (Enum, str, int, float, bytes, bytearray, ResultDigest)
-_SMALL = 1 << 62  # well below what `MOST_BITS` allows, and cheaper to ask
 
 
 def encode_value(value: Any, inside: tuple[int, ...] = ()) -> Any:
@@ -95,7 +94,7 @@ def encode_number(value: float) -> Any:
     if isinstance(value, float):
         number = float.__float__(value)
         return number if isfinite(number) else {"$float": repr(number)}
-    if type(value) is int and -_SMALL < value < _SMALL:
+    if type(value) is int and -SMALL_INT < value < SMALL_INT:
         return value
     whole = int.__int__(value)
     return whole if whole.bit_length() < MOST_BITS else {"$int": hex(whole)}

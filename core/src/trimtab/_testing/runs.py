@@ -39,6 +39,7 @@ _RESULTS = (
     "line\n" * 400,
 )
 _LONG = "x" * 1_000_000
+"""A result of 1 MB, as a tool that prints a whole file returns it."""
 
 
 def odd_run(seed: int) -> list[Item]:

@@ -20,6 +20,7 @@ MAX_PROBLEMS = 8
 _SHOWN = 60
 _SHOWN_ERROR = 300
 _SHOWN_ARMS = 4
+"""What a model reads when its arguments don't fit: enough to correct the call, in a few lines."""
 
 
 class JsonType(Protocol):

@@ -232,6 +232,7 @@ _TYPE_WORDS: dict[type, str] = {
     dict: "a table",
 }
 _LONGEST_VALUE = 60
+"""Characters of a refused value in an error, which stays on one line."""
 
 
 def refusal(error: BaseException) -> str:

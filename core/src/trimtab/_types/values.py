@@ -12,7 +12,9 @@ from trimtab._types.text import as_text
 
 MOST_BITS = 10_000  # Python neither writes nor reads a number of more than 4,300 digits
 DEEPEST = 64
-_SMALL = 1 << 62
+"""Containers in each other: arguments nest less, and Python allows some 1,000 frames."""
+SMALL_INT = 1 << 62
+"""Far below `MOST_BITS`, and cheaper to compare with."""
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
 
 
@@ -33,7 +35,7 @@ def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) ->
     if kind is dict:
         for item in value.values():  # texts and small numbers, as arguments mostly are
             kind = item.__class__
-            if kind is not str and (kind is not int or not -_SMALL < item < _SMALL):
+            if kind is not str and (kind is not int or not -SMALL_INT < item < SMALL_INT):
                 return _copied(value, dict, inside, deepest)
         return value.copy()
     if kind in _AS_THEY_ARE:
