@@ -41,9 +41,7 @@ def spoke(items, providers=PROVIDERS, pause=5.0):
 
 @pytest.mark.parametrize(
     "report",
-    [
-        pytest.param(report, id=report["id"]) for report in REPORTS if report["concerns"] in LOOPS
-    ],
+    [pytest.param(report, id=report["id"]) for report in REPORTS if report["concerns"] in LOOPS],
 )
 def test_report(report):
     heard = spoke(report["calls"])

@@ -190,9 +190,8 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
         return False
     if call.failed:
         return not call.profile.writes and not_yet(call.output)
-    if not 0 < call.size <= _STATE or "\n" in call.output or complains(call):
-        return False
-    if has_ended(call.output) or asks_for_input(call.output):
+    is_short = 0 < call.size <= _STATE and "\n" not in call.output
+    if not is_short or complains(call) or has_ended(call.output) or asks_for_input(call.output):
         return False
     if not STATES.isdisjoint(name_words(call.tool)):
         return True
