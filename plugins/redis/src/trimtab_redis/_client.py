@@ -61,7 +61,8 @@ def connect(url: str) -> Client:
     if service is not None and clustered:
         raise MailboxError("the URL has both sentinel= and cluster=: a mailbox is on one of them")
     one = parts._replace(netloc=f"{user}{at}localhost", query=query)
-    settings = {**_settings(), **parse_url(urlunsplit(one))}
+    parse: Any = parse_url  # has no annotations
+    settings = {**_settings(), **parse(urlunsplit(one))}
     del settings["host"]
     if settings.pop("connection_class", None) is SSLConnection:
         settings["ssl"] = True
