@@ -78,7 +78,7 @@ class RecorderFeed(Sink):
 
     What a recorder caused does not reach it: what it returned, what it reported to the run from
     `record`, its failures, and what other recorders made of these. Else two of them could go on
-    for ever.
+    forever.
 
     Args:
         run: whose events they are; records that belong to no run are handed over too.

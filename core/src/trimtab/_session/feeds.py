@@ -111,7 +111,7 @@ class Feed:
         A fact that the projection fails on is not handed over again.
         """
         source = self.source
-        # Not called in vain: all providers of a run ask at each decision, and the first is enough.
+        # Only where needed: all providers of a run ask at each decision, and the first is enough.
         if source is not None and (source.pending or source.begin or source.source):
             source.catch_up()
         pending = self.pending
