@@ -19,7 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0; 1 if problems were found; 2 if the input was wrong.
     """
-    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    words = sys.argv[1:] if arguments is None else arguments
+    if words in (["--version"], ["-V"]):
         sys.stdout.write(f"trimtab {__version__}\n")  # without what a command line needs
         return 0
     from trimtab._cli.parsing import parse
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     _print_anything()
     try:
-        options = parse(sys.argv[1:] if arguments is None else arguments, main)
+        options = parse(words, main)
         status = options.run(options)
         sys.stdout.flush()
     except TrimtabError as error:

@@ -13,9 +13,10 @@ which takes ``--all`` and ``--json`` then.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 from trimtab._plugins.registry import PluginInfo, Registry, did_you_mean
@@ -51,11 +52,18 @@ def _new(parser: argparse.ArgumentParser) -> None:
     register(parser)
 
 
+def _completion(parser: argparse.ArgumentParser) -> None:
+    from trimtab._cli.completion import register
+
+    register(parser)
+
+
 OWN_COMMANDS: dict[str, tuple[str, Registrar]] = {
     "plugins": ("list installed plugins and their problems", _plugins),
     "new": ("write a complete package for a plugin of your own", _new),
     "check": ("build all that a configuration names, and say what is wrong", _check),
     "explain": ("show which providers are active on a prompt, and why others are not", _explain),
+    "completion": ("write code that completes commands and names in a shell", _completion),
 }
 
 
@@ -111,16 +119,38 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
     """Parse a command line, importing what its command needs and no more.
 
     Args:
-        arguments: those after the program's name.
+        arguments: those after the program's name; ``help COMMAND`` is ``COMMAND --help``.
         main: runs a command line, for commands that are carried out host by host.
 
     Raises:
-        SystemExit: after help or version; with 2 where the arguments are wrong.
+        SystemExit: after help, version or completions; with 2 where the arguments are wrong.
         ProviderError: another package's command is ambiguous, or can't be loaded.
     """
-    command = next((word for word in arguments if not word.startswith("-")), "")
+    if "_ARGCOMPLETE" in os.environ:
+        from trimtab._cli.completion import complete
+
+        complete(lambda words: parser_for(words, main)[0])
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    parser, known = parser_for(arguments, main)
+    command = _command_of(arguments)
+    if command and command not in known:
+        hint = did_you_mean(command, known)
+        parser.error(f"unknown command {sanitize(command, 60)!r}.{hint} See trimtab --help.")
+    return parser.parse_args(arguments)
+
+
+def parser_for(
+    arguments: Sequence[str], main: Main
+) -> tuple[argparse.ArgumentParser, Collection[str]]:
+    """Return the parser of a command line, and the names of all commands.
+
+    Args:
+        arguments, main: as for `parse`.
+    """
+    command = _command_of(arguments)
     parser = _top_parser()
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    parser.add_argument("-V", "--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     for name, (summary, register) in OWN_COMMANDS.items():
         own = commands.add_parser(name, help=summary, description=summary)
@@ -132,10 +162,11 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
             _add_hosts(about_host, command, arguments, main)
     if command not in OWN_COMMANDS and command not in HOST_COMMANDS:
         _add_installed(commands, command, described=[*arguments[:1]] != [command])
-    if command and command not in commands.choices:
-        hint = did_you_mean(command, commands.choices)
-        parser.error(f"unknown command {sanitize(command, 60)!r}.{hint} See trimtab --help.")
-    return parser.parse_args(arguments)
+    return parser, commands.choices
+
+
+def _command_of(arguments: Sequence[str]) -> str:
+    return next((word for word in arguments if not word.startswith("-")), "")
 
 
 def _top_parser() -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
+from trimtab._cli.completion import complete_names
 from trimtab._cli.output import entry_json, problem_json, say_json, say_table
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.registry import GROUPS, WORDS, PluginInfo, Registry
@@ -30,7 +31,8 @@ def register(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="write JSON")
     listing.set_defaults(run=run_list)
     show = _command(commands, "show", "metadata and options of one name")
-    show.add_argument("name", metavar="NAME", help="a name, or DISTRIBUTION:NAME")
+    name = show.add_argument("name", metavar="NAME", help="a name, or DISTRIBUTION:NAME")
+    complete_names(name, lambda: [entry.name for entry in discover().entries])
     add_timeout(show)
     show.add_argument("--json", action="store_true", help="write JSON")
     show.set_defaults(run=run_show)
