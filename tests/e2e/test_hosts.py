@@ -18,16 +18,19 @@ pytestmark = [
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "hosts.md"
 
 
-def kits() -> dict[str, HostKit]:
-    """Return the conformance kits of all installed hosts of this project."""
-    found: dict[str, Any] = {}
-    for entry in entry_points(group="trimtab.commands"):
+def kits() -> tuple[dict[str, HostKit], dict[str, HostKit]]:
+    """Return the kits of the packages for one runtime, and those of trimtab-hosts."""
+    alone: dict[str, Any] = {}
+    together: dict[str, Any] = {}
+    for entry in sorted(entry_points(group="trimtab.commands"), key=lambda entry: entry.name):
         if entry.name.startswith("doctor-") and entry.value.endswith(":KIT.register"):
             kit = entry.load().__self__
+            found = together if entry.value.startswith("trimtab_hosts.") else alone
             found[kit.name] = kit
-    return dict(sorted(found.items()))
+    return alone, together
 
 
-def test_the_table_of_the_reference_is_what_the_kits_claim() -> None:
-    table = host_table({name: kit.claimed() for name, kit in kits().items()})
+@pytest.mark.parametrize("which", [0, 1], ids=["packages", "trimtab-hosts"])
+def test_a_table_of_the_reference_is_what_the_kits_claim(which: int) -> None:
+    table = host_table({name: kit.claimed() for name, kit in kits()[which].items()})
     assert table in PAGE.read_text(encoding="utf-8"), f"the table should be\n\n{table}"

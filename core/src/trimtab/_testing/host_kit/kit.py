@@ -84,6 +84,8 @@ class HostKit:
         play: lets an agent of the runtime do a task, as a user would build it.
         claims: what the host can do, of `claimable`, as words with spaces between them; each
             claim is checked.
+        answers_by: the tool by which an agent of the runtime gives its final answer, as its one
+            argument ``answer``; empty if it ends with a response without calls.
 
     Raises:
         ValueError: a claim is unknown.
@@ -93,6 +95,7 @@ class HostKit:
     host: Host
     play: Callable[[Task], Awaitable[Played]]
     claims: frozenset[str] = attrs.field(converter=_as_claims)
+    answers_by: str = ""
 
     @staticmethod
     def claimable() -> Mapping[str, str]:
@@ -250,7 +253,7 @@ class Stage:
         """
         prompt = Prompt("kit", "main", config=None, **self.providers)
         made: dict[str, Any] = {}
-        with Service(self.script) as service:
+        with Service(self.script, self.kit.answers_by) as service:
             self.bodies, self.refused = service.bodies, service.refused
             given = {"tools": [look], "made": made, **self.task}
             every = [Task(prompt, self.session, service.url, **given, **one) for one in tasks]

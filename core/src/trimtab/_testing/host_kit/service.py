@@ -55,15 +55,18 @@ class Service:
 
     Args:
         script: responses in order; or a function of the request's body.
+        answers_by: the tool by which the agent gives its final answer, if the runtime wants one:
+            a response without calls becomes a call of it.
 
     Attributes:
         bodies: the requests, as sent.
         refused: why requests were answered with 400.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, answers_by: str = "") -> None:
         self.bodies: list[bytes] = []
         self.refused: list[str] = []
+        self._answers_by = answers_by
         self._next = script if callable(script) else _in_order(iter(script))
         self._lock = Lock()
         self._calls = 0
@@ -90,6 +93,8 @@ class Service:
         with self._lock:
             self.bodies.append(raw)
             says = self._next(body)
+            if self._answers_by and not says.calls and not says.status:
+                says = Says(calls=(Ask(self._answers_by, {"answer": says.text}),))
             ids = [f"call_{self._calls + n:04d}" for n in range(len(says.calls))]
             self._calls += len(ids)
         calls = [(i, one.tool, dict(one.params)) for i, one in zip(ids, says.calls, strict=True)]

@@ -1,0 +1,1 @@
+"""The conformance kits of the frameworks; each imports its framework where it plays."""
