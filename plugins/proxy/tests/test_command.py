@@ -47,7 +47,15 @@ def python(code):
     return [sys.executable, "-c", code]
 
 
-# What programs are told.
+# Whose services are asked, and what programs are told.
+
+
+def test_a_service_is_recorded_by_its_usual_name_else_by_its_host():
+    found = read_upstreams({"openai": "https://openrouter.ai/api/v1"}, {})
+
+    services = {name: each.service for name, each in found.items()}
+    assert services.pop("openai") == "openrouter.ai"
+    assert all(name == service for name, service in services.items())
 
 
 def test_further_variables_and_those_of_copilot_lead_to_the_proxy():

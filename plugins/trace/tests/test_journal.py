@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -23,6 +24,7 @@ from trimtab import (
     Outcome,
     Prompt,
     Session,
+    Usage,
 )
 from trimtab.__main__ import main
 from trimtab_trace import (
@@ -316,3 +318,27 @@ def test_wrong_settings_are_named(value: object, message: str) -> None:
         JournalSettings.read(value)
 
     assert message in str(raised.value)
+
+
+def test_model_and_what_its_responses_took_are_shown(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    end = datetime(2026, 1, 1, tzinfo=UTC)
+    session = Session()
+    run = session.open_run(Prompt("agent", "main", config=None), recorders=[Journal()])
+    about: dict[str, Any] = {"model": f"m{ESCAPE}", "provider": "acme", "at": end}
+    used = Usage(input_tokens=1_000, output_tokens=50)
+    run.model_responded(text="a", usage=used, started=end - timedelta(seconds=2), **about)
+    run.model_responded(text="b", usage=used, started=end - timedelta(seconds=4), **about)
+    run.model_responded(text="nothing is known of this one")
+    run.close("done")
+
+    text = status(capsys)
+    (found,) = shown(capsys)
+
+    assert "(acme), 2 responses, 2,000 tokens in, 100 out, 3.0 s each" in text
+    assert ESCAPE not in text
+    assert (found["provider"], found["turns"]) == ("acme", 3)
+    assert found["use"] == {
+        "responses": 2, "input_tokens": 2_000, "output_tokens": 100, "seconds": 6.0,
+    }  # fmt: skip

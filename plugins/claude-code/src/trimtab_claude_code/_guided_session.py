@@ -15,6 +15,7 @@ from trimtab import (
     Session,
     SnapshotError,
     ToolInvoked,
+    TrimtabError,
     keep_last,
 )
 from trimtab.events import (
@@ -34,6 +35,7 @@ from trimtab.events import (
     UserMessage,
 )
 from trimtab.text import sanitize
+from trimtab_claude_code._responses import Responses
 from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded
 from trimtab_claude_code.hooks import (
     PROVIDER_TIMEOUT,
@@ -121,6 +123,7 @@ class GuidedSession:
         self._origin = origin or Origin()
         self._redaction = redaction or Redaction()
         self._recorder = recorder
+        self._responses = Responses()
         self._timeout = timeout
         self._clock = clock or ReplayClock()
         self._lock = Lock()
@@ -171,8 +174,18 @@ class GuidedSession:
             return output
         return {**output, "systemMessage": "\n".join(f"trimtab: {line}" for line in said)}
 
-    def save_if_due(self) -> None:
-        """Save the session where its journal has grown long; called after an answer is sent."""
+    def after(self, payload: Mapping[str, Any]) -> None:
+        """Do what can wait until an answer is sent: note responses, save the session if it is due.
+
+        Args:
+            payload: the event that was answered.
+        """
+        if self._recorder is not None:
+            try:
+                for response in self._responses.after(payload):
+                    self._recorder.record(response)
+            except (OSError, TrimtabError) as error:
+                self._note(f"The journal of a session can't be written: {error}")
         with self._lock:
             if self._due and not self._answering:
                 self._save()

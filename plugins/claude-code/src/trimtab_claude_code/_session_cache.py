@@ -6,6 +6,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -120,11 +121,12 @@ class SessionCache:
             return Reply()
         loaded = self._loaded(session_id, variables, payload)
         reply = Reply()
-        if loaded.guided is not None:
-            reply = Reply(loaded.guided.answer(payload), after=loaded.guided.save_if_due)
+        guided = loaded.guided
+        if guided is not None:
+            reply = Reply(guided.answer(payload), after=lambda: guided.after(payload))
         reply = self._with_problems(reply, variables, payload)
         if payload.get("hook_event_name") == "SessionEnd":
-            return attrs.evolve(reply, after=lambda: self._forget(session_id))
+            return attrs.evolve(reply, after=partial(self._end, session_id, reply.after))
         return reply
 
     def _loaded(
@@ -171,6 +173,10 @@ class SessionCache:
             text = "\n".join(problem.message for problem in self.problems.take_new())
             return attrs.evolve(reply, error=f"trimtab: {text}") if text else reply
         return reply
+
+    def _end(self, session_id: str, after: Callable[[], None]) -> None:
+        after()
+        self._forget(session_id)
 
     def _forget(self, session_id: str) -> None:
         with self._lock:

@@ -140,7 +140,7 @@ def test_large_events_are_replaced_by_a_snapshot_sooner(life):
     count = BYTES_BEFORE_SNAPSHOT // len(words) + 2
     for number in range(count):
         guided.answer(event("UserPromptSubmit", prompt=f"{number} {words}"))
-        guided.save_if_due()
+        guided.after({})
 
     recorded = life.journal.read()
 

@@ -22,30 +22,44 @@ NO_WORDS = ""
 
 
 @attrs.frozen
+class RequestInfo:
+    """What is recorded of a request with its answer.
+
+    Args:
+        model: which model it asks; empty if it does not say.
+        provider: whose service it goes on to; empty if unknown.
+        started: when it came; None if unknown.
+    """
+
+    model: str = ""
+    provider: str = ""
+    started: datetime | None = None
+
+
+@attrs.frozen
 class Heard:
     """An answer of the model that no request has confirmed yet.
 
     Args:
         answer: what it was.
         at: monotonic seconds at its end.
-        model: which model gave it; empty if unknown.
-        started, ended: when the request came, and when its answer was whole; None if unknown.
         asked: what the user had said at the end of the request.
         told: whether the run knows both already.
+        request: that it answers.
+        ended: when it was whole; None if unknown.
     """
 
     answer: Answer
     at: float
     asked: tuple[str, ...] = ()
     told: bool = False
-    model: str = ""
-    started: datetime | None = None
+    request: RequestInfo = attrs.field(factory=RequestInfo)
     ended: datetime | None = None
 
     @property
     def about(self) -> dict[str, Any]:
         """What is recorded of the response beside its words."""
-        return {"model": self.model, "started": self.started, "at": self.ended}
+        return {**attrs.asdict(self.request), "at": self.ended}
 
 
 class Follower:
@@ -94,36 +108,32 @@ class Follower:
         self,
         answer: Answer,
         asked: Iterable[str],
-        model: str = "",
-        started: datetime | None = None,
+        request: RequestInfo | None = None,
     ) -> None:
         """Keep an answer until a request confirms it.
 
         Args:
             answer: what it is.
             asked: what the user had said at the end of the request.
-            model: which model gave it; empty if unknown.
-            started: when the request came.
+            request: that it answers; None if nothing is known of it.
         """
         self._heard = Heard(
             answer,
             self._monotonic(),
             tuple(asked),
-            model=model,
-            started=started,
-            ended=self._clock.now() if started else None,
+            request=request or RequestInfo(),
+            ended=self._clock.now() if request else None,
         )
 
     def commit(
         self,
         answer: Answer,
         asked: Iterable[str],
-        model: str = "",
-        started: datetime | None = None,
+        request: RequestInfo | None = None,
     ) -> None:
         """Tell the run an answer at once, and what the user had asked before it; as `heard`."""
         known = self._known_words()
-        self.heard(answer, asked, model, started)
+        self.heard(answer, asked, request)
         heard = self._heard
         assert heard is not None
         for words in heard.asked:

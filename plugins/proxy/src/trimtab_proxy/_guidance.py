@@ -41,7 +41,9 @@ class Guidance(Protocol):
     def start(self) -> None:
         """Begin; returns once it is known whether it can."""
 
-    async def decide(self, wire: str, headers: RawHeaders, body: bytes) -> Decided:
+    async def decide(
+        self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
+    ) -> Decided:
         """Return what becomes of a request; never raises, and takes `DECISION_SECONDS` at most."""
 
     async def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
@@ -77,9 +79,11 @@ class LocalGuidance:
     def start(self) -> None:
         """Nothing has to begin."""
 
-    async def decide(self, wire: str, headers: RawHeaders, body: bytes) -> Decided:
+    async def decide(
+        self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
+    ) -> Decided:
         ask = self._service.decide
-        return await self._within(DECISION_SECONDS, Decided(), ask, wire, headers, body)
+        return await self._within(DECISION_SECONDS, Decided(), ask, wire, headers, body, provider)
 
     async def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
         def tell() -> None:

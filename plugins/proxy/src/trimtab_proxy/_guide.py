@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
 import attrs
 
 from trimtab import SYSTEM_CLOCK, Clock, Host, Prompt, Run, Session
-from trimtab_proxy._follower import Follower
+from trimtab_proxy._follower import Follower, RequestInfo
 from trimtab_proxy._gate import Verdict
 from trimtab_proxy._host import descriptions, host_for
 from trimtab_proxy._identity import History, Link, Relation, history, link as link_of
@@ -58,8 +57,7 @@ class Decision:
         thread: its conversation; None where it has none.
         number: of the request within the conversation.
         now: its history.
-        model: which model it asks; empty if it does not say.
-        started: when it came; None if unknown.
+        info: what is recorded of the request.
     """
 
     relation: Relation
@@ -67,8 +65,7 @@ class Decision:
     thread: Thread | None = None
     number: int = 0
     now: History = history(())
-    model: str = ""
-    started: datetime | None = None
+    info: RequestInfo = attrs.field(factory=RequestInfo)
 
 
 @attrs.frozen
@@ -155,7 +152,12 @@ class Guide:
         self._talks: WeakValueDictionary[str, Talk] = WeakValueDictionary()
 
     def request(
-        self, wire: Wire, headers: Headers, body: Mapping[str, Any], items: Sequence[Item]
+        self,
+        wire: Wire,
+        headers: Headers,
+        body: Mapping[str, Any],
+        items: Sequence[Item],
+        provider: str = "",
     ) -> Decision:
         """Return what becomes of a request.
 
@@ -164,13 +166,11 @@ class Guide:
             headers: names in lower case.
             body: the decoded body; its messages may be left out.
             items: what its messages hold.
+            provider: whose service it goes on to; empty if unknown.
         """
-        now, started = history(items), self._clock.now()
-        decision = attrs.evolve(
-            self._decide(wire, headers, body, now),
-            model=string(body.get("model"))[:_LONGEST_MODEL],
-            started=started,
-        )
+        model = string(body.get("model"))[:_LONGEST_MODEL]
+        info = RequestInfo(model, provider, self._clock.now())
+        decision = attrs.evolve(self._decide(wire, headers, body, history(items)), info=info)
         self.counts.requests += 1
         self.counts.relations[decision.relation] += 1
         return decision
@@ -190,7 +190,7 @@ class Guide:
                 return
             items = decision.now.items[decision.now.told :]
             asked = (item.raw for item in items)
-            thread.follower.heard(answer, asked, decision.model, decision.started)
+            thread.follower.heard(answer, asked, decision.info)
         with self.threads.lock:
             self.threads.answered(thread, decision.now, answer)
 
@@ -208,7 +208,7 @@ class Guide:
             if thread.closed or thread.number != decision.number:
                 return Verdict()
             asked = [item.raw for item in decision.now.items[decision.now.told :]]
-            thread.follower.commit(answer, asked, decision.model, decision.started)
+            thread.follower.commit(answer, asked, decision.info)
             if answer.calls:
                 return Verdict(refusal=thread.follower.refuse(answer))
             if answer.stop_reason not in _NATURAL_ENDS:

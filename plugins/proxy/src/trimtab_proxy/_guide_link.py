@@ -250,8 +250,10 @@ class GuideLink:
         with suppress(OSError):
             self._folder.cleanup()
 
-    async def decide(self, wire: str, headers: RawHeaders, body: bytes) -> Decided:
-        arguments = ("decide", wire, tuple(headers), body)
+    async def decide(
+        self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
+    ) -> Decided:
+        arguments = ("decide", wire, tuple(headers), body, provider)
         reply = await self._asked(DECISION_SECONDS, *arguments)
         return reply.value if reply is not None and reply.value is not None else Decided()
 

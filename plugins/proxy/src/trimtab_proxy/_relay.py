@@ -177,7 +177,8 @@ class Relay:
         """Return what was decided about a request, and its body, guided."""
         if wire is None:
             return Decided(), incoming.body
-        decided = await self._guidance.decide(wire.name, incoming.headers, incoming.body)
+        service = incoming.route.upstream.service
+        decided = await self._guidance.decide(wire.name, incoming.headers, incoming.body, service)
         insertion = decided.insertion
         return decided, insertion.into(incoming.body) if insertion else incoming.body
 

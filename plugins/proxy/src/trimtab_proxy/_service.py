@@ -67,13 +67,16 @@ class GuideService:
         self._tickets: OrderedDict[int, Decision] = OrderedDict()
         self._number = 0
 
-    def decide(self, wire: str, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Decided:
+    def decide(
+        self, wire: str, headers: Sequence[tuple[bytes, bytes]], body: bytes, provider: str = ""
+    ) -> Decided:
         """Return what becomes of a request.
 
         Args:
             wire: the name of its API.
             headers: as they came, names in lower case.
             body: whole.
+            provider: whose service it goes on to; empty if unknown.
 
         Raises:
             Unreadable: the body is no JSON object.
@@ -81,7 +84,7 @@ class GuideService:
         api = wire_named(wire)
         document = self._reader.read(api, body)
         texts = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
-        decision = self.guide.request(api, texts, document.fields, document.items)
+        decision = self.guide.request(api, texts, document.fields, document.items, provider)
         ticket = self._ticket(decision) if decision.thread is not None else None
         last = document.last() if decision.words else None
         place = api.place(last) if isinstance(last, dict) else None

@@ -26,6 +26,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 }
 """Environment variables by which programs are told a base URL."""
 
+_SERVICES = {urlsplit(url).hostname: name for name, url in DEFAULTS.items()}
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _PLAIN = re.compile(rb"/[\x21-\x5b\x5d-\x7e]*")
 
@@ -74,6 +75,12 @@ class Upstream:
     def path(self) -> bytes:
         """The path of the base URL."""
         return urlsplit(self.base).path.encode()
+
+    @property
+    def service(self) -> str:
+        """Whose service it is, as it is recorded: its usual name, else its host."""
+        host = urlsplit(self.base).hostname or ""
+        return _SERVICES.get(host, host)
 
     def target(self, rest: bytes, query: bytes) -> bytes:
         """Return path and query of a request on the service; `rest` follows the base."""

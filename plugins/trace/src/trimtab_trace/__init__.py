@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         JournalFull as JournalFull,
         JournalOpened as JournalOpened,
         JournalSettings as JournalSettings,
+        ResponseMeasured as ResponseMeasured,
         read_redact as read_redact,
     )
     from trimtab_trace._jsonl import (
@@ -136,6 +137,7 @@ _MODULES = {
         "JournalFull",
         "JournalOpened",
         "JournalSettings",
+        "ResponseMeasured",
         "read_redact",
     ),
     "_jsonl": ("JsonlStore",),

@@ -25,6 +25,8 @@ from trimtab_replay.outcomes import outcome_of
 _WALL = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds", re.MULTILINE)
 _HEAD = 400
 _KINDS = {"session_meta", "turn_context", "response_item", "event_msg", "compacted"}
+_NO_TALK = {"token_usage_record", "world_state"}
+"""Rows of newer versions that hold nothing of the conversation."""
 
 
 class Codex:
@@ -65,6 +67,8 @@ class _Rollout:
     def entries(self) -> Iterator[RecordedItem]:
         for row in self.source.rows():
             payload = as_dict(row.value).get("payload")
+            if named(as_dict(row.value).get("type")) in _NO_TALK:
+                continue
             if not isinstance(payload, dict) or named(row.value.get("type")) not in _KINDS:
                 self.source.skip("no row of a rollout: type or payload is missing", row.line)
                 continue

@@ -86,6 +86,38 @@ class Call:
 
 
 @attrs.define
+class ModelUse:
+    """What the responses of a session took, as far as the journal tells.
+
+    Args:
+        responses: how many there were.
+        input_tokens, output_tokens: of all of them.
+        seconds: from each request to the end of its response, in all.
+    """
+
+    responses: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, payload: Mapping[str, Any], ended: Any) -> None:
+        """Count one response.
+
+        Args:
+            payload: of its event.
+            ended: when it was whole; ISO 8601, or a time.
+        """
+        self.responses += 1
+        usage = payload.get("usage")
+        if isinstance(usage, Mapping):
+            self.input_tokens += max(0, _int(usage.get("input_tokens")))
+            self.output_tokens += max(0, _int(usage.get("output_tokens")))
+        began, end = _time(payload.get("started")), _time(ended)
+        if began and end and end > began:
+            self.seconds += (end - began).total_seconds()
+
+
+@attrs.define
 class JournalSession:
     """One journal, read as far as it goes; `read_on` adds what came since.
 
@@ -95,9 +127,11 @@ class JournalSession:
 
     Attributes:
         title: the user's first words.
-        model: which answered last; empty if unknown.
+        model, provider: which answered last, and whose service it is; empty if unknown.
+        use: what the responses took.
         started, last: when its first and its last event happened; None before one is read.
-        ended_calls, turns: how many there were.
+        ended_calls: how many there were.
+        turns_of: how many turns each run has had, by its id.
         open_runs: ids of runs that have not ended.
         is_full: whether calls are missing at its end.
         offset: how far it was read, in bytes.
@@ -111,10 +145,12 @@ class JournalSession:
     session: str = ""
     title: str = ""
     model: str = ""
+    provider: str = ""
+    use: ModelUse = attrs.field(factory=ModelUse)
     started: datetime | None = None
     last: datetime | None = None
     ended_calls: int = 0
-    turns: int = 0
+    turns_of: dict[str, int] = attrs.field(factory=dict)
     is_full: bool = False
     open_runs: set[str] = attrs.field(factory=set)
     nudges: list[Nudge] = attrs.field(factory=list)
@@ -125,6 +161,11 @@ class JournalSession:
     def name(self) -> str:
         """The project's folder, or the program."""
         return Path(self.project).name or self.program or self.path.stem
+
+    @property
+    def turns(self) -> int:
+        """How many turns all runs have had."""
+        return sum(self.turns_of.values())
 
     def is_running(self, now: datetime, seconds: float = 86_400) -> bool:
         """Whether a run is open, and something happened not long ago."""
@@ -173,30 +214,46 @@ class JournalSession:
         self.started = self.started or event.timestamp
         self.last = event.timestamp
         payload = event.payload
+        turns = _int(payload.get("turn")) + 1
+        self.turns_of[event.run_id] = max(turns, self.turns_of.get(event.run_id, 0))
         match event.event_type:
-            case "JournalOpened":
-                self.host = str(payload.get("host", ""))
-                self.project = str(payload.get("project", ""))
-                self.program = str(payload.get("program", ""))
-                self.session = str(payload.get("session", ""))
-            case "RunConfigured":
-                self.host = self.host or _text(payload.get("host"), "name")
-            case "JournalFull":
-                self.is_full = True
             case "RunOpened":
                 self.open_runs.add(event.run_id)
             case "RunTerminated":
                 self.open_runs.discard(event.run_id)
-            case "UserMessage":
-                if not self.title and not payload.get("notification"):
-                    self.title = str(payload.get("text", ""))[:_TITLE]
             case "ModelResponded":
-                self.turns += 1
-                self.model = _text(payload, "model") or self.model
+                self._take_response(payload, event.timestamp)
+            case "ResponseMeasured":
+                self._take_response(payload, payload.get("ended"))
             case "ToolReturned":
                 self._take_call(event)
             case _:
+                self._take_about(event)
                 yield from nudges_of(event)
+
+    def _take_about(self, event: TraceEvent) -> None:
+        """Learn what the session is about."""
+        payload = event.payload
+        match event.event_type:
+            case "JournalOpened":
+                for name in ("host", "project", "program", "session"):
+                    setattr(self, name, _text(payload, name))
+            case "RunConfigured":
+                self.host = self.host or _text(payload.get("host"), "name")
+            case "JournalFull":
+                self.is_full = True
+            case "UserMessage":
+                if not self.title and not payload.get("notification"):
+                    self.title = str(payload.get("text", ""))[:_TITLE]
+            case _:
+                pass
+
+    def _take_response(self, payload: Mapping[str, Any], ended: Any) -> None:
+        """Count a response of which more is known than its words."""
+        if payload.get("usage") is not None or payload.get("started") is not None:
+            self.use.add(payload, ended)
+        self.model = _text(payload, "model") or self.model
+        self.provider = _text(payload, "provider") or self.provider
 
     def _take_call(self, event: TraceEvent) -> None:
         self.ended_calls += 1
@@ -226,6 +283,8 @@ class JournalSession:
             "journal": str(self.path),
             "title": self.title,
             "model": self.model,
+            "provider": self.provider,
+            "use": attrs.asdict(self.use),
             "started": self.started.isoformat() if self.started else None,
             "last": self.last.isoformat() if self.last else None,
             "running": self.is_running(now),
@@ -312,6 +371,16 @@ def _text(value: Any, name: str) -> str:
 
 def _int(value: Any) -> int:
     return value if type(value) is int else -1
+
+
+def _time(value: Any) -> datetime | None:
+    """Return a time, also one in words; None if it is none, or says no zone."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, datetime) and value.tzinfo is not None else None
 
 
 def sessions_in(folder: Path, *, newest: int | None = None) -> list[JournalSession]:

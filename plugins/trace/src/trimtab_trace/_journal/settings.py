@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import attrs
 
+from trimtab import Usage
 from trimtab.inspection import did_you_mean
 
 _LARGEST = 1_000_000
@@ -111,3 +113,33 @@ class JournalFull:
     """
 
     megabytes: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class ResponseMeasured:
+    """What a program's own record says of one response of its model.
+
+    For hosts that are not told of responses, e.g. hooks: it opens no turn, and may come after the
+    calls that the response asked for.
+
+    Args:
+        response_id: the service's own id of it.
+        model: which model answered; empty if unknown.
+        provider: whose service it is; empty if unknown.
+        started: when the request was sent, aware UTC; None if unknown.
+        ended: when the response was whole.
+        usage: its tokens; None if unknown.
+        stop_reason: why the service ended it, in the service's words; None if unknown.
+        call_ids: ids of the calls that it asked for.
+        agent: the subagent; empty for the main agent.
+    """
+
+    response_id: str
+    model: str = ""
+    provider: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    call_ids: tuple[str, ...] = ()
+    agent: str = ""

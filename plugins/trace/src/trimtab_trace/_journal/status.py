@@ -147,6 +147,9 @@ class _Screen:
         began = f"{session.started.astimezone():%Y-%m-%d %H:%M}" if session.started else "?"
         state = "running" if session.is_running(self._now) else "ended"
         say(self._cut(f"  {began}, {plural(session.ended_calls, 'call')}, {state}"))
+        model = model_line(session)
+        if model:
+            say(self._cut(f"  {model}"))
 
     def nudges(self, nudges: list[Nudge]) -> None:
         """Write a line for each decision."""
@@ -174,6 +177,21 @@ class _Screen:
 
     def _cut(self, text: str) -> str:
         return sanitize(text, self._width)
+
+
+def model_line(session: JournalSession) -> str:
+    """Return in one line which model answered, and what that took; empty if nothing is known."""
+    use, parts = session.use, []
+    if session.model:
+        service = f" ({sanitize(session.provider, 40)})" if session.provider else ""
+        parts.append(f"{sanitize(session.model, 60)}{service}")
+    if use.responses:
+        parts.append(plural(use.responses, "response"))
+    if use.input_tokens or use.output_tokens:
+        parts.append(f"{use.input_tokens:,} tokens in, {use.output_tokens:,} out")
+    if use.responses and use.seconds:
+        parts.append(f"{use.seconds / use.responses:.1f} s each")
+    return ", ".join(parts)
 
 
 def what_became(nudge: Nudge) -> str:

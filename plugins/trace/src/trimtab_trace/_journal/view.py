@@ -17,7 +17,7 @@ from rich.text import Text
 from trimtab import SYSTEM_CLOCK
 from trimtab.text import plural, sanitize
 from trimtab_trace._journal.sessions import Call, JournalSession, Nudge, Tail
-from trimtab_trace._journal.status import what_became
+from trimtab_trace._journal.status import model_line, what_became
 
 KEEP_CALLS = 300
 _WIDE = 120
@@ -120,11 +120,12 @@ class WatchView:
         end = len(rows) if self.nudge is None else min(len(rows), at + lines // 2)
         shown = islice(rows, max(0, end - lines), end)
         title = sanitize(f"{session.host} {session.name}", 60)
-        count = plural(session.ended_calls, "call")
+        about = [plural(session.ended_calls, "call"), plural(len(session.nudges), "decision")]
+        about += filter(None, [model_line(session)])
         return Panel(
             Group(*(_row(one, marked=one is mark) for one in shown)),
             title=Text(title),
-            subtitle=f"{count}, {plural(len(session.nudges), 'decision')}",
+            subtitle=Text(", ".join(about)),
         )
 
     def _marked(self, session: JournalSession) -> Nudge | None:
