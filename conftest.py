@@ -138,7 +138,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def run_console(example: Example) -> str | None:
     """Run each `$` line of a block; return the differences to what the block shows, or None."""
-    steps = [step.partition("\n") for step in ("\n" + example.parsed).split("\n$ ")[1:]]
+    text = "\n" + example.parsed.replace("\\\n", "")  # a command may go on in the next line
+    steps = [step.partition("\n") for step in text.split("\n$ ")[1:]]
     differences = (_difference(command, expected) for command, _, expected in steps)
     return "\n".join(filter(None, differences)) or None
 

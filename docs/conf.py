@@ -21,7 +21,18 @@ author = "trimtab authors"
 copyright = "2026, trimtab authors"
 release = importlib.metadata.version("trimtab")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
+# A copied example holds what is typed, and neither prompts nor what is printed.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+viewcode_line_numbers = True
+man_pages = [("reference/command-line", "trimtab", "keeps LLM agents on course", "", 1)]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
