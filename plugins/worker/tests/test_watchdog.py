@@ -1,5 +1,10 @@
 """The watchdog, on a clock that is set by hand."""
 
+import os
+import shutil
+import subprocess
+import sys
+
 import pytest
 
 from trimtab import Heartbeat
@@ -96,3 +101,16 @@ def test_a_listener_that_raises_does_not_save_the_process():
     watch.worker()
 
     assert watch.after(720) == ["end"]
+
+
+@pytest.mark.slow
+def test_the_first_process_of_a_container_ends_too():
+    """The kernel drops signals that it sends to itself."""
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    alone = ["unshare", *as_root, "--pid", "--fork", "--kill-child"]
+    if shutil.which("unshare") is None or subprocess.run([*alone, "true"]).returncode:
+        pytest.skip("no namespace of processes can be made")
+    code = "from trimtab_worker._watchdog import end_process; end_process(); print('alive')"
+    done = subprocess.run([*alone, sys.executable, "-c", code], capture_output=True, timeout=60)
+
+    assert (done.returncode, done.stdout) == (137, b"")

@@ -237,6 +237,7 @@ class _Signals:
         if self._count > len(self.WORDS):
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
+            os._exit(128 + number)  # the first process of a container has no default action
         # Not through sys.stderr: the handler may interrupt a write to it, which can't be nested.
         text = f"worker: {self.received}: {self.WORDS[self._count - 1]}"
         os.write(2, f"{text}\n".encode())
