@@ -11,7 +11,7 @@ from trimtab_postgres._connection import TIMEOUT
 from trimtab_worker import LEASE_CLOCK, MailboxError, Unknown, open_mailbox
 from trimtab_worker.testing import MailboxConformance, Proxy, ServerConformance
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # chaos takes a minute
 
 
 class TestPostgres(MailboxConformance, ServerConformance):

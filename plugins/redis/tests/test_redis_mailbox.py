@@ -17,7 +17,7 @@ from trimtab_worker import (
 )
 from trimtab_worker.testing import MailboxConformance, Proxy, ServerConformance
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # chaos takes a minute
 
 
 class TestRedis(MailboxConformance, ServerConformance):

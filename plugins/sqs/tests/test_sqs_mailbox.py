@@ -24,7 +24,7 @@ from trimtab_worker import (
     calibrate,
     open_mailbox,
 )
-from trimtab_worker.testing import MailboxConformance, run_chaos
+from trimtab_worker.testing import MailboxConformance, network_faults, run_chaos
 
 pytestmark = pytest.mark.slow
 
@@ -241,12 +241,16 @@ def test_dead_letters_stay_readable_after_they_were_looked_at(mailbox):
 
 
 @pytest.mark.timeout(1800)
-def test_chaos_workers_die_and_connections_break(url, server, capsys):
-    """moto keeps queues in memory: it can't be restarted. SQS has no fence: doubles are counted."""
-    report = run_chaos(url, faults={"cut": server.cut}, pause=(1.5, 3.0))
+def test_chaos_of_workers_and_network(url, server, capsys):
+    """moto keeps queues in memory: it can't be restarted."""
+    faults = network_faults(server.proxy, 8.0)
+    report = run_chaos(
+        url, direct=url.replace(str(server.proxy.port), str(server.port)), faults=faults
+    )
     with capsys.disabled():
         sys.stdout.write(f"\nsqs: {report}\n")
 
-    assert report.lost == 0
+    assert (report.lost, report.doubles, report.effects_doubled) == (0, 0, 0)
+    assert (report.answered_late, report.workers_left) == (0, 0)
     assert report.redelivered > 0
-    assert set(report.faults) == {"kill", "stop", "cut"}
+    assert set(report.faults) == {"kill", "stop", "end", "orphan", *faults}

@@ -1,46 +1,65 @@
-"""Workers on one file are killed and stopped: nothing is lost, nothing is acknowledged twice."""
+"""`trimtab worker` on one file is killed, stopped and ended: nothing is lost or doubled."""
 
 import sys
 
+import attrs
 import pytest
 
-from trimtab_worker.testing import ChaosReport, run_chaos
+from trimtab_worker import Attempt, MailboxStats
+from trimtab_worker.testing import ChaosReport, run_chaos, run_rollout
+from trimtab_worker.testing._chaos_agent import Effects
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_chaos_on_one_sqlite_file(tmp_path, capsys):
     report = run_chaos(f"sqlite:///{tmp_path}/queue.db")
     with capsys.disabled():
         sys.stdout.write(f"\nsqlite: {report}\n")
 
-    assert report.lost == 0
+    assert (report.lost, report.doubles, report.effects_doubled) == (0, 0, 0)
+    assert (report.answered_late, report.workers_left) == (0, 0)
     assert report.redelivered > 0
     assert report.stats.acked == report.sent
-    assert report.doubles == 0
-    assert report.faults["kill"] and report.faults["stop"]
+    assert set(report.faults) == {"kill", "stop", "end", "orphan"}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_messages_are_sent_until_each_fault_was_made(tmp_path):
-    report = run_chaos(f"sqlite:///{tmp_path}/queue.db", messages=1, timeout=200)
+def test_a_rolling_restart_strands_no_message_longer_than_its_lease(tmp_path):
+    """One worker hangs and is killed, the others finish or give back."""
+    report = run_rollout(f"sqlite:///{tmp_path}/queue.db", grace=3, drain=1, lease=6)
 
-    assert set(report.faults) == {"kill", "stop"}
-    assert report.sent > 1
     assert report.lost == 0
+    assert report.killed == 1
+    assert report.longest_wait < 6 + 3  # its lease, and a worker that looks
 
 
-def test_a_message_that_nobody_finished_counts_as_lost():
-    from trimtab_worker import MailboxStats
-
-    facts = {"done": 9, "acks": 9, "refused": 0, "doubles": 0, "redelivered": 0, "errors": 0}
+def test_a_message_without_an_answer_or_in_the_mailbox_counts_as_lost():
+    counts = attrs.fields_dict(ChaosReport).keys() - {
+        "sent",
+        "answered",
+        "faults",
+        "stats",
+        "seconds",
+    }
+    others = dict.fromkeys(counts, 0)
     empty = MailboxStats(waiting=0, in_flight=0, delayed=0, dead=0)
     left = MailboxStats(waiting=0, in_flight=1, delayed=0, dead=0)
 
-    def lost(worked, stats):
-        return ChaosReport(
-            sent=10, worked=worked, faults={}, stats=stats, seconds=1.0, **facts
-        ).lost
+    def lost(answered, stats):
+        facts = {"sent": 10, "answered": answered, "faults": {}, "stats": stats, "seconds": 1.0}
+        return ChaosReport(**facts, **others).lost
 
     assert [lost(10, empty), lost(9, empty), lost(10, left)] == [0, 1, 1]
+
+
+def test_effects_of_stale_attempts_and_second_ones_are_counted_and_not_made(tmp_path):
+    effects = Effects(tmp_path / "effects.db")
+    first, second = (Attempt(message_id="a", number=number) for number in (1, 2))
+
+    assert effects.make(first)
+    assert not effects.make(second)
+    assert effects.make(Attempt(message_id="b", number=2))
+    assert not effects.make(Attempt(message_id="b", number=1))
+    assert (effects.doubled("asked"), effects.doubled("made")) == (2, 0)

@@ -1,4 +1,4 @@
-"""Chaos: workers that are killed and stopped, connections that are cut, a server that restarts."""
+"""Chaos: `trimtab worker` on a mailbox, while workers, connections and the server are disturbed."""
 
 from __future__ import annotations
 
@@ -9,212 +9,361 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from trimtab_worker import Reply
 from trimtab_worker._errors import MailboxError
 from trimtab_worker._urls import open_mailbox
+from trimtab_worker.testing._chaos_agent import Effects, Settings
+from trimtab_worker.testing._proxy import Proxy
 
-WORKER = """
-import os, sys, time
-from trimtab_worker.testing._chaos import work
-work(sys.argv[1], sys.argv[2], float(sys.argv[3]))
-"""
 Fault = Callable[[], object]
-WORK = 0.08
-"""Longest work on one message, in seconds: most faults meet a worker that holds one."""
+SUPERVISED = 2
+"""Workers of the one command that has several; each other command has one."""
+LONG = 1000
+"""Messages from which on a run has leases that are extended, and faults to its end."""
+ENOUGH = 2
+"""How often a shorter run makes each fault."""
+GRACE = 30.0
 _MORE = 50
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class ChaosReport:
     """What a chaos run saw.
 
     Args:
         sent: messages sent.
-        worked: distinct messages that a worker finished and tried to acknowledge.
-        done: of these, whose acknowledgement was seen to be accepted; a worker that is killed in
-            between tells no one.
-        acks: acknowledgements that were accepted.
-        refused: acknowledgements that the engine refused.
-        doubles: messages with more than one accepted acknowledgement.
+        answered: messages with an answer.
+        done: messages that a worker reported as done; one that is killed tells no one.
+        doubles: messages that were reported as done more than once.
+        answered_twice: messages with more than one answer: those whose worker was killed, stopped
+            or cut off between its answer and its acknowledgement.
+        answered_late: answers of an attempt that came after that of a newer one.
+        effects_asked_twice: messages for which more than one attempt came to its effect.
+        effects_doubled: messages with more than one effect in a store that knows attempts.
         redelivered: deliveries beyond the first of a message.
+        abandoned: results that were dropped since the message was another worker's.
+        failed: deliveries that failed, such as those whose answer could not be sent.
+        errors: times that a worker could not reach the mailbox.
         faults: how often each kind of fault was made.
-        errors: calls to the engine that raised.
+        workers_left: worker processes that lived after all were told to end.
         stats: of the mailbox at the end.
         seconds: that it took.
     """
 
     sent: int
-    worked: int
+    answered: int
     done: int
-    acks: int
-    refused: int
     doubles: int
+    answered_twice: int
+    answered_late: int
+    effects_asked_twice: int
+    effects_doubled: int
     redelivered: int
-    faults: Mapping[str, int]
+    abandoned: int
+    failed: int
     errors: int
+    faults: Mapping[str, int]
+    workers_left: int
     stats: Any
     seconds: float
 
     @property
     def lost(self) -> int:
-        """Messages that no worker finished, or that are still in the mailbox."""
+        """Messages without an answer, or that are still in the mailbox."""
         left = self.stats.waiting + self.stats.in_flight + self.stats.delayed
-        return max(self.sent - self.worked, int(left))
+        return max(self.sent - self.answered, int(left))
+
+
+def network_faults(proxy: Proxy, seconds: float) -> Mapping[str, Fault]:
+    """Return the faults of a network, for `run_chaos`.
+
+    Args:
+        proxy: between the workers and their server.
+        seconds: that a network which holds all bytes or delays them stays so.
+    """
+
+    def hold() -> None:
+        proxy.hold()
+        time.sleep(seconds)
+        proxy.release()
+
+    def delay() -> None:
+        proxy.delay = 0.2
+        time.sleep(seconds)
+        proxy.delay = 0.0
+
+    return {"cut": proxy.cut, "half_close": proxy.half_close, "hold": hold, "delay": delay}
 
 
 def run_chaos(
     url: str,
     *,
+    direct: str | None = None,
     messages: int | None = None,
-    workers: int = 3,
-    lease: float = 1.0,
+    workers: int = 4,
     faults: Mapping[str, Fault] | None = None,
-    pause: tuple[float, float] = (0.15, 0.45),
     timeout: float | None = None,
     seed: int = 0,
 ) -> ChaosReport:
-    """Let processes work through a mailbox while they and the server are disturbed.
+    """Let `trimtab worker` work through a mailbox while processes and server are disturbed.
+
+    Workers are killed, stopped for longer than their lease, told to end, and lose their parent.
+    From 1,000 messages on, leases are extended as in production, and faults go on to the end;
+    before, each is made twice.
 
     Args:
-        url: of an empty mailbox that several processes can open.
-        messages: how many are sent; the environment's ``TRIMTAB_CHAOS_MESSAGES``, else 200, where
-            None. More are sent if they are done before each fault was made.
-        workers: processes that work at a time; a killed one is replaced.
-        lease: seconds of a lease; a stopped worker stays stopped for longer.
-        faults: disturbances of the server, by name; each is made several times.
-        pause: shortest and longest time between two faults, in seconds: longer than a worker
-            takes to start.
-        timeout: seconds after which the run ends, done or not; two per message where
-            None.
+        url: of an empty mailbox that several processes can open, for the workers.
+        direct: URL of the same mailbox past the network that is disturbed; None: `url`.
+        messages: how many are sent; the environment's ``TRIMTAB_CHAOS_MESSAGES``, else 60, where
+            None. More are sent if they are done before each fault was made and one came again.
+        workers: processes that work at a time, 3 or more; whatever ends is replaced.
+        faults: disturbances of the server and the network, by name.
+        timeout: seconds after which the run ends, done or not; 60 and two per message where None.
         seed: of the random order of faults.
     """
     if messages is None:
-        messages = int(os.environ.get("TRIMTAB_CHAOS_MESSAGES", "200"))
-    limit = messages * 2.0 if timeout is None else timeout
-    with tempfile.TemporaryDirectory() as folder:
-        crew = _Crew(url, Path(folder), lease, pause, random.Random(seed))  # noqa: S311 - no secrets
-        mailbox = open_mailbox(url)
+        messages = int(os.environ.get("TRIMTAB_CHAOS_MESSAGES", "60"))
+    limit = 60 + messages * 2.0 if timeout is None else timeout
+    with tempfile.TemporaryDirectory(prefix="trimtab-chaos-") as name:
+        folder = Path(name)
+        settings = Settings(
+            effects=str(folder / "effects.db"),
+            answers=f"sqlite:///{folder}/answers.db",
+            work=0.03 if messages >= LONG else 0.3,
+            lease=16.0 if messages >= LONG else 1.5,
+            extend=messages >= LONG,
+        )
+        effects = Effects(settings.effects)
+        crew = Crew(url, folder, settings, random.Random(seed))  # noqa: S311 - no secrets
+        mailbox = open_mailbox(direct or url)
         started = time.perf_counter()
         crew.send(mailbox, messages)
         try:
             made = crew.disturb(workers, mailbox, faults or {}, started + limit)
         finally:
-            crew.end()
+            left = crew.end()
         seconds = time.perf_counter() - started
-        report = _report(crew.journal(), crew.sent, made, _settled(mailbox), seconds)
+        stats = settled(mailbox)
         mailbox.close()
-    return report
+        replies = _answers(settings.answers)
+        seen = Counter(event["event"] for event in crew.events)
+        done = Counter(event["message_id"] for event in crew.named("MessageDone"))
+        return ChaosReport(
+            sent=crew.sent,
+            answered=len(replies),
+            done=len(done),
+            doubles=sum(count > 1 for count in done.values()),
+            answered_twice=sum(len(attempts) > 1 for attempts in replies.values()),
+            answered_late=sum(attempts != sorted(attempts) for attempts in replies.values()),
+            effects_asked_twice=effects.doubled("asked"),
+            effects_doubled=effects.doubled("made"),
+            redelivered=crew.redelivered(),
+            abandoned=seen["MessageAbandoned"],
+            failed=seen["MessageFailed"],
+            errors=seen["MailboxFailed"],
+            faults=dict(made),
+            workers_left=left,
+            stats=stats,
+            seconds=round(seconds, 1),
+        )
 
 
 @attrs.define
-class _Crew:
-    """The workers of a run, and the journals that they write."""
+class Crew:
+    """The commands of a run, and what their workers have logged.
+
+    Args:
+        url: of the mailbox.
+        folder: where logs go.
+        settings: of the workers.
+        random: chooses victims.
+        drain: seconds that a worker gets for its message after it was told to end.
+    """
 
     url: str
     folder: Path
-    lease: float
-    pause: tuple[float, float]
+    settings: Settings
     random: random.Random
-    running: dict[Path, subprocess.Popen[bytes]] = attrs.field(factory=dict)
-    started: int = 0
+    commands: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
+    parent: subprocess.Popen[bytes] | None = None
+    stopped: threading.Timer | None = None
+    events: list[Mapping[str, Any]] = attrs.field(factory=list)
     sent: int = 0
+    drain: float = 5.0
+    _read: dict[Path, int] = attrs.field(factory=dict)
+    _started: int = 0
 
     def send(self, mailbox: Any, count: int) -> None:
+        """Send so many messages more."""
         for number in range(self.sent, self.sent + count):
             mailbox.send(number)
         self.sent += count
 
     def hire(self, wanted: int) -> None:
-        self.running = {path: one for path, one in self.running.items() if one.poll() is None}
-        while len(self.running) < wanted:
-            journal = self.folder / f"{self.started}.jsonl"
-            command = [sys.executable, "-c", WORKER, self.url, str(journal), str(self.lease)]
-            self.running[journal] = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            self.started += 1
+        """Start what has ended: one command with several workers, and others with one."""
+        self.commands = [one for one in self.commands if one.poll() is None]
+        if self.parent not in self.commands:
+            self.parent = self.start("--workers", str(SUPERVISED))
+        while len(self.commands) < wanted - SUPERVISED + 1:
+            self.start()
+
+    def start(self, *options: str) -> subprocess.Popen[bytes]:
+        """Start one command."""
+        command = [sys.executable, "-m", "trimtab", "worker", f"{Settings.__module__}:setup"]
+        command += ["--mailbox", self.url, "--log", "json", "--drain", str(self.drain), *options]
+        with (self.folder / f"{self._started}.log").open("ab") as log:
+            one = subprocess.Popen(
+                command, stdout=log, stderr=log, env=self.settings.environment(), cwd=self.folder
+            )
+        self._started += 1
+        self.commands.append(one)
+        return one
 
     def disturb(
-        self, wanted: int, mailbox: Any, faults: Mapping[str, Fault], until: float
+        self,
+        wanted: int,
+        mailbox: Any,
+        faults: Mapping[str, Fault],
+        until: float,
     ) -> Counter[str]:
+        """Make one fault after another until all is done; return how often each was made."""
         made: Counter[str] = Counter()
-        kinds: list[tuple[str, Fault]] = [
-            ("kill", self.kill),
-            ("stop", self.stop),
-            *faults.items(),
-        ]
+        is_long = self.settings.extend
+        pause, enough = ((1.0, 3.0), sys.maxsize) if is_long else ((0.7, 1.5), ENOUGH)
+        own = [("kill", self.kill), ("stop", self.stop), ("end", self.end_one)]
+        kinds: list[tuple[str, Fault]] = [*own, ("orphan", self.orphan), *faults.items()]
         turn = 0
         while time.perf_counter() < until:
             self.hire(wanted)
-            time.sleep(self.random.uniform(*self.pause))
-            if _empty(mailbox):
-                if len(made) == len(kinds):
+            time.sleep(self.random.uniform(*pause))
+            if is_empty(mailbox):
+                if len(made) == len(kinds) and self.redelivered():
                     break
                 self.send(mailbox, _MORE)
-            name, fault = kinds[turn % len(kinds)]
-            if self.working():
+            again = enough if self.redelivered() else enough + 1
+            due = [kind for kind in kinds if made[kind[0]] < again]
+            if due and self.working():
+                name, fault = due[turn % len(due)]
                 turn += 1
-                fault()
-                made[name] += 1
+                if fault() is not False:
+                    made[name] += 1
         return made
 
-    def working(self) -> list[subprocess.Popen[bytes]]:
+    def read(self) -> None:
+        """Take in what was logged since the last time; a line that is cut waits for its end."""
+        for path in self.folder.glob("*.log"):
+            with path.open("rb") as log:
+                log.seek(self._read.get(path, 0))
+                lines, _, rest = log.read().rpartition(b"\n")
+                self._read[path] = log.tell() - len(rest)
+            self.events += _parsed(lines.split(b"\n"))
+
+    def named(self, name: str) -> list[Mapping[str, Any]]:
+        """Return what was logged under a name, as far as it was read."""
+        return [event for event in self.events if event["event"] == name]
+
+    def redelivered(self) -> int:
+        """Count the deliveries after the first of a message."""
+        self.read()
+        return sum(event["deliveries"] > 1 for event in self.named("MessageReceived"))
+
+    def pids(self) -> set[int]:
         """The workers that have begun: a fault that hits a start-up shows nothing."""
-        return [one for path, one in self.running.items() if path.exists() and path.stat().st_size]
+        self.read()
+        return {event["pid"] for event in self.named("WorkerStarted")}
+
+    def working(self) -> list[int]:
+        """Return the workers that have begun and live."""
+        return sorted(pid for pid in self.pids() if lives(pid))
 
     def kill(self) -> None:
-        self.random.choice(self.working()).send_signal(signal.SIGKILL)
+        """Kill a worker."""
+        os.kill(self.random.choice(self.working()), signal.SIGKILL)
 
-    def stop(self) -> None:
-        """Stop a worker for longer than its lease, then let it go on."""
+    def stop(self) -> bool:
+        """Stop a worker for longer than its lease, then let it go on; one at a time."""
+        if self.stopped is not None and self.stopped.is_alive():
+            return False
         victim = self.random.choice(self.working())
-        victim.send_signal(signal.SIGSTOP)
-        time.sleep(self.lease * 1.5)
-        victim.send_signal(signal.SIGCONT)
+        os.kill(victim, signal.SIGSTOP)
 
-    def end(self) -> None:
-        for one in self.running.values():
-            one.kill()
-            one.wait()
+        def go_on() -> None:
+            with suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGCONT)
 
-    def journal(self) -> list[dict[str, Any]]:
-        lines: list[dict[str, Any]] = []
-        for path in sorted(self.folder.glob("*.jsonl")):
-            written = path.read_bytes().split(b"\n")
-            lines += [json.loads(line) for line in written if line.endswith(b"}")]
-        return lines
+        self.stopped = threading.Timer(self.settings.lease * 1.5, go_on)
+        self.stopped.start()
+        return True
 
+    def end_one(self) -> None:
+        """Tell a worker to end, as a deployment does."""
+        os.kill(self.random.choice(self.working()), signal.SIGTERM)
 
-def work(url: str, journal: str, lease: float) -> None:
-    """Receive, extend and acknowledge forever; write what happens to a journal."""
-    out = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    def orphan(self) -> None:
+        """Kill the parent of several workers, which end when they notice."""
+        if self.parent is not None:
+            self.parent.kill()
 
-    def note(**facts: Any) -> None:
-        os.write(out, json.dumps(facts).encode() + b"\n")
-
-    mailbox: Any = None
-    while True:
-        try:
-            mailbox = mailbox or open_mailbox(url)
-            for message in mailbox.receive(wait=1, visibility=lease):
-                note(what="got", n=message.body, deliveries=message.deliveries)
-                time.sleep(random.uniform(0, WORK))  # noqa: S311 - no secrets
-                outcome = message.extend(lease)
-                note(what=type(outcome).__name__, n=message.body)
-                note(what="done", n=message.body)
-                accepted = message.ack()
-                note(what="ack" if accepted else "refused", n=message.body)
-        except Exception as error:  # noqa: BLE001 - the server is being disturbed
-            note(what="error", error=f"{type(error).__name__}: {error}"[:200])
+    def end(self) -> int:
+        """Tell all to end; return how many workers live afterwards, and kill them."""
+        if self.stopped is not None:
+            self.stopped.join()
+        for one in self.commands:
+            one.terminate()
+        until = time.perf_counter() + GRACE
+        for one in self.commands:
+            with suppress(subprocess.TimeoutExpired):
+                one.wait(max(0.1, until - time.perf_counter()))
+        while (left := self.working()) and time.perf_counter() < until:
             time.sleep(0.1)
+        for pid in (*left, *(one.pid for one in self.commands if one.poll() is None)):
+            os.kill(pid, signal.SIGKILL)
+        for one in self.commands:
+            one.wait()
+        return len(left)
 
 
-def _settled(mailbox: Any) -> Any:
+def _parsed(lines: Sequence[bytes]) -> Iterator[Mapping[str, Any]]:
+    for line in lines:
+        with suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, dict) and "event" in found:
+                yield found
+
+
+def lives(pid: int) -> bool:
+    """Return whether a process lives; one that ended and that nobody asked for does not."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()
+
+
+def _answers(url: str) -> Mapping[str, list[int]]:
+    """The attempts that answered each message, in order; answers are taken out."""
+    found: dict[str, list[int]] = defaultdict(list)
+    with open_mailbox(url, Reply) as mailbox:
+        while messages := mailbox.receive(10, visibility=600, wait=0.0):
+            for message in messages:
+                found[message.body.message_id].append(message.body.deliveries)
+                message.ack()
+    return found
+
+
+def settled(mailbox: Any) -> Any:
     """The counts, once the connection that was cut is made again."""
     for _ in range(10):
         try:
@@ -224,36 +373,10 @@ def _settled(mailbox: Any) -> Any:
     return mailbox.stats()
 
 
-def _empty(mailbox: Any) -> bool:
+def is_empty(mailbox: Any) -> bool:
+    """Return whether no message is left."""
     try:
         stats = mailbox.stats()
     except MailboxError:
         return False
     return not (stats.waiting or stats.in_flight or stats.delayed)
-
-
-def _report(
-    journal: Sequence[Mapping[str, Any]],
-    sent: int,
-    faults: Counter[str],
-    stats: Any,
-    seconds: float,
-) -> ChaosReport:
-    by_kind = Counter(line["what"] for line in journal)
-    acks: dict[int, int] = defaultdict(int)
-    for line in journal:
-        if line["what"] == "ack":
-            acks[line["n"]] += 1
-    return ChaosReport(
-        sent=sent,
-        worked=len({line["n"] for line in journal if line["what"] == "done"}),
-        done=len(acks),
-        acks=by_kind["ack"],
-        refused=by_kind["refused"],
-        doubles=sum(count > 1 for count in acks.values()),
-        redelivered=sum(line["what"] == "got" and line["deliveries"] > 1 for line in journal),
-        faults=faults,
-        errors=by_kind["error"],
-        stats=stats,
-        seconds=seconds,
-    )

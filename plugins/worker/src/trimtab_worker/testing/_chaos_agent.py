@@ -1,0 +1,159 @@
+"""What `trimtab worker` runs in a chaos run: an agent that makes one effect for each message."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from trimtab import MarkdownSection, Prompt, PromptResponse, Session
+from trimtab_worker import (
+    LEASE_CLOCK,
+    Attempt,
+    LeaseExtenderConfig,
+    MainLoopConfig,
+    Reply,
+    WorkerSetup,
+    open_mailbox,
+)
+
+VARIABLE = "TRIMTAB_CHAOS"
+"""Environment variable: a `Settings` as JSON."""
+BEAT = 0.01
+PATIENCE = 60.0
+
+
+@attrs.frozen
+class Settings:
+    """What the workers of a run are told.
+
+    Args:
+        effects: SQLite file of the effects.
+        answers: URL of the mailbox for answers.
+        work: longest work on one message, in seconds.
+        lease: seconds of a lease.
+        extend: leases are extended while the agent beats.
+    """
+
+    effects: str
+    answers: str
+    work: float
+    lease: float
+    extend: bool
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a worker."""
+        return {**os.environ, VARIABLE: json.dumps(attrs.asdict(self))}
+
+
+class Effects:
+    """Effects in one SQLite file: each attempt that asked for one, and those that were made.
+
+    A message's effect is made once, and never for an attempt that is not its newest.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        with closing(self._open()) as db:
+            db.execute("pragma journal_mode = wal")
+            db.execute("create table if not exists asked(message, number)")
+            db.execute("create table if not exists newest(message primary key, number)")
+            db.execute("create table if not exists made(message)")
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, isolation_level=None, timeout=PATIENCE)
+
+    def make(self, attempt: Attempt) -> bool:
+        """Make the effect of a message; False where it is made or the attempt is stale.
+
+        Args:
+            attempt: that asks for it.
+        """
+        with closing(self._open()) as db, db:
+            facts = (attempt.message_id, attempt.number)
+            db.execute("begin immediate")
+            db.execute("insert into asked values(?, ?)", facts)
+            db.execute("insert or ignore into newest values(?, ?)", facts)
+            update = "update newest set number = max(number, ?2) where message = ?1"
+            (newest,) = db.execute(f"{update} returning number", facts).fetchone()
+            made = db.execute("select 1 from made where message = ?", facts[:1]).fetchone()
+            if newest > attempt.number or made:
+                return False
+            db.execute("insert into made values(?)", facts[:1])
+            return True
+
+    def doubled(self, table: str) -> int:
+        """Count messages with more than one effect.
+
+        Args:
+            table: ``asked``: as if there were no store; ``made``: with it.
+        """
+        grouped = f"select 1 from {table} group by message having count(*) > 1"  # noqa: S608
+        with closing(self._open()) as db:
+            return len(db.execute(grouped).fetchall())
+
+
+class Agent:
+    """Beats for a while, and makes its effect.
+
+    Args:
+        settings: how long, and where.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._work = settings.work
+        self._effects = Effects(settings.effects)
+
+    def evaluate(
+        self, prompt: Prompt[Any], *, heartbeat: Any = None, **_: Any
+    ) -> PromptResponse[Any]:
+        """Work on one message."""
+        until = LEASE_CLOCK.monotonic() + random.uniform(0, self._work)  # noqa: S311 - no secrets
+        while LEASE_CLOCK.monotonic() < until:
+            time.sleep(BEAT)
+            heartbeat.beat()
+        made = self._effects.make(prompt.resources.get(Attempt))
+        return PromptResponse("made" if made else "found")
+
+    async def aevaluate(self, prompt: Prompt[Any], **rest: Any) -> PromptResponse[Any]:
+        """Not used by workers."""
+        raise NotImplementedError
+
+
+def prepare(request: Any) -> tuple[Prompt[Any], Session]:
+    """Return the prompt for one message."""
+    section = MarkdownSection(key="number", title="Number", template=str(request))
+    return Prompt("chaos", "main", [section]), Session()
+
+
+def setup() -> WorkerSetup:
+    """Return what one worker is made of: times that a test can wait for, and no dead letters."""
+    settings = Settings(**json.loads(os.environ[VARIABLE]))
+    config = MainLoopConfig(
+        lease_extender=LeaseExtenderConfig(
+            interval=settings.lease / 20, extension=settings.lease, enabled=settings.extend
+        ),
+        visibility_timeout=settings.lease,
+        longest_silence=settings.lease / 2,
+        max_processing_time=None if settings.extend else settings.lease / 2,
+        watchdog_threshold=settings.lease * 2,
+        dead_letters=None,
+        retry_delay=0.1,
+        poll_wait=1.0,
+    )
+    return WorkerSetup(
+        adapter=Agent(settings),
+        prepare=prepare,
+        config=config,
+        replies=open_mailbox(settings.answers, Reply),
+    )
