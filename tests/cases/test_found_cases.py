@@ -106,6 +106,11 @@ QUIET = {
         )
         for n in range(14)
     ],
+    "switches whose answers name them": [
+        call("switch", {"room": w}, {"kind": "done", "ok": [{"name": w, "type": "area"}], "no": []})
+        for w in WORDS
+    ],
+    "parts read one a second": [call("next", {}, f"Kapitel {n}") for n in range(12)],
     "a state that names its request": [
         call("get_editor", {}, {"ready": False, "requestId": f"q{n * 17}"}) for n in range(9)
     ],
@@ -153,6 +158,28 @@ TOLD = {
             )
         ],
         6,
+    ),
+    "a note in the place of an answer": (
+        [
+            call("browse", {"q": "news"}, text)
+            for text in (
+                "Oslo wins at home\nBergen loses to Molde",
+                *["Nothing more: it was asked before, look above."] * 8,
+            )
+        ],
+        4,
+    ),
+    "a step that is refused": (
+        [call("press", {"key": "up"}, {"place": "cellar", "x": 18, "moved": False})] * 8,
+        4,
+    ),
+    "a tool that is not there": (
+        [call("rate", {"name": w}, "Error: tool rate not found. There is: count") for w in WORDS],
+        4,
+    ),
+    "the time again and again": (
+        [call("now", {}, f"2026-05-01T10:4{n // 2}:{31 * n % 60:02}+00:00") for n in range(9)],
+        5,
     ),
     "one order placed again": (
         [

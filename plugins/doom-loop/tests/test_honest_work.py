@@ -34,8 +34,9 @@ def test_long_pauses_between_equal_calls_are_waiting():
 
 def test_a_growing_back_off_is_waiting():
     times = [0, 2, 6, 14, 30, 62]
-    actions = [Call("fetch", {"u": "/a"}, "503 busy", outcome="error", at=float(t)) for t in times]
-    assert silent(actions)
+    for tool in ("fetch", "send_report"):
+        actions = [Call(tool, {"u": "/a"}, "503 busy", outcome="error", at=float(t)) for t in times]
+        assert silent(actions)
 
 
 def test_commands_that_sleep_are_waiting():

@@ -37,6 +37,10 @@ WRITTEN = {
     "python in a fence of its own": '```tool_code\nprint(default_api.read(path="a"))\n```',
     "arguments behind the word": 'call\n[{"path": "a"}]',
     "behind a sentence": 'I look.\n{"name": "read", "arguments": {"path": "a"}}',
+    "right behind a sentence": 'I look.{"name": "read", "arguments": {"path": "a"}}',
+    "without its head": "<name>read\n</parameter>\n<parameter=path>\na\n</parameter>\n</function>",
+    "without its opening mark": '{"name": "read", "arguments": {"path": "a"}}</tool_call>',
+    "printed by Python": "[{'name': 'read', 'arguments': {'path': 'a'}}]",
     "behind another sentence": 'Ich sehe nach. <tool_call>{"name": "read"}',
 }
 PLAIN = {
@@ -49,6 +53,8 @@ PLAIN = {
     "schema": 'The config is `{"name": "web", "args": ["a"]}`.',
     "in backticks": f"It begins with `<tool_call>`, then `<{BAR}DSML{BAR}invoke name=...`.",
     "in quotes": 'He wrote "<tool_call>" and stopped.',
+    "at the end of a sentence": 'Send it as {"name": "read", "arguments": {"path": "a"}}',
+    "a closing tag": "The block ends with `</function>`, then comes `<parameter=path>`.",
     "in a sentence": "Models write a call as <tool_call> followed by JSON.",
     "indented": "It looks like this:\n\n    <function=read>\n\nand is right.",
     "an example": f'Try:\n```json\n{{"name": "read", "arguments": {{}}}}\n```\n{"So it is. " * 9}',

@@ -10,7 +10,7 @@ from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import reworded
+from trimtab_doom_loop._similarity import different_things, reworded
 from trimtab_signals import CallRecord, confirms, mentions_failure, reports_nothing, without_input
 
 _FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
@@ -157,6 +157,8 @@ def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
     if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
         return _said_again(actions, alike, fewest, closely=True, like=_mostly_says)
     again = [action for action in alike if action.calls[0].pieces == call.pieces]
+    if not call.reads and _each_its_own([action.calls[0] for action in again]):
+        return None
     asked = [action for action in again if _asked_alike(action.calls[0], call)]
     if call.reads and len(asked) >= fewest:  # one question, one answer, whatever its order
         return _said_again(actions, asked, fewest, closely=False, like=_asked_alike)
@@ -208,6 +210,12 @@ def _name_one_thing(again: Sequence[Action]) -> bool:
         return False
     named = [set(_NAMED.findall(call.params_text)) for call in calls]
     return bool(set.intersection(*named))
+
+
+def _each_its_own(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls, no reads, are about different things that their answers name."""
+    named = len({call.output_hash for call in calls}) == len(calls)
+    return len(calls) > 1 and named and different_things(calls)
 
 
 def _works(action: Action) -> bool:

@@ -12,7 +12,7 @@ from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._effects import find_news_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._rejections import Rejections
+from trimtab_doom_loop._rejections import Rejections, backs_off
 from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import find_paged_again, find_same_page
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
@@ -142,6 +142,8 @@ class LoopProjection(CallProjection):
             self._streak = 1
         if not is_news or call.failed or rejections.last is not None:
             rejected = rejections.take(action.calls)
+        if rejected is not None and backs_off(actions, call, self._limits.times):
+            rejected = None
         if is_news and self._streak == 1:
             self._stale = 0
             found = self._found_in_news(action, same_tool=same_tool)

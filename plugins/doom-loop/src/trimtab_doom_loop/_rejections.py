@@ -9,7 +9,7 @@ from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
-from trimtab_signals import CallRecord, is_wait, not_yet, says_unchanged
+from trimtab_signals import CallRecord, is_wait, not_yet, paused, says_unchanged, span_of
 
 _FEWER = 1
 _ROUND = 2
@@ -31,15 +31,28 @@ def find_rejected(actions: Actions, times: int, similarity: float) -> Loop | Non
 
 
 def _obeys(actions: Actions, call: CallRecord, times: int) -> bool:
-    """Tell whether the agent waits before it makes a call again that was told to come later."""
+    """Tell whether the agent waits before it makes a call again that was told to come later, or
+    lets the pauses grow.
+    """
+    if backs_off(actions, call, times):
+        return True
     if not is_wait(call) and not not_yet(call.output):
         return False
-    tries = [a for a in actions.kept if any(c.fingerprint == call.fingerprint for c in a.calls)]
+    tries = _tries(actions, call)
     waited = [action.number for action in actions.kept if action.waits and action not in tries]
     return len(tries) > 1 and all(
         any(earlier.number < number < later.number for number in waited)
         for earlier, later in pairwise(tries[-times:])
     )
+
+
+def backs_off(actions: Actions, call: CallRecord, times: int) -> bool:
+    """Tell whether the pauses before the last tries of `call` grow."""
+    return paused([span_of(action.calls[-1]) for action in _tries(actions, call)[-times:]])
+
+
+def _tries(actions: Actions, call: CallRecord) -> list[Action]:
+    return [a for a in actions.kept if any(c.fingerprint == call.fingerprint for c in a.calls)]
 
 
 def _count_rejections(actions: Actions, call: CallRecord, times: int, similarity: float) -> int:

@@ -47,6 +47,9 @@ twice as many as without a wait."""
 _STATE = 120
 """Characters of an answer that is a state and nothing else."""
 
+_WORDS = 40
+"""Characters of an answer of a word or two."""
+_WORD = LazyPattern(r"\w{3,}")
 _FLAG = LazyPattern(r"[=:]\s?(?:true|false)\b", re.IGNORECASE)
 _DENIED = LazyPattern(r"[=:]\s?false\b", re.IGNORECASE)
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
@@ -164,11 +167,22 @@ def _moves_by_itself(actions: Actions, first: Action) -> bool:
             moved = later.get(action.asked)
             if moved is not None and moved.kind != action.kind:
                 told = (moved.calls[0], action.calls[0])
-                return not any(one.failed or says_unchanged(one.output) for one in told)
+                if any(one.failed or says_unchanged(one.output) for one in told):
+                    return False
+                return _of_one_form(*told)
             later[action.asked] = action
         if action.changes and action.earlier < 0 and action.asked != first.asked:
             later.clear()
     return False
+
+
+def _of_one_form(one: CallRecord, other: CallRecord) -> bool:
+    """Tell whether two answers may show one thing at two times: they have a word in common, or
+    are no more than a word or two. A note in the place of what the first call brought is neither.
+    """
+    if max(one.size, other.size) <= _WORDS:
+        return True
+    return not set(_WORD.findall(one.output)).isdisjoint(_WORD.findall(other.output))
 
 
 def _watches(actions: Actions, tail: Sequence[Action], length: int) -> bool:
@@ -185,7 +199,8 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
     about what the agent has begun before action `first`; or its tool is for states.
     """
     call = action.calls[0]
-    does = call.profile.writes or (call.command is not None and not call.reads)
+    acts = call.profile.writes or call.profile.opaque
+    does = acts or (call.command is not None and not call.reads)
     if len(action.calls) > 1 or (does and not call.failed):
         return False
     if call.failed:
@@ -193,17 +208,19 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
     is_short = 0 < call.size <= _STATE and "\n" not in call.output
     if not is_short or complains(call) or has_ended(call.output) or asks_for_input(call.output):
         return False
-    if not STATES.isdisjoint(name_words(call.tool)):
-        return True
-    if _FLAG.search(call.output):
-        return _DENIED.search(call.output) is not None or not _makes_anew(actions, call)
-    return _was_begun(actions, call, first)
+    return (
+        not STATES.isdisjoint(name_words(call.tool))
+        or (_FLAG.search(call.output) is not None and not _makes_anew(actions, call))
+        or _was_begun(actions, call, first)
+    )
 
 
 def _makes_anew(actions: Actions, call: CallRecord) -> bool:
-    """Tell whether each answer of a repeated call names something else, as what sends a message
-    does: then its flags confirm a deed.
+    """Tell whether each answer of a repeated call names something else and denies nothing, as what
+    sends a message does: then its flags confirm a deed.
     """
+    if _DENIED.search(call.output) is not None:
+        return False
     named = [names_in(record.output) for _, record in actions.occurrences(call)]
     return all(named) and len(set(named)) == len(named) > 1
 

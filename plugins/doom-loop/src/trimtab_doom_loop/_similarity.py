@@ -35,7 +35,7 @@ _CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
 _BARE = 3
 _SHORTEST_SUBJECT = 4
 _STEM = 4
-_ENOUGH_WORDS = 4
+_ENOUGH_WORDS = 3
 
 
 def prose_of(call: CallRecord) -> frozenset[str]:

@@ -108,8 +108,9 @@ def confirms(said: str) -> bool:
         return True
     if len(said) > _BRIEF:
         return False
-    if _CONFIRMED.search(said) is not None:
-        return not says_unchanged(said) and _REFUSED.search(said) is None
+    told = _DENIED.sub("", said)
+    if _CONFIRMED.search(told) is not None:
+        return not says_unchanged(said) and _REFUSED.search(told) is None
     return not _FRAME.sub("", said).strip()
 
 

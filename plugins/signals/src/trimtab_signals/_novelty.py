@@ -36,6 +36,8 @@ _NUMBER = LazyPattern(r"\d+(?:\.\d+)?")
 _CAMEL = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _FEW = 96
 _NEAR = 3
+_LONG = 6
+"""Seconds by which a number must grow to keep time: one that grows less may count quick calls."""
 
 CLOCKS = frozenset(
     {
@@ -220,7 +222,7 @@ def _another_name(a: Slot, b: Slot, *, reads: bool) -> bool:
 
 
 def _keeps_time(step: float, seconds: float | None) -> bool:
-    if seconds is None or seconds < _NEAR or step <= 0:
+    if seconds is None or seconds < _LONG or step < _LONG:
         return False
     return any(abs(step / unit - seconds) <= max(2.0, 0.1 * seconds) for unit in (1, 1000))
 

@@ -24,6 +24,8 @@ _AROUND_MARKS = 160
 _NAME = re.compile(
     r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,80})[\"']"
 )
+# Where JSON may begin that is no part of a sentence.
+_AT_END = re.compile(r"(?:\n|[.!?…。\uff01\uff1f>]\s{0,2})(?=[{\[]\s{0,8}[\"'{])")
 _ARGUMENTS = re.compile(r"[\"'](?:arguments|parameters|params|args|input)[\"']\s{0,8}:")
 # Code within a line, quotes that hold a mark, indented code and quoted lines.
 _TALK = re.compile(
@@ -37,7 +39,7 @@ _MARK = re.compile(
     r"<[|\uff5c]{0,2}(?:DSML[|\uff5c]{1,2})?"
     r"(?:(?:tool|function)[▁_ ]?calls?(?:[▁_]begin)?|invoke name=|function=|python_tag)"
     r"|<[|\uff5c]{1,2}(?:DSML[|\uff5c]{1,2}|tool▁)"
-    r"|(?<=[}\]])\s{0,8}</(?:tool|function)_calls?>"
+    r"|(?<=[}\]])\s{0,8}</(?:tool|function)_calls?>|<parameter=|</(?:function|invoke)>"
     r"|<function>\s{0,8}<name>|\[TOOL_CALLS\]|\bto=functions\.)",
     re.MULTILINE,
 )
@@ -99,7 +101,8 @@ def _blocks(text: str) -> Iterator[tuple[str, int, int]]:
         yield block, sum(lengths), sum(lengths[number:])
     if len(parts) == 1:
         stripped = text.strip()
-        start = 0 if stripped[:1] in ("{", "[") else stripped.find("\n{") + 1
+        found = _AT_END.search(stripped) if stripped[:1] not in ("{", "[") else None
+        start = found.end() if found else 0
         if stripped[start : start + 1] in ("{", "["):
             yield stripped[start:], start, 0
 
