@@ -22,7 +22,7 @@ import attrs
 from trimtab_worker import Reply
 from trimtab_worker._errors import MailboxError
 from trimtab_worker._urls import open_mailbox
-from trimtab_worker.testing._chaos_agent import Effects, Settings
+from trimtab_worker.testing._chaos_agent import TARGET, Effects, Settings
 from trimtab_worker.testing._proxy import Proxy
 
 Fault = Callable[[], object]
@@ -110,7 +110,7 @@ def run_chaos(
     *,
     direct: str | None = None,
     messages: int | None = None,
-    workers: int = 4,
+    workers: int = 5,
     faults: Mapping[str, Fault] | None = None,
     timeout: float | None = None,
     seed: int = 0,
@@ -219,7 +219,7 @@ class Crew:
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start one command."""
-        command = [sys.executable, "-m", "trimtab", "worker", f"{Settings.__module__}:setup"]
+        command = [sys.executable, "-m", "trimtab", "worker", TARGET]
         command += ["--mailbox", self.url, "--log", "json", "--drain", str(self.drain), *options]
         with (self.folder / f"{self._started}.log").open("ab") as log:
             one = subprocess.Popen(
@@ -239,7 +239,7 @@ class Crew:
         """Make one fault after another until all is done; return how often each was made."""
         made: Counter[str] = Counter()
         is_long = self.settings.extend
-        pause, enough = ((1.0, 3.0), sys.maxsize) if is_long else ((0.7, 1.5), ENOUGH)
+        pause, enough = ((2.0, 4.0), sys.maxsize) if is_long else ((0.7, 1.5), ENOUGH)
         own = [("kill", self.kill), ("stop", self.stop), ("end", self.end_one)]
         kinds: list[tuple[str, Fault]] = [*own, ("orphan", self.orphan), *faults.items()]
         turn = 0
