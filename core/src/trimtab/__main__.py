@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from trimtab._cli import main, run
 
-from trimtab._cli import main
+__all__ = ["main", "run"]
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

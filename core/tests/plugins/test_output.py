@@ -1,10 +1,16 @@
 """What commands print, and what providers print meanwhile."""
 
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
 
-from trimtab._plugins.registry import pip_install
+from trimtab._plugins import import_limit
+from trimtab._plugins.loading import load
+from trimtab._plugins.registry import PluginInfo, pip_install
+from trimtab._types.errors import ProviderLoadError
 from trimtab.inspection import others_to_stderr, say
 
 
@@ -42,3 +48,63 @@ def test_a_line_that_installs_fits_the_environment(monkeypatch, has_pip, uv, sai
     monkeypatch.setattr("shutil.which", lambda name: uv)
 
     assert pip_install("acme", how="reinstall") == said.replace("PYTHON", sys.executable)
+
+
+EVIL = """
+import os, threading, time
+os.write(1, b"to the descriptor\\n")
+from trimtab.inspection import others_to_stderr, say
+with others_to_stderr():
+    os.write(1, b"raw\\n")
+    print("printed")
+    say("answer")
+    try:
+        os._exit(0)
+    except SystemExit as error:
+        say(str(error))
+    if not os.fork():
+        os._exit(7)
+    say(str(os.waitstatus_to_exitcode(os.wait()[1])))
+print("after", flush=True)
+threading.Thread(target=time.sleep, args=(3600,), name="left").start()
+import trimtab._cli as cli
+cli._PATIENCE = 0.0
+cli.main = lambda: 5
+cli.run()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_what_writes_to_the_descriptor_ends_the_process_or_leaves_a_thread_spoils_no_answer():
+    done = subprocess.run(
+        [sys.executable, "-c", EVIL], capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert done.returncode == 5, done.stderr
+    assert done.stdout.splitlines() == [
+        "to the descriptor", "answer", "os._exit(0) was called", "7", "after",
+    ]  # fmt: skip
+    assert done.stderr.splitlines() == [
+        "raw", "printed", "trimtab: a thread of a plugin still runs and is left: left",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+def test_an_import_that_hangs_is_named_and_ended(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(import_limit, "FIRST_WORD", 0.01)
+    monkeypatch.setattr(import_limit, "LONGEST", 0.02)
+    (tmp_path / "hangs_on_import.py").write_text("import time\ntime.sleep(3600)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.getsignal(signal.SIGALRM)
+    entry = PluginInfo("guidance", "hangs", "acme", "1.0", "hangs_on_import", "P", str(tmp_path))
+
+    with (
+        import_limit.imports_limited(),
+        pytest.raises(ProviderLoadError, match=r"hangs_on_import failed with .* more than 0.02 s"),
+    ):
+        load(entry)
+
+    assert "still importing hangs_on_import (" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 from trimtab._version import __version__
+
+_PATIENCE = 2.0
+"""Seconds that threads of plugins have at the end of a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,12 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"trimtab {__version__}\n")  # without what a command line needs
         return 0
     from trimtab._cli.parsing import parse
+    from trimtab._plugins.import_limit import imports_limited
     from trimtab._types.errors import TrimtabError
 
     _print_anything()
     try:
-        options = parse(words, main)
-        status = options.run(options)
+        with imports_limited():
+            options = parse(words, main)
+            status = options.run(options)
         sys.stdout.flush()
     except TrimtabError as error:
         sys.stderr.write(f"trimtab: {error}\n")
@@ -42,6 +50,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return int(status or 0)
+
+
+def run() -> NoReturn:
+    """Run the command of the command line, and end the process with its status."""
+    status = main()
+    if "threading" in sys.modules:
+        _leave_threads(status)
+    sys.exit(status)
+
+
+def _leave_threads(status: int) -> None:
+    """See that a thread of a plugin does not keep the process, which waits for threads at its end.
+
+    Those of executors end by themselves then.
+    """
+    import threading
+
+    def leave() -> None:
+        time.sleep(_PATIENCE)
+        names = ", ".join(each.name[:60] for each in waited_for if each.is_alive())
+        with suppress(OSError, ValueError):
+            plain = names.encode("ascii", "backslashreplace").decode()
+            sys.stderr.write(f"trimtab: a thread of a plugin still runs and is left: {plain}\n")
+            sys.stderr.flush()
+            sys.stdout.flush()
+        os._exit(status)
+
+    own = threading.current_thread()
+    waited_for = [each for each in threading.enumerate() if not each.daemon and each is not own]
+    if waited_for:
+        threading.Thread(target=leave, daemon=True).start()
 
 
 def _print_anything() -> None:

@@ -14,6 +14,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from trimtab._plugins.api_level import level_note
+from trimtab._plugins.import_limit import ImportTookTooLong, import_limit
 from trimtab._plugins.registry import PluginInfo, did_you_mean, pip_install, quoted_list, title
 from trimtab._policy.settings import setting_hint
 from trimtab._types.errors import (
@@ -62,9 +63,10 @@ def _import(entry: PluginInfo) -> ModuleType:
     error = _failed.get(key)
     if error is None:
         try:
-            return call_told(entry.name, importlib.import_module, entry.module)
+            with import_limit(f"{entry.module} ({title(entry)})"):
+                return call_told(entry.name, importlib.import_module, entry.module)
         except BaseException as fresh:  # raised below, each time
-            if is_interruption(fresh):
+            if is_interruption(fresh) and not isinstance(fresh, ImportTookTooLong):
                 raise
             error = _failed[key] = fresh
     raise ProviderLoadError(

@@ -1,28 +1,84 @@
-"""What a command answers, kept apart from what others print meanwhile."""
+"""What a command answers, kept apart from what others print meanwhile, and from their exits."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from contextlib import ExitStack, contextmanager, suppress
+from typing import NoReturn, TextIO
 
 _own: list[TextIO] = []
+_STDOUT, _STDERR = 1, 2
 
 
 @contextmanager
 def others_to_stderr() -> Iterator[None]:
     """Send what others print to standard error inside: providers, when they are imported or asked.
 
-    `say`, `say_json` and `output` go on writing to standard output.
+    Also what they write to the file descriptor. `say`, `say_json` and `output` go on writing to
+    standard output. What calls ``os._exit`` inside gets a SystemExit instead.
     """
-    _own.append(output())
-    before, sys.stdout = sys.stdout, sys.stderr
+    with ExitStack() as stack:
+        if not _own:
+            stack.enter_context(_exits_raised())
+        own = _own[-1] if _own else stack.enter_context(_kept(sys.stdout))
+        _own.append(own)
+        stack.callback(_own.pop)
+        stack.callback(setattr, sys, "stdout", sys.stdout)
+        sys.stdout = sys.stderr
+        yield
+
+
+@contextmanager
+def _kept(stream: TextIO) -> Iterator[TextIO]:
+    """Yield a stream to where standard output goes, whose descriptor leads to standard error."""
+    try:
+        redirects = stream is sys.__stdout__ and stream.fileno() == _STDOUT
+        sys.stderr.fileno()
+    except (OSError, ValueError, AttributeError):
+        redirects = False
+    if not redirects:  # a stream of a test, or none
+        yield stream
+        return
+    stream.flush()
+    before = os.dup(_STDOUT)
+    own = open(  # noqa: PTH123, SIM115 - a descriptor; closed below
+        os.dup(_STDOUT), "w", encoding=stream.encoding, errors=stream.errors
+    )
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield own
+        own.flush()
+    finally:
+        with suppress(OSError, ValueError):
+            stream.flush()  # what others printed early goes where they print
+        os.dup2(before, _STDOUT)
+        os.close(before)
+        with suppress(OSError):  # nobody reads any more: told above
+            own.close()
+
+
+@contextmanager
+def _exits_raised() -> Iterator[None]:
+    """Let ``os._exit`` raise SystemExit in this process, so that its caller is named.
+
+    A process that was forked ends by it as ever.
+    """
+    before, process = os._exit, os.getpid()
+
+    def exit_(status: int) -> NoReturn:
+        if inside and os.getpid() == process:
+            raise SystemExit(f"os._exit({status}) was called")
+        before(status)
+
+    inside = [True]  # a module that imported the name keeps this function
+    os._exit = exit_  # type: ignore[assignment]
     try:
         yield
     finally:
-        sys.stdout = before
-        _own.pop()
+        inside.clear()
+        os._exit = before
 
 
 def output() -> TextIO:

@@ -133,7 +133,10 @@ def _run_parallel(
             stats.add(part)
             after_file(number, len(files))
     except BrokenProcessPool as error:
-        raise ReplayError("a process died, for want of memory perhaps: try fewer --jobs") from error
+        raise ReplayError(
+            "a process died: a provider ended it, or memory ran out. "
+            "With --jobs 1, a provider that ends it is named"
+        ) from error
     except (
         BaseException
     ):  # an interrupt, or nobody wants the rest: files in work are not waited for
