@@ -42,6 +42,29 @@ def test_the_way_out_of_an_answer(answer, way):
         assert len(advice(asked, "look")) <= 130
 
 
+@pytest.mark.parametrize(
+    ("printed", "way"),
+    [
+        ("grep: invalid option -- 'p'", WayOut.ARGUMENTS),
+        ("find: missing argument to `-exec'", WayOut.ARGUMENTS),
+        ("error: unrecognized arguments: --alll", WayOut.ARGUMENTS),
+        ("usage: tool [-h] path", WayOut.ARGUMENTS),
+        ("HTTP 503, please try again", WayOut.LATER),
+        ("fatal: ambiguous argument 'a.md': unknown revision or path", None),
+        ("ImportError: Couldn't import it. Are you sure it's installed?", None),
+        ("AssertionError: Expected x[1] = nan, got 4.99", None),
+        ("TypeError: f() missing 1 required positional argument: 'b'", None),
+        ("NameError: name 'idx' is not defined. Did you mean: 'index'?", None),
+        ("L009 | Files must end with a trailing newline.", None),
+        ("a.ts(3,5): error: Expected 0-4 arguments, but got 5.", None),
+    ],
+)
+def test_what_a_command_prints_is_mostly_about_files_and_code(printed, way):
+    asked = asked_by(printed, command=True)
+
+    assert (asked.way if asked else None) == way
+
+
 def test_the_time_to_wait_is_said():
     asked = asked_by('{"code": 429, "retry_after": 30}')
 

@@ -54,6 +54,7 @@ class Failure:
         output: the last output, raw and bounded.
         varies: whether the outputs differed.
         call: the last failing call, described as a text names it.
+        command: whether that ran a command line.
         spans: when the last of its calls began and ended.
         waiting: whether the agent was waiting each time.
         early: whether it said each time that it is too early.
@@ -69,6 +70,7 @@ class Failure:
     output: str = ""
     varies: bool = False
     call: str = ""
+    command: bool = False
     spans: list[Span] = attrs.field(factory=list)
     waiting: bool = True
     early: bool = True
@@ -108,7 +110,7 @@ class Failure:
         self.last = turn
         self.varies = self.varies or (self.times > 1 and self.output != call.output)
         self.output = call.output
-        self.call = describe_call(call)
+        self.call, self.command = describe_call(call), call.command is not None
         self.whole = call.output_fingerprint if _CUT_OFF.search(call.output) else ""
         for kept, item in ((self.tools, call.tool), (self.operations, operation_of(call))):
             if item not in kept and len(kept) < _TOOLS_NAMED:

@@ -48,6 +48,7 @@ class Loop:
         turn: how many turns with calls there had been.
         members: fingerprints of what repeats; a loop that shares one is the same loop.
         tools: the tools in it.
+        command: whether the last call ran a command line.
     """
 
     kind: LoopKind
@@ -61,6 +62,7 @@ class Loop:
     turn: int = 0
     members: frozenset[str] = frozenset()
     tools: tuple[str, ...] = ()
+    command: bool = False
 
 
 def loop_of(
@@ -95,4 +97,5 @@ def loop_of(
         output=call.output if call.failed else excerpt(call.output),
         members=members,
         tools=tools or (call.tool,),
+        command=call.command is not None,
     )

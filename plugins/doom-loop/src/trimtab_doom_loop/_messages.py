@@ -130,7 +130,7 @@ def text_for(
 
 def _way_out(loop: Loop, names: str) -> str:
     """Return what to do: what the answer asks for, before other tools are named."""
-    asked = asked_by(loop.output)
+    asked = asked_by(loop.output, command=loop.command)
     if asked is not None:
         return f"{advice(asked, tool_name(loop.tool))} {_OR}"
     if names and loop.confidence >= _LISTED_FROM:

@@ -79,6 +79,16 @@ _ARGUMENTS = LazyPattern(
 )
 
 
+# What blames the command line itself. What else a command prints is about files, code and tests:
+# "expected 3 but got 4" or "Did you mean: 'name'?" asks for another change, not another command.
+_COMMAND_LINE = LazyPattern(
+    r"(?i)(?<!\w)usage: |\b(?:illegal|invalid|missing|unknown|unrecogni[sz]ed|unsupported)"
+    r" (?:arguments?|command|flag|operand|option|subcommand|switch)(?:\b(?! of)|:)"
+    r"|\b(?:option|flag|argument)s? [^\n]{1,60} (?:is|are) required\b|\brequires an argument\b"
+    r"|\bdid you mean -"
+)
+
+
 # What the user decides comes first: a wrong guess there does most harm.
 _WAYS = (
     (WayOut.ASK, _USER),
@@ -86,22 +96,24 @@ _WAYS = (
     (WayOut.ARGUMENTS, _ARGUMENTS),
     (WayOut.PAGE, _PAGE),
 )
+_WAYS_OF_COMMANDS = ((WayOut.LATER, _LATER), (WayOut.ARGUMENTS, _COMMAND_LINE))
 
 
-def asked_by(answer: str) -> Asked | None:
+def asked_by(answer: str, *, command: bool = False) -> Asked | None:
     """Return what an answer asks for; None if it asks for nothing that it names.
 
     Args:
         answer: what the tool said, as text.
+        command: whether it is what a command line printed.
     """
     text = answer if len(answer) <= 2 * _READ else f"{answer[:_READ]}\n{answer[-_READ:]}"
-    for way, pattern in _WAYS:
+    for way, pattern in _WAYS_OF_COMMANDS if command else _WAYS:
         found = pattern.search(text)
         if found is not None:
             line = _line(text, found.start())
             return Asked(way, line, _seconds(text) if way is WayOut.LATER else None)
     stripped = text.rstrip()
-    if "\n" not in stripped and _QUESTION.search(stripped):
+    if not command and "\n" not in stripped and _QUESTION.search(stripped):
         return Asked(WayOut.ASK, stripped)
     return None
 
