@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from trimtab import Outcome
@@ -37,6 +38,14 @@ def test_a_growing_back_off_is_waiting():
     for tool in ("fetch", "send_report"):
         actions = [Call(tool, {"u": "/a"}, "503 busy", outcome="error", at=float(t)) for t in times]
         assert silent(actions)
+
+
+def test_other_work_between_rejected_calls_is_no_back_off():
+    tries = [Call("send_report", {"u": "/a"}, "day 9 is not open", outcome="error")] * 3
+    looks = [Call("get_days", {"month": n}, f"none in {n}") for n in range(4)]
+    actions = [tries[0], looks[0], tries[1], *looks[1:], tries[2]]
+    timed = [attrs.evolve(one, at=3.0 * n) for n, one in enumerate(actions)]
+    assert first(timed) == len(actions) - 1
 
 
 def test_commands_that_sleep_are_waiting():

@@ -47,8 +47,13 @@ def _obeys(actions: Actions, call: CallRecord, times: int) -> bool:
 
 
 def backs_off(actions: Actions, call: CallRecord, times: int) -> bool:
-    """Tell whether the pauses before the last tries of `call` grow."""
-    return paused([span_of(action.calls[-1]) for action in _tries(actions, call)[-times:]])
+    """Tell whether the pauses before the last tries of `call` grow, and are pauses: nothing else
+    was done in them.
+    """
+    tries = _tries(actions, call)[-times:]
+    if not paused([span_of(action.calls[-1]) for action in tries]):
+        return False
+    return all(one in tries or one.waits for one in actions.since(tries[0].number))
 
 
 def _tries(actions: Actions, call: CallRecord) -> list[Action]:
