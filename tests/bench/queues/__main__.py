@@ -23,8 +23,10 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PLUGINS = HERE.parents[2] / "plugins"
-SENDING, LONGEST, IDLE = 3.0, 12.0, 4.0
-SINGLES = 15
+SENDING, LONGEST, IDLE = 2.0, 6.0, 3.0
+SINGLES = 10
+LEAST = 1500
+"""Messages that are sent at least, whatever time it takes."""
 TICK = os.sysconf("SC_CLK_TCK")
 PEERS = ("celery", "dramatiq", "rq", "procrastinate")
 OURS = ("trimtab sqlite", "trimtab redis", "trimtab postgres")
@@ -154,11 +156,13 @@ class Run:
         code = (
             "import sys, time, tasks\n"
             "send, until, n = tasks.sender(), time.time() + float(sys.argv[1]), 0\n"
-            "while time.time() < until:\n"
+            "least = int(sys.argv[3])\n"
+            "while time.time() < until or n < least:\n"
             "    send(time.time()); n += 1; time.sleep(float(sys.argv[2]))\n"
             "print(n)\n"
         )
-        command = [sys.executable, "-c", code, str(seconds), str(pause)]
+        least = 0 if pause else LEAST
+        command = [sys.executable, "-c", code, str(seconds), str(pause), str(least)]
         done = subprocess.run(
             command, env=self.environment, cwd=HERE, check=True, capture_output=True, text=True
         )
