@@ -89,7 +89,8 @@ class SkewedClock(SystemClock):
 class MailboxConformance:
     """Subclass it as ``TestMine(MailboxConformance)``.
 
-    It needs a fixture `url`: the URL of a mailbox that is empty for each test.
+    It needs a fixture `url` of the class, its module or a conftest: the URL of a mailbox that is
+    empty for each test.
 
     Attributes:
         second: seconds of the shortest lease that the engine can measure.
@@ -100,14 +101,6 @@ class MailboxConformance:
     second: float = 0.4
     own_clock: bool = True
     separate: bool = True
-
-    @pytest.fixture
-    def url(self) -> str:
-        """The URL of a mailbox that is empty; a subclass brings it."""
-        raise NotImplementedError(
-            f"{type(self).__name__} needs a fixture `url` that returns the URL of a mailbox "
-            "without messages, another one for each test"
-        )
 
     @pytest.fixture
     def open_one(self, url: str) -> Iterator[OPEN]:
