@@ -48,7 +48,7 @@ def import_limit(what: str) -> Iterator[None]:
     if not (_Limit.is_set and is_main and hasattr(signal, "setitimer")):
         yield
         return
-    told = []
+    told: list[str] = []
 
     def warn(_: int, __: FrameType | None) -> None:
         if told:

@@ -73,7 +73,7 @@ def _exits_raised() -> Iterator[None]:
         before(status)
 
     inside = [True]  # a module that imported the name keeps this function
-    os._exit = exit_  # type: ignore[assignment]
+    os._exit = exit_
     try:
         yield
     finally:
