@@ -88,6 +88,35 @@ def test_settings_that_lead_around_the_proxy_are_named(tmp_path):
     assert "GitHub's own" in cautions("copilot", {}, tmp_path)[0]
 
 
+def test_pi_is_told_by_an_extension_for_one_start():
+    start = launch(["/bin/pi", "-p", "Go."], {}, BASE)
+
+    assert start.command[:2] == ("/bin/pi", "-e")
+    assert start.command[3:] == ("-p", "Go.")
+    assert "registerProvider" in Path(start.command[2]).read_text()
+    assert start.environment["TRIMTAB_PROXY_URL"] == BASE
+    assert launch(["pi", "install", "x"], {}, BASE).command == ("pi", "install", "x")
+
+
+@pytest.mark.parametrize(
+    ("program", "file", "text"),
+    [
+        ("cn", ".continue/config.yaml", "apiBase: ${{ secrets.OPENAI_BASE_URL }}"),
+        ("cline", ".cline/data/settings/providers.json", '"baseUrl": "http://127.0.0.1:8377/t"'),
+    ],
+)
+def test_a_program_that_reads_a_file_alone_is_named_unless_the_file_leads_here(
+    tmp_path, program, file, text
+):
+    path = tmp_path / file
+    (found,) = cautions(program, {"HOME": str(tmp_path)}, tmp_path)
+    assert file in found
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+    assert cautions(program, {"HOME": str(tmp_path)}, tmp_path) == []
+
+
 def test_a_program_that_goes_around_is_noticed(folder):
     done = trimtab(
         "--set", "MY_URL=openai", "--", *python("import os; print(os.environ['MY_URL'])")

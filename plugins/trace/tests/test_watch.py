@@ -133,3 +133,24 @@ def _read_until(terminal: int, words: bytes, seconds: float = 30) -> bytes:
             found += os.read(terminal, 65_536)
     assert words in found, found[-500:]
     return found
+
+
+@pytest.mark.slow
+def test_ten_sessions_at_once_and_thousands_of_calls_fit_and_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIMTAB_HOME", str(tmp_path))
+    for _ in range(9):
+        a_session(Journal(), calls=2)
+    a_session(Journal(max_megabytes=1_000), calls=1_000, max_per_run=1_000)
+    tail = Tail(tmp_path / "journals", keep_calls=20)
+
+    assert sum(bool(came) for _, came in tail.poll()) == 10
+    assert tail.poll() == []
+    for width in (80, 200):
+        text = "\n".join(drawn(tmp_path / "journals", width=width, height=40))
+        assert "10 sessions" in text
+        assert "1,000 calls, 500 decisions" in text
+        assert "Heed this after 1000 calls." in text
+    longest = next(iter(tail.ordered()))
+    assert len(longest.calls) <= 40

@@ -27,7 +27,22 @@ _TOOL_SEARCH = "ENABLE_TOOL_SEARCH"
 _COPILOT_URL = "COPILOT_PROVIDER_BASE_URL"
 _COPILOT_TYPE = "COPILOT_PROVIDER_TYPE"
 _CLAUDE_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+_PI_URL = "TRIMTAB_PROXY_URL"
+_PI_COMMANDS = frozenset({"config", "install", "list", "remove", "uninstall", "update"})
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
+
+
+_FROM_A_FILE: Mapping[str, tuple[str, str]] = {
+    "cline": (
+        ".cline/data/settings/providers.json",
+        "start the proxy with --serve, --port and --token, and run cline auth -b URL once",
+    ),
+    "cn": (
+        ".continue/config.yaml",
+        "write apiBase: ${{ secrets.OPENAI_BASE_URL }} there (ANTHROPIC_BASE_URL: /v1/ behind)",
+    ),
+}
+"""Programs that read no variable: their file below the user's home, and what to do."""
 
 
 class LaunchFailed(TrimtabError):
@@ -93,6 +108,9 @@ def cautions(program: str, environment: Mapping[str, str], folder: Path) -> list
         environment: the user's.
         folder: where it is started.
     """
+    own = _FROM_A_FILE.get(program.lower())
+    if own is not None and not _names_the_proxy(_home(environment) / own[0]):
+        return [f"{program} takes its address from ~/{own[0]} alone: {own[1]}"]
     if program.lower() == "copilot" and not environment.get(_COPILOT_URL):
         return [f"copilot asks GitHub's own models, around the proxy, unless {_COPILOT_URL} is set"]
     if program.lower() != "claude":
@@ -102,7 +120,7 @@ def cautions(program: str, environment: Mapping[str, str], folder: Path) -> list
         for name in _CLAUDE_CLOUDS
         if environment.get(name, "0") not in {"", "0", "false"}
     ]
-    home = Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+    home = Path(environment.get("CLAUDE_CONFIG_DIR") or _home(environment) / ".claude")
     project = folder / ".claude"
     for file in (
         home / "settings.json",
@@ -117,6 +135,19 @@ def cautions(program: str, environment: Mapping[str, str], folder: Path) -> list
             if variables.get(name)
         ]
     return found
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("HOME") or Path.home())
+
+
+def _names_the_proxy(file: Path) -> bool:
+    """Tell whether a program's file takes the address from a variable, or names this machine."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return any(words in text for words in ("_BASE_URL", "http://127.0.0.1:", "http://localhost:"))
 
 
 def _variables_in(settings: Path) -> Mapping[str, Any]:
@@ -207,9 +238,19 @@ def _opencode(start: Launch, base_url: str) -> Launch:
     return attrs.evolve(start, environment={**start.environment, _OPENCODE: json.dumps(settings)})
 
 
+def _pi(start: Launch, base_url: str) -> Launch:
+    """Pi takes no variable: an extension of ours, for this start alone, moves its providers."""
+    arguments = start.command[1:]
+    if arguments and arguments[0] in _PI_COMMANDS:
+        return start
+    command = (start.command[0], "-e", str(Path(__file__).with_name("_pi.js")), *arguments)
+    return Launch(command, {**start.environment, _PI_URL: base_url})
+
+
 _PREPARE: Mapping[str, Callable[[Launch, str], Launch]] = {
     "claude": _claude,
     "codex": _codex,
     "copilot": _copilot,
     "opencode": _opencode,
+    "pi": _pi,
 }
