@@ -293,7 +293,10 @@ def test_pages_of_one_file_that_were_read_before_are_told_wherever_they_begin():
         return Call("read", {"path": "RULES.md", "offset": offset, "limit": 40}, lines)
 
     offsets = [0, 40, 80, 120, 160, 200, 110, 90, 70, 30, 10, 130]
-    assert first([page(offset) for offset in offsets]) == 11
+    played = play([page(offset) for offset in offsets])
+    (told,) = played.delivered
+    assert told.turn == 11
+    assert "6 calls of read brought the same content" in told.injection.content
 
 
 def test_waiting_is_in_vain_where_it_always_fails_with_one_complaint():
@@ -354,6 +357,22 @@ def test_a_rejected_edit_and_the_looks_between_are_one_problem_and_the_edit_is_t
         assert "Do not call Read" not in nudge.injection.content
         assert "Do not call Grep" not in nudge.injection.content
         assert "Edit" in nudge.injection.content
+
+
+def test_a_look_made_again_since_a_second_rejection_is_the_edits_fault():
+    look = LOOKS[0]
+    (told,) = play([look, missed(0), look, look, missed(1), look]).delivered
+    assert "Edit rejected almost the same call 2 times" in told.injection.content
+
+
+def test_a_state_that_moved_by_itself_gets_more_patience_than_one_that_never_did():
+    def job(state):
+        return Call("get_job", {"id": "7"}, state)
+
+    assert first([job("phase two")] * 12) == 2
+    assert first([job("phase one"), *[job("phase two")] * 12]) == 6
+    elsewhere = [Call("get_job", {"id": "8"}, state) for state in ("phase one", "phase two")]
+    assert first([*elsewhere, *[job("phase two")] * 12]) is not None
 
 
 def test_one_message_sent_after_each_look_that_says_wait():

@@ -12,7 +12,9 @@ from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
 from trimtab_signals import CallRecord, is_wait, not_yet, paused, says_unchanged, span_of
 
 _FEWER = 1
+"""A round of looks and a rejected change costs several calls: one round less is enough."""
 _ROUND = 2
+"""Rejections after which a look is made again for their sake; a single one may be a slip."""
 
 
 def find_rejected(actions: Actions, times: int, similarity: float) -> Loop | None:
