@@ -31,7 +31,9 @@ NUDGES = 2
 """So many nudges about a loop that goes on lead to a consultation."""
 
 LONGEST_TEXT = 500
+"""As long as a nudge may be, so that no text of a user is cut."""
 LONGEST_NAME = 64
+"""What the services allow for the name of a tool."""
 MESSAGE = (
     "{seen} Do not try a further variation now: {ask} Say what you tried, and what each attempt"
     " showed."
@@ -43,6 +45,7 @@ SEED = (
 """The specification's sentence, ``wording = "seed"``."""
 
 _LONGEST_QUOTE = 80
+"""A quote shows which answer is meant; the agent has the whole of it."""
 
 
 _COUNT = whole_number(1)

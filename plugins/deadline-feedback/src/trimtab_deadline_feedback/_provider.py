@@ -20,10 +20,13 @@ SHORT = (
 )
 LONGEST_TEXT = 200
 LONGEST_SUGGESTIONS = 300
+"""With the sentences on limits the feedback stays within 500 characters."""
 LAST_TURN = "Your next response is the last one: give your answer in it, without tool calls."
 MOST_SENTENCES = 2
+"""The tightest limits; the others follow when they are tighter."""
 CAUTION_SHARE = 0.1
 WARNING_SHARE = 0.05
+"""Of a limit that is left: at a tenth it is time to finish, at a twentieth to answer."""
 
 
 Severity = Literal["info", "caution", "warning"]

@@ -32,8 +32,11 @@ from trimtab_signals import (
 
 _INTERRUPTED = Outcome.INTERRUPTED
 _FORGOTTEN_AFTER = 12
+"""Turns without a failure after which its next one is a new problem."""
 _KEPT = 96
+"""Problems that are remembered: what a run did not meet again for 96 others is new when it does."""
 _TOOLS_NAMED = 8
+"""Values of one problem that are kept; a text names the first of them."""
 _NUMBER = LazyPattern(r"\d+")
 _WORD = LazyPattern(r"[^\W\d_]{3,}")
 _CUT_OFF = LazyPattern(r"\b(?:timed? ?out|time limit|out of time|killed|too slow)\b", re.IGNORECASE)

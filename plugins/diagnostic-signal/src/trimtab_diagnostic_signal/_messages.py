@@ -22,8 +22,10 @@ SEED = "Found {times} new console errors. {look}"
 LONGEST = 300
 """Characters of a built-in text."""
 _LONGEST_OWN = 500
+"""As long as a nudge may be, so that no text of a user is cut."""
 _LONGEST_QUOTES = (110, 60, 30)
 _LONGEST_CALL = 90
+"""A call is named, not quoted: enough to tell it from others, on one line."""
 _READ_IT = "Read the whole message and what it names."
 _NOTHING_LEFT = quote("")
 

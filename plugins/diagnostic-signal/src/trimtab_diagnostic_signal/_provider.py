@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from trimtab import GuidanceContext, RunContext
 
 _LONGEST_TEXT = 500
+"""As long as a nudge may be, so that no text of a user is cut."""
 _LONGEST_NAME = 64
+"""What the services allow for the name of a tool."""
 # Different failures in a row are often honest search; the same one again is not.
 _MORE_IF_DIFFERENT = 1
 _LONG = 1_000_000
+"""Turns since a nudge of a run that had none: more than any run has."""
 _LOOPS = "loop"
 _TOOL: Any = attrs.validators.optional(text_option(_LONGEST_NAME))
 

@@ -23,8 +23,11 @@ from trimtab_signals import (
 MOST_VALUES = 64
 LONGEST_VALUE = 2_000
 LONGEST_ANSWER = 60_000
+"""Values and characters that are compared of a call: more cost time, and what a call takes from
+an answer stands among them."""
 SHORTEST_PART = 3
 SHORTEST_WORD = 4
+"""A part or word that is shorter stands in any answer by chance."""
 _PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
 _WORD = LazyPattern(r"\b(?!(?:and|for|from|not|the|with)\b)[^\W\d_]{3,}")
 _DIGITS = LazyPattern(r"\d+")

@@ -26,8 +26,10 @@ PATIENCE = 4
 """Each further reminder needs a streak so many times as long."""
 
 SHOWN = 3
+"""Tools that a text names: the latest, on one line."""
 LONGEST_NAME = 40
 LONGEST_TEXT = 500
+"""As long as a nudge may be, so that no text of a user is cut."""
 MESSAGE = (
     "The last {count} turns made one call each ({tools}), and none needed the answer of another."
     " Ask for such calls together in one response."

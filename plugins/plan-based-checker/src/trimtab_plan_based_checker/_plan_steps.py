@@ -18,6 +18,7 @@ TITLES = (
 STATUSES = ("status", "state")
 FLAGS = ("done", "completed", "complete", "is_done")
 LONGEST_TITLE = 200
+"""Characters; those of trimtab-planning have at most as many."""
 
 
 @attrs.frozen

@@ -30,7 +30,9 @@ WAITS = f"{NAME}.waits"
 SHOWN = 3
 LONGEST_SHOWN = 48
 LONGEST_MESSAGE = 300
+"""Leaves room for the titles of three steps."""
 LONGEST_TEXT = 500
+"""As long as a nudge may be."""
 MESSAGE = (
     "{steps} not yet done ({open} of {total}). Finish what is left, correct the plan, or tell the"
     " user what is open and why."

@@ -24,7 +24,9 @@ from trimtab_signals import (
 )
 
 _EDGE = 1_200
+"""Characters at the end of a response: a question or an order to wait is its last paragraph."""
 _LONGEST_TASKS = 64
+"""Tasks in the background that are followed; agents run a few."""
 _BEHIND = LazyPattern(
     r"\b(?:background|running|runs|wait(?:s|ing)?|notif\w+|in progress|at work|underway|under way"
     r"|working on|report(?:s)? back|will (?:finish|complete|return)|launched|spawned)\b"
@@ -55,6 +57,7 @@ _PUTS = frozenset({"input", "prompt", "query", "request", "ask"})
 _LABELS = ("label", "value", "title")
 _MOST_CHOICES = 64
 _LONGEST_CHOICE = 200
+"""Bounds what a model may write into a question: the choices of a form are few and short."""
 _SPAWNS = frozenset({"spawn", "delegate", "dispatch"})
 _ENDS = frozenset({"kill", "stop", "cancel", "close"})
 

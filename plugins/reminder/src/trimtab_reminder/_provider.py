@@ -21,6 +21,7 @@ from trimtab_reminder._rule import Rule, as_rules
 
 NAME = "reminder"
 LONGEST = 500
+"""Of all rules that are due at once: as long as a nudge may be."""
 SEVERAL = "• "
 
 

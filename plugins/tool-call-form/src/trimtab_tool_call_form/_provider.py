@@ -17,6 +17,7 @@ from trimtab_tool_call_form._recognition import find_written_call
 NAME = "tool-call-form"
 LONGEST_NAME = 40
 LONGEST_TEXT = 400
+"""Together with the name of a tool, and the words around it, they fit into a nudge."""
 MESSAGE = (
     "Your answer holds a tool call written as text{tool}, so nothing was run and there is no"
     " result. Do not write calls into the answer: make the call through the tool interface, with"
