@@ -201,7 +201,10 @@ class RunContext:
         return self._run.state.last_response
 
     def recent_tool_calls(self, n: int) -> Sequence[ToolInvoked]:
-        """Return the last `n` ended calls of this run, oldest first."""
+        """Return the last `n` ended calls of this run, oldest first.
+
+        They are the record's own: don't change their arguments or results in place.
+        """
         return self._run.recent_tool_calls(n)
 
 
