@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -43,6 +44,7 @@ CLIENTS = (
     "temporalio",
 )
 NO_TESTS = 5
+UV = "uv>=0.9.8"
 PROVIDERS = {"trimtab.guidance", "trimtab.feedback", "trimtab.completion"}
 
 
@@ -128,6 +130,8 @@ def setup(_: argparse.Namespace) -> int:
 
 def install(options: argparse.Namespace) -> int:
     """Put wheels, or with --editable the sources, and what they need into the running Python."""
+    if importlib.util.find_spec("uv") is None:
+        sys.exit(f"This needs uv beside the running Python: {sys.executable} -m pip install '{UV}'")
     folders = [ROOT / folder for folder in options.folders] or [*distributions(), TEST_SERVERS]
     left_out = () if options.clients else CLIENTS
     lowest = "lowest-direct" if options.lowest else "highest"
@@ -262,7 +266,8 @@ def make_venv() -> None:
     if f"version = {version}\n" not in text or str(VENV) not in text:
         venv.create(VENV, clear=True, with_pip=True)
     pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    run([*pip, "uv>=0.9.8"])
+    if run([*pip, UV], check=False):
+        sys.exit(f"pip could not install {UV}, see above: dev.py needs a package registry.")
 
 
 def scripts() -> Path:
