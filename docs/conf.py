@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import importlib.metadata
 import re
 import sys
 from typing import Any
 
+import attrs
 from sphinx.errors import PycodeError
 from sphinx.pycode import ModuleAnalyzer
 
 from trimtab.inspection import PluginInfo, discover, load, options_of
 
 OWN = ("trimtab", "trimtab_planning", "trimtab_replay", "trimtab_signals", "trimtab_worker")
+LONGEST_DEFAULT = 40
 WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 project = "trimtab"
@@ -39,13 +42,14 @@ exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"PluginManager.*"),  # in the docstrings of pluggy's markers
-    (r"py:class", r".*Delivery\..*"),  # the default of a field, as text
+    (r"py:class", r".*"),  # annotations name classes of Python, and some that no page describes
 ]
 
 # Docstrings put names of any kind in single backticks.
 default_role = "code"
-# Annotations name classes that are imported for type checkers only: Sphinx can't resolve them.
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 88
 autodoc_preserve_defaults = True
 napoleon_attr_annotations = False
 autodoc_member_order = "bysource"
@@ -55,6 +59,7 @@ python_use_unqualified_type_names = True
 html_theme = "furo"
 html_title = "trimtab"
 
+DEFAULT = re.compile(r"attr_dict\['(\w+)'\]\.default")
 LABEL = re.compile(r"(Called|Context|Return|Order and limits): (.*)")
 
 
@@ -87,10 +92,20 @@ def _words_below(name: str) -> list[str]:
 
 
 def _tidy_signature(
-    _app: Any, _what: str, _name: str, _object: object, _options: object, text: str, result: str
+    _app: Any, _what: str, _name: str, thing: object, _options: object, text: str, result: str
 ) -> tuple[str, str]:
-    """Show a default that a factory makes as ``...``."""
+    """Show the defaults of attrs fields, as ``...`` where a factory makes them or they are long."""
+    has_fields = isinstance(thing, type) and attrs.has(thing)
+    defaults = {field.name: field.default for field in attrs.fields(thing)} if has_fields else {}
+    text = text and DEFAULT.sub(lambda found: _shown(defaults.get(found[1], ...)), text)
     return (text and text.replace("NOTHING", "..."), result)
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, enum.Enum):
+        return f"{type(default).__name__}.{default.name}"
+    text = repr(default)
+    return text if len(text) <= LONGEST_DEFAULT and not text.startswith("<") else "..."
 
 
 def _skip_members_of_python(
