@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from trimtab import Outcome
 from trimtab.inspection import refresh
+from trimtab_replay import CallResult
 
 from .conftest import call
 
@@ -150,3 +152,10 @@ def test_one_that_leaves_while_it_looks_does_not_take_the_others_along(acme, run
 
     assert (status, json.loads(printed)["id"]) == (1, "good")
     assert "reader abandons failed to look at it: SystemExit: 9" in said
+
+
+def test_the_end_of_a_call_may_be_a_plain_string_and_must_be_one_that_there_is():
+    assert CallResult(result="x", outcome="error").outcome is Outcome.ERROR
+    for wrong in ({"outcome": "broken"}, {"evidence": "rumour"}):
+        with pytest.raises(ValueError, match="is not a valid"):
+            CallResult(**wrong)

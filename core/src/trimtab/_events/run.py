@@ -178,7 +178,9 @@ class ToolStarted(Event):
     """A tool call is about to run.
 
     Args:
-        tool, params, call_id: the call.
+        tool: the tool's name.
+        params: its arguments, JSON-like.
+        call_id: the host's id of the call, unique in the run.
         turn: the turn it belongs to; None makes it a turn of its own.
         caller: who asked for it.
     """
@@ -196,7 +198,9 @@ class ToolInvoked(Event):
     """One attempted tool call, ended, whatever became of it.
 
     Args:
-        tool, params, call_id: the call.
+        tool: the tool's name.
+        params: its arguments, JSON-like.
+        call_id: the host's id of the call, unique in the run.
         turn: the turn it belongs to; None makes it a turn of its own.
         result: what the tool answered, JSON-like or text.
         outcome: how it ended; `evidence` says how that is known.

@@ -111,7 +111,8 @@ class PromptTemplate(Generic[Output]):
     """Declares a prompt: its sections and its providers.
 
     Args:
-        ns, key: make up the name ``ns/key``, under which configuration finds the prompt.
+        ns: first part of the name ``ns/key``, under which configuration finds the prompt.
+        key: second part of the name.
         sections: in the order in which the model reads them.
         name: another name, instead of ``ns/key``.
         guidance_providers, feedback_providers, completion_checkers: configurations, instances,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import attrs
 
@@ -29,6 +29,20 @@ if TYPE_CHECKING:
     from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
+
+
+class _Stop(TypedDict, total=False):
+    """The arguments of `Run.check_completion`, for its twin."""
+
+    output: Any
+    stop_reason: str | None
+    extra: Iterable[Any]
+    background_work: bool
+    awaiting_user: bool
+    api_error: str | None
+    final: bool
+
+
 _NO_CALLS: tuple[ToolCall, ...] = ()
 # A member that is looked up in its class takes ten times as long as a name.
 _SELECTION, _NONE = DecisionPoint.PRE_TOOL_SELECTION, Delivery.NONE
@@ -377,7 +391,7 @@ class Run(OpenRun):
         )
         return check(self, stop, own)
 
-    async def acheck_completion(self, **stop: Any) -> CompletionChecked:
+    async def acheck_completion(self, **stop: Unpack[_Stop]) -> CompletionChecked:
         """As `check_completion`, off the event loop."""
         return await _off_loop(self.check_completion, **stop)
 

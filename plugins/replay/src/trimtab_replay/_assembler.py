@@ -28,12 +28,21 @@ class CallResult:
     """How a call ended, as the recording states it.
 
     Args:
-        result, outcome, evidence, at, started, duration, poll: as for `ToolInvoked`.
+        result: what the tool answered, JSON-like or text.
+        outcome: how the call ended; a plain string will do.
+        evidence: how that is known; a plain string will do.
+        at: when it ended, aware UTC; None if unknown.
+        started: when it began, aware UTC; None if unknown.
+        duration: seconds; None if unknown.
+        poll: whether the call is a poll, where the recording says so.
+
+    Raises:
+        ValueError: the outcome or the evidence is none.
     """
 
     result: Any = None
-    outcome: Outcome = Outcome.OK
-    evidence: Evidence = Evidence.FLAG
+    outcome: Outcome = attrs.field(default=Outcome.OK, converter=Outcome)
+    evidence: Evidence = attrs.field(default=Evidence.FLAG, converter=Evidence)
     at: datetime | None = None
     started: datetime | None = None
     duration: float | None = None
