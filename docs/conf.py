@@ -45,6 +45,9 @@ nitpick_ignore_regex = [
     (r"py:class", r".*"),  # annotations name classes of Python, and some that no page describes
 ]
 
+# Annotations name classes without their module, and two packages have a `Delivery`.
+suppress_warnings = ["ref.python"]
+
 # Docstrings put names of any kind in single backticks.
 default_role = "code"
 autodoc_typehints = "signature"
