@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._events.provenance import Delivery
 from trimtab._prompt.template import Prompt
 from trimtab._run.session import Session
 from trimtab._testing.host_kit.service import Json, Script, Service
@@ -33,6 +32,7 @@ CLAIMS: Mapping[str, str] = {
     "subagent": "subagents with runs of their own",
     "resume": "a conversation of several turns",
     "deny": "calls that the user refuses",
+    "refuse": "a refusal is of all calls of a response",
     "interrupt": "tools that stop the agent and go on in another process",
     "shared": "one agent for several conversations",
     "around": "the runtime's own middleware",
@@ -43,9 +43,6 @@ CLAIMS: Mapping[str, str] = {
     "limit": "the runtime's limit of turns is told to providers",
     **{wire: f"the dialect of {name}" for wire, name in WIRES.items()},
 }
-REFUSES = "refuse"
-"""What the host need not claim: it declares `Delivery.REFUSAL`."""
-
 SECONDS = 60.0
 """A scenario takes a second or two; a runtime that hangs is told so."""
 
@@ -105,12 +102,7 @@ class HostKit:
     @property
     def scenarios(self) -> tuple[str, ...]:
         """Names of the scenarios that the host's claims allow, for ``parametrize``."""
-        able = self._able()
-        return tuple(n for n, one in SCENARIOS.items() if set(one.needs) <= able)
-
-    def _able(self) -> frozenset[str]:
-        refuses = Delivery.REFUSAL in self.host.delivery.values()
-        return self.claims | ({REFUSES} if refuses else set())
+        return tuple(n for n, one in SCENARIOS.items() if set(one.needs) <= self.claims)
 
     def check(self, scenario: str) -> None:
         """Play one scenario.
@@ -134,14 +126,13 @@ class HostKit:
 
     def claimed(self) -> list[Verdict]:
         """Return the verdicts that the claims lead to, without playing anything."""
-        able = self._able()
         return [
-            Verdict(name, "ok" if set(one.needs) <= able else "not claimed")
+            Verdict(name, "ok" if set(one.needs) <= self.claims else "not claimed")
             for name, one in SCENARIOS.items()
         ]
 
     def _verdict(self, name: str) -> Verdict:
-        missing = set(SCENARIOS[name].needs) - self._able()
+        missing = set(SCENARIOS[name].needs) - self.claims
         if missing:
             return Verdict(name, "not claimed", ", ".join(sorted(missing)))
         try:
@@ -279,7 +270,8 @@ class Stage:
         """Return tool and outcome of all calls on record."""
         from trimtab._events.run import ToolInvoked
 
-        return [(call.tool, call.outcome.value) for call in self.session[ToolInvoked].all()]
+        called = self.session[ToolInvoked].all()
+        return [(call.tool.rpartition("__")[2], call.outcome.value) for call in called]
 
 
 def look(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import attrs
 
-from trimtab._testing.host_kit.wires import Reply, reply_to
+from trimtab._testing.host_kit.wires import Reply, known_as, reply_to
 
 Json = dict[str, Any]
 
@@ -97,7 +97,8 @@ class Service:
                 says = Says(calls=(Ask(self._answers_by, {"answer": says.text}),))
             ids = [f"call_{self._calls + n:04d}" for n in range(len(says.calls))]
             self._calls += len(ids)
-        calls = [(i, one.tool, dict(one.params)) for i, one in zip(ids, says.calls, strict=True)]
+        named = zip(ids, says.calls, strict=True)
+        calls = [(i, known_as(one.tool, body), dict(one.params)) for i, one in named]
         reply = reply_to(path, body, says.text, calls, says.status)
         if reply.refused:
             self.refused.append(reply.refused)

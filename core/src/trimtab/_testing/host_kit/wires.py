@@ -55,6 +55,12 @@ def messages_of(body: Json) -> list[Any]:
     return given if isinstance(given, list) else [given]
 
 
+def known_as(tool: str, body: Json) -> str:
+    """Return a tool's name in a request: runtimes put the name of a server in front of it."""
+    names = [str((one.get("function") or one).get("name")) for one in body.get("tools") or ()]
+    return next((name for name in names if name.endswith(f"__{tool}")), tool)
+
+
 def texts_in(value: Any) -> str:
     """Return all text in a part of a request."""
     if isinstance(value, str):
