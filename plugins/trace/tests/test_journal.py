@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -342,3 +343,19 @@ def test_model_and_what_its_responses_took_are_shown(
     assert found["use"] == {
         "responses": 2, "input_tokens": 2_000, "output_tokens": 100, "seconds": 6.0,
     }  # fmt: skip
+
+
+def test_a_status_line_shows_the_newest_words_of_one_session(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_session(SessionJournal("claude-code-s1", JournalOpened(host="claude-code", session="s1")))
+    a_session(SessionJournal("claude-code-s2", JournalOpened(host="claude-code")), calls=1)
+
+    def line(given: bytes) -> str:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+        return status(capsys, "--line")
+
+    assert "speaker said: Heed this after 4 calls.\n" in line(b'{"session_id": "s1"}')
+    assert line(b'{"session_id": "s2"}') == line(b'{"session_id": "../x"}') == ""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"[1]")))
+    assert main(["status", "--line"]) == 2

@@ -15,10 +15,12 @@ from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.hosting import SetAside
 from trimtab.inspection import say, say_json, state_home
 from trimtab.text import plural, sanitize
-from trimtab_trace._journal.files import journal_folder
+from trimtab_trace._journal.files import SUFFIX, file_stem, journal_folder
 from trimtab_trace._journal.sessions import JournalSession, Nudge, Tail, sessions_in
 
 _PAUSE = 0.3
+_LONGEST_INPUT = 1_000_000
+_LONGEST_LINE = 160
 _NARROWEST = 40
 _LONGEST = 2_000
 
@@ -33,6 +35,12 @@ def status(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--all", action="store_true", help="all sessions that are kept")
     which.add_argument("--last", type=_number, metavar="N", help="the last N sessions")
     which.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
+    which.add_argument(
+        "--line",
+        action="store_true",
+        help="the newest words in one line, for the status line of Claude Code, whose session is "
+        "read from standard input",
+    )
     parser.add_argument("--long", action="store_true", help="whole texts, on several lines")
     parser.add_argument("--json", action="store_true", help="write JSON; a line each with --follow")
     parser.add_argument(
@@ -59,6 +67,8 @@ def run_status(options: argparse.Namespace) -> int:
         return _bring_back(options.bring_back)
     if options.follow:
         return _follow(options)
+    if options.line:
+        return _line()
     folder = journal_folder()
     found = sessions_in(folder, newest=None if options.all else options.last or 1)
     now, aside = SYSTEM_CLOCK.now(), SetAside(state_home()).read()
@@ -77,6 +87,26 @@ def run_status(options: argparse.Namespace) -> int:
         screen.nudges(session.nudges)
         if not session.nudges:
             say("  nothing was said")
+    return 0
+
+
+def _line() -> int:
+    """Write the newest words of the session that standard input names; an empty line for none."""
+    try:
+        given = json.loads(sys.stdin.buffer.read(_LONGEST_INPUT))
+        name = str(given["session_id"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise TrimtabError(
+            "trimtab status --line reads JSON with a session_id, as Claude Code gives it to the "
+            "command of its statusLine"
+        ) from None
+    session = JournalSession(journal_folder() / f"{file_stem(f'claude-code-{name}')}{SUFFIX}")
+    session.read_on()
+    said = [nudge for nudge in session.nudges if nudge.state in {"delivered", "in shadow"}]
+    if said:
+        newest = said[-1]
+        words = f"{sanitize(newest.provider, 24)} {what_became(newest)}: {newest.words}"
+        say(f"trimtab {newest.at.astimezone():%H:%M}: {sanitize(words, _LONGEST_LINE)}")
     return 0
 
 
