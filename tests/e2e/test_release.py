@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from trimtab._cli import main
 
 # It builds each distribution in an environment of its own.
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -94,6 +98,54 @@ def test_a_release_can_be_installed_and_speaks(
     said = subprocess.run([python, "-c", SPEAKS], capture_output=True, text=True, check=True)
 
     assert said.stdout.startswith('<guidance source="doom-loop">')
+
+
+NEXT = """
+import warnings
+from trimtab import Prompt, TrimtabDeprecationWarning, __version__
+with warnings.catch_warnings(record=True) as noted:
+    warnings.simplefilter("always")
+    prompt = Prompt("a", "b", config=None, guidance_providers=["look-first"])
+print(__version__, [str(one.message) for one in noted if one.category is TrimtabDeprecationWarning])
+from trimtab import DecisionPoint, Outcome, Session
+run = Session().open_run(prompt)
+for number in range(5):
+    run.model_responded()
+    run.tool_started("shell", {"command": "make"}, f"c{number}")
+    run.tool_finished(f"c{number}", "1 error", outcome=Outcome.ERROR)
+print(run.guide(DecisionPoint.PRE_TOOL_SELECTION).text)
+"""
+
+
+def test_a_plugin_of_today_works_with_the_next_minor_version_and_another_level(
+    tmp_path: Path,
+) -> None:
+    core, plugin, site = tmp_path / "core", tmp_path / "plugin", tmp_path / "site"
+    shutil.copytree(ROOT / "core", core, ignore=shutil.ignore_patterns("tests", "__pycache__"))
+    for name, old, new in (
+        ("_version.py", '"0.1.0"', '"0.2.0"'),
+        ("_plugins/api_level.py", "LEVEL = 1", "LEVEL = 2"),
+    ):
+        path = core / "src" / "trimtab" / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+    assert main(["new", "guidance", "look-first", "--to", str(plugin)]) == 0
+    uv = [sys.executable, "-m", "uv"]
+    for folder in (core, plugin):
+        build = [*uv, "build", "-q", "--wheel", "-o", str(tmp_path / "dist"), str(folder)]
+        subprocess.run(build, check=True)
+    wheels = [*map(str, (tmp_path / "dist").glob("*.whl"))]
+    install = [*uv, "pip", "install", "-q", "--no-deps", "--target", str(site), *wheels]
+    subprocess.run(install, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    python = [sys.executable, "-c", NEXT]
+    done = subprocess.run(python, capture_output=True, text=True, env=environment, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    version, _, text = done.stdout.partition("\n")
+    assert version.startswith("0.2.0 ['trimtab-look-first 0.1.0 was written for API level 1")
+    assert "5 calls in a row failed" in text
 
 
 def test_nothing_goes_to_a_public_index_before_the_project_has_a_home(

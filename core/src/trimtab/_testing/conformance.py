@@ -25,6 +25,7 @@ from trimtab._testing.script import Call, Item
 from trimtab._types.errors import TrimtabError
 
 ODD_RUNS = 200
+_SPEAKS_UNASKED = ("is_policy", "paces_itself")
 _RESTARTED = 12
 """So many odd runs are also played with a restart before each item; each costs a snapshot."""
 
@@ -36,8 +37,8 @@ class ProviderConformance:
         name: the entry name of an installed provider.
         provider: a class or function that makes one, instead of `name`.
         options: what it is made with; where left out, the provider's defaults.
-        speaks_on_good_runs: set it for a policy or a reminder, which speaks without a reason in
-            the run.
+        speaks_on_good_runs: set it for a provider that speaks without a reason in the run; one
+            with ``is_policy`` or ``paces_itself`` needs it not.
         most_time: the most that a call may cost with the provider, in multiples of the time that
             ``json.dumps`` and a hash of one call take in the same process.
     """
@@ -159,7 +160,8 @@ class ProviderConformance:
         assert found == [], f"importing {entry.module} {', '.join(found)}"
 
     def test_it_is_silent_while_work_moves_on(self) -> None:
-        if self.speaks_on_good_runs:
+        made_to_speak = (getattr(self.factory(), name, False) for name in _SPEAKS_UNASKED)
+        if self.speaks_on_good_runs or any(made_to_speak):
             return
         for name, items in good_runs().items():
             said = self.said(self.play(items))
@@ -235,6 +237,7 @@ class RecorderConformance(ProviderConformance):
     """What a recorder must hold to; inherit it and set `name` or `provider`."""
 
     kind = ProviderKind.RECORDER
+    most_time = 200.0  # it writes all that happens
 
     def said(self, player: Player) -> list[tuple[str, ...]]:
         """Return the records of other packages, which a recorder may add to a run.
