@@ -13,8 +13,14 @@ CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7)]
-LATE = {"r7-dedupe-stub", "r7-wrong-step-zh"}
+LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8)]
+# That what ran in the background was killed is known to the host alone.
+STILL_WRONG = {
+    "r7-wrong-step-zh": "late",
+    "r8-blind-scroll": "late",
+    "r8-watchdog-was-killed": "missed",
+}
+RIGHT = ("hit", "quiet")
 UNSEEN = CASES.with_name("reports-5.jsonl")
 # What is still wrong on them, and why.
 MISSES = {
@@ -96,14 +102,13 @@ def test_reports_whose_verdicts_were_fixed_before_the_first_run(backtest):
 
 
 def test_reports_that_the_rules_have_learnt_from(backtest):
-    """At first sight 0.91 of the 107 were right and 0.90 of the 58: 0.85 and 0.89 of those about
-    loops and failures.
+    """At first sight 0.91 of the 107 were right, 0.90 of the 58 and 0.84 of the 47: 0.85, 0.89 and
+    0.82 of those about loops and failures.
     """
     _, document = backtest(*LATER)
-    wrong = {run["id"]: run["verdict"] for run in document["runs"]}
+    verdicts = {run["id"]: run["verdict"] for run in document["runs"]}
 
-    assert {name for name, verdict in wrong.items() if verdict not in ("hit", "quiet")} == LATE
-    assert {wrong[name] for name in LATE} == {"late"}
+    assert {name: one for name, one in verdicts.items() if one not in RIGHT} == STILL_WRONG
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
-from trimtab_signals import CallRecord, is_wait, not_yet, paused, says_unchanged, span_of
+from trimtab_signals import CallRecord, is_aside, is_wait, not_yet, paused, says_unchanged, span_of
 
 _FEWER = 1
 """A round of looks and a rejected change costs several calls: one round less is enough."""
@@ -55,7 +55,8 @@ def backs_off(actions: Actions, call: CallRecord, times: int) -> bool:
     tries = _tries(actions, call)[-times:]
     if not paused([span_of(action.calls[-1]) for action in tries]):
         return False
-    return all(one in tries or one.waits for one in actions.since(tries[0].number))
+    between = (one for one in actions.since(tries[0].number) if one not in tries)
+    return all(one.waits or all(is_aside(c.tool) for c in one.calls) for one in between)
 
 
 def _tries(actions: Actions, call: CallRecord) -> list[Action]:
