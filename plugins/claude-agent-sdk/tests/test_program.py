@@ -42,6 +42,7 @@ from trimtab_claude_agent_sdk import (
 )
 from trimtab_claude_code.hooks import HookFailed
 from trimtab_test_servers import Call, Fault, choose, claude_code_asker, say
+from trimtab_trace import JsonlTrace, open_trace, replay
 
 pytestmark = pytest.mark.e2e
 
@@ -340,6 +341,26 @@ def test_parallel_calls_are_one_turn(ground, make_prompt):
     ground.evaluate(script, make_prompt())
 
     assert [call.turn for call in ground.session[ToolInvoked].all()] == [0] * 4
+
+
+def test_a_recorded_run_replays_identically(ground, make_prompt, speaker, patient, tmp_path):
+    pytest.importorskip("trimtab_deadline_feedback")
+    left = FeedbackProviderConfig("deadline-feedback", FeedbackTrigger(every_n_calls=1))
+    prompt = make_prompt(
+        patient(speaker(calls=2)),
+        feedback_providers=[left],
+        recorders=[JsonlTrace(str(tmp_path / "traces"))],
+    )
+    main = [say(bash("echo one"), bash(FAILING)), say(agent()), say(bash("echo two")), say("Done.")]
+    scripts = {"main": main, "subagent": [say(bash("echo a")), say(bash("echo b")), say("Looked.")]}
+    deadline = Deadline(600, started=Deadline(1).started - 500)
+    ground.evaluate(choose(claude_code_asker, scripts), prompt, limits={"deadline": deadline})
+
+    prompts = {prompt.name: prompt}
+    files = (tmp_path / "traces").iterdir()
+    replays = [replay(open_trace(path), prompts=prompts) for path in files]
+    assert [each.difference for each in replays] == [None] * 2
+    assert all(each.decisions for each in replays)
 
 
 def test_time_that_is_up_interrupts_the_agent_and_what_it_said_remains(ground, make_prompt):

@@ -30,6 +30,7 @@ from trimtab.events import (
     UserMessage,
 )
 from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, run_id_of
+from trimtab_trace import JsonlTrace, open_trace, replay
 
 POINT = DecisionPoint
 
@@ -577,3 +578,41 @@ def test_an_error_is_recorded_without_the_program_s_tags(guided, session, told):
     errors = [(call.error, call.result) for call in session[ToolInvoked].all()]
     plain = "Error: No such tool available: Nope"
     assert errors == [(plain, plain)] * 2
+
+
+# Traces.
+
+
+def test_recorded_conversations_replay_identically(guided, told, another, speaker, tmp_path):
+    pytest.importorskip("trimtab_deadline_feedback")
+    deadline = Deadline(600, started=Deadline(1).started - 500)
+    more = {"deadline": deadline, "recorders": [JsonlTrace(str(tmp_path))]}
+    hooks = guided(speaker(), feedback=["deadline-feedback"], **more)
+    scout = another(agent_id="a1", agent_type="Explore")
+    for payload in (
+        told.event("SessionStart", source="startup"),
+        told.event("UserPromptSubmit", prompt="Fix it."),
+        told.pre(call_id="c1"),
+        told.pre(call_id="c2"),
+        told.failure(call_id="c2"),
+        told.post(call_id="c1"),
+        told.batch(("c1", "done"), ("c2", "Exit code 1")),
+        scout.pre(call_id="s1"),
+        scout.post(call_id="s1"),
+        told.pre(call_id="c3"),
+        told.failure("interrupted", call_id="c3", is_interrupt=True),
+        told.stop(),
+    ):
+        hooks.answer(payload)
+    run = hooks.open("conversation")
+    restored = Session.restore(hooks.session.snapshot())
+    hooks.close("conversation")
+    again = ClaudeCodeHooks(restored, run.prompt, **more)
+    again.answer(told.pre(call_id="c4"))
+    again.answer(told.post(call_id="c4"))
+    again.close("conversation")
+
+    prompts = {run.prompt.name: run.prompt}
+    replays = [replay(open_trace(path), prompts=prompts) for path in tmp_path.iterdir()]
+    assert [each.difference for each in replays] == [None] * 2
+    assert all(each.decisions for each in replays)

@@ -15,6 +15,7 @@ from trimtab_proxy._collecting import collect_often
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import Relation, shared_prefix
 from trimtab_proxy._items import Answer
+from trimtab_trace import JsonlTrace, open_trace, replay
 
 
 @pytest.fixture
@@ -442,3 +443,30 @@ def test_many_branches_of_one_conversation_do_not_share_one_session(guide, agent
     assert len(sessions) > 1
     assert max(sessions.values()) <= 34
     assert calls_of(guide) == [3] * len(guide.threads)
+
+
+@pytest.fixture
+def recorded(make_prompt, speaker, tmp_path):
+    return make_prompt(speaker(calls=(1, 2, 3)), recorders=[JsonlTrace(str(tmp_path))])
+
+
+def test_recorded_branches_of_a_conversation_replay_identically(
+    recorded, agent_of, story, form, tmp_path
+):
+    if form.wire.name == "gemini":
+        pytest.skip("calls of this API have no ids")
+    prompt = recorded
+    guide = Guide(prompt, prompt)
+    parent, child, scout = agent_of(guide, "s1"), agent_of(guide, "s2"), agent_of(guide, "s1", "a")
+    told = [story.said("Fix it."), *story.step(0), *story.step(1)]
+    parent.ask(told)
+    child.ask(told[:3], story.said("Try it this way."), story.step(5))
+    scout.ask(story.said("Look."), story.step(8))
+    parent.ask(told, story.step(6))
+    guide.close()
+
+    replays = [
+        replay(open_trace(path), prompts={prompt.name: prompt}) for path in tmp_path.iterdir()
+    ]
+    assert [each.difference for each in replays] == [None] * 3
+    assert sum(each.decisions for each in replays) >= 3

@@ -430,3 +430,51 @@ def test_a_replay_asks_the_host_to_end_the_turn_at_the_same_moment(tmp_path: Pat
     assert done.difference is None
     assert done.session[StopRequested].all() == session[StopRequested].all()
     assert len(session[StopRequested]) == 1
+
+
+@pytest.mark.parametrize("calls", [None, 2])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_fork_replays_behind_what_it_has_in_common_with_its_parent(
+    tmp_path: Path, calls: int | None, shared: bool
+) -> None:
+    recorder: Any = SessionTrace(tmp_path / "all.jsonl") if shared else JsonlTrace(str(tmp_path))
+    prompt = Prompt("agent", "main", guidance_providers=[Repeats()], config=None)
+    session = Session()
+    parent = session.open_run(prompt, run_id="parent", recorders=[recorder])
+    for number in range(4):
+        _fail(parent, f"p{number}")
+    fork = session.fork_run(parent, calls=calls, run_id="fork", recorders=[recorder])
+    for number in range(2):
+        _fail(fork, f"f{number}")
+        _fail(parent, f"q{number}")
+    fork.close()
+    parent.close()
+    if shared:
+        recorder.close()
+
+    path = tmp_path / ("all.jsonl" if shared else "fork.jsonl")
+    done = replay(open_trace(path), prompts={prompt.name: prompt})
+
+    assert done.difference is None
+    said = [event.injection.content for event in session[GuidanceDelivered].all()]
+    assert len(said) >= 3
+    assert done.session.runs()["fork"].calls == (calls or 4) + 2
+
+
+def _fail(run: Run, call_id: str) -> None:
+    run.model_responded(tool_calls=[ToolCall("read", {"path": "a"}, call_id)])
+    run.tool_started("read", {"path": "a"}, call_id)
+    run.tool_finished(call_id, "no such file", outcome=Outcome.ERROR)
+    run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+
+
+def test_a_fork_without_the_trace_of_its_parent_says_what_is_missing(tmp_path: Path) -> None:
+    recorder = JsonlTrace(str(tmp_path))
+    session = Session()
+    prompt = Prompt("agent", "main", config=None)
+    parent = session.open_run(prompt, run_id="parent", recorders=[recorder])
+    session.fork_run(parent, run_id="fork", recorders=[recorder]).close()
+    (tmp_path / "parent.jsonl").unlink()
+
+    with pytest.raises(TraceError, match=r"forked from 'parent'.* put parent\.jsonl there"):
+        replay(open_trace(tmp_path / "fork.jsonl"))

@@ -40,7 +40,7 @@ from trimtab.events import (
 )
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, misfit
-from trimtab_trace._resuming import in_force
+from trimtab_trace._forks import with_origin
 from trimtab_trace._session import Rebuilder
 from trimtab_trace._settings import RunConfigured, prompt_of
 from trimtab_trace._stand_ins import stand_in
@@ -120,7 +120,8 @@ def replay(
     """Replay a trace: the decisions must come out as they were recorded.
 
     The recorded events happen again at their recorded times; at each recorded question the
-    providers are asked again. The replay ends at the first difference.
+    providers are asked again. The replay ends at the first difference. Of a run that was forked,
+    what it has in common with its parent is replayed first: the parent's trace lies beside it.
 
     Args:
         trace: its events, in order.
@@ -134,7 +135,7 @@ def replay(
     """
     replayer = _Replayer(types, dict(prompts or {}))
     events = 0
-    for event, upcoming in _with_next(in_force(trace)):
+    for event, upcoming in _with_next(with_origin(trace)):
         try:
             difference = replayer.happen(event, upcoming)
         except MISFITS as error:

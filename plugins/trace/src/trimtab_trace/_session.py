@@ -92,6 +92,15 @@ class Rebuilder:
 
     def open(self, record: RunOpened) -> Run:
         """Open a run as it was opened."""
+        parent = self._runs.get(record.forked_from)
+        if parent is not None and record.run_id not in self._runs:
+            fork = self._runs[record.run_id] = self.session.fork_run(
+                parent,
+                calls=record.forked_at,
+                run_id=record.run_id,
+                agent_id=record.agent_id,
+            )
+            return fork
         settings = self._settings.get(record.run_id)
         state = self.session.runs().get(record.run_id)
         self.clock.open_at(state.active_seconds if state is not None else 0.0)

@@ -1,0 +1,59 @@
+"""Live runs of every host, recorded and replayed: all decisions come out the same."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from trimtab.testing import HostKit, Played, Task
+
+from .recorded import Recorded, nearly_over
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.filterwarnings("default"),  # those of the clients
+]
+
+SCENARIOS = {
+    "guided": 1,
+    "gate": 1,
+    "parallel": 1,
+    "cancelled": 1,
+    "resumed": 1,
+    "interrupted": 1,  # goes on in another process
+    "shared_agent": 4,
+    "subagent": 2,
+}
+"""Scenarios of the kit and how many runs each has; all get a deadline."""
+
+
+def cases() -> list[Any]:
+    """Return a case for each host of this project and each scenario that it claims."""
+    found = []
+    for entry in entry_points(group="trimtab.commands"):
+        if entry.name.startswith("doctor-") and entry.value.endswith(":KIT.register"):
+            found += [pytest.param(entry, one, id=f"{entry.name[7:]}-{one}") for one in SCENARIOS]
+    return found
+
+
+@pytest.mark.parametrize(("entry", "scenario"), cases())
+def test_a_recorded_run_replays_identically(entry: Any, scenario: str, tmp_path: Path) -> None:
+    kit: HostKit = entry.load().__self__
+    if scenario not in kit.scenarios:
+        pytest.skip("not claimed")
+    recorded = Recorded(tmp_path)
+
+    async def play(task: Task) -> Played:
+        task.prompt, task.deadline = recorded.prompt(task.prompt), nearly_over()
+        task.timeout = 30.0  # a provider that a busy machine delays is no fault
+        return await kit.play(task)
+
+    attrs.evolve(kit, play=play).check(scenario)
+
+    replays = recorded.check()
+    assert len(replays) == SCENARIOS[scenario]
+    assert scenario == "cancelled" or all(each.decisions for each in replays)
