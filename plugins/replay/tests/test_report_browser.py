@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 import shutil
 from urllib.parse import urlencode
 
@@ -151,6 +153,32 @@ def test_filters_narrow_the_list(browser, report):
         ["loop 0", "loop 1", "quiet"],
         ["quiet"],
     )
+
+
+def test_labels_of_a_trace_page_are_read_by_backtest(browser, run, write_cases, tmp_path):
+    pytest.importorskip("trimtab_trace")
+    case = {"id": "stuck", "calls": [call(turn=turn) for turn in range(4)]}
+    run("replay", write_cases(case), "--enable", "repeats", "--trace", tmp_path / "traces")
+    (trace,) = (tmp_path / "traces").iterdir()
+    run("trace", "open", trace, "-o", tmp_path / "page.html")
+    browser.get((tmp_path / "page.html").as_uri())
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    find(browser, "#labels summary")[0].click()
+    find(browser, '.event[data-call="2"] summary')[0].send_keys(" ")  # by keyboard
+    WebDriverWait(browser, 10).until(lambda _: find(browser, "#evident")[0].get_property("value"))
+    find(browser, "#loop option[value=true]")[0].click()
+    find(browser, "#label")[0].click()
+    labels = trace.with_name("labels.jsonl")
+    labels.write_text(find(browser, "#lines")[0].text)
+    status, out, err = run("backtest", labels, "--enable", "repeats", "--provider", "repeats")
+
+    told = json.loads(labels.read_text())
+    assert (told["path"], told["loop"], told["evident_at"]) == (trace.name, True, 2)
+    assert find(browser, "#save")[0].get_attribute("href").startswith("blob:")
+    assert status == 0, err
+    assert re.search(r"repeats +1 ", out), out
+    assert browser.get_log("browser") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -7,10 +7,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
 from trimtab.__main__ import main
-from trimtab_trace import JsonlStore, JsonlTrace, TraceWriter, open_trace
+from trimtab_trace import JsonlStore, JsonlTrace, TraceEvent, TraceWriter, open_trace
+from trimtab_trace._diff import aligned
 
+from .making import START
 from .running import drive, prompt
 
 
@@ -30,6 +33,12 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
+def event(kind: str) -> TraceEvent:
+    return TraceEvent(
+        event_type=kind, payload={}, event_id=kind, run_id="run", timestamp=START, seq=0
+    )
+
+
 def opened(trace: Path, page: Path) -> Page:
     assert main(["trace", "open", str(trace), "-o", str(page)]) == 0
     return Page(page.read_text(encoding="utf-8"))
@@ -42,7 +51,8 @@ def test_every_event_stands_on_the_page_and_what_was_said_stands_out(
     trace = tmp_path / "run-1.jsonl"
     page = opened(trace, tmp_path / "page.html")
     events = list(open_trace(trace))
-    rows = [told["class"] for tag, told in page.tags if tag == "details"]
+    classes = [told.get("class") or "" for tag, told in page.tags if tag == "details"]
+    rows = [each for each in classes if each.startswith("event")]
     assert len(rows) == len(events)
     said = [event for event in events if event.event_type == "GuidanceDelivered"]
     assert rows.count("event said") >= len(said) > 0
@@ -83,3 +93,33 @@ def test_a_page_that_can_not_be_written_is_an_error(
     page = tmp_path / "no" / "page.html"
     assert main(["trace", "open", str(tmp_path / "run-1.jsonl"), "-o", str(page)]) == 2
     assert "can't write" in capsys.readouterr().err
+
+
+def test_two_traces_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder, threshold in (("a", 3), ("b", 2)):
+        drive(prompt(JsonlTrace(str(tmp_path / folder)), threshold=threshold))
+    one, other = tmp_path / "a" / "run-1.jsonl", tmp_path / "b" / "run-1.jsonl"
+    path = tmp_path / "page.html"
+
+    assert main(["trace", "diff", str(one), str(other), "-o", str(path)]) == 1
+    differing = int(capsys.readouterr().out.split(": ")[1].split()[0])
+    page = Page(path.read_text(encoding="utf-8"))
+    classes = [told.get("class") for _, told in page.tags]
+    assert classes.count("pair") == differing > 0
+    assert classes.count("pair same") > differing
+    rows = sum(str(each).startswith("event") for each in classes)
+    assert rows == len(list(open_trace(one))) + len(list(open_trace(other)))
+    assert main(["trace", "diff", str(one), str(one), "-o", str(path)]) == 0
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.sampled_from("abc"), max_size=8))
+def test_side_by_side_nothing_is_lost_and_only_equal_events_are_the_same(
+    one: list[str], other: list[str]
+) -> None:
+    left, right = ([event(name) for name in names] for names in (one, other))
+    rows = list(aligned(left, right))
+
+    assert [a for a, _, _ in rows if a is not None] == left
+    assert [b for _, b, _ in rows if b is not None] == right
+    for a, b, same in rows:
+        assert same == (a is not None and b is not None and a.event_type == b.event_type)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from trimtab.inspection import others_to_stderr, say
 from trimtab.text import plural, sanitize
@@ -41,6 +42,9 @@ def trace(parser: argparse.ArgumentParser) -> None:
     diff = commands.add_parser("diff", help=what, description=what)
     diff.add_argument("first", metavar="A", type=Path)
     diff.add_argument("second", metavar="B", type=Path)
+    diff.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write a page with both side by side"
+    )
     diff.set_defaults(run=run_diff)
     _command(commands, "verify", "check every event; status 1 where one is damaged", run_verify)
     again = _command(
@@ -124,11 +128,9 @@ def run_open(options: argparse.Namespace) -> int:
     path: Path = options.output or Path(
         f"{options.name or options.file.stem}.html".replace("/", "_")
     )
-    try:
-        with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            written = write_page(file, found, title=options.name or options.file.name)
-    except OSError as error:
-        raise TraceError(f"can't write {path}: {error.strerror}") from None
+    name = options.file.name
+    with _writing(path) as file:
+        written = write_page(file, found, title=options.name or name, name=name)
     _complain_of_damages(found)
     say(f"{sanitize(str(path))}: {plural(written, 'event')}")
     if options.browser:
@@ -205,6 +207,8 @@ def run_at(options: argparse.Namespace) -> int:
 
 def run_diff(options: argparse.Namespace) -> int:
     """Compare two traces; 1 where they differ."""
+    if options.output is not None:
+        return _compare_on_a_page(options)
     from trimtab_trace._diff import first_difference
 
     found = first_difference(_opened(options.first), _opened(options.second))
@@ -215,6 +219,26 @@ def run_diff(options: argparse.Namespace) -> int:
         text = "ends here" if event is None else json.dumps(as_json(event), sort_keys=True)
         say(f"{name}: {sanitize(text, 2000)}")
     return 1
+
+
+def _compare_on_a_page(options: argparse.Namespace) -> int:
+    from trimtab_trace._page import write_difference
+
+    first, second = _opened(options.first), _opened(options.second)
+    title = f"{options.first.name} and {options.second.name}"
+    with _writing(options.output) as file:
+        differing = write_difference(file, first, second, title=title)
+    say(f"{sanitize(str(options.output))}: {plural(differing, 'row')} of both differ")
+    return int(differing > 0)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[TextIO]:
+    try:
+        with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            yield file
+    except OSError as error:
+        raise TraceError(f"can't write {path}: {error.strerror}") from None
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -266,11 +290,8 @@ def run_export(options: argparse.Namespace) -> int:
         for line in lines:
             say(line)
         return 0
-    try:
-        with options.output.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            file.writelines(f"{line}\n" for line in lines)
-    except OSError as error:
-        raise TraceError(f"can't write {options.output}: {error.strerror}") from None
+    with _writing(options.output) as file:
+        file.writelines(f"{line}\n" for line in lines)
     return 0
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
 
 from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
+
+MOST_ALIGNED = 2_000
+"""Finding what was put in between takes time that grows with the square of the events."""
 
 _TIMES = frozenset({"elapsed", "latency", "started", "deadline"})
 
@@ -24,6 +29,30 @@ def first_difference(
         if one is None or other is None or _compared(one) != _compared(other):
             return one, other
     return None
+
+
+def aligned(
+    first: Iterable[TraceEvent], second: Iterable[TraceEvent]
+) -> Iterator[tuple[TraceEvent | None, TraceEvent | None, bool]]:
+    """Yield the events of two traces side by side, and whether both hold the same there.
+
+    What one of them lacks stands beside None. Traces of more events than `MOST_ALIGNED` are
+    compared place by place.
+    """
+    one, other = list(first), list(second)
+    ours, theirs = (list(map(_key, each)) for each in (one, other))
+    steps = [("replace", 0, len(one), 0, len(other))]
+    if max(len(one), len(other)) <= MOST_ALIGNED:
+        steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    for _, i, i_end, j, j_end in steps:
+        rest = zip_longest(range(i, i_end), range(j, j_end))
+        for a, b in rest:
+            same = a is not None and b is not None and ours[a] == theirs[b]
+            yield None if a is None else one[a], None if b is None else other[b], same
+
+
+def _key(event: TraceEvent) -> str:
+    return json.dumps(_compared(event), sort_keys=True, default=str)
 
 
 def _compared(event: TraceEvent) -> tuple[Any, ...]:

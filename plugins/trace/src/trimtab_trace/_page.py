@@ -5,13 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any, TextIO
 
+import attrs
+
 from trimtab.text import replace_surrogates, sanitize
+from trimtab_trace._diff import aligned
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._summaries import summary
 
@@ -36,42 +40,103 @@ _CLASSES = {
 }
 
 
-def write_page(file: TextIO, events: Iterable[TraceEvent], *, title: str) -> int:
+def write_page(file: TextIO, events: Iterable[TraceEvent], *, title: str, name: str) -> int:
     """Write the page; return the number of events.
 
     Args:
         file: where it goes; events are written as they are read.
         events: of the trace, in order.
         title: of the page.
+        name: of the trace's file, for labels.
     """
+    rows = Rows()
+    return _written(file, (rows.of(event) for event in events), title=title, name=name)
+
+
+def write_difference(
+    file: TextIO, first: Iterable[TraceEvent], second: Iterable[TraceEvent], *, title: str
+) -> int:
+    """Write two traces side by side; return the number of rows that differ.
+
+    Args:
+        file: where the page goes.
+        first, second: the events of the traces, in order.
+        title: of the page.
+    """
+    left, right = Rows(), Rows()
+    differing = 0
+
+    def pairs() -> Iterator[Iterator[str]]:
+        nonlocal differing
+        for one, other, same in aligned(first, second):
+            differing += not same
+            yield _pair(left, right, one, other, same)
+
+    _written(file, pairs(), title=title, name="")
+    return differing
+
+
+def _written(file: TextIO, rows: Iterable[Iterable[str]], *, title: str, name: str) -> int:
     style, script = _asset("page.css"), _asset("page.js")
     head, foot = _asset("page.html").split("<!-- events -->")
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
-    known = {"title": escape(sanitize(title)), "policy": policy, "style": style, "script": script}
+    known = {
+        "title": escape(sanitize(title)),
+        "file": escape(sanitize(name)),
+        "policy": policy,
+        "style": style,
+        "script": script,
+    }
     file.write(Template(head).substitute(known))
     count = 0
-    start: float | None = None
-    for event in events:
-        start = event.timestamp.timestamp() if start is None else start
-        file.writelines(_row(event, event.timestamp.timestamp() - start))
+    for row in rows:
+        file.writelines(row)
         count += 1
     file.write(Template(foot).substitute(known))
     return count
 
 
-def _row(event: TraceEvent, seconds: float) -> Iterator[str]:
-    name = _CLASSES.get(event.event_type, "plain")
-    if event.event_type == "ToolReturned" and event.payload.get("success") is False:
-        name = "bad"
-    kind = escape(sanitize(event.event_type, 60))
-    yield (
-        f'<details class="event {name}"><summary><span class="at">{event.seq} · {seconds:+.3f} s'
-        f'</span> <b>{kind}</b> <span class="what">{_shown(summary(event), 200)}</span>'
-    )
-    text = _text_of(event)
-    if text:
-        yield f'<span class="words">{_shown(text, _LONGEST)}</span>'
-    yield f'</summary><pre tabindex="0">{_shown(_fields(event), _LONGEST)}</pre></details>\n'
+def _pair(
+    left: Rows, right: Rows, one: TraceEvent | None, other: TraceEvent | None, same: bool
+) -> Iterator[str]:
+    yield f'<div class="pair{" same" if same else ""}">'
+    for rows, event in ((left, one), (right, other)):
+        yield from rows.of(event) if event is not None else ('<p class="missing">not there</p>',)
+    yield "</div>\n"
+
+
+@attrs.define
+class Rows:
+    """Makes the rows of one trace, with the seconds since its first event.
+
+    Attributes:
+        calls: ended calls of each run so far.
+    """
+
+    calls: Counter[str] = attrs.field(factory=Counter)
+    _start: float | None = None
+
+    def of(self, event: TraceEvent) -> Iterator[str]:
+        """Yield the pieces of an event's row."""
+        at = event.timestamp.timestamp()
+        self._start = at if self._start is None else self._start
+        name, number, call = _CLASSES.get(event.event_type, "plain"), "", ""
+        if event.event_type == "ToolReturned":
+            name = "bad" if event.payload.get("success") is False else name
+            number = f' data-call="{self.calls[event.run_id]}"'
+            call = f" · call {self.calls[event.run_id]}"
+            self.calls[event.run_id] += 1
+        run = _shown(event.run_id, _LONGEST)
+        yield (
+            f'<details class="event {name}" data-run="{run}"{number}><summary>'
+            f'<span class="at">{event.seq} · {at - self._start:+.3f} s{call}</span>'
+            f" <b>{escape(sanitize(event.event_type, 60))}</b>"
+            f' <span class="what">{_shown(summary(event), 200)}</span>'
+        )
+        text = _text_of(event)
+        if text:
+            yield f'<span class="words">{_shown(text, _LONGEST)}</span>'
+        yield f'</summary><pre tabindex="0">{_shown(_fields(event), _LONGEST)}</pre></details>\n'
 
 
 def _text_of(event: TraceEvent) -> str:
