@@ -113,7 +113,7 @@ def test_a_plan_with_a_revision_and_a_rollback(api, tmp_path):
         say(Call("analytics_query", {"sql": "select 1"})),
         say(Call("warehouse_sql", {"sql": "out of turn"})),
         say(update("S1", "done")),
-        say(Call("plan_revise", {"reason": "tickets are needed", "steps": REVISED})),
+        say(Call("plan_set", {**PLAN, "reason": "tickets are needed", "steps": REVISED})),
         say(Call("plan_revise", {"reason": "no tickets", "rollback_to": "plan.v1"})),
         say("Done too early."),
         say(Call("warehouse_sql", {"sql": "select 2"})),

@@ -95,7 +95,7 @@ FULL_RUN = (
     say(Call("analytics_query", {"sql": "select 1"})),
     say(step("S1", "done", "3 anomalies")),
     say(reflect("S1", met=False, observed="one has no owner", proposal="open tickets")),
-    say(Call("plan_revise", {"reason": "tickets are needed", "steps": REVISED})),
+    say(Call("plan_set", {**PLAN, "reason": "tickets are needed", "steps": REVISED})),
     say(Call("plan_revise", {"reason": "tickets are not allowed", "rollback_to": "plan.v1"})),
     say(Call("warehouse_sql", {"sql": "select 2"})),
     say(step("S2", "done", "all explained")),

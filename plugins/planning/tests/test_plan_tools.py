@@ -47,7 +47,8 @@ def test_an_agent_plans_works_reflects_and_is_done(execute, book):
 
 def test_a_plan_is_revised_rolled_back_and_abandoned(execute, book):
     execute("plan_set", PLAN)
-    execute("plan_revise", {"reason": "shorter", "steps": [{"title": "Fetch", "id": "a"}]})
+    fewer = {"steps": [{"title": "Fetch", "id": "a"}], "reason": "shorter"}
+    execute("plan_set", {**PLAN, **fewer})
     execute("plan_revise", {"reason": "no", "rollback_to": "plan.v1"})
     answer = execute("plan_revise", {"reason": "no access", "abandon": True})
 
@@ -65,8 +66,12 @@ def test_a_plan_is_revised_rolled_back_and_abandoned(execute, book):
             {"objective": "x", "steps": [{"title": "y", "depends_on": ["z"]}]},
             "step 'S1' depends on 'z', which is not a step",
         ),
-        ("plan_revise", {"reason": "x"}, "give new steps"),
-        ("plan_revise", {"reason": "x", "abandon": True, "rollback_to": "plan.v1"}, "give new"),
+        ("plan_revise", {"reason": "x"}, "give rollback_to, or abandon; new steps go to plan_set"),
+        (
+            "plan_revise",
+            {"reason": "x", "abandon": True, "rollback_to": "plan.v1"},
+            "give rollback_to",
+        ),
         ("plan_reflect", {"observed": "x", "met": True, "step_id": "q"}, "no plan with a step"),
     ],
 )

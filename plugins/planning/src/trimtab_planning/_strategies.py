@@ -189,7 +189,7 @@ def react(*, guardrails: Any = None, done_when: Any = "") -> Strategy:
                 "Refer to a step of the plan when you call a tool. Mark it with plan_update_step"
                 " when you begin it, one at a time, and at once when it is done."
             ),
-            "Change course with plan_revise when what you see demands it, and say why.",
+            "Change course with plan_set when what you see demands it, and say why.",
         ),
         termination=(
             *(item.text for item in criteria),
@@ -234,8 +234,8 @@ def plan_act_reflect(
             ),
             (
                 "Reflect: after each step, and when there is new evidence, call plan_reflect with"
-                " what you observed; revise the plan with plan_revise where it no longer fits, or"
-                " go back to an earlier version."
+                " what you observed; change the plan with plan_set where it no longer fits, or"
+                " go back to an earlier version with plan_revise."
             ),
         ),
         termination=(

@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab import Plan, PlanStep
 from trimtab.text import quote, shorten
-from trimtab_planning._names import PLAN_REFLECT, PLAN_REVISE, PLAN_UPDATE_STEP, planning_tool
+from trimtab_planning._names import PLAN_REFLECT, PLAN_SET, PLAN_UPDATE_STEP, planning_tool
 from trimtab_planning._render import tool_names
 from trimtab_planning._rules import Deviation
 
@@ -102,7 +102,7 @@ def _next(deviation: Deviation, tools: Tools) -> str:
         wanted = step_words(deviation.wanted)
         begin = f"with {PLAN_UPDATE_STEP}" if _has(known, PLAN_UPDATE_STEP) else "first"
         ways.append(f"finish this step and begin {wanted} {begin}")
-    change = f"with {PLAN_REVISE}" if _has(known, PLAN_REVISE) else "first"
+    change = f"with {PLAN_SET}" if _has(known, PLAN_SET) else "first"
     ways.append(f"change the plan {change}")
     return f"{', or '.join(ways)}."
 

@@ -39,14 +39,12 @@ class StepSpec:
     tools: Annotated[tuple[ToolSpec, ...], "None means any."] = ()
     depends_on: Annotated[tuple[str, ...], "Ids of steps."] = ()
     expected: Annotated[str, "A good outcome."] = ""
-    status: Status = "pending"
 
     def step(self) -> PlanStep:
         """Return the step of the plan."""
         return PlanStep(
             self.title,
-            self.status,
-            self.id,
+            step_id=self.id,
             objective=self.objective,
             tools=[PlannedTool(tool.name, tool.version, tool.params) for tool in self.tools],
             depends_on=self.depends_on,
@@ -61,6 +59,7 @@ class PlanSetParams:
     objective: str
     steps: tuple[StepSpec, ...]
     exit_criteria: tuple[str, ...] = ()
+    reason: Annotated[str, "Of a change."] = ""
 
 
 @attrs.frozen
@@ -74,12 +73,9 @@ class PlanUpdateStepParams:
 
 @attrs.frozen
 class PlanReviseParams:
-    """Parameters of `plan_revise`: steps, a version or a reason to give up."""
+    """Parameters of `plan_revise`: a version to go back to, or a reason to give up."""
 
     reason: str
-    steps: Annotated[tuple[StepSpec, ...], "All of them; empty keeps them."] = ()
-    objective: str = ""
-    exit_criteria: tuple[str, ...] = ()
     rollback_to: Annotated[str, "E.g. plan.v1."] = ""
     abandon: bool = False
 
@@ -107,7 +103,8 @@ def plan_tools(criteria: Iterable[ExitCriterion] = ()) -> tuple[Tool[Any, Any], 
             PLAN_SET,
             "Write the plan of a task of three steps or more: objective, steps in order with the"
             " tools each uses, what must be true in the end. Not for a question, nor for one or"
-            " two calls. Called again, it makes a new version.",
+            " two calls. Call it again, with all steps, when evidence demands a change: steps that"
+            " keep id or title keep their progress.",
             PlanSetParams,
             _answering(_set),
             sequential=True,
@@ -122,8 +119,7 @@ def plan_tools(criteria: Iterable[ExitCriterion] = ()) -> tuple[Tool[Any, Any], 
         ),
         Tool(
             PLAN_REVISE,
-            "Change the plan when evidence demands it: new steps, rollback_to, or abandon. Steps"
-            " that keep id or title keep their progress.",
+            "Go back to an earlier version of the plan, or abandon it.",
             PlanReviseParams,
             _answering(_revise),
             sequential=True,
@@ -140,10 +136,19 @@ def plan_tools(criteria: Iterable[ExitCriterion] = ()) -> tuple[Tool[Any, Any], 
 
 
 def _set(book: PlanBook, params: PlanSetParams) -> Plan:
-    return book.author(
-        _steps(params.steps),
-        objective=params.objective,
-        exit_criteria=params.exit_criteria,
+    steps = tuple(spec.step() for spec in params.steps)
+    if book.active is None:
+        return book.author(
+            steps,
+            objective=params.objective,
+            exit_criteria=params.exit_criteria,
+            origin=PLAN_SET,
+        )
+    return book.revise(
+        steps=steps,
+        objective=params.objective or None,
+        exit_criteria=params.exit_criteria or None,
+        reason=params.reason,
         origin=PLAN_SET,
     )
 
@@ -158,24 +163,11 @@ def _update_step(book: PlanBook, params: PlanUpdateStepParams) -> Plan:
 
 
 def _revise(book: PlanBook, params: PlanReviseParams) -> Plan:
-    changes = bool(params.steps or params.objective or params.exit_criteria)
-    if changes + bool(params.rollback_to) + params.abandon != 1:
-        raise ValueError("give new steps, objective or exit criteria, or rollback_to, or abandon")
+    if bool(params.rollback_to) == params.abandon:
+        raise ValueError("give rollback_to, or abandon; new steps go to plan_set")
     if params.abandon:
         return book.abandon(params.reason, origin=PLAN_REVISE)
-    if params.rollback_to:
-        return book.rollback(params.rollback_to, reason=params.reason, origin=PLAN_REVISE)
-    return book.revise(
-        steps=_steps(params.steps) or None,
-        objective=params.objective or None,
-        exit_criteria=params.exit_criteria or None,
-        reason=params.reason,
-        origin=PLAN_REVISE,
-    )
-
-
-def _steps(specs: Iterable[StepSpec]) -> tuple[PlanStep, ...]:
-    return tuple(spec.step() for spec in specs)
+    return book.rollback(params.rollback_to, reason=params.reason, origin=PLAN_REVISE)
 
 
 def _answering(
