@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
@@ -41,6 +41,7 @@ def aligned(
     """
     one, other = list(first), list(second)
     ours, theirs = (list(map(_key, each)) for each in (one, other))
+    steps: Sequence[tuple[str, int, int, int, int]]
     steps = [("replace", 0, len(one), 0, len(other))]
     if max(len(one), len(other)) <= MOST_ALIGNED:
         steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
