@@ -12,6 +12,7 @@ from trimtab_doom_loop._similarity import answer_key
 from trimtab_signals import CallRecord, TurnRecord, same_outputs, says_unchanged
 
 _TOGETHER = 8
+"""Actions after which the indexes are tidied: each costs little then, and they stay small."""
 _INTERRUPTED = Outcome.INTERRUPTED
 
 

@@ -17,13 +17,18 @@ _FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 # What names a single thing: a file, an address, a long number.
 _NAMED = LazyPattern(r"(?<![\w-])(?=[\w-]*\d)[\w-]{8,}")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
-_MORE_FOR_CONTENT = 3
 _MORE_FOR_SUBJECT = 1
 _MORE_FOR_CHANGES = 2
+_MORE_FOR_CONTENT = 3
 _MORE_FOR_DEEDS = 3
+"""Added to the repeats of an equal call, by how much these actions differ from one: one subject
+with one answer least, deeds of several kinds most."""
 _SMALLEST = 60
+"""Characters: a shorter answer, such as "done", is alike by chance."""
 _SHORT = 600
+"""Characters up to which a cheap look tells first whether an answer may be equal."""
 _NEAR = 0.1
+"""Share by which the sizes of two pages of one kind differ."""
 
 
 def find_without_effect(actions: Actions, times: int) -> Loop | None:

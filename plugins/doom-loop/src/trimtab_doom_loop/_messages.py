@@ -79,8 +79,10 @@ of 10 cases, a sentence without one in 4 of 10."""
 LONGEST = 300
 """Characters of a built-in text."""
 _LONGEST_OWN = 500
+"""As long as a nudge may be, so that no text of a user is cut."""
 _LONGEST_QUOTES = (80, 70, 60, 50, 40, 30, 24, 16)
 _LONGEST_CALL = 90
+"""A call is named, not quoted: enough to tell it from others, on one line."""
 _NOTHING_LEFT = quote("")
 
 

@@ -32,11 +32,16 @@ from trimtab_signals import (
 )
 
 _NOTICES_KEPT = 16
-_MORE_FOR_TEXT = 2
-_MORE_REJECTIONS = 2
 _MEMBERS_KEPT = 64
+"""What is remembered of one run's notices and of one loop's calls; a loop has a few of each."""
+_MORE_FOR_TEXT = 2
+"""A text beside calls repeats itself in good work too ("Let me look at the next file")."""
+_MORE_REJECTIONS = 2
+"""Near-equal changes are attempts, of which some fail; equal ones are found earlier."""
 _LATELY = 8
+"""Turns in which a loop that is found again is the same one."""
 _ASIDES_APART = 16
+"""Turns without a note to itself after which an agent's notes are not followed any more."""
 _LOOKS = frozenset({LoopKind.REPEAT, LoopKind.INTERLEAVED, LoopKind.SAME_CONTENT, LoopKind.KNOWN})
 
 

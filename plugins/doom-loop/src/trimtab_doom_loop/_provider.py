@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trimtab import GuidanceContext, RunContext
 
 _LONGEST_TEXT = 500
+"""As long as a nudge may be."""
 
 
 @attrs.frozen(kw_only=True)

@@ -19,6 +19,7 @@ from trimtab_doom_loop._repeats import (
 from trimtab_doom_loop._stagnation import find_known, find_same_answer
 
 _KEEP = 64
+"""Actions that are kept at least: an interleaved call has others between its repeats."""
 
 
 class Limits(NamedTuple):

@@ -16,9 +16,13 @@ _WIDE = LazyPattern(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac0
 """Scripts that set no space between words: two characters count as one."""
 _TOKEN = LazyPattern(r"\w+")
 _PARTED = 3
+"""Letters of a part of a name (``getUser``) that is a word; shorter ones are endings."""
 _SHARED = 4
+"""Texts are about unlike things if they share a quarter of their words or less."""
 _ATTEMPTS = 4
+"""A part that a quarter of the calls have goes round; three quarters of them make attempts."""
 _SHORT = 300
+"""Characters of an answer that says one thing, such as an error, and not what a file holds."""
 
 
 _PROSE = LazyPattern(r"[^\W\d_]{3,}(?![\w]*=)")
@@ -33,9 +37,11 @@ _NAME_OR_NUMBER = LazyPattern(r"\b\w*\d\w*")
 _TEXT = LazyPattern(r'"([^"]+)"')
 _CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
 _BARE = 3
+"""Times that a deed was done without its additions: then they are decoration."""
 _SHORTEST_SUBJECT = 4
 _STEM = 4
 _ENOUGH_WORDS = 3
+"""Four letters tell most words apart and leave their endings out; three words make a sentence."""
 
 
 def prose_of(call: CallRecord) -> frozenset[str]:

@@ -44,21 +44,30 @@ _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
+"""By certainty: one error, arguments that differ in numbers alone, an answer that says nothing,
+calls that are alike, any content, and last a list of names that an agent goes through."""
 _SHORT_ANSWER = 80
+"""Characters of an answer that reports one thing; longer ones bring content."""
 _SHORT_ECHO = 200
+"""Characters of an answer that repeats what was asked for."""
 _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
 _EMPTY = ("[]", "{}", "null", "None")
 _WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OFTEN = 4
+"""A quarter of the calls come back: they go round, and through no list."""
 _NUMBER = LazyPattern(r"\d{1,6}")
 _NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
 _SHOWS = LazyPattern(r"\w://\w")
 _SMALLEST = 60
+"""Characters: shorter answers are of equal size by chance."""
 _WORD = LazyPattern(r"[^\W_]{3,}")
 _STEM = 4
 _FEWEST_WORDS = 6
 _NEW = 3
+"""An answer of six words or more, of which at most a third begin otherwise than in those before,
+says the same in other words."""
 _SHARE = 8
+"""A page of which less than an eighth is new was read before."""
 _STRUCTURED = ("{", "[", "<")
 
 

@@ -13,15 +13,20 @@ SHORTEST_TEXT = 12
 """Characters from which a text says enough to be the same as another."""
 
 _EDGE = 8_000
+"""Characters of each end that are looked at, for the sake of time."""
 _SHORTEST = 200
 _ANCHOR = 24
 _PLACES = 8
+"""At so many places of a text that is long enough, what stands there is looked for again."""
 _REPEATS = 5
 _SHORT_PERIOD = 20
 _SHORT_REPEATS = 12
+"""Poems and lists say a thing four times; short words ("no, no, no") come more often."""
 _SHARE = 0.4
 _ENOUGH = 400
+"""Of the text, or characters, that the repeats take up: a refrain takes less."""
 _KEPT = 200
+"""Characters of what repeats; a quote in a text is shorter."""
 _FENCE = LazyPattern(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 # Lists, quotes, tables, headings, differences; indented code; lines without a letter; and lines
 # that end as statements do.
@@ -39,6 +44,7 @@ _CHANCE = LazyPattern(
 _END = 100
 _HALF = 1_500
 _LONGEST = 2 * _HALF
+"""Characters that are compared: what differs by chance stands at the ends, and time is bounded."""
 _WORDS_BEFORE = 6
 """Words before a digit that may go with it, such as ``session id =``."""
 _WORDS_BEHIND = 3
