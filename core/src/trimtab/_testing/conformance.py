@@ -25,6 +25,7 @@ from trimtab._testing.script import Call, Item
 from trimtab._types.errors import TrimtabError
 
 ODD_RUNS = 200
+"""Enough that each kind of odd call comes up beside each other; they take about a second."""
 _SPEAKS_UNASKED = ("is_policy", "paces_itself")
 _RESTARTED = 12
 """So many odd runs are also played with a restart before each item; each costs a snapshot."""

@@ -43,8 +43,8 @@ _CHANCE = LazyPattern(
 )
 _END = 100
 _HALF = 1_500
-_LONGEST = 2 * _HALF
 """Characters that are compared: what differs by chance stands at the ends, and time is bounded."""
+_LONGEST = 2 * _HALF
 _WORDS_BEFORE = 6
 """Words before a digit that may go with it, such as ``session id =``."""
 _WORDS_BEHIND = 3

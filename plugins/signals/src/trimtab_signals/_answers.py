@@ -92,9 +92,11 @@ _MALFORMED = LazyPattern(
     re.IGNORECASE,
 )
 _BARE = frozenset({"", "[]", "{}", "()", "null", "none", "0", "''", '""', "false"})
-_SHORT = 160
 _BRIEF = 80
+_SHORT = 160
 _STATED = 600
+"""Characters: of an answer that says nothing else, of a sentence or two, and of the beginning in
+which a complaint names its reason. In a longer text such words may stand by chance."""
 
 
 def confirms(said: str) -> bool:

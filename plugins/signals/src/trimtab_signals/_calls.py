@@ -21,7 +21,9 @@ KEPT = 64
 """How many calls, and how many turns, are kept; older ones leave, their counts stay."""
 
 _TOOLS_KEPT = 256
+"""Tools that are counted one by one; agents have fewer, unless a model makes names up."""
 _BATCH_KEPT_WHOLE = 8
+"""Calls of one turn that are kept whole, so that the memory of a run is bounded."""
 _OTHER_TOOLS = "…"
 
 

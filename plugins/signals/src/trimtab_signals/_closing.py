@@ -15,7 +15,9 @@ from trimtab.text import LazyPattern
 
 _LAST = 1_200
 _SENTENCES = 4
+"""What an agent ends with stands in the last sentences; before them it reports."""
 _LONGEST_ORDER = 2_400
+"""Characters of a message in which the user may say where to stop."""
 _SENTENCE = LazyPattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[。\uff01\uff1f])|\n+")
 _LISTED = LazyPattern(r"\s{0,20}(?:[-*•+]|\d{1,2}[.)])\s")
 _ASKED = LazyPattern(r"\w[\"')\]`*_”»]{0,3}\s?[?\uff1f\u061f][\W_]*$|\w[か吗呢][。.]?\W*$")

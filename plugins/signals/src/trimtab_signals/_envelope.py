@@ -32,7 +32,9 @@ _FINE = frozenset({"ok", "success"})
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _MOST_FIELDS = 12
 _DEEPEST = 5
+"""An object with more fields is content, and hosts put an answer into some three envelopes."""
 _LONGEST_JSON = 20_000
+"""Characters; reading longer ones takes longer than all else at a call."""
 _ESCAPED = "\\u"
 _ARGUMENTS = frozenset({"args", "arguments", "input", "kwargs", "parameters", "params"})
 

@@ -16,8 +16,10 @@ from trimtab_signals._normalise import bounded, lowered, plain_text
 
 _LONGEST_LINE = 400
 _LINES = 400
+"""Bound the time; an error is named near an end of what a program printed."""
 _KEPT = 6
 _WEAK_KEPT = 4
+"""Lines that name a problem; those that only may do so are fewer."""
 
 _NAMED = LazyPattern(
     r"(?:^|[\s.:>(])[A-Z]\w*(?:Error|Exception|Failure|Fault|Panic|Interrupt|Exit)\b"

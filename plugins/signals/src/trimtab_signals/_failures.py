@@ -35,8 +35,10 @@ _ERROR_FIELDS = ("is_error", "isError", "iserror")
 _MESSAGE_FIELDS = ("message", "detail", "msg", "title", "reason", "description", "error")
 _CODE_FIELDS = ("status", "statusCode", "status_code", "code", "errcode", "errorCode")
 _HTTP_ERROR = 400
+"""The first status of HTTP that is an error (RFC 9110)."""
 _STATUS_LINES = 4
 _EDGE = 200
+"""Lines and characters of each end in which a host states how a call ended."""
 _PLACES = LazyPattern(
     r"(?i:\b(?:line|lines|column|col|char|character|position|offset|cell|row|index)s?\b"
     r"[ :=#]{1,2}(?:line |cell )?\d+)|(?<=[\w)\]]):\d+(?::\d+)?(?!\d)|\(\d+, ?\d+\)"
@@ -62,6 +64,7 @@ _NOT_DONE = LazyPattern(
 )
 _SIGNATURE = 240
 _ECHOES = 24
+"""Characters of a problem's name, and values of the call that are taken out of it."""
 _SETS_OFF = "'\":`"
 _BETWEEN = LazyPattern(r"(?<!\w)(?!\w)")
 

@@ -16,6 +16,8 @@ _MOST_LINES = 12
 _LONGEST_NOTICE = 1_200
 _LONGEST_ECHO = 40
 _MOST_WORDS = 4
+"""What a host writes around an answer is short: a few lines, of which one may repeat the command,
+and a notice. Whatever is longer is the answer itself."""
 # What a frame on one line with the answer begins with; what one below an answer ends with.
 _OPENERS = frozenset("[(<>$#+`~OoTt0123456789\n")
 _ENDS_ABOVE = frozenset("])>=*-0123456789")

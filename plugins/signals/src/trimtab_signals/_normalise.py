@@ -16,6 +16,7 @@ _OUTPUTS = ("output", "stdout", "content", "text", "result", "message")
 _STATES = ("status", "state", "phase")
 _FINE = frozenset({"ok", "success", "succeeded"})
 _LONGEST_STATE = 24
+"""Characters of the value of a field such as "status"; a longer one is a message."""
 _GAP = "\n[…]\n"
 # Each begins with a set of characters, so that the engine skips to the first that fits.
 _UNIT = (

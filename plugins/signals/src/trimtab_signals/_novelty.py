@@ -24,18 +24,24 @@ _SCORE = LazyPattern(
 )
 _WHOLE_NUMBER = LazyPattern(r"(?<![\w.])\d+(?![\w.])")
 _SHORTEST = 3
+"""Characters of a piece that may be news; shorter ones are marks."""
 _SHORTEST_ECHO = 4
 _LONGEST_ECHO = 1_000
+"""Characters of an argument that an answer repeats: shorter ones stand in it by chance."""
 # A path or a name with more than letters in it, which a command gives to its program.
 _NAMES_IN = LazyPattern(r"(?<![\w./\\:-])(?=[\w-]{1,64}[./\\:])[\w./\\:-]{5,200}\w")
 _SMALLEST_ECHO = 10
+"""Numbers below ten are in most answers."""
 _MOST = 400
 _DEEP = 4
+"""Pieces of an answer that are compared, and how deep its arguments are looked into."""
 _WORD = LazyPattern(r"[^\W_]+(?:[_.-][^\W_]+)*")
 _NUMBER = LazyPattern(r"\d+(?:\.\d+)?")
 _CAMEL = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _FEW = 96
+"""Numbers and names of an answer that are followed from call to call; a table has more."""
 _NEAR = 3
+"""Words before a number that may say what it counts."""
 _LONG = 6
 """Seconds by which a number must grow to keep time: one that grows less may count quick calls."""
 

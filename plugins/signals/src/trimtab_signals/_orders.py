@@ -44,9 +44,13 @@ _ALONE_WORDS = (
 )  # fmt: skip
 """Each match of `_ALONE` holds one of them, few texts do."""
 _LONGEST = 20_000
+"""Characters of a message; longer ones are files that the user pasted."""
 _LONGEST_ORDER = 600
+"""Characters of a message that is an order to repeat and nothing else."""
 _MANY = 20
+"""Times that are allowed where the user orders a repeat without a number."""
 _CLAUSE = 100
+"""Characters before an order in which a ban of it would stand."""
 
 
 @attrs.frozen

@@ -11,7 +11,9 @@ from trimtab.text import LazyPattern, quote, sanitize
 
 _WORD = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _KEPT = 512
+"""Names whose words are remembered; agents have some dozens."""
 LONGEST_NAME = 60
+"""Characters of a tool's name in a text; services allow 64."""
 
 
 # Words in tools' names that tell what a tool does, where nobody declares it.

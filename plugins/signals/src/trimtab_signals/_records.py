@@ -35,9 +35,13 @@ from trimtab_signals._shell import reads_only
 
 _PARAMS_KEPT = 512
 _OUTPUT_KEPT = 200
+"""Characters that are kept of a call: a text quotes less, and a digest tells the rest apart."""
 _NOISY = 1_000
+"""Characters at the beginning of an answer from which a profile takes noise out."""
 _LONGEST_CALL = 90
+"""Characters of a call in a text: it is named, not quoted."""
 _MOST_APART = 200
+"""Characters by which the sizes of answers differ that say the same."""
 _FRACTION = LazyPattern(r"(?:^|[:=])[01]?\.\d+$")  # a score, most likely
 _BETWEEN_WORDS = "\"',{}[]();"
 _SPACED = str.maketrans(dict.fromkeys(_BETWEEN_WORDS, " "))

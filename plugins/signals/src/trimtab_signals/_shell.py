@@ -60,8 +60,11 @@ _NEGATIVE = frozenset(
 _ELSEWHERE = frozenset({"docker", "kubectl", "podman", "ssh", "timeout", "xargs"})
 _QUOTES = LazyPattern("['\"]")
 _FIRST_WORDS = 12
+"""Words of a command in a command, among which a program that only looks is named."""
 _LONGEST = 2_000
+"""Characters: scripts are longer, and what they do is not read from their first words."""
 _KEPT = 256
+"""Commands that are remembered; those of the last turns come again."""
 _FED = LazyPattern(
     r"\b(?:echo|printf)\b(?:\s+-\w+)*\s+(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|[\w./:;-]+)\s*\|(?!\|)"
     r"|<<<\s*(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\S+)",

@@ -51,6 +51,7 @@ _LONGEST_DESCRIPTION = 200
 _LONGEST_REQUEST = 2_000
 """Characters of a description in which a condition is looked for; it often stands late."""
 _STEM = 6
+"""Letters by which words are compared, so that "remove" and "removing" match."""
 _VERBS = READING | SIGHTING | WRITING | SHELLS
 _READS = READING | SIGHTING
 _KEYS = LazyPattern(r"[{,](\w{1,40})=")

@@ -17,6 +17,7 @@ from trimtab.text import LazyPattern, quote
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""
 _LONGEST_QUOTE = 60
+"""A quote shows which words are meant; the agent has the answer."""
 
 
 class WayOut(StrEnum):
