@@ -56,6 +56,10 @@ def _for_processes(importable, monkeypatch):
             "importing bad_one starts a thread",
         ),
         ("open('left-behind', 'w').close()", "importing bad_one writes a file"),
+        (
+            "import os\nos.close(os.open('left-behind', os.O_CREAT | os.O_WRONLY))",
+            "importing bad_one writes a file",
+        ),
         ("import socket\nsocket.socket().bind(('127.0.0.1', 0))", "bad_one opens a connection"),
     ],
 )
@@ -69,7 +73,8 @@ def test_words_in_the_order_of_a_set_are_found(suite):
         suite(UNORDERED).test_another_process_says_the_same()
 
 
-def test_a_quiet_package_passes(suite):
+def test_a_quiet_package_passes(suite, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))  # nothing is compiled yet
     checked = suite(QUIET)
     checked.test_importing_it_does_nothing_else()
     checked.test_another_process_says_the_same()

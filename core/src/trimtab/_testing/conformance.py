@@ -320,16 +320,19 @@ suite = type("Suite", (kinds[sys.argv[1]],), {"name": sys.argv[2]})()
 print([suite.said(suite.play(odd_run(seed))) for seed in range(20)])
 """
 _IMPORTS = """
-import importlib, io, json, sys, threading
+import importlib, io, json, os, sys, threading
 found = set()
+def writes(path, mode, flags):
+    if isinstance(path, int) or ".pyc" in str(path):
+        return False  # what is open already; what Python keeps of a module
+    return bool(set(mode) & set("wax+")) if mode else bool(flags & (os.O_WRONLY | os.O_RDWR))
 def watch(event, arguments):
     if event in ("socket.connect", "socket.bind"):
         found.add("opens a connection")
     elif event in ("subprocess.Popen", "os.system", "os.fork"):
         found.add("starts a process")
-    elif event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
-        if "__pycache__" not in str(arguments[0]):
-            found.add("writes a file")
+    elif event == "open" and writes(*arguments):
+        found.add("writes a file")
 sys.addaudithook(watch)
 real, sys.stdout, sys.stderr = sys.stdout, io.StringIO(), io.StringIO()
 importlib.import_module(sys.argv[1])
