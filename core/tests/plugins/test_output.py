@@ -90,8 +90,17 @@ def test_what_writes_to_the_descriptor_ends_the_process_or_leaves_a_thread_spoil
     ]  # fmt: skip
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
-def test_an_import_that_hangs_is_named_and_ended(monkeypatch, tmp_path, capsys):
+@pytest.fixture
+def free_timer():
+    """The timer of the process, taken from pytest-timeout for one test."""
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("needs a timer")
+    before = signal.setitimer(signal.ITIMER_REAL, 0)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, *before)
+
+
+def test_an_import_that_hangs_is_named_and_ended(free_timer, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(import_limit, "FIRST_WORD", 0.01)
     monkeypatch.setattr(import_limit, "LONGEST", 0.02)
     (tmp_path / "hangs_on_import.py").write_text("import time\ntime.sleep(3600)\n")
@@ -108,3 +117,20 @@ def test_an_import_that_hangs_is_named_and_ended(monkeypatch, tmp_path, capsys):
     assert "still importing hangs_on_import (" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_timer_that_another_has_set_goes_on(free_timer, monkeypatch, tmp_path):
+    (tmp_path / "imported_beside_a_timer.py").write_text("P = dict\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = PluginInfo(
+        "guidance", "timed", "acme", "1.0", "imported_beside_a_timer", "P", str(tmp_path)
+    )
+    handler = signal.getsignal(signal.SIGALRM)
+    signal.setitimer(signal.ITIMER_REAL, 3600, 7)
+
+    with import_limit.imports_limited():
+        assert load(entry) is dict
+
+    left, again = signal.getitimer(signal.ITIMER_REAL)
+    assert (left > 3000, again) == (True, 7)
+    assert signal.getsignal(signal.SIGALRM) is handler

@@ -38,14 +38,15 @@ def imports_limited() -> Iterator[None]:
 def import_limit(what: str) -> Iterator[None]:
     """Say so on standard error if an import takes long, and end it after a minute.
 
+    There is one timer in a process: where another part of it has set that, the import has no limit.
+
     Args:
         what: the module and its plugin.
 
     Raises:
         ImportTookTooLong: it was ended.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not (_Limit.is_set and is_main and hasattr(signal, "setitimer")):
+    if not (_Limit.is_set and _timer_is_free()):
         yield
         return
     told: list[str] = []
@@ -62,4 +63,10 @@ def import_limit(what: str) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
+        if handler is not None:  # one that was not set from Python can't be set again
+            signal.signal(signal.SIGALRM, handler)
+
+
+def _timer_is_free() -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and hasattr(signal, "setitimer") and not any(signal.getitimer(signal.ITIMER_REAL))
