@@ -63,7 +63,8 @@ MADE = {
     b"tools": lambda source: made(source, tools=5),
     b"meta": lambda source: made(source, meta=5),
     b"exit": lambda source: exit(9),
-    b"die": lambda source: os._exit(9),
+    b"leave": lambda source: os._exit(9),
+    b"die": lambda source: os.kill(os.getpid(), 9),
 }
 
 
@@ -89,7 +90,7 @@ class Abandons:
 METADATA = "Metadata-Version: 2.1\nName: acme-reader\nVersion: 1.0\n"
 FAULTS = [
     *("no recording", "id", "entries", "entry", "item"),
-    *("call", "tool", "tools", "meta", "exit"),
+    *("call", "tool", "tools", "meta", "exit", "leave"),
 ]
 
 
@@ -118,7 +119,9 @@ def test_it_is_found_and_used(acme, run, tmp_path):
     assert (line["calls"], [decision["call"] for decision in line["decisions"]]) == (3, [2])
 
 
-@pytest.mark.parametrize("made_up", [*((fault, 1) for fault in FAULTS), ("item", 2), ("exit", 2)])
+@pytest.mark.parametrize(
+    "made_up", [*((fault, 1) for fault in FAULTS), ("item", 2), ("exit", 2), ("leave", 2)]
+)
 def test_what_it_makes_up_is_named_and_the_rest_is_read(acme, run, write_cases, tmp_path, made_up):
     fault, jobs = made_up
     acme("Junk")
@@ -133,7 +136,7 @@ def test_what_it_makes_up_is_named_and_the_rest_is_read(acme, run, write_cases, 
     assert f"trimtab: {path}: " in said
 
 
-def test_one_that_ends_its_process_is_a_message(acme, run, write_cases, tmp_path):
+def test_one_that_crashes_its_process_is_a_message(acme, run, write_cases, tmp_path):
     acme("Junk")
     write_cases({"id": "good", "calls": [call(turn=0)]})
     path = tmp_path / "a.junk"
@@ -142,7 +145,7 @@ def test_one_that_ends_its_process_is_a_message(acme, run, write_cases, tmp_path
     status, _, said = run("replay", path, tmp_path / "cases.jsonl", *arguments)
 
     assert status == 2
-    assert said.startswith("trimtab: a process died: a provider ended it, or memory ran out. ")
+    assert said.startswith("trimtab: a process died: a provider or a reader crashed it")
 
 
 def test_one_that_leaves_while_it_looks_does_not_take_the_others_along(acme, run, write_cases):

@@ -69,4 +69,6 @@ def import_limit(what: str) -> Iterator[None]:
 
 def _timer_is_free() -> bool:
     is_main = threading.current_thread() is threading.main_thread()
-    return is_main and hasattr(signal, "setitimer") and not any(signal.getitimer(signal.ITIMER_REAL))
+    return (
+        is_main and hasattr(signal, "setitimer") and not any(signal.getitimer(signal.ITIMER_REAL))
+    )

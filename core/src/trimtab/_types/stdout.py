@@ -17,10 +17,11 @@ def others_to_stderr() -> Iterator[None]:
     """Send what others print to standard error inside: providers, when they are imported or asked.
 
     Also what they write to the file descriptor. `say`, `say_json` and `output` go on writing to
-    standard output. What calls ``os._exit`` inside gets a SystemExit instead.
+    standard output. What calls ``os._exit`` inside gets a SystemExit instead; a process that was
+    forked inside enters once more for that.
     """
     with ExitStack() as stack:
-        if not _own:
+        if _Exits.process != os.getpid():
             stack.enter_context(_exits_raised())
         own = _own[-1] if _own else stack.enter_context(_kept(sys.stdout))
         _own.append(own)
@@ -59,13 +60,19 @@ def _kept(stream: TextIO) -> Iterator[TextIO]:
             own.close()
 
 
+class _Exits:
+    """In which process ``os._exit`` raises; 0 in none."""
+
+    process = 0
+
+
 @contextmanager
 def _exits_raised() -> Iterator[None]:
     """Let ``os._exit`` raise SystemExit in this process, so that its caller is named.
 
     A process that was forked ends by it as ever.
     """
-    before, process = os._exit, os.getpid()
+    before, process, outer = os._exit, os.getpid(), _Exits.process
 
     def exit_(status: int) -> NoReturn:
         if inside and os.getpid() == process:
@@ -73,12 +80,12 @@ def _exits_raised() -> Iterator[None]:
         before(status)
 
     inside = [True]  # a module that imported the name keeps this function
-    os._exit = exit_
+    os._exit, _Exits.process = exit_, process
     try:
         yield
     finally:
         inside.clear()
-        os._exit = before
+        os._exit, _Exits.process = before, outer
 
 
 def output() -> TextIO:

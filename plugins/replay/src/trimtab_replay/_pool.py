@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from trimtab.inspection import others_to_stderr
 from trimtab_replay._corpus import Argument, Found, find
 from trimtab_replay._file import runs_of, settled, shared_prompts
 from trimtab_replay._job import Job, Part, ReadStats
@@ -134,8 +135,8 @@ def _run_parallel(
             after_file(number, len(files))
     except BrokenProcessPool as error:
         raise ReplayError(
-            "a process died: a provider ended it, or memory ran out. "
-            "With --jobs 1, a provider that ends it is named"
+            "a process died: a provider or a reader crashed it, or memory ran out. "
+            "Name fewer files or providers to find out which"
         ) from error
     except (
         BaseException
@@ -177,10 +178,10 @@ _process: dict[str, Any] = {}
 
 def _begin(job: Job) -> None:
     collect_rarely()
-    sys.stdout = sys.stderr  # what providers print; results go back to the main process
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the work
     if not _process:
-        _prepare(job)
+        with others_to_stderr():
+            _prepare(job)
 
 
 def _prepare(job: Job) -> None:
@@ -189,7 +190,8 @@ def _prepare(job: Job) -> None:
 
 def _in_process(found: Found) -> Part:
     corpus, part = _process["corpus"], ReadStats()
-    replayed = list(runs_of(corpus, found, _process["job"], part, _process["shared"]))
+    with others_to_stderr():
+        replayed = list(runs_of(corpus, found, _process["job"], part, _process["shared"]))
     return replayed, settled(corpus, part)
 
 
