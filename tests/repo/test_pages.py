@@ -44,3 +44,9 @@ def test_a_picture_shows_what_the_command_prints(name: str, root: Path) -> None:
     kept = (root / "docs" / "how-to" / name).read_text(encoding="utf-8")
 
     assert pictures.words_in(kept) == pictures.words_in(pictures.PICTURES[name]())
+
+
+def test_no_page_holds_the_marks_of_a_merge(root: Path) -> None:
+    marks = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
+
+    assert [page for page in pages(root) if marks.search(page.read_text(encoding="utf-8"))] == []

@@ -100,6 +100,8 @@ class Task:
         What the runtime itself stores, such as its checkpoints, is up to the host.
         """
         session = Session.restore(self.session.snapshot())
+        for run in self.session._runs.values():  # an ended process holds no file
+            run.stop_recording()
         self.session = session
         return attrs.evolve(self, session=session, made={})
 
