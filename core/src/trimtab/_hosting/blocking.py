@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import iscoroutinefunction
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
@@ -121,6 +122,7 @@ class BlockingDriver:
         self._placement = Placement(run, timeout)
         self._timeout = timeout
         self._calls = AskedCalls(run)
+        self._ending = Lock()  # on record each end is followed by its feedback, and replays so
         self._guidance = ""
         self._unanswered: str | None = None
         self._asked_at: datetime | None = None
@@ -349,23 +351,24 @@ class BlockingDriver:
             return ""
         if error is None and outcome != Outcome.OK:
             error = as_text(result)
-        try:
-            self.run.tool_finished(
-                call_id,
-                result,
-                outcome=outcome,
-                evidence=evidence,
-                error=error,
-                duration=duration,
-                poll=poll,
-                tool=tool if asked is None else asked.tool,
-                params=params if asked is None else asked.params,
-                at=at,
-            )
-        except SessionError:
-            self._calls.give_back(asked)
-            raise
-        return self.comment(delivery=delivery, replayed=replayed)
+        with self._ending:
+            try:
+                self.run.tool_finished(
+                    call_id,
+                    result,
+                    outcome=outcome,
+                    evidence=evidence,
+                    error=error,
+                    duration=duration,
+                    poll=poll,
+                    tool=tool if asked is None else asked.tool,
+                    params=params if asked is None else asked.params,
+                    at=at,
+                )
+            except SessionError:
+                self._calls.give_back(asked)
+                raise
+            return self.comment(delivery=delivery, replayed=replayed)
 
     @contained("")
     def comment(self, *, delivery: Delivery | None = None, replayed: bool = False) -> str:
