@@ -86,6 +86,7 @@ def test_moments_are_read_as_they_were_written(stuck: Moment, tmp_path: Path) ->
 
 KEPT = list(moments.read())
 SECOND = list(moments.read(moments.MOMENTS.with_name("moments_second.jsonl")))
+FOURTH = list(moments.read(moments.MOMENTS.with_name("moments_fourth.jsonl")))
 RESULTS = moments.MOMENTS.with_name("results")
 
 
@@ -351,20 +352,23 @@ def test_a_model_behind_a_url_is_asked_for_one_call(url: str) -> None:
 
 
 def test_the_published_tables_are_those_of_the_published_rows() -> None:
-    names = ("calls", "calls_second", "episodes")
-    calls, second, played = (next_call.read(RESULTS / f"{name}.jsonl") for name in names)
+    names = ("calls", "calls_second", "calls_fourth", "episodes")
+    calls, second, fourth, played = (next_call.read(RESULTS / f"{name}.jsonl") for name in names)
     page = (RESULTS.parent / "RESULTS.md").read_text(encoding="utf-8")
 
     assert tables.report(calls).strip() in page
     assert tables.report(second).strip() in page
+    assert tables.report(fourth).strip() in page
     assert tables.episodes(played).strip() in page
 
 
-@pytest.mark.parametrize(("name", "least"), [("calls", 22), ("calls_second", 16)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("calls", 22), ("calls_second", 16), ("calls_fourth", 26)]
+)
 def test_the_published_rows_are_of_the_published_moments_and_judged_alike(
     name: str, least: int
 ) -> None:
-    by_id = {moment.id: moment for moment in [*KEPT, *SECOND]}
+    by_id = {moment.id: moment for moment in [*KEPT, *SECOND, *FOURTH]}
     rows = next_call.read(RESULTS / f"{name}.jsonl")
 
     assert len({row["moment"] for row in rows}) >= least
