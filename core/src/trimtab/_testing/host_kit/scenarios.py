@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from trimtab._events.guidance import ClassificationResult, StopRequested
+from trimtab._events.guidance import ClassificationResult, GuidanceSuppressed, StopRequested
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._events.run import (
     CompactionHappened,
@@ -144,6 +144,21 @@ def _add_wire(wire: str) -> None:
 
 for _wire in WIRES:
     _add_wire(_wire)
+
+
+@scenario("what is in shadow or held out reaches no request, and its words are on record")
+async def in_shadow(kit: HostKit) -> None:
+    for kept_back in ({"mode": "shadow"}, {"holdout": 1.0}):
+        speaker = speaks(DecisionPoint.PRE_TOOL_SELECTION, after=2)
+        config = GuidanceProviderConfig(speaker, **kept_back)
+        script = [calls("look", "a"), calls("look", "b"), Says("End.")]
+        stage = await Stage(kit, script, {"guidance_providers": [config]}).run()
+        ended(stage)
+        assert not any(stage.hits(MARK)), f"the text reached the model: {stage.hits(MARK)}"
+        assert not any(MARK in text for text in stage.played.history), "the history has the text"
+        every = stage.session[GuidanceSuppressed].all()
+        words = [event.counted.content for event in every if event.counted]
+        assert words == [MARK], f"on record of what would have been said: {words}"
 
 
 @scenario("a tool's error is on record, and guidance follows it", "errors")
