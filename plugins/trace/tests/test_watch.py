@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import select
+import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,20 +105,29 @@ def test_without_a_terminal_it_says_what_to_do(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
 def test_in_a_terminal_it_shows_what_comes_and_leaves_the_terminal_as_it_was(
-    journals: Path,
+    journals: Path, size: tuple[int, int]
 ) -> None:
+    import fcntl
     import termios
 
+    columns, rows = size
+    for _ in range(7):
+        a_session(Journal(), calls=2)
     master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     before = termios.tcgetattr(slave)
+    environment = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}}
     with subprocess.Popen(
         [sys.executable, "-m", "trimtab", "watch"], stdin=slave, stdout=slave, stderr=slave,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
+        env={**environment, "TERM": "xterm"},
     ) as process:  # fmt: skip
-        shown = _read_until(master, b"2 sessions")
+        shown = _read_until(master, b"9 sessions")
         a_session(Journal())
-        shown += _read_until(master, b"3 sessions")
+        shown += _read_until(master, b"10 sessions")
+        os.write(master, b"\x1b[A")
+        shown += _read_until(master, "│ Heed this after 2 calls.".encode())  # below, alone
         os.write(master, b"q")
         assert process.wait(30) == 0
         shown += _read_until(master, b"\x1b[?1049l")  # back from the other screen
@@ -124,6 +136,19 @@ def test_in_a_terminal_it_shows_what_comes_and_leaves_the_terminal_as_it_was(
     assert termios.tcgetattr(slave) == before
     os.close(master)
     os.close(slave)
+    frames = [*_frames(shown)]
+    assert {len(frame) for frame in frames} == {rows}
+    assert {len(line) for frame in frames for line in frame[:-1]} == {columns}
+    assert all("said" in frame[2] for frame in frames)  # how often, behind the title of a session
+    assert frames[-1][-1].rstrip().endswith("q quit")
+
+
+def _frames(shown: bytes) -> Iterator[list[str]]:
+    """Yield the lines of each screen that was drawn, without colours."""
+    for screen in shown.decode().split("\x1b[H"):
+        lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen).splitlines()
+        if lines:
+            yield lines
 
 
 def _read_until(terminal: int, words: bytes, seconds: float = 30) -> bytes:

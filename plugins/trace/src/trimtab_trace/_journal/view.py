@@ -152,7 +152,7 @@ def _session_row(
     mark = "●" if session.is_running(now) else " "
     said = sum(one.state == "delivered" for one in session.nudges)
     head = Text(f"{mark} {sanitize(session.title or session.name, 60)}", style=style)
-    about = f"  {sanitize(session.program or session.host, 14)} {session.name}, {said} said"
+    about = f"  {said} said, {sanitize(session.program or session.host, 14)} {session.name}"
     second = Text(sanitize(about, 60), style="dim")
     for line in (head, second):
         line.truncate(width, overflow="ellipsis", pad=True)
