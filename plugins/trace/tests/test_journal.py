@@ -38,6 +38,8 @@ from trimtab_trace import (
 )
 from trimtab_trace._journal.sessions import JournalSession, Tail
 
+from .test_secrets import FOLLOWING, HEX, KNOWN, SECRET as HIDDEN, TAIL
+
 SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 ESCAPE = "\x1b[31m"
 
@@ -118,6 +120,36 @@ def test_a_journal_is_bounded_and_holds_no_secret(home: Path) -> None:
     text = file.read_text()
     assert len(text) < 60_000
     assert not [word for word in (SECRET, "correct-horse", "acme-1") if word in text]
+
+
+class Quoting(Speaker):
+    """Quotes what the agent did last."""
+
+    def provide(self, *, context: Any) -> GuidanceInjection:
+        call = context.last_call
+        return GuidanceInjection("heed", f"{call.params} gave {call.result or call.error}")
+
+
+def test_no_secret_of_the_list_stands_in_a_journal_wherever_it_was(home: Path) -> None:
+    every = [*KNOWN, *FOLLOWING]
+    config = GuidanceProviderConfig(Quoting(), cooldown_turns=0, max_per_run=len(every))
+    prompt = Prompt("agent", "main", config=None, guidance_providers=[config])
+    run = Session().open_run(prompt, recorders=[Journal()])
+    for number, text in enumerate(every):
+        run.user_message(f"Use {text}")
+        run.model_responded(text=f"I use {text}", tool_calls=[])
+        failed = {"outcome": Outcome.ERROR, "error": f"refused: {text}"} if number % 2 else {}
+        params = {"command": text, "nested": [{"header": text}]}
+        run.tool_finished(f"c{number}", {"out": text}, tool="Bash", params=params, **failed)
+        run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+    run.close("done")
+
+    (file,) = home.iterdir()
+    written = file.read_text()
+    assert written.count("GuidanceDelivered") >= len(every) // 2
+    assert [part for part in (TAIL[:20], HEX, HIDDEN, "IOSFODNN7") if part in written] == []
+    assert TAIL[:20].upper() not in written
+    assert oct(file.stat().st_mode & 0o777) == "0o600"
 
 
 def test_what_is_in_shadow_stands_there_with_its_words(

@@ -124,14 +124,25 @@ def test_a_session_keeps_its_prompt_wherever_the_agent_goes(hook, user, folder):
 # What is kept.
 
 
-def test_the_journal_holds_no_secret(hook, user):
-    hook(payload("UserPromptSubmit", prompt="Use ghp_abcdefghijklmnopqrstuvwxyz0123456789"))
-    hook(payload("PostToolUse", tool_response={"stdout": "password=correct-horse-battery"}))
-    hook(payload("PostToolBatch"))
+def test_what_is_kept_holds_no_secret_is_private_and_bounded(hook, user):
+    token, password = "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "password=correct-horse-battery"
+    url, key = "https://me:correct-horse@example.org", "AKIAIOSFODNN7EXAMPLE"
+    every = f"{token} {password} {url} {key}"
+    hook(payload("UserPromptSubmit", prompt=f"Use {every}"))
+    hook(payload("PreToolUse", tool_input={"command": every, "nested": [{"header": every}]}))
+    hook(payload("PostToolUse", tool_response={"stdout": f"{every}\n{'x' * 1_000_000}"}))
+    hook(payload("PreToolUse", 1, tool_input={"command": every}))
+    hook(payload("PostToolUseFailure", 1, tool_input={"command": every}, error=f"No: {every}"))
+    hook(payload("PostToolBatch", 1))
+    hook(payload("SessionEnd", reason="other"))
 
-    assert b"ghp_abcdef" not in stored(user)
-    assert b"correct-horse" not in stored(user)
-    assert b"redacted" in stored(user)
+    kept = stored(user)
+    assert [part for part in (b"ghp_abc", b"correct-horse", b"IOSFODNN7") if part in kept] == []
+    assert kept.count(b"[redacted") > 20
+    assert len(kept) < 200_000
+    files = [file for file in user.state.rglob("*") if file.suffix in SUFFIXES]
+    assert [*user.state.rglob("journals/*.jsonl")]
+    assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o600"}
 
 
 def test_journals_are_limited_in_age_and_size(tmp_path):
