@@ -22,7 +22,8 @@ def recorded(tmp_path, monkeypatch):
     monkeypatch.setenv("TRIMTAB_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trimtab.toml").write_text(
-        '[hosts.proxy]\nprompt = "agent/main"\nredact = ["acme-"]\njournal = { max_megabytes = 1 }\n'
+        '[hosts.proxy]\nprompt = "agent/main"\n'
+        'redact = ["acme-"]\njournal = { max_megabytes = 1 }\n'
         '[prompts."agent/main"]\nguidance = []\n'
     )
     guide = read_guide()

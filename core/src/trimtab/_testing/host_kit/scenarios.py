@@ -148,9 +148,10 @@ for _wire in WIRES:
 
 @scenario("what is in shadow or held out reaches no request, and its words are on record")
 async def in_shadow(kit: HostKit) -> None:
-    for kept_back in ({"mode": "shadow"}, {"holdout": 1.0}):
+    silent: list[dict[str, Any]] = [{"mode": "shadow"}, {"holdout": 1.0}]
+    for settings in silent:
         speaker = speaks(DecisionPoint.PRE_TOOL_SELECTION, after=2)
-        config = GuidanceProviderConfig(speaker, **kept_back)
+        config = GuidanceProviderConfig(speaker, **settings)
         script = [calls("look", "a"), calls("look", "b"), Says("End.")]
         stage = await Stage(kit, script, {"guidance_providers": [config]}).run()
         ended(stage)
