@@ -1,11 +1,13 @@
 """The gate: a final answer that is sent back, a call that is refused, in one message."""
 
 import json
+import threading
 
 import httpx
 import pytest
 
 from trimtab import DecisionPoint, GuidanceProviderConfig, TaskCompletionResult
+from trimtab_proxy import _guidance
 from trimtab_proxy._gate import Frames
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._server import ProxyServer
@@ -180,6 +182,26 @@ def test_a_gate_that_never_opens_gives_way(api, gated, story):
 
     assert answer is not None
     assert 2 <= len(server.requests) <= 9
+
+
+def test_an_answer_passes_where_a_checker_takes_longer_than_the_limit(
+    api, gated, story, monkeypatch
+):
+    monkeypatch.setattr(_guidance, "JUDGE_SECONDS", 0.2)
+    done = threading.Event()
+
+    class Waiting(Checker):
+        def check(self, context):
+            done.wait(60)
+            return super().check(context)
+
+    with api.server([say("All done.")]) as server:
+        with ProxyServer(gated(checkers=[Waiting(9)]), {"": Service(server.base_url)}) as proxy:
+            answer = api.answer(api.send(proxy, story.said("Go.")))
+            done.set()
+
+    assert answer.text == "All done."
+    assert len(server.requests) == 1
 
 
 def test_an_answer_is_told_once(api, gated, story):

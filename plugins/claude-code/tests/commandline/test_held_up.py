@@ -216,6 +216,21 @@ def test_a_server_in_which_no_thread_can_run_ends_itself(user, folder, tmp_path)
     assert done.returncode == 1
 
 
+def test_a_server_that_nobody_asks_ends_itself(user, folder):
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from trimtab_claude_code._server import HookServer\n"
+        "from trimtab_claude_code._transport import Listener\n"
+        "os.chdir(sys.argv[1])\n"
+        "HookServer(Path(sys.argv[1]), Listener(Path(sys.argv[1])), idle_timeout=0.1).serve()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], timeout=60, check=False)
+
+    assert done.returncode == 0
+    assert server_pid(folder) is None
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sets a limit of the system")
 def test_a_full_disk_does_not_silence_a_living_server(hook, folder, user):
     import resource
