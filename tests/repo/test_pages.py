@@ -48,18 +48,22 @@ def test_a_picture_shows_what_the_command_prints(name: str, root: Path) -> None:
 
 HOOKS = "plugins/claude-code/README.md"
 PROXY = "docs/how-to/proxy.md"
+SAID = "docs/how-to/said.md"
+COST = "docs/explanation/cost.md"
 LIMITS: list[tuple[str, str, str, float]] = [
-    (HOOKS, "waits {} seconds for its", "claude_code._settings.entries.EVENT_SECONDS", 1.7),
-    (HOOKS, "without guidance for {} seconds", "claude_code._client.RETRY_AFTER", 30),
-    (HOOKS, "taken more than a second", "claude_code._guided_session.MOST_SECONDS", 1),
-    (HOOKS, "that has waited twice goes", "claude_code._breaker._MOST_WAITS", 2),
-    (HOOKS, "an hour after the last event", "claude_code._server.IDLE_TIMEOUT", 3600),
-    (HOOKS, "are cut to 8,000 characters", "trace._bounds.LONGEST_TEXT", 8_000),
-    (PROXY, "waits longer than {} seconds", "proxy._guidance.DECISION_SECONDS", 5),
-    (PROXY, "waits {} seconds for checkers", "proxy._guidance.JUDGE_SECONDS", 60),
-    (PROXY, "are limited to 64 MB", "proxy._checks.MOST_BODY_BYTES", 64 * 1024 * 1024),
-    (PROXY, "Up to 16 MB of the last", "proxy._reader.MOST_KEPT_BYTES", 16_000_000),
-    (PROXY, "{} conversations are followed", "proxy._threads.MOST_THREADS", 64),
+    (HOOKS, "waits {} seconds for its", "_claude_code._settings.entries.EVENT_SECONDS", 1.7),
+    (HOOKS, "without guidance for {} seconds", "_claude_code._client.RETRY_AFTER", 30),
+    (HOOKS, "taken more than a second", "_claude_code._guided_session.MOST_SECONDS", 1),
+    (HOOKS, "that has waited twice goes", "_claude_code._breaker._MOST_WAITS", 2),
+    (HOOKS, "an hour after the last event", "_claude_code._server.IDLE_TIMEOUT", 3600),
+    (HOOKS, "are cut to 8,000 characters", "_trace._bounds.LONGEST_TEXT", 8_000),
+    (PROXY, "waits longer than {} seconds", "_proxy._guidance.DECISION_SECONDS", 5),
+    (PROXY, "waits {} seconds for checkers", "_proxy._guidance.JUDGE_SECONDS", 60),
+    (PROXY, "are limited to 64 MB", "_proxy._checks.MOST_BODY_BYTES", 64 * 1024 * 1024),
+    (PROXY, "Up to 16 MB of the last", "_proxy._reader.MOST_KEPT_BYTES", 16_000_000),
+    (PROXY, "{} conversations are followed", "_proxy._threads.MOST_THREADS", 64),
+    (SAID, "beyond 20 MB (or half of", "_trace._journal.recorder.LARGEST_BYTES", 20_000_000),
+    (COST, "arguments up to {} characters", "._session.retention._KEPT_PARAMS", 256),
 ]
 
 
@@ -68,7 +72,7 @@ def test_a_limit_in_a_page_is_the_one_that_holds(
     page: str, words: str, limit: str, value: float, root: Path
 ) -> None:
     """That each of them holds is tested with its package."""
-    module, _, name = f"trimtab_{limit}".rpartition(".")
+    module, _, name = f"trimtab{limit}".rpartition(".")
     pytest.importorskip(module.partition(".")[0])
     text = " ".join((root / page).read_text(encoding="utf-8").split())
 
