@@ -119,7 +119,7 @@ def test_show_tells_all_kinds_of_a_name(site, trimtab):
 
     done = trimtab("plugins", "show", "acme:x.y")
 
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert done.stdout.startswith("acme:x-y: feedback provider\n  package    acme 1.0\n")
     assert "\n\nacme:x-y: guidance provider\n" in done.stdout
     assert "problem    acme 1.0 asks for 'trimtab>=99', and trimtab" in done.stdout
@@ -199,8 +199,12 @@ class Loop:
         "  option free: any, default ()",
     ]
     done = trimtab("plugins", "show", "other:loop")
-    assert (done.returncode, "failed with RuntimeError: broken" in done.stdout) == (0, True)
+    assert (done.returncode, "failed with RuntimeError: broken" in done.stdout) == (1, True)
+    done = trimtab("plugins", "show", "other:loop", "--json")
+    (problem,) = json.loads(done.stdout)["entries"][0]["problems"]
+    assert (done.returncode, "failed with RuntimeError: broken" in problem) == (1, True)
     found = json.loads(trimtab("plugins", "show", "acme:loop", "--json").stdout)
+    assert found["entries"][0]["problems"] == []
     assert found["entries"][0]["options"][1] == {
         "name": "size",
         "type": "int | None",

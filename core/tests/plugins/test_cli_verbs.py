@@ -76,6 +76,17 @@ def test_an_error_of_trimtab_s_own_is_a_message(site, trimtab):
     assert (trimtab("count").returncode, trimtab("count").stderr) == (2, "trimtab: no such run\n")
 
 
+def test_an_error_keeps_its_lines_and_gives_the_terminal_no_orders(site, trimtab):
+    source = (
+        "from trimtab import SessionError\n"
+        "def run(options): raise SessionError('no run \\x1b[2Jred\\x07:\\n  give one')\n"
+        "def register(p): p.set_defaults(run=run)\n"
+    )
+    install(site, "acme_verb", source)
+
+    assert trimtab("count").stderr == "trimtab: no run \\x1b[2Jred\\x07:\n  give one\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_a_message(site):
     with Path("/dev/full").open("w") as full:

@@ -220,6 +220,8 @@ def test_files_that_are_not_there(tmp_path, write):
         load_configuration(tmp_path / "gone.toml")
     with pytest.raises(ConfigurationError, match=r": not a plain file\."):
         load_configuration(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"x: it can't be read: File name too long\."):
+        load_configuration(tmp_path / ("x" * 300))
     with pytest.raises(ConfigurationError, match=r"there is no table \[tool.trimtab\]"):
         load_configuration(write("[tool.other]\n", "pyproject.toml"))
 

@@ -265,6 +265,16 @@ def test_a_constructor_that_fails_for_another_reason(install, failure):
         enabled()
 
 
+def test_a_constructor_that_says_what_to_do_is_not_told_to_be_replaced(install):
+    source = "import trimtab\ndef Loop(): raise trimtab.SessionError('pip install acme[extra]')"
+    enabled = install("acme_lacks_an_extra", source)
+
+    with pytest.raises(ProviderLoadError) as caught:
+        enabled()
+
+    assert str(caught.value).endswith("'loop' of acme 1.5: pip install acme[extra]")
+
+
 def test_a_target_that_is_no_factory(install):
     enabled = install("acme_constant", "Loop = 3")
 

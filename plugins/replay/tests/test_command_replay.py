@@ -122,6 +122,18 @@ def test_an_option_is_set_as_a_toml_value(run, write_cases):
     assert [decision["call"] for decision in lines(printed)[0]["decisions"]] == [1]
 
 
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 5000, "three"])
+def test_a_value_that_toml_lacks_is_named(run, write_cases, value):
+    status, printed, error = run(
+        "replay", write_cases(LOOP), "--enable", "repeats", "--set", f"repeats.times={value}"
+    )
+
+    assert (status, printed) == (2, "")
+    assert error.startswith(f"trimtab: '{value[:3]}")
+    assert "is not a TOML value" in error
+    assert len(error) < 400
+
+
 def test_a_setting_and_a_trigger_are_set_alike(run, write_cases):
     arguments = ["--enable", "watch", "--set", "watch.every_n_calls=2", "--json"]
     _, printed, _ = run("replay", write_cases(LOOP), *arguments)

@@ -12,6 +12,8 @@ from typing import NoReturn
 
 from trimtab._version import __version__
 
+_LONGEST_LINE = 10_000
+"""Characters of a line of an error: the whole line, unless something foreign swells it."""
 _PATIENCE = 2.0
 """Seconds that threads of plugins have at the end of a command."""
 
@@ -40,16 +42,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status = options.run(options)
         sys.stdout.flush()
     except TrimtabError as error:
-        sys.stderr.write(f"trimtab: {error}\n")
+        _say_wrong(error)
         return 2
     except BrokenPipeError:
         return _silence_stdout()
     except OSError as error:
-        sys.stderr.write(f"trimtab: {error}\n")
+        _say_wrong(error)
         return _silence_stdout()
     except KeyboardInterrupt:
         return 130
     return int(status or 0)
+
+
+def _say_wrong(error: Exception) -> None:
+    """Write an error, which may hold names of files and texts of others, on its lines."""
+    from trimtab._types.text import sanitize
+
+    lines = "\n".join(sanitize(line, _LONGEST_LINE) for line in str(error).split("\n"))
+    sys.stderr.write(f"trimtab: {lines}\n")
 
 
 def run() -> NoReturn:

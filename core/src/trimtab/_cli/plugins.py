@@ -91,7 +91,10 @@ def _mention_problems(registry: Registry) -> None:
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Show the entries of one name, of every kind; options are read in another process."""
+    """Show the entries of one name, of every kind; 1 if one has a problem.
+
+    Options are read in another process.
+    """
     from trimtab._cli.probe import probe_options
 
     entries = named(options.name, discover())
@@ -99,19 +102,26 @@ def run_show(options: argparse.Namespace) -> int:
         probe_options(entry, options.timeout) if entry.group in _WITH_OPTIONS else ([], "")
         for entry in entries
     ]
+    problems = [
+        [problem for problem in (mismatch(entry), wrong) if problem]
+        for entry, (_, wrong) in zip(entries, found, strict=True)
+    ]
+    each = list(zip(entries, (taken for taken, _ in found), problems, strict=True))
     if options.json:
-        each = zip(entries, found, strict=True)
-        shown = [{**entry_json(entry), "options": taken} for entry, (taken, _) in each]
+        shown = [
+            {**entry_json(entry), "options": taken, "problems": wrong}
+            for entry, taken, wrong in each
+        ]
         say_json({"entries": shown})
-        return 0
-    for index, entry in enumerate(entries):
-        if index:
-            say()
-        _show(entry, *found[index])
-    return 0
+    else:
+        for index, one in enumerate(each):
+            if index:
+                say()
+            _show(*one)
+    return int(any(problems))
 
 
-def _show(entry: PluginInfo, taken: Sequence[Mapping[str, Any]], wrong: str) -> None:
+def _show(entry: PluginInfo, taken: Sequence[Mapping[str, Any]], problems: Sequence[str]) -> None:
     say(f"{entry.full_name}: {WORDS[entry.group]}")
     facts = [
         ("package", entry.package),
@@ -121,7 +131,6 @@ def _show(entry: PluginInfo, taken: Sequence[Mapping[str, Any]], wrong: str) -> 
         ("API level", str(entry.api_level or "not declared")),
         ("found in", entry.where),
     ]
-    problems = filter(None, (mismatch(entry), wrong))
     say_table([*facts, *(("problem", problem) for problem in problems)], indent="  ")
     for option in taken:
         default = "required" if option["required"] else f"default {option['default']}"

@@ -148,9 +148,15 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
     file = Path(path).absolute()
     found = stamp(file)
     if found is None:
-        problem = "not a plain file" if file.exists() else "there is no such file"
-        raise ConfigurationError(f"{file}: {problem}.")
+        raise ConfigurationError(f"{file}: {_hindrance(file)}.")
     return _load(file, found)
+
+
+def _hindrance(file: Path) -> str:
+    try:
+        return "not a plain file" if file.exists() else "there is no such file"
+    except OSError as error:  # its folder can't be entered, or its name is too long
+        return f"it can't be read: {error.strerror}"
 
 
 @functools.lru_cache(maxsize=64)

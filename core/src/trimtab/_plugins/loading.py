@@ -109,9 +109,11 @@ def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> An
             raise
         if options and isinstance(error, Exception) and not isinstance(error, ImportError):
             raise _refused(entry, made, error) from error
+        what = f"Can't make the {title(entry)}: "
+        if isinstance(error, TrimtabError):  # which says itself what to do
+            raise ProviderLoadError(f"{what}{error_message(error)}") from error
         raise ProviderLoadError(
-            f"Can't make the {title(entry)}: {entry.target} failed with {describe_error(error)}. "
-            f"{_repair(entry)}"
+            f"{what}{entry.target} failed with {describe_error(error)}. {_repair(entry)}"
         ) from error
 
 

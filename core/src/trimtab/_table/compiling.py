@@ -19,6 +19,7 @@ from trimtab._boundary.values import (
 from trimtab._events.guidance import NOT_RELEVANT
 from trimtab._events.provenance import DecisionPoint
 from trimtab._plugins.config_records import Configuration
+from trimtab._plugins.registry import WORDS
 from trimtab._policy.settings import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
@@ -161,7 +162,7 @@ def _refuse_twins(loaded: Iterable[LoadedProvider]) -> None:
         key = (provider.source.kind, provider.source.name)
         if key in seen:
             raise ProviderInvalid(
-                f"two {key[0]} providers of one prompt are called {key[1]!r}: counts and limits "
+                f"two {WORDS[key[0]]}s of one prompt are called {key[1]!r}: counts and limits "
                 "are kept by name, so give one another name or leave it out"
             )
         seen.add(key)

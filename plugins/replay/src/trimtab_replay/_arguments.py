@@ -121,8 +121,8 @@ def toml_value(text: str) -> Any:
     """
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError as error:
-        raise SelectionError(f"{text!r} is not a TOML value (quote text): {error}") from error
+    except (ValueError, RecursionError) as error:  # also of numbers that are too long for an int
+        raise SelectionError(f"{text!r:.100} is not a TOML value (quote text): {error}") from error
 
 
 def _seconds(text: str) -> float:

@@ -94,8 +94,8 @@ class Trace:
                 yield item
             elif self.strict:
                 raise TraceDamaged(
-                    f"the trace {self.path} is damaged: {item}; read it with strict=False to"
-                    " leave damaged events out"
+                    f"the trace {self.path} is damaged: {item}; `trimtab trace verify` names"
+                    " all damages, and open_trace(…, strict=False) leaves damaged events out"
                 )
             else:
                 self.damages.append(item)
