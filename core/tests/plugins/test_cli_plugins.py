@@ -387,9 +387,8 @@ def test_a_reader_that_leaves_is_no_error_to_talk_about(site):
 
 
 def test_a_terminal_that_lacks_a_character_still_gets_the_listing(site, python):
-    site.add(
-        "acme", entries=LOOP.format("m"), metadata="Name: acme\nVersion: 1\nSummary: größer →\n"
-    )
+    metadata = "Name: acme\nVersion: 1\nSummary: größer →\n"
+    site.add("acme", entries=LOOP.format("acme_good"), metadata=metadata, acme_good=GOOD)
 
     done = python(
         "-m", "trimtab", "plugins", "show", "loop", PYTHONIOENCODING="ascii", PYTHONUTF8="0"
