@@ -323,3 +323,19 @@ def test_a_call_that_names_no_tool_is_on_record_and_ends_no_guidance(
 
     named = [one.tool for one in driver.run.session[ToolInvoked].all()]
     assert named == ["unnamed_tool", "unnamed_tool"]
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize("call", [10**5000, Unprintable(), None, b"\xff"], ids=type)
+def test_whatever_is_given_for_a_call_nothing_is_raised(call: Any) -> None:
+    driver = Driver(Session().open_run(Prompt("agent", "main", config=None), host=HOST))
+    driver.responded("", CALLS)
+
+    with driver.running(call) as running:
+        assert running.refusal == ""
+    assert driver.answered(call, "text") == ""
+    assert driver.open_calls == tuple(CALLS)

@@ -283,7 +283,7 @@ class BlockingDriver:
             if self.strict:
                 raise
             LOG.info("running: %s", refused)
-            found, known = ToolCall("", {}, str(call)), False
+            found, known = ToolCall("", {}, call if isinstance(call, str) else shown(call)), False
         return RunningCall(
             found,
             self._guidance,

@@ -13,6 +13,7 @@ import attrs
 from trimtab._events.run import CallOrigin, Evidence, Outcome, ToolCall
 from trimtab._hosting.executor import RAISED, format_error, is_cancelled, named
 from trimtab._types.errors import SessionError
+from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -105,7 +106,7 @@ class AskedCalls:
         with self._lock:
             found = next((known for known in self._open if known.call_id == call), None)
         if found is None:
-            raise SessionError(f"the last response asked for no call {call!r:.100}: give ToolCall")
+            raise SessionError(f"the last response asked for no call {shown(call)}: give ToolCall")
         return found
 
     def take(self, call: ToolCall | str) -> ToolCall | None:
