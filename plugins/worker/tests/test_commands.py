@@ -217,6 +217,14 @@ def test_a_mistyped_path_creates_no_mailbox(folder, capsys):
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
+@pytest.mark.parametrize("command", [["send", "memory:", "1"], ["stats", "memory:"]])
+def test_a_mailbox_that_ends_with_the_command_is_refused(command, capsys):
+    from trimtab.__main__ import main
+
+    assert main(["mailbox", *command]) == 2
+    assert "sqlite:///queue.db" in capsys.readouterr().err
+
+
 def test_a_factory_may_bring_its_own_mailbox(folder):
     with pytest.raises(WorkerError, match="of its own"):
         make_loop("agents_of_tests:own", URL, print)

@@ -74,7 +74,7 @@ def _dead(parser: argparse.ArgumentParser) -> None:
 def run_send(options: argparse.Namespace) -> int:
     """Send one message; print its id."""
     body = _parsed(options.body)
-    with open_mailbox(options.url) as mailbox:
+    with _lasting(options.url) as mailbox:
         say(mailbox.send(body, delay=options.delay, reply_to=options.reply_to))
     return 0
 
@@ -93,6 +93,20 @@ def _parsed(text: str) -> Any:
         raise MailboxError(f"the body is not JSON: {error}; write a text as '\"…\"'") from error
 
 
+def _lasting(url: str) -> Any:
+    """Open a mailbox that goes on when this command has ended.
+
+    Raises:
+        MailboxError: it is one in memory.
+    """
+    if url.startswith("memory:"):
+        raise MailboxError(
+            f"{url} ends with this command and its messages: name a mailbox that lasts, such as "
+            "sqlite:///queue.db"
+        )
+    return open_mailbox(url)
+
+
 def _existing(url: str) -> Any:
     """Open a mailbox that is there already: a mistyped path must not create one.
 
@@ -101,7 +115,7 @@ def _existing(url: str) -> Any:
     """
     if url.startswith("sqlite:") and not Path(path_of(url)).exists():
         raise MailboxError(f"{path_of(url)}: there is no mailbox; sending creates it")
-    return open_mailbox(url)
+    return _lasting(url)
 
 
 def run_stats(options: argparse.Namespace) -> int:
