@@ -88,7 +88,8 @@ def demo(_: argparse.Namespace) -> int:
     """Replay a recorded run of Claude Code through every provider in the checkout."""
     make_venv()
     offering = (f for f in distributions() if PROVIDERS & {*declared(f).get("entry-points", ())})
-    shown = [CORE, ROOT / "plugins" / "replay", *offering]
+    named = [ROOT / "plugins" / "replay", *offering]
+    shown = list(dict.fromkeys([CORE, *(f for one in named for f in (*siblings(one), one))]))
     dependencies(shown, python=venv_python())
     add(*editable(shown), python=venv_python())
     command = ["trimtab", "replay", str(RECORDED_RUN), "--all"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -26,6 +27,16 @@ README = Path(__file__).parents[2] / "README.md"
 FILES = dict(re.findall(r"```\w+\n# (\S+\.(?:py|toml))\n(.*?)```", README.read_text(), re.DOTALL))
 SAID = b'guidance source=\\"doom-loop'
 FAILING = [Call("Bash", {"command": "cat missing", "description": "x"})] * 3
+
+
+def test_the_first_command_replays_a_recorded_run_on_a_fresh_machine(tmp_path: Path) -> None:
+    fresh = shutil.ignore_patterns(".*", "__pycache__", "docs")
+    root = shutil.copytree(README.parent, tmp_path / "checkout", ignore=fresh)
+    done = subprocess.run(
+        [sys.executable, "dev.py", "demo"], cwd=root, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "doom-loop" in done.stdout
 
 
 @pytest.fixture
