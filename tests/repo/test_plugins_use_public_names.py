@@ -30,6 +30,7 @@ PUBLISHED = {
     "claude-code": {"hooks"},
     "hosts": {"agent_framework", "haystack", "smolagents"},
     "litellm": {"proxy"},
+    "openai": {"testing"},
     "replay": {"outcomes", "testing"},
     "signals": {"agents"},
     "worker": {"testing"},
