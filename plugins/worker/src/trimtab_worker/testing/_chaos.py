@@ -143,7 +143,7 @@ def run_chaos(
             lease=16.0 if messages >= LONG else 1.5,
             extend=messages >= LONG,
         )
-        effects = Effects(settings.effects)
+        Effects(settings.effects)  # makes its tables, before workers meet there
         crew = Crew(url, folder, settings, random.Random(seed))  # noqa: S311 - no secrets
         mailbox = open_mailbox(direct or url)
         started = time.perf_counter()
@@ -155,27 +155,34 @@ def run_chaos(
         seconds = time.perf_counter() - started
         stats = settled(mailbox)
         mailbox.close()
-        replies = _answers(settings.answers)
-        seen = Counter(event["event"] for event in crew.events)
-        done = Counter(event["message_id"] for event in crew.named("MessageDone"))
-        return ChaosReport(
-            sent=crew.sent,
-            answered=len(replies),
-            done=len(done),
-            doubles=sum(count > 1 for count in done.values()),
-            answered_twice=sum(len(attempts) > 1 for attempts in replies.values()),
-            answered_late=sum(attempts != sorted(attempts) for attempts in replies.values()),
-            effects_asked_twice=effects.doubled("asked"),
-            effects_doubled=effects.doubled("made"),
-            redelivered=crew.redelivered(),
-            abandoned=seen["MessageAbandoned"],
-            failed=seen["MessageFailed"],
-            errors=seen["MailboxFailed"],
-            faults=dict(made),
-            workers_left=left,
-            stats=stats,
-            seconds=round(seconds, 1),
-        )
+        return _report(crew, made, left, stats, seconds)
+
+
+def _report(
+    crew: Crew, made: Mapping[str, int], left: int, stats: Any, seconds: float
+) -> ChaosReport:
+    """Return what a run did to its messages, from its answers, effects and the log of workers."""
+    replies, effects = _answers(crew.settings.answers), Effects(crew.settings.effects)
+    seen = Counter(event["event"] for event in crew.events)
+    done = Counter(event["message_id"] for event in crew.named("MessageDone"))
+    return ChaosReport(
+        sent=crew.sent,
+        answered=len(replies),
+        done=len(done),
+        doubles=sum(count > 1 for count in done.values()),
+        answered_twice=sum(len(attempts) > 1 for attempts in replies.values()),
+        answered_late=sum(attempts != sorted(attempts) for attempts in replies.values()),
+        effects_asked_twice=effects.doubled("asked"),
+        effects_doubled=effects.doubled("made"),
+        redelivered=crew.redelivered(),
+        abandoned=seen["MessageAbandoned"],
+        failed=seen["MessageFailed"],
+        errors=seen["MailboxFailed"],
+        faults=dict(made),
+        workers_left=left,
+        stats=stats,
+        seconds=round(seconds, 1),
+    )
 
 
 @attrs.define
