@@ -127,9 +127,19 @@ async def test_requests_are_the_same_where_nobody_speaks():
     assert asked[0] == asked[1]
 
 
+class Looks(BaseLlm):
+    """Asks for three looks in each conversation, whatever other conversations do meanwhile."""
+
+    async def generate_content_async(self, llm_request, stream=False):
+        parts = [part for content in llm_request.contents for part in content.parts]
+        seen = sum(part.function_response is not None for part in parts)
+        await asyncio.sleep(0)
+        yield LlmResponse(content=types.ModelContent(LOOK if seen < 3 else "Done."))
+
+
 async def test_one_plugin_serves_four_sessions():
     session = Session()
-    model = Scripted(*[LOOK] * 12, *["Done."] * 4)
+    model = Looks(model="looks")
     runner = runner_of(model, TrimtabPlugin(prompt(), session))
     results = await asyncio.gather(*(run(runner, f"Go {n}.") for n in range(4)))
 
