@@ -2,6 +2,7 @@
 """Build, check and upload all distributions: RELEASING.md says when and how.
 
 python3 release.py home URL               write the project's address into every pyproject.toml
+python3 release.py version VERSION        set it, and build CHANGELOG.md of the files in changes/
 python3 release.py build FOLDER           build sdists and wheels, in the order of dependencies
 python3 release.py check FOLDER           check what `build` made, as a package index would
 python3 release.py upload FOLDER --to URL upload it, core first; for PyPI leave out --to
@@ -23,6 +24,8 @@ import dev
 
 PLACEHOLDER = "https://trimtab.example"
 """Stands in the project's URLs until it has a home; `upload` refuses it for a public index."""
+CHANGELOG = dev.ROOT / "CHANGELOG.md"
+ASSIGNED = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 LOOPBACK = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])[:/]")
 
 
@@ -33,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     commands.add_parser("home").add_argument("url")
+    commands.add_parser("version").add_argument("version", type=version_number)
     commands.add_parser("build").add_argument("folder", type=Path)
     commands.add_parser("check").add_argument("folder", type=Path)
     upload_parser = commands.add_parser("upload")
@@ -41,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command == "home":
         return home(options.url)
+    if options.command == "version":
+        return set_version(options.version)
     if options.command == "build":
         return build(options.folder)
     problems = [*check(options.folder)]
@@ -63,6 +69,32 @@ def home(url: str) -> int:
 def home_of(folder: Path) -> str:
     """Return the address that a distribution's URLs begin with."""
     return str(dev.declared(folder)["urls"]["Issues"]).removesuffix("/issues")
+
+
+def version_number(text: str) -> str:
+    """Return a version as it is, or raise ValueError where it is none: 1.2.3, 1.2.3rc1."""
+    if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", text):
+        raise ValueError(text)
+    return text
+
+
+def set_version(version: str) -> int:
+    """Give all distributions a version, and move what changes/ says into CHANGELOG.md, dated."""
+    towncrier = [sys.executable, "-m", "towncrier", "build", "--yes", "--dir", str(dev.ROOT)]
+    dev.run([*towncrier, "--version", version])
+    path = dev.CORE / "src" / "trimtab" / "_version.py"
+    (old,) = ASSIGNED.findall(path.read_text())
+    path.write_text(ASSIGNED.sub(f'__version__ = "{version}"', path.read_text()))
+    for folder in dev.distributions():
+        project = folder / "pyproject.toml"
+        project.write_text(project.read_text().replace(minor_range(old), minor_range(version)))
+    return 0
+
+
+def minor_range(version: str) -> str:
+    """Return the range of versions that work together, in which plugins require each other."""
+    major, minor, _ = version.split(".", 2)
+    return f">={major}.{minor},<{major}.{int(minor) + 1}"
 
 
 def in_order() -> list[Path]:
@@ -111,12 +143,24 @@ def names_in(path: Path) -> list[str]:
         return sdist.getnames()
 
 
+def version_of(folder: Path) -> str:
+    """Return the version of what was built."""
+    return next(folder.glob("trimtab-[0-9]*.whl")).name.split("-")[1]
+
+
 def upload(folder: Path, to: str | None) -> int:
     """Upload what was built, core first, so that no plugin is there before what it needs."""
     if home_of(dev.CORE) == PLACEHOLDER and not (to and LOOPBACK.match(to)):
         print(
             f"The project's URLs still begin with {PLACEHOLDER}: give it a home with "
             "`python3 release.py home URL`, commit, and build again.",
+            file=sys.stderr,
+        )
+        return 2
+    if not to and f"\n## {version_of(folder)} - " not in CHANGELOG.read_text():
+        print(
+            "CHANGELOG.md says nothing of this version: run `python3 release.py version VERSION`, "
+            "commit, and build again.",
             file=sys.stderr,
         )
         return 2

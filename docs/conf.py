@@ -6,7 +6,9 @@ import contextlib
 import enum
 import importlib.metadata
 import re
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,6 +19,7 @@ from trimtab.inspection import PluginInfo, discover, load, options_of
 
 OWN = ("trimtab", "trimtab_planning", "trimtab_replay", "trimtab_signals", "trimtab_worker")
 LONGEST_DEFAULT = 40
+ROOT = Path(__file__).resolve().parents[1]
 WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 project = "trimtab"
@@ -73,6 +76,7 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", _tidy_signature)
     app.connect("autodoc-skip-member", _skip_members_of_python)
     app.connect("source-read", _list_options)
+    app.connect("source-read", _show_changes)
 
 
 def _leave_out_words_of_python(
@@ -126,6 +130,17 @@ def _list_options(_app: Any, name: str, source: list[str]) -> None:
     found = [entry for entry in discover().entries if entry.group in WITH_OPTIONS]
     shipped = [entry for entry in found if entry.distribution.startswith("trimtab-")]
     source[0] += "\n".join(map(_options, shipped))
+
+
+def _show_changes(_app: Any, name: str, source: list[str]) -> None:
+    """Show the changelog, what the next version brings at its head."""
+    if name != "changelog":
+        return
+    towncrier = [sys.executable, "-m", "towncrier", "build", "--draft", "--dir", str(ROOT)]
+    command = [*towncrier, "--version", "Unreleased"]
+    draft = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    head, _, released = (ROOT / "CHANGELOG.md").read_text().partition("<!-- releases -->\n")
+    source[0] = head.replace("](changes/README.md)", "](changelog)") + draft + released
 
 
 def _options(entry: PluginInfo) -> str:

@@ -1,7 +1,7 @@
 """The published names of core, and what they take, are on record: no change goes unnoticed.
 
 ``python tests/repo/test_api_surface.py`` records the present state in ``core/api.txt``. It refuses
-while the changelog says nothing new: whoever changes what is promised says so there.
+while no new file under ``changes/`` says so: whoever changes what is promised says it there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "core" / "api.txt"
-CHANGELOG = ROOT / "CHANGELOG.md"
+CHANGES = ROOT / "changes"
 MODULES = (
     "trimtab",
     "trimtab.events",
@@ -89,9 +89,10 @@ def _taken(value: object) -> str:
 
 
 def said() -> str:
-    """Return a digest of what the changelog says about the next version."""
-    _, _, unreleased = CHANGELOG.read_text(encoding="utf-8").partition("## Unreleased")
-    return sha256(unreleased.partition("\n## ")[0].encode()).hexdigest()[:16]
+    """Return a digest of the entries of the next version, empty where there are none."""
+    files = sorted(CHANGES.glob("*/*.md"))
+    text = "".join(f"{path.name}\0{path.read_text(encoding='utf-8')}\0" for path in files)
+    return sha256(text.encode()).hexdigest()[:16] if files else ""
 
 
 def recorded() -> tuple[str, list[str]]:
@@ -103,16 +104,16 @@ def recorded() -> tuple[str, list[str]]:
 def test_no_published_name_changes_without_a_word_in_the_changelog() -> None:
     found = list(unified_diff(recorded()[1], surface(), "on record", "now", n=0, lineterm=""))
     assert not found, "\n".join(
-        ["the published names changed: add an entry to CHANGELOG.md, then run", COMMAND, *found]
+        ["the published names changed: add a file under changes/, then run", COMMAND, *found]
     )
 
 
 def main() -> int:
-    """Record the surface, unless it changed and the changelog did not."""
+    """Record the surface, unless it changed and no entry of the changelog was written."""
     digest, lines = recorded() if RECORD.exists() else ("", [])
     now = surface()
-    if now != lines and digest == said():
-        sys.stderr.write("the published names changed: add an entry to CHANGELOG.md first\n")
+    if now != lines and said() in ("", digest):
+        sys.stderr.write("the published names changed: add a file under changes/ first\n")
         return 1
     head = f"# recorded by {COMMAND} with the changelog {said()}"
     RECORD.write_text("\n".join([head, *now]) + "\n", encoding="utf-8")
