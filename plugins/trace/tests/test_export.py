@@ -6,14 +6,27 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trimtab import Prompt, Session, ToolCall
-from trimtab_trace import JsonlTrace, OtelRecorder, atif, cloudevents, export_spans, open_trace
+from trimtab.__main__ import main
+from trimtab_trace import (
+    JsonlTrace,
+    OtelRecorder,
+    TraceEvent,
+    atif,
+    cloudevents,
+    export_spans,
+    open_trace,
+)
+from trimtab_trace._export._otlp import otlp_lines
 
+from .making import records, write
 from .running import drive, prompt
 
 
@@ -163,3 +176,57 @@ def test_an_atif_export_names_the_model_and_keeps_failures(tmp_path: Path) -> No
     job = replaying.Job(selection=replaying.enabled(["doom-loop"]), keep_calls=True)
     (read,) = replaying.replay_all([path], job, replaying.ReadStats())
     assert [(call.tool, call.outcome) for call in read.steps] == [("sql", "error")]
+
+
+def test_spans_are_written_while_the_trace_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    path = write(tmp_path / "run.jsonl", records(700), durability="none")
+    read: list[str] = []
+
+    def events() -> Iterator[TraceEvent]:
+        for event in open_trace(path):
+            read.append(event.event_type)
+            yield event
+
+    lines = otlp_lines(events())
+    batches = [len(read) for _ in lines]
+    assert len(read) == 2103
+    assert batches[0] <= 1_024  # 512 spans in a line, of 3 events for 2 spans
+    assert batches == sorted(set(batches))
+
+
+def test_steps_do_not_wait_in_memory(tmp_path: Path) -> None:
+    peaks = []
+    for calls in (5, 50, 450):  # the first only imports
+        path = write(tmp_path / f"{calls}.jsonl", records(calls, size=20_000), durability="none")
+        tracemalloc.start()
+        try:
+            arguments = ["trace", "export", str(path), "--to", "atif"]
+            assert main([*arguments, "-o", str(tmp_path / "out")]) == 0
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    grown = (tmp_path / "450.jsonl").stat().st_size - (tmp_path / "50.jsonl").stat().st_size
+    assert peaks[2] - peaks[1] < grown / 10
+
+
+def test_a_result_that_comes_late_stands_at_the_step_that_asked_for_it(tmp_path: Path) -> None:
+    run: Any = Session().open_run(
+        Prompt("a", "b", recorders=[JsonlTrace(str(tmp_path))], config=None), run_id="r"
+    )
+    run.model_responded(text="I begin.", tool_calls=[ToolCall("build", {}, "c1")])
+    run.tool_started("build", {}, "c1")
+    run.model_responded(text="Meanwhile.")
+    run.tool_finished("c1", "built")
+    run.close()
+    steps = atif(open_trace(tmp_path / "r.jsonl"))["steps"]
+    assert [step["message"] for step in steps] == ["I begin.", "Meanwhile."]
+    assert steps[0]["observation"]["results"][0]["content"] == "built"
+    assert "observation" not in steps[1]
+
+
+def test_a_trace_that_can_not_be_exported_leaves_no_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "empty.jsonl", records(0)[:1])
+    out = tmp_path / "out.json"
+    assert main(["trace", "export", str(path), "--to", "atif", "-o", str(out)]) == 2
+    assert not out.exists()

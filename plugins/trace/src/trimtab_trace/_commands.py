@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -285,7 +286,9 @@ def run_export(options: argparse.Namespace) -> int:
     """Write a trace in another format, or send it to a collector."""
     if options.endpoint is not None:
         return _send(options)
-    lines = _exported(options)
+    lines = iter(_exported(options))
+    first = [*islice(lines, 1)]  # a trace that can't be exported leaves no file
+    lines = chain(first, lines)
     if options.output is None:
         for line in lines:
             say(line)
@@ -309,9 +312,9 @@ def _send(options: argparse.Namespace) -> int:
 def _exported(options: argparse.Namespace) -> Iterable[str]:
     found = _opened(options.file, options.name)
     if options.to == "atif":
-        from trimtab_trace._export._atif import atif
+        from trimtab_trace._export._atif import atif_lines
 
-        return [json.dumps(atif(found), indent=2)]
+        return atif_lines(found)
     if options.to == "cloudevents":
         from trimtab_trace._export._cloudevents import cloudevents
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import attrs
@@ -12,6 +14,18 @@ from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, TraceError, misfit
 
 VERSION = "ATIF-v1.8"
+
+
+_STEPS = """
+create table step (run integer, number integer, body text, primary key (run, number)) without rowid
+"""
+_RESULTS = """
+create table result (
+    run integer, step integer, number integer, body text, primary key (run, step, number)
+) without rowid
+"""
+_READ_STEPS = "select number, body from step where run = ? order by number"
+_READ_RESULTS = "select body from result where run = ? and step = ? order by number"
 
 
 def atif(events: Iterable[TraceEvent]) -> dict[str, Any]:
@@ -25,22 +39,65 @@ def atif(events: Iterable[TraceEvent]) -> dict[str, Any]:
     Raises:
         TraceError: the trace holds no step of any run.
     """
+    document: dict[str, Any] = json.loads("".join(atif_lines(events)))
+    return document
+
+
+def atif_lines(events: Iterable[TraceEvent]) -> Iterator[str]:
+    """Yield the lines of the document that `atif` returns, one step in each.
+
+    Steps wait in a temporary file for their results, so memory does not grow with the trace.
+
+    Args:
+        events: of the trace, in order.
+
+    Raises:
+        TraceError: the trace holds no step of any run, or there is no room for the file.
+    """
     runs: dict[str, _Run] = {}
-    for event in events:
-        if event.run_id:
-            run = runs.setdefault(event.run_id, _Run(event.run_id))
-            handler = _HANDLERS.get(event.event_type)
-            if handler is None:
-                continue
-            try:
-                handler(run, event, event.payload)
-            except MISFITS as error:
-                raise misfit(event.seq, event.event_type, error) from error
-    documents = [run.document() for run in runs.values() if run.steps]
-    if not documents:
-        raise TraceError("the trace holds no message, response or tool call to export")
-    main, *others = documents
-    return {**main, "subagent_trajectories": others} if others else main
+    try:
+        with closing(sqlite3.connect("", isolation_level=None)) as waiting:
+            for statement in ("pragma journal_mode = off", "begin", _STEPS, _RESULTS):
+                waiting.execute(statement)
+            for event in events:
+                _take(runs, event, waiting)
+            documents = [run for run in runs.values() if run.steps]
+            if not documents:
+                raise TraceError("the trace holds no message, response or tool call to export")
+            yield from _document(documents[0], documents[1:])
+    except sqlite3.Error as error:
+        raise TraceError(f"can't keep the steps in a temporary file: {error}") from error
+
+
+def _take(runs: dict[str, _Run], event: TraceEvent, waiting: sqlite3.Connection) -> None:
+    if not event.run_id:
+        return
+    run = runs.get(event.run_id)
+    if run is None:
+        run = runs[event.run_id] = _Run(event.run_id, len(runs), waiting)
+    handler = _HANDLERS.get(event.event_type)
+    if handler is None:
+        return
+    try:
+        handler(run, event, event.payload)
+    except MISFITS as error:
+        raise misfit(event.seq, event.event_type, error) from error
+
+
+def _document(run: _Run, others: Sequence[_Run] = ()) -> Iterator[str]:
+    before, after = json.dumps(run.before()), json.dumps(run.after())
+    yield f'{before[:-1]}, "steps": ['
+    for number, body in run.written():
+        yield body if number == run.steps else f"{body},"
+    if others:
+        yield f'], {after[1:-1]}, "subagent_trajectories": ['
+        for other in others:
+            yield from _document(other)
+            if other is not others[-1]:
+                yield ","
+        yield "]}"
+    else:
+        yield f"], {after[1:]}"
 
 
 @attrs.define
@@ -48,40 +105,55 @@ class _Run:
     """One run on the way to its document."""
 
     run_id: str
+    number: int
+    waiting: sqlite3.Connection
     agent: dict[str, Any] = attrs.field(factory=lambda: {"name": "agent", "version": "unknown"})
-    steps: list[dict[str, Any]] = attrs.field(factory=list)
+    steps: int = 0
     totals: dict[str, float] = attrs.field(factory=dict)
     reason: str = ""
-    _calls: dict[str, dict[str, Any]] = attrs.field(factory=dict)
+    _results: int = 0
+    _calls: dict[str, int] = attrs.field(factory=dict)
 
-    def document(self) -> dict[str, Any]:
-        """Return the run as an ATIF trajectory."""
-        metrics: dict[str, Any] = {"total_steps": len(self.steps)}
-        if self.totals:
-            metrics["total_prompt_tokens"] = int(self.totals["input_tokens"])
-            metrics["total_completion_tokens"] = int(self.totals["output_tokens"])
-            metrics["total_cost_usd"] = self.totals["cost"]
-        document = {
+    def before(self) -> dict[str, Any]:
+        """Return what stands before the steps of the trajectory."""
+        return {
             "schema_version": VERSION,
             "session_id": self.run_id,
             "trajectory_id": self.run_id,
             "agent": self.agent,
-            "steps": self.steps,
-            "final_metrics": metrics,
         }
-        return {**document, "extra": {"reason": self.reason}} if self.reason else document
 
-    def add(self, event: TraceEvent, source: str, message: str, **more: Any) -> dict[str, Any]:
-        """Add one step."""
+    def after(self) -> dict[str, Any]:
+        """Return what stands behind the steps."""
+        metrics: dict[str, Any] = {"total_steps": self.steps}
+        if self.totals:
+            metrics["total_prompt_tokens"] = int(self.totals["input_tokens"])
+            metrics["total_completion_tokens"] = int(self.totals["output_tokens"])
+            metrics["total_cost_usd"] = self.totals["cost"]
+        after: dict[str, Any] = {"final_metrics": metrics}
+        return {**after, "extra": {"reason": self.reason}} if self.reason else after
+
+    def written(self) -> Iterator[tuple[int, str]]:
+        """Yield each step with the results of its calls, as JSON."""
+        for number, body in self.waiting.execute(_READ_STEPS, (self.number,)):
+            found = self.waiting.execute(_READ_RESULTS, (self.number, number))
+            results = ", ".join(result for (result,) in found)
+            observation = f', "observation": {{"results": [{results}]}}' if results else ""
+            yield number, f"{body[:-1]}{observation}}}"
+
+    def add(self, event: TraceEvent, source: str, message: str, **more: Any) -> int:
+        """Add one step; return its number."""
         step = {
-            "step_id": len(self.steps) + 1,
+            "step_id": self.steps + 1,
             "timestamp": event.timestamp.isoformat(),
             "source": source,
             "message": message,
-            **{name: value for name, value in more.items() if value},
+            **{name: value for name, value in more.items() if value not in (None, "", [], {})},
         }
-        self.steps.append(step)
-        return step
+        row = (self.number, self.steps + 1, json.dumps(step))
+        self.waiting.execute("insert into step values (?, ?, ?)", row)
+        self.steps += 1
+        return self.steps
 
     def configured(self, event: TraceEvent, payload: Any) -> None:
         """Name the agent by its host; its version is that of the prompt."""
@@ -131,16 +203,15 @@ class _Run:
         step = self._calls.pop(payload.get("call_id", ""), None)
         if step is None:
             calls = [_call({**payload, "params": payload.get("input")})]
-            step = self.add(event, "agent", "", tool_calls=calls, llm_call_count=None)
-            step["llm_call_count"] = 0
-        results = step.setdefault("observation", {"results": []})["results"]
-        results.append(
-            {
-                "source_call_id": payload.get("call_id") or "call",
-                "content": _text(payload.get("output", payload.get("error"))),
-                "extra": _facts(payload, ("outcome", "error", "latency")),
-            }
-        )
+            step = self.add(event, "agent", "", tool_calls=calls, llm_call_count=0)
+        result = {
+            "source_call_id": payload.get("call_id") or "call",
+            "content": _text(payload.get("output", payload.get("error"))),
+            "extra": _facts(payload, ("outcome", "error", "latency")),
+        }
+        self._results += 1
+        row = (self.number, step, self._results, json.dumps(result))
+        self.waiting.execute("insert into result values (?, ?, ?, ?)", row)
 
     def guided(self, event: TraceEvent, payload: Any) -> None:
         """Guidance, as the agent read it."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import TraceError
-from trimtab_trace._export._otel import export_spans
+from trimtab_trace._export._otel import Spans
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -87,7 +88,8 @@ def _url(endpoint: str) -> str:
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") or _PATH))
 
 
-def _spans(events: Iterable[TraceEvent], *, content: bool) -> tuple[ReadableSpan, ...]:
+def _spans(events: Iterable[TraceEvent], *, content: bool) -> Iterator[ReadableSpan]:
+    """Yield spans soon after they end: of a long trace, only the open ones are kept."""
     try:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -95,17 +97,25 @@ def _spans(events: Iterable[TraceEvent], *, content: bool) -> tuple[ReadableSpan
         from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
     except ImportError:
         raise TraceError(_MISSING) from None
-    exporter = InMemorySpanExporter()
+    ended = InMemorySpanExporter()
     provider = TracerProvider(resource=Resource.create({"service.name": "trimtab"}))
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    export_spans(events, provider, content=content)
-    provider.shutdown()
-    return exporter.get_finished_spans()
+    provider.add_span_processor(SimpleSpanProcessor(ended))
+    spans = Spans(provider, content=content)
+    try:
+        for count, event in enumerate(events, 1):
+            spans.add(event)
+            if count % _BATCH == 0:
+                yield from ended.get_finished_spans()
+                ended.clear()
+        spans.close()
+        yield from ended.get_finished_spans()
+    finally:
+        provider.shutdown()
 
 
-def _batches(spans: tuple[ReadableSpan, ...]) -> Iterator[tuple[ReadableSpan, ...]]:
-    for start in range(0, len(spans), _BATCH):
-        yield spans[start : start + _BATCH]
+def _batches(spans: Iterator[ReadableSpan]) -> Iterator[list[ReadableSpan]]:
+    while batch := list(islice(spans, _BATCH)):
+        yield batch
 
 
 def _with_hex_ids(value: Any) -> Any:
