@@ -115,7 +115,8 @@ _INSIDE: ContextVar[tuple[Inside, ...]] = ContextVar("trimtab_inside", default=(
 
 def is_inside(owner: object) -> bool:
     """Return whether this context is in foreign code that `owner` called."""
-    return any(inside.active and owner in inside.owners for inside in _INSIDE.get())
+    stretches = _INSIDE.get()  # mostly none, and an empty tuple is quickly told
+    return bool(stretches) and any(i.active and owner in i.owners for i in stretches)
 
 
 def owners() -> tuple[object, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import local
 from time import sleep
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from trimtab._boundary.calls import CAUSE, Ask, Inside, Reply, call_in_turn, is_inside
 from trimtab._events.provenance import Provenance, ProviderKind
@@ -47,6 +47,7 @@ class ProviderInvoker:
         self._thread = local()
         self._warned: set[str] = set()
         self._shares: tuple[tuple[str, ...], tuple[Ask, ...]] = (), ()
+        self._followed = _Followed((), {}, (), ())
 
     @property
     def busy(self) -> bool:
@@ -122,18 +123,17 @@ class ProviderInvoker:
         Args:
             entries: the providers, in the prompt's order.
         """
-        feeds = self._run.state.feeds.quiet_feeds
-        followed = [entry for entry in entries if entry.name in feeds]
-        asks = [
-            entry.ask._replace(work=partial(_is_quiet, feeds[entry.name])) for entry in followed
+        known, feeds = self._followed, self._run.state.feeds.quiet_feeds
+        if known.entries is not entries or known.feeds is not feeds:
+            known = self._followed = _followed(entries, feeds)
+        heard = [
+            entry
+            for entry, reply in zip(known.followed, self.ask(known.asks, None, None), strict=False)
+            if reply.value is False
         ]
-        replies = self.ask(asks, None, None)
-        silent = {
-            entry.name
-            for entry, reply in zip(followed, replies, strict=False)
-            if reply.value is not False
-        }
-        return [entry for entry in entries if entry.name not in silent]
+        if len(known.followed) == len(entries):
+            return heard
+        return [entry for entry in entries if entry.name not in feeds or entry in heard]
 
     def share(self, feeds: Feeds) -> None:
         """Bring the projections up to date that providers share, unless one of them is asking.
@@ -190,10 +190,11 @@ class ProviderInvoker:
                 replies = call_on_worker(asks, argument, inside, self._monotonic, timeout)
         finally:
             under_way.discard(inside)
+        faults = self._run.state.faults
         for ask, reply in zip(asks, replies, strict=True):
             if reply.error is not None:
                 self.failed(ask.source, ask.hook, reply.error, reply.cause)
-            elif self._run.state.faults or reply.seconds + spent > SLOW_SECONDS:
+            elif faults or reply.seconds + spent > SLOW_SECONDS:
                 self.succeeded(ask.source, ask.hook, reply.seconds, spent)
         return replies
 
@@ -263,11 +264,26 @@ class ProviderInvoker:
         )
 
 
+class _Followed(NamedTuple):
+    """Whose projections are asked whether they are quiet, kept from one decision to the next.
+
+    Attributes:
+        entries, feeds: what it was made of.
+        followed: those of the providers that have such a projection.
+        asks: the calls, one for each of these.
+    """
+
+    entries: Sequence[GuidanceEntry]
+    feeds: Mapping[str, Feed]
+    followed: tuple[GuidanceEntry, ...]
+    asks: tuple[Ask, ...]
+
+
+def _followed(entries: Sequence[GuidanceEntry], feeds: Mapping[str, Feed]) -> _Followed:
+    followed = tuple([entry for entry in entries if entry.name in feeds])
+    asks = [entry.ask._replace(work=feeds[entry.name].is_quiet) for entry in followed]
+    return _Followed(entries, feeds, followed, tuple(asks))
+
+
 def _catch_up(feed: Feed, _: object) -> None:
     feed.catch_up()
-
-
-def _is_quiet(feed: Feed, _: object) -> bool:
-    """Return whether the provider of a projection has nothing to say."""
-    feed.catch_up()
-    return feed.projection.quiet is True  # type: ignore[attr-defined]

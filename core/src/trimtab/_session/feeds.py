@@ -118,20 +118,24 @@ class Feed:
         if not pending and self.begin is None:
             return
         with self.mutex:
+            self.saved = None
             if self.begin is not None:
-                self.saved = None
                 begin, self.begin = self.begin, None
                 begin()
-            methods, forward = self._methods, self._forward
+            methods, forward, seen = self._methods, self._forward, self.seen
             while pending:
-                self.saved = None
                 number, hook, fact = pending.popleft()
-                if number <= self.seen:
+                if number <= seen:
                     continue
                 made = methods[hook](*fact) if hook in methods else None
                 if forward:
                     for put in forward[hook]:
                         put((number, hook, fact if made is None else made))
+
+    def is_quiet(self, _: object = None) -> bool:
+        """Catch up; return whether the provider has nothing to say."""
+        self.catch_up()
+        return self.projection.quiet is True  # type: ignore[attr-defined]
 
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""

@@ -164,17 +164,10 @@ class Record:
         if event is None or isinstance(event, type):
             raise SessionError(f"dispatch takes a record, such as an event, not {shown(event)}")
         with self.lock:
-            if isinstance(event, Event):
-                event = self._placed(event)
-                self._record(event, self._states.get(event.run_id))
-            else:
-                self._record(event, None)
-
-    def _record(self, event: object, state: RunState | None) -> None:
-        """Put one stamped record into its slice and its run; call it while holding the lock."""
-        self.takers[type(event)](event)
-        if state is not None:
-            state.apply(event)  # type: ignore[arg-type]
+            placed = self._placed(event) if isinstance(event, Event) else event
+            self.takers[type(placed)](placed)
+            if isinstance(placed, Event) and placed.run_id in self._states:
+                self._states[placed.run_id].apply(placed)
 
     def _taker_of(self, kind: type[Any]) -> Callable[[Any], None]:
         """Return what takes records of `kind` in: their slice alone if nobody else wants them."""

@@ -62,6 +62,11 @@ class Recorder:
         self.budget = budget
         self._now, self._monotonic = session.clock.now, session.clock.monotonic
         self._opened = self._monotonic() - state.active_seconds
+        self._identity: dict[str, Any] = {
+            "prompt_name": state.prompt_name,
+            "run_id": state.run_id,
+            "agent_id": state.agent_id,
+        }
 
     @property
     def run_id(self) -> str:
@@ -271,16 +276,31 @@ class Recorder:
             result = reduced(result)
         state = self.state
         with self.session.lock.guard:
+            running, started = state.running.get(call_id), None
+            if running:
+                start = running[0]
+                tool, params, turn = start.tool, start.params, start.turn
+                caller, started = start.caller, start.at
+                if duration is None and start.elapsed is not None:
+                    duration = self.active_seconds - start.elapsed
+            else:
+                tool, params = self._asked_for(call_id, tool, params)
+                turn = state.next_turn()
             event = self._record(
                 ToolInvoked,
                 at,
+                tool=tool,
+                params=params,
                 result=result,
                 call_id=call_id,
+                turn=turn,
                 outcome=outcome,
                 evidence=evidence,
                 error=error,
+                started=started,
+                duration=duration,
                 poll=poll,
-                **self._ended(call_id, tool, params, caller, duration),
+                caller=caller,
             )
             calls = state.calls
         if state.feeds.shared:
@@ -294,36 +314,6 @@ class Recorder:
 
     def _share(self) -> None:
         """Called outside the lock after an ended call if providers share a projection."""
-
-    def _ended(
-        self,
-        call_id: str,
-        tool: str | None,
-        params: Any,
-        caller: CallOrigin,
-        duration: float | None,
-    ) -> dict[str, Any]:
-        """Return what is known of a call that ends: as it started, else as it was asked for."""
-        running = self.state.running.get(call_id)
-        began: datetime | None = None
-        turn: int | None
-        if not running:
-            tool, params = self._asked_for(call_id, tool, params)
-            turn = self.state.next_turn()
-        else:
-            start = running[0]
-            tool, params, turn = start.tool, start.params, start.turn
-            caller, began = start.caller, start.at
-            if duration is None and start.elapsed is not None:
-                duration = self.active_seconds - start.elapsed
-        return {
-            "tool": tool,
-            "params": params,
-            "turn": turn,
-            "started": began,
-            "duration": duration,
-            "caller": caller,
-        }
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""
@@ -359,8 +349,10 @@ class Recorder:
 
     def _record(self, kind: type[E], at: datetime | None, **fields: Any) -> E:
         """Put one event into the session and the run; call it while holding the lock."""
-        event = kind(**fields, **self._stamp(at))
-        self.session._record(event, self.state)
+        elapsed = self._monotonic() - self._opened
+        event = kind(**fields, **self._identity, at=at or self._now(), elapsed=elapsed)
+        self.session.takers[kind](event)
+        self.state.apply(event)
         return event
 
     def stamp(self, event: E, **fields: Any) -> E:
@@ -370,15 +362,5 @@ class Recorder:
             event: an event of any class.
             fields: other fields that change.
         """
-        return duplicate(event, **fields, **self._stamp())
-
-    def _stamp(self, at: datetime | None = None) -> dict[str, Any]:
-        """Return the common fields of an event; call it under the lock, to keep the order."""
-        state = self.state
-        return {
-            "prompt_name": state.prompt_name,
-            "run_id": state.run_id,
-            "agent_id": state.agent_id,
-            "at": at or self._now(),
-            "elapsed": self._monotonic() - self._opened,
-        }
+        elapsed = self._monotonic() - self._opened
+        return duplicate(event, **fields, **self._identity, at=self._now(), elapsed=elapsed)

@@ -165,9 +165,9 @@ class RunState:
 
     def apply(self, event: Event) -> None:
         """Fold one event in."""
-        if event.elapsed is not None and event.elapsed > self.active_seconds:
-            self.active_seconds = event.elapsed
-        kind = type(event)
+        elapsed, kind = event.elapsed, type(event)
+        if elapsed is not None and elapsed > self.active_seconds:
+            self.active_seconds = elapsed
         handler = _HANDLERS[kind] if kind in _HANDLERS else _provider_handlers().get(kind)
         if handler is not None:
             handler(self, event)
