@@ -241,6 +241,8 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
     last = kept[-1].calls[0]
     if last.size < _SMALLEST or len(kept) < 3 * times or kept[-2].calls[0].size != last.size:
         return None
+    if not last.may_repeat(kept[-2].calls[0]):  # far cheaper than to compare what they say
+        return None
     same = list(takewhile(lambda action: _shows(action, last), reversed(kept)))
     tools = dict.fromkeys(action.calls[0].tool for action in same)
     if len(same) < 3 * times or len(tools) < times:
