@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, strategies as st
 
-from words import arms, episodes, guided, moments, next_call, tables
+from words import arms, episodes, guided, moments, next_call, plans, tables
 from words.calls import Call, judge, parse
 from words.moments import Moment, Right, Step
+from words.plans_tasks import TASKS
 from words.remote import RemoteModel
 from words.samples import difference, means, sign_test, wilson
 from words.ways import FIRST_WAYS, WAYS_OUT
@@ -376,3 +377,19 @@ def test_the_published_rows_are_of_the_published_moments_and_judged_alike(
         judged = judge(by_id[row["moment"]], Call(row["call"][0], row["call"][1]))
         for measure in ("new", "other_tool", "progress", "given_up", "unreadable"):
             assert getattr(judged, measure) == row[measure], row["moment"]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+@pytest.mark.parametrize("kind", plans.KINDS)
+def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task, kind: str) -> None:
+    at = plans.moment(task, kind)
+    number = {"middle": 4, "compacted": 6, "unmarked": 10, "ticked": 5}[kind]
+    following = task.call(number)
+    assert len(task.steps) == 10
+    assert judge(at, Call(following.tool, following.arguments)).progress
+    if kind == "ticked":
+        assert not judge(at, Call(task.steps[5][1], task.steps[5][2])).progress
+    said = {one.arm: one.text for one in plans.requests(at)}
+    assert said["none"] == ""
+    assert "current-plan" in said["plan"]
+    assert ("plan-drift" in said.get("plan+drift", "")) == (kind == "ticked")

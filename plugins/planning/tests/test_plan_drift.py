@@ -188,3 +188,29 @@ def test_a_restored_session_notices_the_same(run, session):
 def test_wrong_options_are_refused(options):
     with pytest.raises(ProviderOptionsError):
         Prompt("a", "b", guidance_providers=[enable("plan-drift", **options)], config=None)
+
+
+def exported(run, times, *, marks):
+    """Play a plan of four exports, with fewer calls than marks, or not."""
+    book = PlanBook.of(run)
+    steps = [PlanStep(f"Export {part}", tools=["export"]) for part in PARTS]
+    book.author(steps)
+    run.guide(BEFORE_CHOICE)
+    for _ in range(times):
+        assert turn(run, "export") == ""
+    said = []
+    for number in range(1, marks + 1):
+        book.update_step(f"S{number}", status="done")
+        said.append(run.guide(BEFORE_CHOICE).text)
+    return said
+
+
+def test_more_steps_marked_done_than_their_tool_had_calls_is_noticed(run):
+    first, second, third = exported(run, 2, marks=3)
+    assert (first, second) == ("", "")
+    assert 'You marked step "S3" ("Export charlie") done with no call since' in third
+    assert "export had 2 calls for 3 such steps" in third
+
+
+def test_steps_marked_late_have_a_call_each(run):
+    assert exported(run, 4, marks=4) == ["", "", "", ""]

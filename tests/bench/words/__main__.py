@@ -36,6 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--samples", type=int, default=next_call.SAMPLES)
         command.add_argument("--family", default="", help="only these, separated by commas")
         command.add_argument("out", type=Path)
+    plans = commands.add_parser("plans", help="ask at moments of tasks of ten steps with a plan")
+    plans.add_argument("--gguf", type=Path, help="a model's file on this machine")
+    plans.add_argument("--url", help="a service that speaks Chat Completions")
+    plans.add_argument("--model", default="", help="the model's name there")
+    plans.add_argument("--states", type=Path, help="folder of prompts read before")
+    plans.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    plans.add_argument("out", type=Path)
     record = commands.add_parser("record", help="play the worlds, and add moments to a file")
     record.add_argument("--gguf", type=Path, required=True)
     record.add_argument("--states", type=Path, help="folder to keep the prompts in")
@@ -48,7 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     table = commands.add_parser("tables", help="write the tables of results as Markdown")
     table.add_argument("results", type=Path, nargs="+")
     options = parser.parse_args(arguments)
-    run = {"tables": _tables, "record": _record, "recordings": _recordings}
+    run = {
+        "plans": _plans,
+        "tables": _tables,
+        "record": _record,
+        "recordings": _recordings,
+    }
     return run.get(options.command, _measure)(options)
 
 
@@ -67,6 +79,15 @@ def _recordings(options: argparse.Namespace) -> int:
     from words import from_recordings
 
     moments.append(from_recordings.collect(options.folder), options.out)
+    return 0
+
+
+def _plans(options: argparse.Namespace) -> int:
+    from words import plans
+    from words.plans_tasks import TASKS
+
+    rows = plans.rows(_model(options), plans.all_moments(TASKS), options.out)
+    print(f"{next_call.write(rows, options.out)} rows")
     return 0
 
 

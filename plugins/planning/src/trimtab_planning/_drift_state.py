@@ -48,6 +48,7 @@ class Drift:
         change: number of the change of the plan that it follows.
         tools: the tools that a step lists, or that were called.
         turns, calls: since the plan changed; `turns` of a rewritten plan are its versions.
+        sharing: steps marked done that list the tools of a step ticked off; these had `calls`.
     """
 
     kind: DriftKind
@@ -56,6 +57,7 @@ class Drift:
     tools: tuple[str, ...] = ()
     turns: int = 0
     calls: int = 0
+    sharing: int = 0
 
     @property
     def episode(self) -> str:
@@ -89,6 +91,7 @@ class SavedTrack:
     used: dict[str, int]
     recent: tuple[RecentCall, ...]
     finding: Drift | None
+    called: dict[str, int] = attrs.field(factory=dict)
 
 
 class PlanTrack(HostPlan):
@@ -107,6 +110,7 @@ class PlanTrack(HostPlan):
         self._work = self._work_at_change = self._seen = 0
         self._opened: dict[str, int] = {}
         self._used: dict[str, int] = {}
+        self._called: dict[str, int] = {}
         self._recent: tuple[RecentCall, ...] = ()
 
     def call_ended(self, call: ToolInvoked) -> None:
@@ -120,6 +124,7 @@ class PlanTrack(HostPlan):
             self._recent = (*self._recent, RecentCall(call.tool, words))[-RECENT:]
             if call.tool in self._used or len(self._used) < _MOST_TOOLS:
                 self._used[call.tool] = self._work
+                self._called[call.tool] = self._called.get(call.tool, 0) + 1
 
     def turn_closed(self, turn: Turn) -> None:  # noqa: ARG002  protocol
         """Count it."""
@@ -220,6 +225,7 @@ class PlanTrack(HostPlan):
         self._count(rewritten=bool(before) and self._replaced(pairs, lost), done=bool(finished))
         return (
             self._ticked(finished)
+            or self._outnumbered(steps, finished)
             or self._narrowed(steps, lost)
             or self._many_rewrites(steps)
             or self._at_once(steps)
@@ -239,6 +245,31 @@ class PlanTrack(HostPlan):
             if self._opened.get(old.step_id, self._work) == self._work and not new.tools
         )
         return Drift(DriftKind.TICKED, idle, self._changes) if len(idle) > 1 else None
+
+    def _outnumbered(
+        self, steps: Sequence[PlanStep], finished: Sequence[tuple[PlanStep, PlanStep]]
+    ) -> Drift | None:
+        """Return a step marked done at once, where its tools had fewer calls than steps.
+
+        Steps that share a tool can't be told apart by it, but they can be counted; calls before the
+        plan count too, since those of the turn that made it may belong to it.
+        """
+        if self._work != self._work_at_change:
+            return None
+        for new, _ in finished:
+            calls = sum(many for tool, many in self._called.items() if new.tools and new.uses(tool))
+            names = {tool.name for tool in new.tools}
+            sharing = [
+                step
+                for step in steps
+                if step.status.strip().lower() in _WORKED
+                and not names.isdisjoint(tool.name for tool in step.tools)
+            ]
+            if calls < len(sharing):
+                tools = tuple(tool.name for tool in new.tools)
+                change = (self._changes, tools, 0, calls, len(sharing))
+                return Drift(DriftKind.TICKED, (new,), *change)
+        return None
 
     def _narrowed(self, steps: Sequence[PlanStep], lost: tuple[PlanStep, ...]) -> Drift | None:
         if not steps or not lost or not all(step.done for step in steps):
@@ -293,6 +324,7 @@ class PlanTrack(HostPlan):
             dict(self._used),
             self._recent,
             self.finding,
+            dict(self._called),
         )
 
     def load_state(self, state: SavedTrack) -> None:  # type: ignore[override]
@@ -304,6 +336,7 @@ class PlanTrack(HostPlan):
         self._rewrites = state.rewrites
         self._opened, self._used = dict(state.opened), dict(state.used)
         self._recent, self.finding = state.recent, state.finding
+        self._called = dict(state.called)
 
 
 def _words(text: str) -> frozenset[str]:

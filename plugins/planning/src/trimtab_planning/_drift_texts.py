@@ -36,6 +36,13 @@ def _by(tools: Iterable[str] | None, *, own: bool) -> str:
 def _ticked(found: Drift, by: str) -> str:
     if found.tools:
         used = quote(", ".join(found.tools[:4]), 90)[1:-1]
+        if found.sharing:
+            return (
+                f"You marked {step_words(found.steps[0])} done with no call since the last change"
+                f" of the plan, and {used} had {plural(found.calls, 'call')} for {found.sharing}"
+                f" such steps. Do it now, or set it to pending{by}; if an earlier call did it, say"
+                " so in its outcome."
+            )
         return (
             f"You marked {step_words(found.steps[0])} done, and called none of its tools since it"
             f" was planned: {used}. Do it now, or set it to pending{by}; if it was not needed,"
