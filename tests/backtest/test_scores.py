@@ -13,12 +13,18 @@ CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8)]
-# That what ran in the background was killed is known to the host alone.
+LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9)]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
     "r8-blind-scroll": "late",
-    "r8-watchdog-was-killed": "missed",
+    # Each answer of its own mail is another mail; a picture is drawn anew each time.
+    "r9-answers-itself": "missed",
+    "r9-drawn-and-rejected-zh": "missed",
+    # A tool whose name has no verb may do anything.
+    "r9-five-cities-fr": "missed",
+    # Bare arguments have no form, and that the user asked for markup is no sign in the answer.
+    "r9-only-arguments": "missed",
+    "r9-asked-for-the-markup-zh": "false alarm",
 }
 RIGHT = ("hit", "quiet")
 UNSEEN = CASES.with_name("reports-5.jsonl")

@@ -147,6 +147,14 @@ def test_the_users_word_begins_anew():
     assert silent([READ, READ, Message("go on")] * 4)
 
 
+def test_so_many_things_as_the_user_names_are_no_repeats():
+    flips = [Message("Do five front flips"), *[Call("FrontFlip", {}, "done")] * 7]
+    looks = [Message("Read the five files"), *[Call("read_file", {"path": "a"}, "text")] * 7]
+
+    assert first(flips) == 6
+    assert first(looks) == 3
+
+
 def test_a_notice_that_says_something_new_is_a_change():
     actions = []
     for i in range(5):

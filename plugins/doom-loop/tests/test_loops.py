@@ -425,3 +425,29 @@ def test_one_message_in_other_words_is_told_before_it_is_sent_a_seventh_time():
     ]
     sent = [Call("send_message", {"to": "@k", "text": text}, '{"ok": true}') for text in texts * 3]
     assert first(sent) == 5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "创建组件实例出错",
+        "La creación no se pudo completar",
+        "Erstellen fehlgeschlagen",
+        "작성 실패",
+    ],
+)
+def test_a_write_that_fails_alike_for_ever_other_arguments_is_told(answer):
+    done = [Call("create_item", {"x": 40 * i, "y": 20 * i}, "ok") for i in range(8)]
+    tries = [Call("create_item", {"x": 40 * i, "y": 20 * i}, answer) for i in range(8)]
+
+    assert first(tries) is not None
+    assert first(done) is None
+
+
+def test_one_complaint_of_several_programs_is_told_though_a_pipe_hides_the_status():
+    commands = ["find ~/x | sort", "ls ~/x | cat", "find ~/x -type d | head", "ls -l ~/x | wc -l"]
+    tries = [
+        Call("bash", {"command": one}, f"{one.split()[0]}: /home/x: Operation not permitted")
+        for one in commands
+    ]
+    assert first(tries) == 3

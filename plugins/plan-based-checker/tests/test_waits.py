@@ -7,10 +7,8 @@ import pytest
 from trimtab import Plan, PlanStep, Prompt, Session
 from trimtab.events import CompletionStatus
 
-OPEN = (("spec", "done"), ("build", "pending"))
 
-
-def status_of(text, *, user="", calls=(), notice=""):
+def status_of(text, *, user="", calls=(), notice="", steps=("build",)):
     """Return the verdict after `calls` and a closing `text`, with a step open."""
     session = Session()
     run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
@@ -23,7 +21,7 @@ def status_of(text, *, user="", calls=(), notice=""):
     if notice:
         run.user_message(notice, notification=True)
     run.model_responded(text=text)
-    session.dispatch(Plan([PlanStep(title, status) for title, status in OPEN]))
+    session.dispatch(Plan([PlanStep("spec", "done"), *(PlanStep(one, "pending") for one in steps)]))
     return str(run.check_completion().status)
 
 
@@ -78,10 +76,20 @@ def test_an_agent_that_reports_is_sent_back(text):
         "Only update progress.md, nothing else. We continue tomorrow.",
         "Draft it; let me approve it, then implement.",
         "Don't implement anything before you have my word.",
+        "Mach heute nur den Entwurf, morgen machen wir weiter.",
+        "Faça só o rascunho. Continuamos amanhã com o resto.",
     ],
 )
 def test_a_user_may_order_a_stop_on_the_way(user):
     assert status_of("The spec is in spec.md.", user=user) == CompletionStatus.UNVERIFIED
+
+
+def test_steps_behind_the_last_number_that_the_user_named_may_wait():
+    open_steps = ("chapter 4", "chapter 5")
+    asked = status_of("Chapter 3 is done.", user="Translate chapters 1 to 3", steps=open_steps)
+    further = status_of("Chapter 3 is done.", user="Translate chapters 1 to 5", steps=open_steps)
+
+    assert (asked, further) == (CompletionStatus.UNVERIFIED, CompletionStatus.INCOMPLETE)
 
 
 def test_a_later_order_takes_the_place_of_the_first():

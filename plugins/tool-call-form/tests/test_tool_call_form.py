@@ -58,6 +58,9 @@ PLAIN = {
     "in a sentence": "Models write a call as <tool_call> followed by JSON.",
     "indented": "It looks like this:\n\n    <function=read>\n\nand is right.",
     "an example": f'Try:\n```json\n{{"name": "read", "arguments": {{}}}}\n```\n{"So it is. " * 9}',
+    "a sentence behind an example": (
+        'Like so:\n```\n<tool_call>{"name": 1}</tool_call>\n```\nThat is its form; it runs nothing.'
+    ),
     "another element": "In HTML <read> is no tag, and </read> isn't either.",
 }
 

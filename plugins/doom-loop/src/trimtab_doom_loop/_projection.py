@@ -154,6 +154,7 @@ class LoopProjection(CallProjection):
             found = self._found_in_news(action, same_tool=same_tool)
         else:
             self._stale = 0 if action.fresh or action.waits else self._stale + 1
+            self._allow(action)
             found = find_loop(
                 actions,
                 action,
@@ -204,6 +205,12 @@ class LoopProjection(CallProjection):
         """Take over what the user asks for: more equal actions than that are a loop."""
         self._orders = orders
         self._repeats = max(self._limits.times, orders.times + 1)
+
+    def _allow(self, action: Action) -> None:
+        """Allow as many as the user asks for of what a call does, unless it only looks."""
+        for call in action.calls if self._orders.things else ():
+            if not call.reads:
+                self._repeats = max(self._repeats, self._orders.of_tool(call.tool) + 1)
 
     def _blamed(self, found: Loop, action: Action) -> Loop:
         """Return the loop of a change that is rejected each time, not that of a look in between:

@@ -63,7 +63,7 @@ def find_loop(
         return found or find_known(actions, stale, repeats)
     return (
         found
-        or _find_near_repeats(actions, action, limits, streak)
+        or _find_near_repeats(actions, action, limits, repeats, streak)
         or find_without_effect(actions, times)
         or find_known(actions, stale, repeats)
     )
@@ -78,10 +78,10 @@ def _find_repeats(actions: Actions, action: Action, longest: int, times: int) ->
 
 
 def _find_near_repeats(
-    actions: Actions, action: Action, limits: Limits, streak: int
+    actions: Actions, action: Action, limits: Limits, repeats: int, streak: int
 ) -> Loop | None:
     similarity, longest, times = limits
     found = find_rejected(actions, times, similarity)
     if found is None and not action.news:
-        found = find_like_rounds(actions, longest, times, similarity)
+        found = find_like_rounds(actions, longest, repeats, similarity)
     return found or find_same_answer(actions, streak, times, similarity)

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trimtab.text import LazyPattern
-from trimtab_signals import CallRecord, finds_nothing, operation
+from trimtab_signals import (
+    CallRecord,
+    error_signature,
+    finds_nothing,
+    mentions_failure,
+    operation,
+)
 
 _NUMBER = LazyPattern(r"\d+")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
@@ -75,13 +81,22 @@ def answer_key(call: CallRecord) -> str:
     """Return a key that is equal for equal answers, whatever the arguments were.
 
     A failure's key is its signature, unless the answer is much longer (a rejected change is often
-    shown in full). All answers of a tool that found nothing have one key.
+    shown in full). So is that of a line in which a command complains, for a pipe hides the status.
+    All answers of a tool that found nothing have one key.
     """
     if call.signature and (call.size <= _SHORT or call.profile.writes):
         return f"{call.tool}\n{call.signature}"
     if call.profile.read_only and call.size <= _SHORT and finds_nothing(call.output):
         return f"{call.tool}\n"
+    if call.command is not None and _is_complaint(call):
+        return f"{call.tool}\n{error_signature(call.output, call.command)}"
     return f"{call.tool}\n{call.output_hash}"
+
+
+def _is_complaint(call: CallRecord) -> bool:
+    """Tell whether an answer is a line in which some program complains: it names itself first."""
+    said = call.output
+    return call.size <= _SHORT and "\n" not in said and ": " in said and mentions_failure(call)
 
 
 def stable_answer_key(call: CallRecord) -> str:

@@ -17,9 +17,11 @@ from trimtab_signals import (
     CallRecord,
     asks_user,
     confirms,
+    goes_beyond,
     has_ended,
     is_of_user,
     name_words,
+    numbers_in,
     says_stop,
 )
 
@@ -68,6 +70,7 @@ class SavedWaits:
 
     text: str
     told_to_stop: bool
+    numbers: tuple[int, ...] = ()
     asked: bool
     tasks: dict[str, bool]
 
@@ -83,6 +86,7 @@ class Waits(CallProjection):
     def __init__(self) -> None:
         self.text = ""
         self.told_to_stop = False
+        self._numbers: tuple[int, ...] = ()
         self._asked = False
         self._tasks: dict[str, bool] = {}
 
@@ -94,7 +98,7 @@ class Waits(CallProjection):
         """
         if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
             return "work that it started is still running"
-        if self.told_to_stop:
+        if self.told_to_stop or goes_beyond(self._numbers, open_steps):
             return "the user asked it to stop on the way"
         if self._asked or asks_user(self.text, open_steps):
             return "it asks the user"
@@ -112,6 +116,7 @@ class Waits(CallProjection):
             self._notified(message.text)
             return
         self.told_to_stop = says_stop(message.text)
+        self._numbers = numbers_in(message.text)
 
     def _notified(self, text: str) -> None:
         named = [task for task in self._tasks if task in text]
@@ -146,6 +151,7 @@ class Waits(CallProjection):
         return SavedWaits(
             text=self.text,
             told_to_stop=self.told_to_stop,
+            numbers=self._numbers,
             asked=self._asked,
             tasks=dict(self._tasks),
         )
@@ -154,6 +160,7 @@ class Waits(CallProjection):
         """Take back what `state` returned."""
         self.text = state.text
         self.told_to_stop = state.told_to_stop
+        self._numbers = state.numbers
         self._asked = state.asked
         self._tasks = dict(state.tasks)
 

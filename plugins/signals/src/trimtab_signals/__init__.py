@@ -19,7 +19,9 @@ from trimtab_signals._canonical import (
 )
 from trimtab_signals._closing import (
     asks_user,
+    goes_beyond,
     is_of_user,
+    numbers_in,
     says_stop,
 )
 from trimtab_signals._failure_lines import (
@@ -128,6 +130,7 @@ __all__ = [
     "failure_episode",
     "finds_nothing",
     "fingerprint",
+    "goes_beyond",
     "has_ended",
     "in_progress",
     "is_aside",
@@ -140,6 +143,7 @@ __all__ = [
     "names_in",
     "normalise_text",
     "not_yet",
+    "numbers_in",
     "operation",
     "orders_in",
     "paused",

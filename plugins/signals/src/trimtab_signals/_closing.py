@@ -81,7 +81,7 @@ _STOP = LazyPattern(
     r"|when|until|for my|for me|and await)\b"
     r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
     r"|look|read|review|see|test|verify)\b"
-    r"|\bnothing (?:else|more)\b|\b(?:continue|go on|resume) (?:it )?(?:tomorrow|later|another)\b"
+    r"|\bnothing (?:else|more)\b"
     r"|\bleave the (?:rest|others?)\b|\b(?:that's|that is) (?:all|enough) for (?:now|today)\b"
     r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on|touch"
     r"|write (?:any )?code)\b"
@@ -94,6 +94,14 @@ _STOP = LazyPattern(
     r"|等我|先不要|停下|等待我|我来?(?:审核|确认|看)|止め|待って|確認するまで|멈추|기다려|대기",
     re.IGNORECASE,
 )
+
+_ANOTHER_DAY = LazyPattern(
+    r"\b(?:tomorrow|later|another (?:day|time)|next (?:week|time)|morgen|später|mañana|luego"
+    r"|demain|plus tard|amanhã|depois|domani|завтра|позже"
+    r"|yar\u0131n|jutro)\b|明天|下次|明日|後で|내일|나중에",
+    re.IGNORECASE,
+)
+_NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 
 
 def asks_user(text: str, about: Iterable[str] = ()) -> bool:
@@ -154,9 +162,37 @@ def is_of_user(title: str) -> bool:
 
 
 def says_stop(message: str) -> bool:
-    """Tell whether a user's message asks the agent to stop before the end.
+    """Tell whether a user's message asks the agent to stop before the end, or to go on another day.
 
     Args:
         message: the message.
     """
-    return _STOP.search(message[:_LONGEST_ORDER]) is not None
+    message = message[:_LONGEST_ORDER]
+    if _STOP.search(message) is not None:
+        return True
+    return any(
+        _GO_ON.search(sentence) is not None and _ANOTHER_DAY.search(sentence) is not None
+        for sentence in _SENTENCE.split(message)
+    )
+
+
+def numbers_in(message: str) -> tuple[int, ...]:
+    """Return the whole numbers in a user's message, in order, each once.
+
+    Args:
+        message: the message.
+    """
+    found = map(int, _NUMBER.findall(message[:_LONGEST_ORDER]))
+    return tuple(dict.fromkeys(found))
+
+
+def goes_beyond(numbers: Sequence[int], steps: Sequence[str]) -> bool:
+    """Tell whether steps are numbered, and begin right behind the last number that the user named:
+    then the user asked for what is before them.
+
+    Args:
+        numbers: those in the user's message.
+        steps: titles of the steps that are open.
+    """
+    firsts = [int(found[0]) for title in steps if (found := _NUMBER.search(title)) is not None]
+    return len(firsts) == len(steps) > 0 < len(numbers) and min(firsts) == max(numbers) + 1

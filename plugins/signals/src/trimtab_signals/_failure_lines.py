@@ -51,11 +51,20 @@ _TELLING = LazyPattern(
     r"error|err!|exception|fail|fatal|no rule|cannot|can't|could not|denied|refused|not found"
     r"|no such|invalid"
     r"|unknown|timed? ?out|missing|unable|must|exceeded|forbidden|unauthorized|blocked|rejected"
-    r"|n(?<!\wn)ot\b|错误|失败|无法|エラー|失敗|ошибка|fehler|erreur|échec"
+    r"|n(?<!\wn)ot\b|fehler|fehlgeschl|f(?<!\wf)ehlt\b|ungültig|verweigert|kann nicht"
+    r"|erreur|échec|échou|impossible|introuvable"
+    r"|fallo\b|falló|fallid|falha|falhou|no se (?:pud|pued)|não (?:foi|pode|exist|encontr)"
+    r"|ошибк|не удалось|отказано|не найден|невозможно|impossibile|non trovat|f(?<!\wf)out|mislukt"
+    r"|błąd|h(?<!\wh)ata\b|başar\u0131s\u0131z|错误|失败|无法|不存在|找不到|超时"
+    r"|出错|拒绝|异常|エラー|失敗|できません|見つかりません|タイムアウト"
+    r"|오류|실패|찾을 수 없|거부|초과"
 )
 _NO_FAILURE = LazyPattern(
     r"(?<!\w)\w+[\"']?\s?[=:]\s?(?:\[\]|\{\}|0|false|none|null|\"\")(?![\w.])"
-    r"|\b(?:no|0|zero|without) (?:\w+ )?(?:errors?|exceptions?|fail(?:ed|ures?))\b",
+    r"|\b(?:no|0|zero|without) (?:\w+ )?(?:errors?|exceptions?|fail(?:ed|ures?))\b"
+    r"|\b(?:aucune?|keine?|nessun|ohne|sans|sem|sin|без|нет) (?:\w+ )?(?:erreurs?|erros?|errore?s?"
+    r"|fehler|ошибок)\b|(?:无|没有|未发现)(?:任何)?(?:错误|异常|失败)"
+    r"|エラー(?:なし|はありません)|오류 ?없음",
     re.IGNORECASE,
 )
 _FRAME = LazyPattern(

@@ -8,6 +8,7 @@ import attrs
 
 from trimtab.text import LazyPattern
 from trimtab_signals._normalise import lowered
+from trimtab_signals._profiles import name_words
 
 _NUMBERS = {
     "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
@@ -21,6 +22,10 @@ _TIMES = LazyPattern(
     + r")(?:\s?(?:times|runs?|iterations|rounds|repetitions|attempts|tries|samples|mal|fois|veces"
     r"|vezes|volte|раз|번|회|次|回)(?![a-z])|x(?=\s*(?:$|[.,;!?)\n]|please|bitte|in a row)))"
     r"|(?<![\d.])(\d{1,4})\s?(?:次|回|遍|번)"
+)
+# A number of things, in which the words of a tool's name may stand: "five front flips".
+_THINGS = LazyPattern(
+    r"(?<![\w.,-])(\d{1,3}|" + "|".join(_NUMBERS) + r") ((?:[^\W\d_]{2,24} ){0,2}[^\W\d_]{3,24})"
 )
 _EVERY = LazyPattern(
     r"\b(?:every|each|alle|jede \w{1,20}|cada|tou(?:te)?s les|ogni|кажд\w{1,9}) (?:\d{1,6} ?|)"
@@ -49,6 +54,8 @@ _LONGEST_ORDER = 600
 """Characters of a message that is an order to repeat and nothing else."""
 _MANY = 20
 """Times that are allowed where the user orders a repeat without a number."""
+_SHORTEST_NAME = 4
+"""Letters of a word in a tool's name that stands in few others."""
 _CLAUSE = 100
 """Characters before an order in which a ban of it would stand."""
 
@@ -60,10 +67,21 @@ class Orders:
     Args:
         times: how often it wants a thing done, 0 where it doesn't say.
         alone: it wants one call at a time.
+        things: how many of what it names, each in up to three words.
     """
 
     times: int = 0
     alone: bool = False
+    things: tuple[tuple[int, str], ...] = ()
+
+    def of_tool(self, tool: str) -> int:
+        """Return how many it wants of what a tool makes or does; 0 where it doesn't say.
+
+        Args:
+            tool: its name.
+        """
+        words = [word for word in name_words(tool) if len(word) >= _SHORTEST_NAME]
+        return max((n for n, thing in self.things if any(w in thing for w in words)), default=0)
 
 
 NO_ORDERS = Orders()
@@ -84,7 +102,8 @@ def orders_in(message: str) -> Orders:
     times = max(counts, default=0)
     if times <= 2:
         times = _MANY if _EVERY.search(text) is not None else 0
-    return Orders(times, alone)
+    things = tuple((_number(found[1]), found[2]) for found in _THINGS.finditer(text))
+    return Orders(times, alone, things)
 
 
 def wants_one_at_a_time(text: str) -> bool:

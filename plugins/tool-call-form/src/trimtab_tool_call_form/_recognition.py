@@ -18,7 +18,9 @@ _AFTERWORD = 80
 """More prose behind a fence makes the fence an example."""
 
 _AROUND_MARKS = 160
-"""More prose around a fence with marks makes them an example."""
+_REMARK = 24
+"""More prose around a fence with marks, or a sentence behind it, makes them an example: who wants
+an answer waits for it."""
 
 # JSON, and the same as Python prints it.
 _NAME = re.compile(
@@ -70,7 +72,7 @@ def find_written_call(text: str, tools: frozenset[str] | None) -> str | None:
     if _is_marked(prose):
         return _named_tool(text, tools)
     for block, around, behind in _blocks(text):
-        if around <= _AROUND_MARKS and _is_marked(block):
+        if around <= _AROUND_MARKS and behind <= _REMARK and _is_marked(block):
             return _named_tool(text, tools)
         tag = _in_tag(block, tools) if around <= _AROUND_MARKS else ""
         name = tag or _in_json(block, tools) or _in_python(block, tools)

@@ -29,6 +29,8 @@ from trimtab_replay._values import as_float, as_list, as_text, named, shallow
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 _LONGEST = 1e9
 _SPEECH = {"assistant_text", "reasoning_text"}
+_ENDED = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
+"""States of a background task of which nothing will come any more."""
 
 
 class Cases:
@@ -195,12 +197,16 @@ def _stop(item: dict[str, Any], case: dict[str, Any]) -> Item:
     active, crash = item.get("stop_hook_active"), item.get("checker_error")
     return StopRequest(
         plan=_plan(item),
-        background_tasks=tuple(as_list(item.get("background_tasks"))),
+        background_tasks=tuple(filter(_is_under_way, as_list(item.get("background_tasks")))),
         awaiting_user=item.get("awaiting_user", case.get("awaiting_user")) is True,
         checker_error=None if crash is None else as_text(crash),
         deadline_remaining=as_float(item.get("deadline_remaining")),
         stop_hook_active=active if isinstance(active, bool) else None,
     )
+
+
+def _is_under_way(task: Any) -> bool:
+    return not isinstance(task, dict) or task.get("status") not in _ENDED
 
 
 def _stop_failure(item: dict[str, Any], _case: dict[str, Any]) -> Item:
