@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import venv
 from collections.abc import Iterable, Sequence
@@ -45,6 +46,7 @@ CLIENTS = (
 )
 NO_TESTS = 5
 UV = "uv>=0.9.8"
+UV_BUILD = ("-m", "uv", "build", "--quiet")
 PROVIDERS = {"trimtab.guidance", "trimtab.feedback", "trimtab.completion"}
 
 
@@ -147,7 +149,8 @@ def install(options: argparse.Namespace) -> int:
 def solo(options: argparse.Namespace) -> int:
     """Install core alone, then core and one plugin after another as a user would; run their tests.
 
-    A plugin whose tests need another one says so in its dependencies.
+    The tests are those of the source archive, with what it holds and nothing of the repository. A
+    plugin whose tests need another one says so in its dependencies.
     """
     plugins = [ROOT / "plugins" / name for name in options.plugins] or distributions()[1:]
     failed = []
@@ -155,12 +158,26 @@ def solo(options: argparse.Namespace) -> int:
         remove_ours()
         folders = dict.fromkeys([CORE, *siblings(folder), folder, TEST_SERVERS])
         install(argparse.Namespace(folders=folders, clients=True, lowest=False, editable=False))
-        tests = f"{folder.relative_to(ROOT)}/tests"
-        pytest = [str(Path(sys.executable).parent / "pytest"), "-q", "-m", "not e2e and not slow"]
-        if run([*pytest, *options.rest, tests], check=False) not in (0, NO_TESTS):
-            failed.append(folder.name)
+        with tempfile.TemporaryDirectory() as temporary:
+            run([sys.executable, *UV_BUILD, "--sdist", "--out-dir", temporary, str(folder)])
+            (sdist,) = Path(temporary).glob("*.tar.gz")
+            if not try_sdist(unpacked(sdist, Path(temporary)), Path(sys.executable), options.rest):
+                failed.append(folder.name)
     print(f"Failed alone: {', '.join(failed)}" if failed else "Each passed alone.")
     return int(bool(failed))
+
+
+def unpacked(sdist: Path, into: Path) -> Path:
+    """Unpack a source archive; return its folder."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(into, filter="data")
+    return into / sdist.name.removesuffix(".tar.gz")
+
+
+def try_sdist(folder: Path, python: Path, options: Sequence[str] = ()) -> bool:
+    """Run all but the slow tests of an unpacked source archive; return whether none failed."""
+    pytest = [str(python), "-m", "pytest", "-q", "-m", "not e2e and not slow", *options, "tests"]
+    return run(pytest, check=False, folder=folder) in (0, NO_TESTS)
 
 
 def remove_ours() -> None:
@@ -238,8 +255,7 @@ def wheels() -> Path:
     if not target.exists():
         WHEELS.mkdir(parents=True, exist_ok=True)
         built = tempfile.mkdtemp(dir=WHEELS)
-        uv_build = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--all-packages"]
-        run([*uv_build, "--out-dir", built])
+        run([sys.executable, *UV_BUILD, "--wheel", "--all-packages", "--out-dir", built])
         try:
             Path(built).rename(target)
         except OSError:  # another environment of tox was quicker
@@ -287,10 +303,10 @@ def uv(command: str, *arguments: str, python: Path | None = None) -> None:
     run([interpreter, "-m", "uv", "pip", command, "--python", interpreter, *arguments])
 
 
-def run(command: Sequence[str], *, check: bool = True) -> int:
+def run(command: Sequence[str], *, check: bool = True, folder: Path | None = None) -> int:
     """Run a command; return its exit status, or with `check` raise where it isn't 0."""
     environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
-    return subprocess.run(command, check=check, env=environment).returncode
+    return subprocess.run(command, check=check, env=environment, cwd=folder).returncode
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -39,7 +38,6 @@ print(run.guide(DecisionPoint.PRE_TOOL_SELECTION).text)
 
 @pytest.fixture(scope="module")
 def release() -> ModuleType:
-    pytest.importorskip("twine")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
         spec = importlib.util.spec_from_file_location("release", ROOT / "release.py")
@@ -165,17 +163,26 @@ def test_a_folder_that_lacks_a_distribution_is_refused(
     assert "has 1 wheels" in capsys.readouterr().err
 
 
-def test_the_same_sources_give_the_same_bytes(built: Path, tmp_path: Path) -> None:
-    uv_build = [sys.executable, "-m", "uv", "build", "-q", "--out-dir", str(tmp_path)]
-    subprocess.run([*uv_build, str(ROOT / "core")], check=True)
-    again = sorted(p for p in tmp_path.iterdir() if p.name.startswith("trimtab-"))
+def test_the_same_sources_give_the_same_bytes(release: ModuleType, built: Path) -> None:
+    """A sample, with and without data files; the workflow of a release compares all."""
+    assert release.main(["again", str(built), "trimtab", "trimtab-replay"]) == 0
 
-    assert len(again) == 2
-    for path in again:
-        same = built / path.name
-        assert hashlib.sha256(path.read_bytes()).digest() == (
-            hashlib.sha256(same.read_bytes()).digest()
-        )
+
+def test_other_sources_are_told_apart(
+    release: ModuleType, built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in built.glob("trimtab_reminder-*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes() + b"\n")
+
+    assert release.main(["again", str(tmp_path), "trimtab-reminder"]) == 1
+    assert "Other bytes: trimtab_reminder-" in capsys.readouterr().out
+
+
+def test_the_tests_of_a_source_archive_run_with_what_it_declares(
+    release: ModuleType, built: Path
+) -> None:
+    """A sample; `dev.py solo` runs those of all, in an environment that has more."""
+    assert release.main(["test", str(built), "trimtab-reminder"]) == 0
 
 
 def test_core_is_uploaded_before_the_plugins(release: ModuleType) -> None:

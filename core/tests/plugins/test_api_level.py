@@ -59,8 +59,8 @@ def test_a_plugin_of_this_level_works_without_one(core: Any) -> None:
 @pytest.mark.parametrize(
     ("level", "what"),
     [
-        ("level-1", "API level 1, and trimtab 0.2.0 works with 2 to 3: .*--upgrade acme"),
-        ("level-4", "API level 4, and trimtab 0.2.0 has 3: .*--upgrade trimtab"),
+        ("level-1", "API level 1, and trimtab 0.2.0 works with 2 to 3: .*upgrade acme"),
+        ("level-4", "API level 4, and trimtab 0.2.0 has 3: .*upgrade trimtab"),
     ],
 )
 def test_a_plugin_of_another_level_is_refused(core: Any, level: str, what: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from .playing import call, play
 
-DATA = Path(__file__).parents[3] / "tests" / "data" / "chains.jsonl"
+DATA = Path(__file__).parent / "chains.jsonl"
 CHAINS = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
 NAMES = ("adds", "subtracts", "rounds", "formats")
 

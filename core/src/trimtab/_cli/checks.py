@@ -45,7 +45,7 @@ def from_metadata(registry: Registry) -> Iterator[Problem]:
             yield _about(entry, problem, "reinstall the package, or ask its authors")
         note = level_note(entry)
         if note:
-            fix = f"nothing now; later {pip_install('--upgrade', entry.distribution)}"
+            fix = f"nothing now; later {pip_install(entry.distribution, how='upgrade')}"
             yield _about(entry, note, fix, severity="note")
         if not entry.requires:
             what = f"{entry.full_name} declares no requirement on trimtab"

@@ -31,11 +31,11 @@ def level_problem(entry: PluginInfo) -> str | None:
     if level > LEVEL:
         return (
             f"{entry.package} was written for API level {level}, and trimtab {__version__} has "
-            f"{LEVEL}: {pip_install('--upgrade', 'trimtab')}"
+            f"{LEVEL}: {pip_install('trimtab', how='upgrade')}"
         )
     return (
         f"{entry.package} was written for API level {level}, and trimtab {__version__} works with "
-        f"{OLDEST} to {LEVEL}: {pip_install('--upgrade', entry.distribution)}"
+        f"{OLDEST} to {LEVEL}: {pip_install(entry.distribution, how='upgrade')}"
     )
 
 
