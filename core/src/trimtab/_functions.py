@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trimtab._contract.context import GuidanceContext
 from trimtab._events.provenance import DecisionPoint
 from trimtab._run.run import Run
+from trimtab._run.session import Session
+from trimtab._session.arguments import as_instance, as_point
 
 if TYPE_CHECKING:
-    from trimtab._contract.context import GuidanceContext
     from trimtab._events.guidance import GuidanceInjection
     from trimtab._events.providers import CompletionChecked
     from trimtab._prompt.template import Prompt
-    from trimtab._run.session import Session
     from trimtab._types.limits import Deadline
 
 
@@ -31,12 +32,13 @@ def collect_guidance(
         decision_point: where; it overrules the context's.
 
     Raises:
-        SessionError: `decision_point` is none.
+        SessionError: an argument has the wrong type.
     """
+    as_instance("context", context, GuidanceContext, "write run.guidance_context(point)")
     run = context._run
     assert isinstance(run, Run)
-    point = attrs.evolve(context, decision_point=decision_point)
-    return run.guide_with(point).injections
+    point = as_point("decision_point", decision_point)
+    return run.guide_with(attrs.evolve(context, decision_point=point)).injections
 
 
 def collect_feedback(
@@ -48,7 +50,11 @@ def collect_feedback(
         prompt: its open run in `session` is asked; one is opened if there is none.
         session: the session.
         deadline: a new time limit for the run; None keeps its own.
+
+    Raises:
+        SessionError: an argument has the wrong type.
     """
+    as_instance("session", session, Session)
     return session.run_of(prompt, deadline=deadline).feedback()
 
 
@@ -69,5 +75,7 @@ def check_completion(
 
     Raises:
         ProviderError: one of `extra` is no completion checker.
+        SessionError: an argument has the wrong type.
     """
+    as_instance("session", session, Session)
     return session.run_of(prompt).check_completion(output=output, extra=extra)

@@ -399,7 +399,7 @@ def test_the_output_type_in_brackets_is_there_at_run_time() -> None:
             "name of the guidance provider",
         ),
         (lambda kit: kit.run(guidance_providers=[kit.Speaker(5)]), "text and not empty, not 5"),
-        (lambda kit: Feedback(summary="a", suggestions="abc"), "expected a list or tuple"),
+        (lambda kit: Feedback(summary="a", suggestions="abc"), "suggestions must be a list of str"),
         (lambda kit: kit.run(guidance_providers=[5]), "int is not a guidance provider: it lacks"),
         (lambda kit: ClassificationResult(relevant="no"), "relevant must be True or False"),
         (lambda kit: Host(tools="shell"), "tools must be a collection of names, not 'shell'"),

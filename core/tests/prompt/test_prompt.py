@@ -169,7 +169,7 @@ def test_settings_of_another_kind_are_refused():
         ({"completion_checkers": None}, "completion providers .* not None"),
         ({"sections": "Do it."}, "sections .* not 'Do it.'"),
         ({"sections": MarkdownSection(key="k", title="t", template="")}, "sections .* list"),
-        ({"tools": [print]}, "tools hold Tool"),
+        ({"tools": [print]}, "tools must hold Tool"),
     ],
 )
 def test_what_is_declared_wrongly_is_named(fields, told):

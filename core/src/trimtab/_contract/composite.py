@@ -15,12 +15,12 @@ from trimtab._contract.providers import TaskCompletionChecker
 from trimtab._events.providers import CompletionStatus
 from trimtab._policy.completion import TaskCompletionResult
 from trimtab._types.faults import class_name
-from trimtab._types.text import as_text
+from trimtab._types.text import as_text, shown
 
 
 def _checkers(value: Any) -> tuple[TaskCompletionChecker, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError(f"checkers must be a list of completion checkers, not {value!r:.100}")
+        raise TypeError(f"checkers must be a list of completion checkers, not {shown(value)}")
     return tuple(value)
 
 
@@ -29,9 +29,7 @@ def _check_all(_: object, __: object, value: tuple[Any, ...]) -> None:
         raise ValueError("a CompositeChecker needs at least one checker")
     for checker in value:
         if not callable(getattr(checker, "check", None)):
-            raise TypeError(
-                f"a CompositeChecker holds objects with a check method, not {checker!r:.100}"
-            )
+            raise TypeError(f"checkers must hold objects with a check method, not {shown(checker)}")
 
 
 @attrs.frozen

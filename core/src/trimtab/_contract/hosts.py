@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
 import attrs
 
 from trimtab._events.provenance import DecisionPoint, Delivery
-from trimtab._types.options import text, whole_number, yes_or_no
+from trimtab._types.options import is_collection, text, whole_number, yes_or_no
 from trimtab._types.profiles import ToolProfile
 from trimtab._types.text import shown
 
@@ -25,7 +25,10 @@ def as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"delivery must be a mapping of points to deliveries, not {shown(value)}")
-    return {_member(DecisionPoint, point): _member(Delivery, way) for point, way in value.items()}
+    return {
+        _member("delivery", DecisionPoint, point): _member("delivery", Delivery, way)
+        for point, way in value.items()
+    }
 
 
 def as_feedback_delivery(value: Any) -> Delivery | None:
@@ -36,7 +39,7 @@ def as_feedback_delivery(value: Any) -> Delivery | None:
     """
     if value is None:
         return None
-    way = _member(Delivery, value)
+    way = _member("feedback", Delivery, value)
     if way is Delivery.REFUSAL:
         raise ValueError("feedback follows a call that has run: it can't be a refusal")
     return way
@@ -90,7 +93,7 @@ def as_descriptions(value: Any) -> Mapping[str, str]:
 
 
 def _items(field: str, what: str, value: Any, kind: type[Any]) -> list[Any]:
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if not is_collection(value):
         raise TypeError(f"{field} must be a collection of {what}, not {shown(value)}")
     items = list(value)
     for item in items:
@@ -99,12 +102,12 @@ def _items(field: str, what: str, value: Any, kind: type[Any]) -> list[Any]:
     return items
 
 
-def _member(kind: type[E], value: Any) -> E:
+def _member(field: str, kind: type[E], value: Any) -> E:
     try:
-        return kind(value)
+        return kind(value if isinstance(value, str | kind) else None)
     except ValueError:
         known = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
-        raise ValueError(f"delivery must hold {known}, not {shown(value)}") from None
+        raise ValueError(f"{field} must hold {known}, not {shown(value)}") from None
 
 
 def _everywhere() -> Mapping[DecisionPoint, Delivery]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import attrs
 
 from trimtab._types.errors import ToolError
+from trimtab._types.options import function, text, yes_or_no
 from trimtab._types.resources import Filesystem
 from trimtab._types.text import as_text
 
@@ -171,13 +172,14 @@ class Tool(Generic[Params, Value]):
 
     Raises:
         ToolError: a field of `params` has no counterpart in JSON, or a type that can't be resolved.
+        TypeError, ValueError: another argument has the wrong type, or `name` is empty.
     """
 
-    name: str = attrs.field(validator=attrs.validators.min_len(1))
-    description: str
+    name: str = attrs.field(validator=text(needed=True))
+    description: str = attrs.field(validator=text())
     params: type[Params]
-    handler: ToolHandler[Params, Value]
-    sequential: bool = attrs.field(default=False, kw_only=True)
+    handler: ToolHandler[Params, Value] = attrs.field(validator=function())
+    sequential: bool = attrs.field(default=False, kw_only=True, validator=yes_or_no())
 
     def __attrs_post_init__(self) -> None:
         # What is offered can be read: a tool that the model can't call is refused here.

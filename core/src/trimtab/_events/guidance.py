@@ -10,8 +10,8 @@ import attrs
 
 from trimtab._events.provenance import DecisionPoint, Delivery, Provenance
 from trimtab._events.run import Event
-from trimtab._types.options import number, text, yes_or_no
-from trimtab._types.text import CONTROL_CHARACTERS, render_block
+from trimtab._types.options import as_tuple, check_items, instance_of, number, text, yes_or_no
+from trimtab._types.text import CONTROL_CHARACTERS, render_block, shown
 
 KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 MAX_CONTENT = 500
@@ -20,7 +20,7 @@ MAX_CONTENT = 500
 
 def _key(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
     if not isinstance(value, str) or not KEY.fullmatch(value):
-        raise ValueError(f"{attribute.name} {value!r} does not match {KEY.pattern}")
+        raise ValueError(f"{attribute.name} {shown(value)} does not match {KEY.pattern}")
 
 
 def _content(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
@@ -48,7 +48,7 @@ class GuidanceInjection:
 
     key: str = attrs.field(validator=_key)
     content: str = attrs.field(validator=_content)
-    priority: int = attrs.field(default=100, validator=attrs.validators.instance_of(int))
+    priority: int = attrs.field(default=100, validator=instance_of(int))
     category: str = attrs.field(default="", validator=text())
     source: str = attrs.field(default="", validator=text())
 
@@ -204,5 +204,10 @@ def format_guidance(injections: Iterable[GuidanceInjection]) -> str:
 
     Args:
         injections: in their order; empty text if there are none.
+
+    Raises:
+        TypeError: one of them is something else.
     """
-    return "\n".join(render_block("guidance", i.content, source=i.source) for i in injections)
+    several = as_tuple(injections)
+    check_items("injections", several, GuidanceInjection)
+    return "\n".join(render_block("guidance", i.content, source=i.source) for i in several)

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._types.options import text
+from trimtab._types.options import as_mapping, instance_of, text, yes_or_no
 
 
 class ProviderKind(StrEnum):
@@ -62,8 +62,10 @@ class ProviderRef:
     """
 
     name: str = attrs.field(validator=text(needed=True))
-    options: Mapping[str, Any] = attrs.field(factory=dict, converter=dict)
-    optional: bool = False
+    options: Mapping[str, Any] = attrs.field(
+        factory=dict, converter=as_mapping, validator=instance_of(Mapping)
+    )
+    optional: bool = attrs.field(default=False, validator=yes_or_no())
 
 
 def enable(name: str, /, *, optional: bool = False, **options: Any) -> ProviderRef:

@@ -9,7 +9,7 @@ import attrs
 
 from trimtab._events.provenance import Provenance
 from trimtab._events.run import Event
-from trimtab._types.options import as_tuple, one_of, text, tuple_of
+from trimtab._types.options import as_tuple, items_of, one_of, text
 from trimtab._types.text import render_block, shorten
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ class Feedback(Event):
     provider_name: str = ""
     summary: str = attrs.field(validator=text(needed=True))
     observations: tuple[Observation, ...] = attrs.field(
-        default=(), converter=as_tuple, validator=tuple_of(Observation)
+        default=(), converter=as_tuple, validator=items_of(Observation)
     )
     suggestions: tuple[str, ...] = attrs.field(
-        default=(), converter=as_tuple, validator=tuple_of(str)
+        default=(), converter=as_tuple, validator=items_of(str)
     )
     severity: Severity = attrs.field(default="info", validator=one_of("info", "caution", "warning"))
     call_index: int = -1

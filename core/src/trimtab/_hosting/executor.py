@@ -16,6 +16,7 @@ from trimtab._events.run import Outcome, ToolCall
 from trimtab._hosting.threads import call_within, start, wait_for
 from trimtab._plugins.registry import did_you_mean
 from trimtab._types.errors import ToolError
+from trimtab._types.options import as_tuple, check_items
 from trimtab._types.text import as_text, quote, replace_surrogates, shorten
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class ToolExecutor:
 
     Raises:
         ToolError: two tools share a name.
+        TypeError: one of them is something else.
     """
 
     def __init__(
@@ -82,7 +84,9 @@ class ToolExecutor:
         self._tools: dict[str, Tool[Any, Any]] = {}
         self._guard = Lock()
         self._running: set[_Bound] = set()
-        for tool in tools:
+        several = as_tuple(tools)
+        check_items("tools", several, Tool)
+        for tool in several:
             if self._tools.setdefault(tool.name, tool) is not tool:
                 raise ToolError(f"two tools are called {tool.name!r}; rename one")
 

@@ -12,6 +12,8 @@ import attrs
 
 from trimtab._plugins.config_records import Configuration
 from trimtab._types.errors import ConfigurationError
+from trimtab._types.options import as_path
+from trimtab._types.text import shown
 
 MAX_SIZE = 1_000_000
 """Bytes of a configuration file."""
@@ -34,7 +36,10 @@ def find_configuration(
 
     Raises:
         ConfigurationError: a pyproject.toml on the way mentions trimtab and can't be read.
+        TypeError: an argument has the wrong type.
     """
+    if environment is not None and not isinstance(environment, Mapping):
+        raise TypeError(f"environment must be a mapping of texts, not {shown(environment)}")
     named = (os.environ if environment is None else environment).get(CONFIG)
     if named:
         return Path(named).absolute()
@@ -43,7 +48,7 @@ def find_configuration(
 
 def _candidates(start: str | os.PathLike[str] | None) -> Iterator[Path]:
     try:
-        first = Path(start or "").absolute()
+        first = as_path("start", "" if start is None else start).absolute()
     except FileNotFoundError:
         return  # the working directory was deleted
     for folder in (first, *first.parents):
@@ -144,8 +149,9 @@ def load_configuration(path: str | os.PathLike[str]) -> Configuration:
     Raises:
         ConfigurationError: it can't be read, is no TOML, or holds a key or value that is
             wrong; names the file, the table and the key.
+        TypeError: `path` is no path.
     """
-    file = Path(path).absolute()
+    file = as_path("path", path).absolute()
     found = stamp(file)
     if found is None:
         raise ConfigurationError(f"{file}: {_hindrance(file)}.")

@@ -8,7 +8,16 @@ from typing import Any, Literal, TypeVar
 import attrs
 
 from trimtab._events.provenance import ProviderKind, ProviderRef
-from trimtab._types.options import bounded, number, one_of, text, whole_number
+from trimtab._types.options import (
+    bounded,
+    instance_of,
+    number,
+    one_of,
+    text,
+    whole_number,
+    yes_or_no,
+)
+from trimtab._types.text import shown
 
 Mode = Literal["live", "shadow"]
 
@@ -16,7 +25,7 @@ Mode = Literal["live", "shadow"]
 def _path_below(instance: object, attribute: Any, value: Any) -> None:
     text(needed=True, optional=True)(instance, attribute, value)
     if value is not None and ".." in value.replace("\\", "/").split("/"):
-        raise ValueError(f"{attribute.name} must stay below the agent's folder, not {value!r:.100}")
+        raise ValueError(f"{attribute.name} must stay below the agent's folder, not {shown(value)}")
 
 
 @attrs.frozen
@@ -106,17 +115,12 @@ class GuidanceProviderConfig:
     min_confidence: float = attrs.field(default=0.5, validator=number(0, 1))
     cooldown_turns: int = attrs.field(default=3, validator=whole_number(0))
     max_per_run: int = attrs.field(default=6, validator=whole_number(1))
-    refuse: bool = False
+    refuse: bool = attrs.field(default=False, validator=yes_or_no())
     mode: Mode = attrs.field(default="live", validator=one_of("live", "shadow"))
     holdout: float = attrs.field(default=0.0, validator=number(0, 1))
     stop_after: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
 
     kind = ProviderKind.GUIDANCE
-
-
-def _check_trigger(_: object, __: object, value: Any) -> None:
-    if value is not None and not isinstance(value, FeedbackTrigger):
-        raise TypeError(f"trigger must be a FeedbackTrigger or None, not {value!r:.100}")
 
 
 @_refuses_options
@@ -133,7 +137,9 @@ class FeedbackProviderConfig:
     """
 
     provider: Any = attrs.field(converter=_as_ref)
-    trigger: FeedbackTrigger | None = attrs.field(default=None, validator=_check_trigger)
+    trigger: FeedbackTrigger | None = attrs.field(
+        default=None, validator=instance_of(FeedbackTrigger, optional=True)
+    )
 
     kind = ProviderKind.FEEDBACK
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
 import attrs
 
 from trimtab._types.errors import PromptError
-from trimtab._types.options import as_tuple
+from trimtab._types.options import as_tuple, text
+from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from string import Template
@@ -23,21 +24,23 @@ def check_text(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
         PromptError: it doesn't.
     """
     if not isinstance(value, str) or not value.strip():
-        raise PromptError(f"{attribute.name} must be text, not {value!r:.100}")
+        raise PromptError(f"{attribute.name} must be text, not {shown(value)}")
 
 
-def check_tools(_: object, __: object, tools: tuple[Any, ...]) -> None:
+def check_tools(_: object, __: object, tools: Any) -> None:
     """Check that a field holds tools.
 
     Raises:
         PromptError: it doesn't.
     """
+    if not isinstance(tools, tuple):
+        raise PromptError(f"tools must be a list of Tool(…), not {shown(tools)}")
     if tools:
         from trimtab._contract.tools import Tool
 
         strange = [item for item in tools if not isinstance(item, Tool)]
         if strange:
-            raise PromptError(f"tools hold Tool(…), not {strange[0]!r:.100}")
+            raise PromptError(f"tools must hold Tool(…), not {shown(strange[0])}")
 
 
 def type_argument(instance: object) -> Any:
@@ -93,7 +96,7 @@ class MarkdownSection(Generic[Params]):
 
     key: str = attrs.field(validator=check_text)
     title: str = attrs.field(validator=check_text)
-    template: str = attrs.field(validator=attrs.validators.instance_of(str))
+    template: str = attrs.field(validator=text())
     enabled: bool | Callable[..., bool] = True
     tools: tuple[Tool[Any, Any], ...] = attrs.field(
         default=(), converter=as_tuple, validator=check_tools

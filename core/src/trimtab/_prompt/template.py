@@ -25,8 +25,9 @@ from trimtab._prompt.sections import (
     type_argument,
 )
 from trimtab._types.errors import PromptError
-from trimtab._types.options import as_tuple, one_of, whole_number
+from trimtab._types.options import as_tuple, is_collection, one_of, whole_number
 from trimtab._types.resources import NO_RESOURCES, Resources
+from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt, Tool
@@ -48,10 +49,10 @@ Several = tuple[Any, ...] | list[Any]
 
 
 def _several(what: str, declared: object) -> tuple[Any, ...]:
-    if isinstance(declared, str) or not isinstance(declared, Iterable):
+    if not is_collection(declared):
         example = f": write [{declared!r:.60}]" if isinstance(declared, str) else ""
-        raise PromptError(f"{what} are given as a tuple or list, not {declared!r:.100}{example}")
-    return as_tuple(declared)
+        raise PromptError(f"{what} are given as a tuple or list, not {shown(declared)}{example}")
+    return as_tuple(declared)  # type: ignore[arg-type]
 
 
 def _configs(cls: type[Any], declared: Several) -> tuple[Any, ...]:
@@ -98,7 +99,7 @@ def _check_sections(sections: tuple[Any, ...]) -> None:
     keys = set()
     for section in sections:
         if not isinstance(section, MarkdownSection):
-            raise PromptError(f"sections hold MarkdownSection, not {section!r:.100}")
+            raise PromptError(f"sections must hold MarkdownSection, not {shown(section)}")
         if section.key in keys:
             raise PromptError(f"two sections have the key {section.key!r}; rename one")
         keys.add(section.key)

@@ -13,7 +13,7 @@ from trimtab._events.provenance import DecisionPoint, Delivery, Provenance, Prov
 from trimtab._events.run import RunClosed, ToolCall
 from trimtab._run.batch import NOTHING, GuidanceBatch
 from trimtab._run.open_run import OpenRun
-from trimtab._session.arguments import as_calls, as_flag, as_member, as_text, as_timeout
+from trimtab._session.arguments import as_calls, as_flag, as_member, as_point, as_text, as_timeout
 from trimtab._types.errors import SessionError
 from trimtab._types.text import shown
 
@@ -239,7 +239,7 @@ class Run(OpenRun):
             SessionError: an argument has the wrong type, or a provider of this run is asking.
         """
         if point.__class__ is not DecisionPoint:
-            point = _decision_point(point)
+            point = as_point("point", point)
         if timeout is not None:
             timeout = as_timeout(timeout)
         if delivery is not None and delivery.__class__ is not Delivery:
@@ -256,7 +256,7 @@ class Run(OpenRun):
 
     def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
         """As `guide`, with a context of the caller's."""
-        point = _decision_point(context.decision_point)
+        point = as_point("decision_point", context.decision_point)
         if self.recordings is not None:
             self._note_asked(point, pending=context.pending_tool_calls)
         entries = self._begin(point)
@@ -421,14 +421,6 @@ def _items(name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise SessionError(f"{name} must be a list, not {shown(values)}")
     return tuple(values)
-
-
-def _decision_point(value: object) -> DecisionPoint:
-    try:
-        return DecisionPoint(value)
-    except ValueError:
-        known = ", ".join(f"DecisionPoint.{point.name}" for point in DecisionPoint)
-        raise SessionError(f"point must be one of {known}, not {shown(value)}") from None
 
 
 async def _off_loop(call: Callable[..., T], *arguments: Any, **options: Any) -> T:

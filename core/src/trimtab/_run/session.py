@@ -9,7 +9,7 @@ from trimtab._contract.hosts import LOCAL_HOST, Host
 from trimtab._events.run import RunOpened, ToolInvoked
 from trimtab._policy.settings import RecorderConfig
 from trimtab._run.run import Run
-from trimtab._session.arguments import as_text, as_timeout
+from trimtab._session.arguments import as_instance, as_text, as_timeout
 from trimtab._session.record import Record, new_id
 from trimtab._session.slices import Reducer
 from trimtab._session.state import RECENT_CALLS, RunState
@@ -71,7 +71,8 @@ class Session(Record):
             ProviderError: one of `recorders` can't be used; nothing is recorded.
             SessionError: `run_id` is a run of another prompt, or an argument has the wrong type.
         """
-        _check_arguments(prompt, host, deadline, budget)
+        _check_arguments(prompt, deadline, budget)
+        as_instance("host", host, Host)
         _check_names(agent_id=agent_id, run_id=run_id)
         timeout = as_timeout(timeout)
         budget = prompt.table.budget if budget is None else budget
@@ -176,7 +177,11 @@ class Session(Record):
         Args:
             prompt: the prompt, bound.
             deadline: a new time limit; None keeps the run's own.
+
+        Raises:
+            SessionError: an argument has the wrong type.
         """
+        _check_arguments(prompt, deadline)
         run_id = self._current.get(prompt.name)
         run = self._runs.get(run_id) if run_id else None
         if run is None or run.state.closed:
@@ -244,13 +249,10 @@ def _check_names(**names: object) -> None:
             as_text(name, value)
 
 
-def _check_arguments(prompt: object, host: object, deadline: object, budget: object) -> None:
+def _check_arguments(prompt: object, deadline: object, budget: object = None) -> None:
     from trimtab._prompt.template import Prompt
 
-    if not isinstance(prompt, Prompt):
-        raise SessionError(f"prompt must be a Prompt, not {shown(prompt)}; write Prompt(template)")
-    if not isinstance(host, Host):
-        raise SessionError(f"host must be a Host, not {shown(host)}")
+    as_instance("prompt", prompt, Prompt, "write Prompt(template)")
     if deadline is not None and not isinstance(deadline, Deadline):
         raise SessionError(f"deadline must be Deadline(seconds) or None, not {shown(deadline)}")
     if budget is not None and not isinstance(budget, Budget):

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import ToolCall
 from trimtab._types.errors import SessionError
 from trimtab._types.options import bounded, is_finite, is_number
@@ -42,6 +43,33 @@ def as_member(name: str, enum: type[M], value: object) -> M:
             pass
     known = ", ".join(repr(member.value) for member in enum)
     raise SessionError(f"{name} must be one of {known}, not {shown(value)}")
+
+
+def as_point(name: str, value: object) -> DecisionPoint:
+    """Return `value` as a decision point; its plain string is converted.
+
+    Raises:
+        SessionError: it is none; names them.
+    """
+    try:
+        return DecisionPoint(value if isinstance(value, str | DecisionPoint) else None)
+    except ValueError:
+        known = ", ".join(f"DecisionPoint.{point.name}" for point in DecisionPoint)
+        raise SessionError(f"{name} must be one of {known}, not {shown(value)}") from None
+
+
+def as_instance(name: str, value: object, kind: type[Any], hint: str = "") -> None:
+    """Check that `value` is of a class.
+
+    Args:
+        hint: what to write, for the message.
+
+    Raises:
+        SessionError: it is something else.
+    """
+    if not isinstance(value, kind):
+        hint = f"; {hint}" if hint else ""
+        raise SessionError(f"{name} must be a {kind.__name__}, not {shown(value)}{hint}")
 
 
 def as_flag(name: str, value: object) -> None:

@@ -24,7 +24,7 @@ from trimtab._session.slices import Reducer, Sink, Slice, Takers
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.faults import class_name
-from trimtab._types.limits import SYSTEM_CLOCK, Clock
+from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
 from trimtab._types.text import as_text, shown
 
 T = TypeVar("T")
@@ -52,10 +52,7 @@ class Record:
             raise TypeError(f"keep must be a whole number or None, not {shown(keep)}")
         if keep is not None and not 1 <= keep <= maxsize:
             raise ValueError(f"keep must be 1 or more, or None for all, not {shown(keep)}")
-        if not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic")):
-            raise TypeError(
-                f"clock must have the methods now() and monotonic(), not be {shown(clock)}"
-            )
+        check_clock(clock)
         self.clock = clock
         self.lock = SessionLock(self._tell)
         self._keep = keep

@@ -50,6 +50,7 @@ from trimtab._types.json_types import (
     Table,
 )
 from trimtab._types.options import is_finite, is_number
+from trimtab._types.text import shown
 
 _USE = "use str, int, float, bool, date, UUID, Decimal, Enum, Literal, lists, dicts or records"
 
@@ -74,8 +75,8 @@ def _type_of(cls: Any) -> Record | Pydantic:
     made = Resolver().resolve(cls, _name(cls))
     if not isinstance(made, Record | Pydantic):
         raise ToolError(
-            f"{_name(cls)} is no record; use an attrs class, a dataclass, a pydantic model, "
-            "a TypedDict or a NamedTuple"
+            f"params must be a record, not {_name(cls)}; use an attrs class, a dataclass, "
+            "a pydantic model, a TypedDict or a NamedTuple"
         )
     return made
 
@@ -96,7 +97,9 @@ class Resolver:
         if annotation in (None, type(None)):
             return _NULL
         if isinstance(annotation, str | ForwardRef):
-            raise ToolError(f"{where}: {annotation!r} can't be resolved; define it at module level")
+            raise ToolError(
+                f"{where}: {shown(annotation)} can't be resolved; define it at module level"
+            )
         if isinstance(annotation, TypeVar):
             return self._variable(annotation, where)
         if hasattr(annotation, "__supertype__"):  # NewType
@@ -273,7 +276,7 @@ def _choice(pairs: Iterator[tuple[Any, Any]], where: str) -> Choice:
     members = tuple(pairs)
     for value, _ in members:
         if not _is_plain(value):
-            raise ToolError(f"{where}: {value!r:.60} has no counterpart in JSON")
+            raise ToolError(f"{where}: {shown(value)} has no counterpart in JSON")
     return Choice(members)
 
 
@@ -299,7 +302,7 @@ def _unknown(annotation: Any, where: str) -> ToolError:
 
 def _name(annotation: Any) -> str:
     plain = isinstance(annotation, type) and get_origin(annotation) is None
-    return annotation.__name__ if plain else f"{annotation!r:.100}".removeprefix("typing.")
+    return annotation.__name__ if plain else shown(annotation).removeprefix("typing.")
 
 
 def _is_text(value: Any) -> bool:

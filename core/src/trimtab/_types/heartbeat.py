@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from trimtab._types.faults import is_interruption
-from trimtab._types.limits import SYSTEM_CLOCK, Clock
+from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
+from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from typing import Self
@@ -59,6 +60,9 @@ class Heartbeat:
         *,
         on_fault: Callable[[BaseException], None] | None = None,
     ) -> None:
+        check_clock(clock)
+        if on_fault is not None and not callable(on_fault):
+            raise TypeError(f"on_fault must be a function or None, not {shown(on_fault)}")
         self._clock = clock
         self._on_fault = on_fault
         self._lock = Lock()

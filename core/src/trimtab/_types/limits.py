@@ -42,6 +42,16 @@ class SystemClock:
 SYSTEM_CLOCK = SystemClock()
 
 
+def check_clock(clock: object) -> None:
+    """Check that `clock` tells the time in both senses.
+
+    Raises:
+        TypeError: it doesn't.
+    """
+    if not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic")):
+        raise TypeError(f"clock must have the methods now() and monotonic(), not be {shown(clock)}")
+
+
 class ManualClock:
     """A clock that only its methods move: for tests and for replaying recorded runs.
 
@@ -90,7 +100,7 @@ def _finite(_: object, attribute: attrs.Attribute[float], value: Any) -> None:
 def _seconds(value: Any) -> Any:
     """Return seconds as a float: 90 and 90.0 are one deadline, and are shown as one."""
     known = bounded(value)
-    return float(known) if type(known) is int else known
+    return float(known) if type(known) is int and is_finite(known) else known
 
 
 @attrs.frozen
@@ -111,6 +121,7 @@ class Deadline:
     started: float = None  # type: ignore[assignment]  # set right below
 
     def __attrs_post_init__(self) -> None:
+        check_clock(self.clock)
         if self.started is None:
             object.__setattr__(self, "started", self.clock.monotonic())
 
@@ -119,10 +130,14 @@ class Deadline:
         """Return the deadline that falls on the aware wall-clock time `when`.
 
         Raises:
+            TypeError: `when` is no datetime, or `clock` no clock.
             ValueError: `when` is naive; say which zone it is in.
         """
+        check_clock(clock)
+        if not isinstance(when, datetime):
+            raise TypeError(f"when must be a datetime, not {shown(when)}")
         if when.tzinfo is None:
-            raise ValueError("a deadline needs an aware datetime, e.g. datetime.now(UTC) + …")
+            raise ValueError("when must be an aware datetime, e.g. datetime.now(UTC) + …")
         return cls((when - clock.now()).total_seconds(), clock)
 
     def elapsed(self) -> timedelta:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from sys import float_info
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab._types.text import CONTROL_CHARACTERS, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Validator = Callable[[Any, Any, Any], None]
 
@@ -58,18 +61,46 @@ def read_seconds(value: object, name: str) -> float:
     return float(bounded(found))
 
 
+def is_collection(value: object) -> bool:
+    """Return whether `value` holds items; a text and a mapping are one value each."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
     """Return `items` as a tuple: records keep tuples, and take lists too.
 
     Args:
-        items: anything that can be iterated, except text.
+        items: any collection; other values are left for `items_of` to refuse, by the field's name.
+    """
+    known: Any = items
+    return tuple(known) if is_collection(known) else known
+
+
+def as_mapping(items: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a copy of a mapping, so that nothing that the caller changes later reaches it.
+
+    Args:
+        items: the mapping; other values are left for `instance_of` to refuse.
+    """
+    known: Any = items
+    return dict(known) if isinstance(known, Mapping) else known
+
+
+def as_path(name: str, value: Any) -> Path:
+    """Return the path that text or a path-like object names.
+
+    Args:
+        name: what the message calls it.
 
     Raises:
-        TypeError: it is text, or cannot be iterated.
+        TypeError: it is something else.
     """
-    if isinstance(items, str | bytes):
-        raise TypeError(f"expected a list or tuple, not {items!r:.60}")
-    return tuple(items)
+    from pathlib import Path  # not before somebody has files
+
+    try:
+        return Path(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a path, not {shown(value)}") from None
 
 
 def whole_number(minimum: int, *, optional: bool = False) -> Validator:
@@ -110,6 +141,9 @@ def number(
         TypeError: from the validator, if the value is not a number.
         ValueError: from the validator, if it is not finite or out of bounds.
     """
+    for name, bound in (("minimum", minimum), ("maximum", 0 if maximum is None else maximum)):
+        if not is_number(bound) or not is_finite(bound):
+            raise TypeError(f"{name} must be a finite number, not {shown(bound)}")
     lower = f"above {minimum:g}" if above else f"{minimum:g} or more"
     words = lower if maximum is None else f"from {minimum:g} to {maximum:g}"
 
@@ -149,22 +183,63 @@ def text(*, needed: bool = False, optional: bool = False) -> Validator:
     return check
 
 
-def tuple_of(kind: type[Any]) -> Validator:
-    """Return a validator of tuples whose items are all of one type.
+def instance_of(kind: type[Any], *, optional: bool = False) -> Validator:
+    """Return a validator of instances of one class.
 
     Args:
-        kind: the type.
+        kind: the class.
+        optional: whether None is accepted too.
 
     Raises:
-        TypeError: from the validator; names the first item of another type.
+        TypeError: from the validator, if the value is something else.
+    """
+    words = f"a {kind.__name__} or None" if optional else f"a {kind.__name__}"
+
+    def check(_: object, attribute: Any, value: Any) -> None:
+        if not isinstance(value, kind) and not (optional and value is None):
+            raise TypeError(f"{attribute.name} must be {words}, not {shown(value)}")
+
+    return check
+
+
+def items_of(kind: type[Any]) -> Validator:
+    """Return a validator of tuples and sets whose items are all of one class.
+
+    Args:
+        kind: the class.
+
+    Raises:
+        TypeError: from the validator; names the value, or its first item of another class.
+    """
+    return lambda _, attribute, value: check_items(attribute.name, value, kind)
+
+
+def check_items(name: str, value: object, kind: type[Any]) -> None:
+    """Check that `value` is a collection of one class, as `as_tuple` leaves it.
+
+    Args:
+        name: what the message calls it.
+
+    Raises:
+        TypeError: names the value, or its first item of another class.
+    """
+    if not isinstance(value, tuple | frozenset):
+        raise TypeError(f"{name} must be a list of {kind.__name__}, not {shown(value)}")
+    for item in value:
+        if not isinstance(item, kind):
+            raise TypeError(f"{name} must hold {kind.__name__}, not {shown(item)}")
+
+
+def function() -> Validator:
+    """Return a validator of what can be called.
+
+    Raises:
+        TypeError: from the validator, if the value is something else.
     """
 
     def check(_: object, attribute: Any, value: Any) -> None:
-        for item in value:
-            if not isinstance(item, kind):
-                raise TypeError(
-                    f"{attribute.name} must hold {kind.__name__}, not {type(item).__name__}"
-                )
+        if not callable(value):
+            raise TypeError(f"{attribute.name} must be a function, not {shown(value)}")
 
     return check
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._types.options import as_tuple
+from trimtab._types.options import as_tuple, is_collection, items_of
 
 DONE_STATUSES = frozenset({"done", "completed", "skipped", "cancelled", "canceled", "complete"})
 STARTED_STATUSES = frozenset({"in_progress", "in-progress", "active", "started"})
@@ -58,8 +58,8 @@ class PlannedTool:
 
 
 def _as_tools(items: Iterable[Any]) -> tuple[Any, ...]:
-    if isinstance(items, str):
-        raise TypeError(f"tools must be a list of tools, not the text {items!r:.60}")
+    if not is_collection(items):
+        return as_tuple(items)
     return tuple(PlannedTool(item) if isinstance(item, str) else item for item in items)
 
 
@@ -82,8 +82,12 @@ class PlanStep:
     status: str = "pending"
     step_id: str = ""
     objective: str = ""
-    tools: tuple[PlannedTool, ...] = attrs.field(default=(), converter=_as_tools)
-    depends_on: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    tools: tuple[PlannedTool, ...] = attrs.field(
+        default=(), converter=_as_tools, validator=items_of(PlannedTool)
+    )
+    depends_on: tuple[str, ...] = attrs.field(
+        default=(), converter=as_tuple, validator=items_of(str)
+    )
     expected: str = ""
     outcome: str = ""
 
@@ -158,12 +162,14 @@ class Plan:
     """
 
     steps: tuple[PlanStep, ...] = attrs.field(
-        default=(), converter=as_tuple, validator=_check_steps
+        default=(), converter=as_tuple, validator=[items_of(PlanStep), _check_steps]
     )
     objective: str = ""
     plan_id: str = ""
     version: str = ""
-    exit_criteria: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    exit_criteria: tuple[str, ...] = attrs.field(
+        default=(), converter=as_tuple, validator=items_of(str)
+    )
     status: str = ACTIVE
     reason: str = ""
     run_id: str = ""

@@ -8,19 +8,21 @@ from typing import Any
 
 import attrs
 
+from trimtab._types.options import as_tuple, instance_of, is_collection, items_of, yes_or_no
+
 _NOTHING: frozenset[str] = frozenset()
 
 
 def _names(value: str | Iterable[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    return (value,) if isinstance(value, str) else as_tuple(value)
 
 
 def _strings(value: Iterable[str]) -> frozenset[str]:
-    return frozenset(value)
+    return frozenset(value) if is_collection(value) else value  # type: ignore[return-value]
 
 
 def _numbers(value: Iterable[int]) -> frozenset[int]:
-    return frozenset(value)
+    return frozenset(value) if is_collection(value) else value  # type: ignore[return-value]
 
 
 def _pattern(value: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
@@ -50,19 +52,33 @@ class ToolProfile:
         expected_exit_codes: exit statuses that are a result and not a failure, as 1 of grep.
     """
 
-    names: tuple[str, ...] = attrs.field(converter=_names)
-    read_only: bool | None = None
-    writes: bool | None = None
-    independent: bool | None = None
-    polling: bool = False
-    polling_params: Mapping[str, Any] | None = None
-    opaque: bool = False
-    command_params: tuple[str, ...] = attrs.field(default=(), converter=_names)
-    ignored_params: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
-    progress: frozenset[str] = attrs.field(default=_NOTHING, converter=_strings)
-    result_noise: re.Pattern[str] | None = attrs.field(default=None, converter=_pattern)
-    error_pattern: re.Pattern[str] | None = attrs.field(default=None, converter=_pattern)
-    expected_exit_codes: frozenset[int] = attrs.field(default=frozenset(), converter=_numbers)
+    names: tuple[str, ...] = attrs.field(converter=_names, validator=items_of(str))
+    read_only: bool | None = attrs.field(default=None, validator=yes_or_no(optional=True))
+    writes: bool | None = attrs.field(default=None, validator=yes_or_no(optional=True))
+    independent: bool | None = attrs.field(default=None, validator=yes_or_no(optional=True))
+    polling: bool = attrs.field(default=False, validator=yes_or_no())
+    polling_params: Mapping[str, Any] | None = attrs.field(
+        default=None, validator=instance_of(Mapping, optional=True)
+    )
+    opaque: bool = attrs.field(default=False, validator=yes_or_no())
+    command_params: tuple[str, ...] = attrs.field(
+        default=(), converter=_names, validator=items_of(str)
+    )
+    ignored_params: frozenset[str] = attrs.field(
+        default=_NOTHING, converter=_strings, validator=items_of(str)
+    )
+    progress: frozenset[str] = attrs.field(
+        default=_NOTHING, converter=_strings, validator=items_of(str)
+    )
+    result_noise: re.Pattern[str] | None = attrs.field(
+        default=None, converter=_pattern, validator=instance_of(re.Pattern, optional=True)
+    )
+    error_pattern: re.Pattern[str] | None = attrs.field(
+        default=None, converter=_pattern, validator=instance_of(re.Pattern, optional=True)
+    )
+    expected_exit_codes: frozenset[int] = attrs.field(
+        default=frozenset(), converter=_numbers, validator=items_of(int)
+    )
 
     def polls(self, params: Any) -> bool:
         """Tell whether a call with `params` is a declared wait."""

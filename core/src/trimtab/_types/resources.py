@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkabl
 import attrs
 
 from trimtab._types.errors import ResourceError
+from trimtab._types.options import as_mapping, as_path, instance_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 Resource = TypeVar("Resource")
 # Not `type[Resource]`: type checkers take no protocol there.
 Wanted = Callable[..., Resource]
-
-
-def _copied(bound: Mapping[type[Any], Any]) -> Mapping[Any, Any]:
-    return dict(bound)
 
 
 @attrs.frozen
@@ -31,7 +28,9 @@ class Resources:
         bound: objects by the type under which they are asked for.
     """
 
-    bound: Mapping[Any, Any] = attrs.field(factory=dict, converter=_copied)
+    bound: Mapping[Any, Any] = attrs.field(
+        factory=dict, converter=as_mapping, validator=instance_of(Mapping)
+    )
 
     @classmethod
     def of(cls, *objects: object) -> Resources:
@@ -102,9 +101,7 @@ def _unencodable(path: str) -> bool:
 
 
 def _real(root: str | os.PathLike[str]) -> Path:
-    from pathlib import Path  # not before somebody has files
-
-    return Path(os.path.realpath(root))
+    return as_path("root", os.path.realpath(as_path("root", root)))
 
 
 @attrs.frozen

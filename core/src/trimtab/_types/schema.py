@@ -19,6 +19,7 @@ import attrs
 from trimtab._types.annotations import type_of
 from trimtab._types.errors import ToolError
 from trimtab._types.json_types import MAX_PROBLEMS, Schema, resolve_root
+from trimtab._types.text import shown
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ def json_schema(cls: type[Any]) -> Schema:
     defs: Schema = {}
     made = resolve_root(type_of(cls).schema(defs), defs)
     if made.get("type") != "object":
-        raise ToolError(f"{cls!r:.100} is no JSON object; use a record with fields")
+        raise ToolError(f"{shown(cls)} is no JSON object; use a record with fields")
     return {**made, "$defs": defs} if defs else made
 
 
