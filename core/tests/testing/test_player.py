@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,9 @@ from trimtab import (
     GuidanceProviderConfig,
     Outcome,
     RecorderContext,
+    Resources,
+    RootedFilesystem,
+    TaskCompletionContext,
     TaskCompletionResult,
     ToolInvoked,
     enable,
@@ -75,6 +79,19 @@ def test_feedback_and_completion_are_asked() -> None:
     player = Player(feedback=[every], completion=[checker]).play([Call("read")] * 4)
     assert [item.summary for item in player.feedback] == ["2 calls", "4 calls"]
     assert not player.may_stop().may_stop
+
+
+def test_checkers_find_the_files_of_the_test(tmp_path: Path) -> None:
+    def answer(context: TaskCompletionContext) -> TaskCompletionResult:
+        there = context.filesystem is not None and context.filesystem.exists("report.md")
+        return TaskCompletionResult.ok() if there else TaskCompletionResult.incomplete("Write it.")
+
+    files = Resources.of(RootedFilesystem(tmp_path))
+    player = Player(completion=[Checker(answer=answer)], resources=files)
+
+    assert player.may_stop().feedback == "Write it."
+    (tmp_path / "report.md").touch()
+    assert player.may_stop().may_stop
 
 
 def test_after_a_restart_the_run_goes_on_with_new_providers() -> None:

@@ -41,7 +41,7 @@ def add_timeout(parser: argparse.ArgumentParser) -> None:
 def run_doctor(options: argparse.Namespace) -> int:
     """Report problems; return 1 if one of them is an error.
 
-    With names, only the packages that offer them are looked at, and the configuration.
+    With names, only the packages that offer them are looked at, and a configuration that is given.
     """
     from trimtab._cli.checks import from_metadata, from_setup, load_problem, to_load
 
@@ -51,7 +51,8 @@ def run_doctor(options: argparse.Namespace) -> int:
     if options.names and not options.all:
         asked = {entry.distribution for entry in loaded}
         problems = [problem for problem in problems if problem.distribution in asked]
-    problems += from_setup(options.config, registry)
+    if options.config or not options.names:
+        problems += from_setup(options.config, registry)
     verdicts = {entry: load_problem(entry, options.timeout) for entry in loaded}
     problems += filter(None, verdicts.values())
     valid = [entry for entry, problem in verdicts.items() if problem is None]

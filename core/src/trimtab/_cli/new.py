@@ -45,6 +45,14 @@ _USES = {
     "reader": "Then run `trimtab replay FILE`, which reads files of this format.",
 }
 
+_DOES = {
+    "command": "TODO: what the command is for.",
+    "host": "TODO: of which runtime it guides agents, and how.",
+    "mailbox": "TODO: on which engine it keeps messages.",
+    "reader": "TODO: which program writes the files that it reads.",
+    "recorder": "TODO: what it records, and where.",
+}
+
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``trimtab new``."""
@@ -97,6 +105,7 @@ def package_files(kind: str, name: str) -> dict[str, str]:
         "class": title,
     }
     facts["target"] = Template(_TARGETS.get(kind, "$class")).substitute(facts)
+    facts["does"] = _DOES.get(kind, "TODO: when it speaks, and what it says.")
     use = Template(_USES.get(kind, _IN_FILE)).substitute(facts)
     sources = {
         ".github/workflows/test.yml": "workflow.yml.txt",

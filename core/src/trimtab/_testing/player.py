@@ -18,6 +18,7 @@ from trimtab._session.trajectory import Trajectory
 from trimtab._testing.script import Call, Compaction, Item, Message, Text, Wait
 from trimtab._types.limits import Budget, Deadline, ManualClock
 from trimtab._types.profiles import ToolProfile
+from trimtab._types.resources import NO_RESOURCES, Resources
 from trimtab._types.text import as_text
 
 
@@ -43,6 +44,7 @@ class Player:
         host: the runtime.
         deadline: the run's time limit in seconds, on the player's clock.
         budget: the run's limits in tokens, cost and active time.
+        resources: what providers and checkers find in `context.resources`, such as files.
         points: further decision points to ask at: PRE_TOOL_EXECUTION, POST_TOOL_RESULT.
         faults: what to do when a provider raises, is overdue or returns what its hook does not
             take: "raise" `ProviderFailed` at the end of the item, or "record" it, as a run does.
@@ -69,6 +71,7 @@ class Player:
         host: Host = LOCAL_HOST,
         deadline: float | None = None,
         budget: Budget | None = None,
+        resources: Resources = NO_RESOURCES,
         points: Iterable[DecisionPoint | str] = (),
         faults: Literal["raise", "record"] = "raise",
     ) -> None:
@@ -89,6 +92,7 @@ class Player:
             "recorders": tuple(recorders),
         }
         self._profiles = tuple(profiles)
+        self._resources = resources
         self._points = frozenset(DecisionPoint(point) for point in points)
         self._opening: dict[str, Any] = {"host": host, "budget": budget}
         if deadline is not None:
@@ -128,7 +132,7 @@ class Player:
         template: PromptTemplate[Any] = PromptTemplate(
             "tests", "player", tool_profiles=self._profiles, **made
         )
-        return Prompt(template, config=None)
+        return Prompt(template, config=None).bind(resources=self._resources)
 
     def play(self, items: Iterable[Item]) -> Self:
         """Let the items happen, one after the other.

@@ -223,6 +223,17 @@ class Transcript:
                 self.skip(parsed.change, line)
             yield Row(line, parsed.value)
 
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines that are not blank as text, with their numbers from 1.
+
+        For formats without JSON. Bytes that are not UTF-8 are reported and replaced.
+        """
+        for number, data in self._lines(self.skip, self.open):
+            text = data.decode(errors="replace")
+            if text.encode() != data:
+                self.skip("not UTF-8", number)
+            yield number, text
+
     @property
     def sample(self) -> Any:
         """The first line's value of a line format, else the document; to sniff at."""
