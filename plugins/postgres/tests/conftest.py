@@ -101,7 +101,8 @@ def server():
 
 @pytest.fixture
 def url(server):
-    server.execute("drop table if exists trimtab_messages, trimtab_dead, trimtab_acked")
+    names = ("messages", "dead", "acked", "once")
+    server.execute("drop table if exists " + ", ".join(f"trimtab_{name}" for name in names))
     return server.url("tests")
 
 

@@ -1,5 +1,7 @@
 """The mailbox on a real server."""
 
+import os
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +11,14 @@ import pytest
 
 from trimtab_postgres._connection import TIMEOUT
 from trimtab_worker import LEASE_CLOCK, MailboxError, Unknown, open_mailbox
-from trimtab_worker.testing import MailboxConformance, Proxy, ServerConformance
+from trimtab_worker.testing import (
+    MailboxConformance,
+    Proxy,
+    ServerConformance,
+    network_faults,
+    run_chaos,
+)
+from trimtab_worker.testing._server_conformance import HELD, through
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # chaos takes a minute
 
@@ -188,3 +197,17 @@ def test_many_threads_share_a_pooler_in_transaction_mode(pooled_url):
             done = [body for part in pool.map(work, range(8)) for body in part]
 
     assert sorted(done) == list(range(80))
+
+
+@pytest.mark.skipif(
+    "TRIMTAB_CHAOS_MESSAGES" not in os.environ, reason="takes minutes: for a measurement"
+)
+def test_chaos_behind_pgbouncer(url, pooled_url, pooler, server, capsys):
+    proxy = Proxy(pooler)
+    faults = {**network_faults(proxy, HELD), "restart": server.restart}
+    report = run_chaos(through(pooled_url, proxy), direct=url, faults=faults)
+    proxy.close()
+    with capsys.disabled():
+        sys.stdout.write(f"\npgbouncer: {report}\n")
+
+    assert report.broken == {}

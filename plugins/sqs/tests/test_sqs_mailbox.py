@@ -245,12 +245,14 @@ def test_chaos_of_workers_and_network(url, server, capsys):
     """moto keeps queues in memory: it can't be restarted."""
     faults = network_faults(server.proxy, 8.0)
     report = run_chaos(
-        url, direct=url.replace(str(server.proxy.port), str(server.port)), faults=faults
+        url,
+        direct=url.replace(str(server.proxy.port), str(server.port)),
+        faults=faults,
+        backlog=300,  # moto looks at all that wait
     )
     with capsys.disabled():
         sys.stdout.write(f"\nsqs: {report}\n")
 
-    assert (report.lost, report.doubles, report.effects_doubled) == (0, 0, 0)
-    assert (report.answered_late, report.workers_left) == (0, 0)
+    assert report.broken == {}
     assert report.redelivered > 0
     assert set(report.faults) == {"kill", "stop", "end", "orphan", *faults}

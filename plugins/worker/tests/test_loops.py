@@ -137,15 +137,36 @@ def test_requests_are_answered_and_acknowledged(mailbox, replies, loop_of):
 
 def test_the_answer_is_sent_before_the_acknowledgement(mailbox, loop_of):
     class Checked(InMemoryMailbox):
-        def put(self, data, delay):
+        def put_once(self, data, delay, key):
             in_flight.append(mailbox.stats().in_flight)
-            return super().put(data, delay)
+            return super().put_once(data, delay, key)
 
     in_flight = []
     mailbox.send(Question("a"))
     loop_of(replies=Checked(Reply)).run(until_idle=True)
 
     assert in_flight == [1]
+
+
+def test_a_message_is_answered_once_though_an_attempt_ended_after_its_answer(replies, loop_of):
+    """As if it were killed there: the next attempt finds the answer, and acknowledges."""
+
+    class CutOff(InMemoryMailbox):
+        def delete(self, receipt):
+            if receipt[1] == 1:
+                self.release(receipt, 0.0)
+                return False
+            return super().delete(receipt)
+
+    mailbox = CutOff(Question)
+    for _ in range(2):  # the same bytes: two messages
+        mailbox.send(Question("a"))
+    loop = loop_of(requests=mailbox)
+    first = loop.run(max_messages=2)
+    second = loop.run(max_messages=2)
+
+    assert (first.abandoned, second.done) == (2, 2)
+    assert [answer.body.deliveries for answer in replies.receive(10)] == [1, 1]
 
 
 def test_structured_output_is_answered_as_json(mailbox, replies, loop_of):

@@ -14,6 +14,7 @@ from psycopg import sql
 from trimtab_postgres import _sql
 from trimtab_postgres._connection import TIMEOUT, TimedConnection, works
 from trimtab_worker import (
+    KEYS_KEPT,
     LEASE_CLOCK,
     BaseMailbox,
     ConnectionPool,
@@ -44,7 +45,7 @@ GONE = Lost("delivered again, given back, or gone")
 
 
 class PostgresMailbox(BaseMailbox[Body]):
-    """A mailbox in the tables ``trimtab_messages``, ``trimtab_dead`` and ``trimtab_acked``.
+    """A mailbox in four tables whose names begin with ``trimtab_``.
 
     Leases are judged by the server's clock, and fenced by a random token per delivery. The tables
     are made where they do not exist. There are as many connections as threads use at a time; each
@@ -62,7 +63,12 @@ class PostgresMailbox(BaseMailbox[Body]):
     """
 
     facts = MailboxFacts(
-        engine="postgres", fenced=True, reports_loss=True, batch=BATCH, call_timeout=TIMEOUT
+        engine="postgres",
+        fenced=True,
+        reports_loss=True,
+        batch=BATCH,
+        call_timeout=TIMEOUT,
+        once=True,
     )
 
     def __init__(
@@ -95,6 +101,18 @@ class PostgresMailbox(BaseMailbox[Body]):
     def put(self, data: bytes, delay: float) -> str:
         values = {"queue": self.queue, "body": data, "delay": delay, "channel": self._channel}
         return str(self._row(_sql.PUT, values)[0])
+
+    def put_once(self, data: bytes, delay: float, key: str) -> str | None:
+        values = {
+            "queue": self.queue,
+            "body": data,
+            "delay": delay,
+            "channel": self._channel,
+            "key": key,
+            "kept": KEYS_KEPT,
+        }
+        row = self._do(_sql.PUT_ONCE, values).fetchone()
+        return None if row is None else str(row[0])
 
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
         with self._connection(self._pool) as connection:

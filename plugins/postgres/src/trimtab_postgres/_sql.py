@@ -18,12 +18,27 @@ SCHEMA = (
     """create table if not exists trimtab_acked(
         queue text not null, slot integer not null, n bigint not null,
         primary key(queue, slot))""",
+    """create table if not exists trimtab_once(
+        queue text not null, key text not null,
+        sent_at timestamptz not null default clock_timestamp(), primary key(queue, key))""",
+    "create index if not exists trimtab_once_by_time on trimtab_once(queue, sent_at)",
 )
 LISTEN = """listen {}"""
 UNLISTEN = """unlisten *"""
 PUT = """with made as (
         insert into trimtab_messages(queue, body, visible_at)
         values(%(queue)s, %(body)s, clock_timestamp() + make_interval(secs => %(delay)s))
+        returning id)
+    select id, case when %(delay)s = 0 then pg_notify(%(channel)s, '') end from made"""
+PUT_ONCE = """with old as (
+        delete from trimtab_once where queue = %(queue)s
+        and sent_at < clock_timestamp() - make_interval(secs => %(kept)s)),
+    new as (
+        insert into trimtab_once(queue, key) values(%(queue)s, %(key)s)
+        on conflict do nothing returning key),
+    made as (
+        insert into trimtab_messages(queue, body, visible_at)
+        select %(queue)s, %(body)s, clock_timestamp() + make_interval(secs => %(delay)s) from new
         returning id)
     select id, case when %(delay)s = 0 then pg_notify(%(channel)s, '') end from made"""
 TAKE = """with ready as (

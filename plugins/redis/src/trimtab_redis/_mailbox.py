@@ -14,6 +14,7 @@ from redis.exceptions import RedisError, ResponseError
 from trimtab_redis._client import TIMEOUT, Client, connect, explained
 from trimtab_redis._script import GROUP, SCRIPT
 from trimtab_worker import (
+    KEYS_KEPT,
     LEASE_CLOCK,
     BaseMailbox,
     DeadLetter,
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
 Body = TypeVar("Body")
 Receipt = tuple[str, str]
 
-KEYS = ("", ":leases", ":tokens", ":deliveries", ":delayed", ":staged", ":dead", ":counts", ":bell")
+KEYS = (
+    *("", ":leases", ":tokens", ":deliveries", ":delayed", ":staged", ":dead", ":counts", ":bell"),
+    ":once",
+)
 NAME = re.compile(r"[\w.:-]{1,200}")
 ENTRY_ID = re.compile(r"\d{1,20}-\d{1,20}")
 NOT_HELD = -1
@@ -67,7 +71,7 @@ class RedisMailbox(BaseMailbox[Body]):
     """
 
     facts = MailboxFacts(
-        engine="redis", fenced=True, reports_loss=True, batch=64, call_timeout=TIMEOUT
+        engine="redis", fenced=True, reports_loss=True, batch=64, call_timeout=TIMEOUT, once=True
     )
 
     def __init__(
@@ -108,6 +112,10 @@ class RedisMailbox(BaseMailbox[Body]):
 
     def put(self, data: bytes, delay: float) -> str:
         return _text(self._do("put", data, _ms(delay)))
+
+    def put_once(self, data: bytes, delay: float, key: str) -> str | None:
+        name = self._do("put", data, _ms(delay), key, _ms(KEYS_KEPT))
+        return None if name is None else _text(name)
 
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
         token = os.urandom(8).hex()

@@ -3,14 +3,16 @@
 Keys: stream of bodies, leases (sorted set: stream id → end in ms), tokens (hash: stream id →
 token of the delivery), deliveries (hash), delayed (sorted set), staged (hash: id → body), dead
 (stream), counts (hash), bell (list: an element for each message that became ready, which wakes
-one waiting worker). A message that is leased, or given back with a delay, is pending in the
-group and has an entry in leases; its delivery count in the group is that of deliveries.
+one waiting worker), once (sorted set: key → when it was sent, in ms). A message that is leased,
+or given back with a delay, is pending in the group and has an entry in leases; its delivery count
+in the group is that of deliveries.
 """
 
 GROUP = "workers"
 
 SCRIPT = """
-local stream, leases, tokens, deliveries, delayed, staged, dead, counts, bell = unpack(KEYS)
+local stream, leases, tokens, deliveries, delayed, staged, dead, counts, bell, once =
+  unpack(KEYS)
 local operation, group = ARGV[1], 'workers'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -81,6 +83,10 @@ end
 
 if operation == 'put' then
   local delay = tonumber(ARGV[3])
+  if ARGV[4] then
+    redis.call('ZREMRANGEBYSCORE', once, '-inf', now - tonumber(ARGV[5]))
+    if redis.call('ZADD', once, 'NX', now, ARGV[4]) == 0 then return false end
+  end
   local name = fresh()
   if delay > 0 then
     redis.call('HSET', staged, name, ARGV[2])

@@ -47,7 +47,7 @@ from trimtab_worker._keeper import Keeper
 from trimtab_worker._lease import Lease
 from trimtab_worker._lease_config import LeaseExtenderConfig, LeaseState
 from trimtab_worker._loop import Loop
-from trimtab_worker._mailbox import BaseMailbox
+from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._main import MainLoop
 from trimtab_worker._memory import InMemoryMailbox
 from trimtab_worker._message import Mailbox, Message
@@ -83,6 +83,7 @@ from trimtab_worker._watchdog import Watchdog
 from trimtab_worker._work import Work
 
 __all__ = [
+    "KEYS_KEPT",
     "LEASE_CLOCK",
     "Attempt",
     "BaseMailbox",

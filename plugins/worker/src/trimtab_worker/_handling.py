@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import logging
 import random
@@ -42,6 +43,17 @@ LONGEST_ATTEMPTS = 60.0
 """Seconds after which an acknowledgement is given up although the lease lasts."""
 JITTER = 0.1
 """Share by which a retry comes later at random: what failed together must not return together."""
+
+
+def answer_key(message: Message[Any]) -> str | None:
+    """Return what the answers to one message have in common, at each delivery; None: unknown.
+
+    An id alone may come again: from another mailbox, or from one that was emptied.
+    """
+    if message.sent_at is None:
+        return None
+    facts = (message.mailbox.facts.engine, message.id, message.sent_at.isoformat())
+    return hashlib.sha256("\0".join(facts).encode() + message.wire).hexdigest()[:32]
 
 
 class MessageHandler(ABC):
@@ -135,7 +147,7 @@ class MessageHandler(ABC):
         if address is not None or work.lost is not None:
             work.confirm()
         if address is not None and work.lost is None:
-            address.send(answer)
+            self._send(address, work.message, answer)
 
     def _address(self, message: Message[Any], answer: Any) -> Mailbox[Any] | None:
         """Return the mailbox that an answer goes to."""
@@ -148,6 +160,15 @@ class MessageHandler(ABC):
             LOG.warning("message %s asks for an answer to an unknown address", message.id)
         found: Mailbox[Any] | None = mailbox
         return found
+
+    @staticmethod
+    def _send(address: Mailbox[Any], message: Message[Any], answer: Any) -> None:
+        """Send an answer, unless an earlier attempt did: it may have been killed just after."""
+        key = answer_key(message)
+        if key is None or not address.facts.once:
+            address.send(answer)
+        elif address.send_once(answer, key) is None:
+            LOG.info("message %s was answered by an earlier attempt", message.id)
 
     def _finish(self, work: Work, seconds: float) -> None:
         message, reason = work.message, work.lost
@@ -222,7 +243,7 @@ class MessageHandler(ABC):
                 buried = message.ack()
             address = self._address(message, answer) if buried else None
             if address is not None:
-                address.send(answer)
+                self._send(address, message, answer)
         except Exception as error:  # noqa: BLE001 - an engine's client is not ours
             LOG.warning("message %s can't be given up now: %s", message.id, error)
             self.tell(MailboxFailed(error=str(error), retry_in=self.config.retry_delay))

@@ -37,6 +37,8 @@ LOG = logging.getLogger("trimtab_worker")
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.2
 LONGEST_REASON = 500
+KEYS_KEPT = 7 * 24 * 3600.0
+"""Seconds that a key of `send_once` is known: longer than a message waits that a worker dropped."""
 OVER = Lost("the lease has ended by the clock of this worker, or the message was given back")
 
 
@@ -71,6 +73,20 @@ class BaseMailbox(ABC, Generic[Body]):
             data: its bytes.
             delay: seconds until it is ready.
         """
+
+    def put_once(self, data: bytes, delay: float, key: str) -> str | None:  # noqa: ARG002
+        """As `put`; None if something was put under `key` in the last `KEYS_KEPT` seconds.
+
+        Both in one change, so that of two who put at the same time one gets None.
+
+        Args:
+            data, delay: as for `put`.
+            key: any text.
+
+        Raises:
+            MailboxError: the engine keeps no keys.
+        """
+        raise MailboxError(f"{self.facts.engine} keeps no keys: facts.once says which engine does")
 
     @abstractmethod
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
@@ -171,6 +187,19 @@ class BaseMailbox(ABC, Generic[Body]):
         Raises:
             MailboxError: the body is of another type, or too large.
         """
+        return self.put(self._encoded(body, delay, reply_to), delay)
+
+    def send_once(
+        self, body: Body, key: str, *, delay: float = 0.0, reply_to: str | None = None
+    ) -> str | None:
+        """As `Mailbox.send_once`.
+
+        Raises:
+            MailboxError: as for `send`, or the engine keeps no keys.
+        """
+        return self.put_once(self._encoded(body, delay, reply_to), delay, key)
+
+    def _encoded(self, body: Body, delay: float, reply_to: str | None) -> bytes:
         check_seconds("delay", delay)
         data = self.codec.encode(body, reply_to=reply_to)
         limit = self.facts.max_bytes
@@ -179,7 +208,7 @@ class BaseMailbox(ABC, Generic[Body]):
                 f"a message of {len(data)} bytes is too large for {self.facts.engine}: "
                 f"at most {limit} bytes; store the content elsewhere and send its address"
             )
-        return self.put(data, delay)
+        return data
 
     def receive(
         self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0

@@ -12,7 +12,7 @@ import attrs
 
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._errors import MailboxError
-from trimtab_worker._mailbox import BaseMailbox
+from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._records import (
     DeadLetter,
     Delivery,
@@ -48,7 +48,9 @@ class InMemoryMailbox(BaseMailbox[Body]):
         clock: where the time is read.
     """
 
-    facts = MailboxFacts(engine="memory", fenced=True, reports_loss=True, call_timeout=0.1)
+    facts = MailboxFacts(
+        engine="memory", fenced=True, reports_loss=True, call_timeout=0.1, once=True
+    )
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class InMemoryMailbox(BaseMailbox[Body]):
         self._dead: dict[str, DeadLetter] = {}
         self._ids = itertools.count(1)
         self._acked = 0
+        self._keys: dict[str, float] = {}
 
     @classmethod
     def from_url(cls, url: str, body: Any = None) -> InMemoryMailbox[Any]:
@@ -79,11 +82,22 @@ class InMemoryMailbox(BaseMailbox[Body]):
         return cls(body)
 
     def put(self, data: bytes, delay: float) -> str:
+        with self._lock:
+            return self._put(data, delay)
+
+    def _put(self, data: bytes, delay: float) -> str:
+        identifier = str(next(self._ids))
+        self._stored[identifier] = _Stored(data, self.clock.monotonic() + delay, self.clock.now())
+        return identifier
+
+    def put_once(self, data: bytes, delay: float, key: str) -> str | None:
         now = self.clock.monotonic()
         with self._lock:
-            identifier = str(next(self._ids))
-            self._stored[identifier] = _Stored(data, now + delay, self.clock.now())
-        return identifier
+            self._keys = {one: at for one, at in self._keys.items() if now - at < KEYS_KEPT}
+            if key in self._keys:
+                return None
+            self._keys[key] = now
+            return self._put(data, delay)
 
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
         now = self.clock.monotonic()

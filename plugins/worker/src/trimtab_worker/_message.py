@@ -46,6 +46,20 @@ class Mailbox(Protocol[Body]):
         """
         ...
 
+    def send_once(
+        self, body: Body, key: str, *, delay: float = 0.0, reply_to: str | None = None
+    ) -> str | None:
+        """As `send`, unless a message was sent under `key` in the last 7 days: then None.
+
+        Only where `facts.once`. Who sends may be cut off and send again; who answers may be
+        another worker by then.
+
+        Args:
+            body, delay, reply_to: as for `send`.
+            key: any text that names what is said.
+        """
+        ...
+
     def receive(
         self, max_messages: int = 1, *, wait: float = 0.0, visibility: float = 30.0
     ) -> Sequence[Message[Body]]:

@@ -28,6 +28,7 @@ class MailboxFacts:
         call_timeout: seconds after which a call to the engine is given up.
         max_bytes: longest message as sent, None without limit.
         peeks: messages can be looked at without receiving them, and all but leased ones purged.
+        once: a message can be sent under a key, which a second one under it does not pass.
     """
 
     engine: str
@@ -42,6 +43,7 @@ class MailboxFacts:
     call_timeout: float = 5.0
     max_bytes: int | None = None
     peeks: bool = True
+    once: bool = False
 
 
 @attrs.frozen

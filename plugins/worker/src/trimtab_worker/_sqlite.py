@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from trimtab_worker._clock import LEASE_CLOCK, LeaseClock, boot_id
 from trimtab_worker._errors import MailboxError
-from trimtab_worker._mailbox import BaseMailbox
+from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
     DeadLetter,
@@ -50,6 +50,10 @@ create table if not exists dead(
 create table if not exists counts(name text primary key, n integer not null);
 insert or ignore into counts values('buried', 0);
 """
+KEYS = """create table if not exists once(key text primary key, sent_at real not null)"""
+KEYS_BY_TIME = """create index if not exists once_by_time on once(sent_at)"""
+"""Made in each file: an older trimtab-worker may go on with the file beside a newer one."""
+PUT = "insert into messages(body, visible_at, sent_at) values(?, ?, ?)"
 TAKE = """update messages set deliveries = deliveries + 1, token = :token, visible_at = :until
     where id in (select id from messages where visible_at <= :now
                  order by visible_at, id limit :count)
@@ -116,7 +120,7 @@ class SqliteMailbox(BaseMailbox[Body]):
     """
 
     facts = MailboxFacts(
-        engine="sqlite", fenced=True, reports_loss=True, batch=BATCH, call_timeout=BUSY
+        engine="sqlite", fenced=True, reports_loss=True, batch=BATCH, call_timeout=BUSY, once=True
     )
 
     def __init__(
@@ -154,11 +158,16 @@ class SqliteMailbox(BaseMailbox[Body]):
 
     def put(self, data: bytes, delay: float) -> str:
         now = self._now()
-        made = self._do(
-            "insert into messages(body, visible_at, sent_at) values(?, ?, ?)",
-            (data, now + delay, now),
-        )
-        return str(made.lastrowid)
+        return str(self._do(PUT, (data, now + delay, now)).lastrowid)
+
+    def put_once(self, data: bytes, delay: float, key: str) -> str | None:
+        with self._writing() as connection:
+            now = self._now()
+            connection.execute("delete from once where sent_at < ?", (now - KEYS_KEPT,))
+            new = connection.execute("insert or ignore into once values(?, ?)", (key, now))
+            if new.rowcount == 0:
+                return None
+            return str(connection.execute(PUT, (data, now + delay, now)).lastrowid)
 
     def take(self, count: int, visibility: float) -> Sequence[Delivery]:
         now, token = self._now(), os.urandom(8)
@@ -337,6 +346,8 @@ class SqliteMailbox(BaseMailbox[Body]):
                 )
             if found < VERSION:
                 _create(connection)
+            connection.execute(KEYS)
+            connection.execute(KEYS_BY_TIME)
             if isinstance(self.clock, LeaseClock):
                 self._offset = _offset(connection, self.clock)
             connection.execute("commit")

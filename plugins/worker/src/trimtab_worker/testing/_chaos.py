@@ -45,9 +45,7 @@ class ChaosReport:
         answered: messages with an answer.
         done: messages that a worker reported as done; one that is killed tells no one.
         doubles: messages that were reported as done more than once.
-        answered_twice: messages with more than one answer: those whose worker was killed, stopped
-            or cut off between its answer and its acknowledgement.
-        answered_late: answers of an attempt that came after that of a newer one.
+        answered_twice: messages with more than one answer.
         effects_asked_twice: messages for which more than one attempt came to its effect.
         effects_doubled: messages with more than one effect in a store that knows attempts.
         redelivered: deliveries beyond the first of a message.
@@ -65,7 +63,6 @@ class ChaosReport:
     done: int
     doubles: int
     answered_twice: int
-    answered_late: int
     effects_asked_twice: int
     effects_doubled: int
     redelivered: int
@@ -82,6 +79,12 @@ class ChaosReport:
         """Messages without an answer, or that are still in the mailbox."""
         left = self.stats.waiting + self.stats.in_flight + self.stats.delayed
         return max(self.sent - self.answered, int(left))
+
+    @property
+    def broken(self) -> Mapping[str, int]:
+        """The promises that did not hold, by name, with how often; empty where all did."""
+        names = ("lost", "doubles", "answered_twice", "effects_doubled", "workers_left")
+        return {name: getattr(self, name) for name in names if getattr(self, name)}
 
 
 def network_faults(proxy: Proxy, seconds: float) -> Mapping[str, Fault]:
@@ -111,6 +114,7 @@ def run_chaos(
     direct: str | None = None,
     messages: int | None = None,
     workers: int = 5,
+    backlog: int | None = None,
     faults: Mapping[str, Fault] | None = None,
     timeout: float | None = None,
     seed: int = 0,
@@ -127,6 +131,8 @@ def run_chaos(
         messages: how many are sent; the environment's ``TRIMTAB_CHAOS_MESSAGES``, else 60, where
             None. More are sent if they are done before each fault was made and one came again.
         workers: processes that work at a time, 3 or more; whatever ends is replaced.
+        backlog: how many are sent ahead of the workers, where the engine gets slow with many;
+            None: all.
         faults: disturbances of the server and the network, by name.
         timeout: seconds after which the run ends, done or not; 60 and two per message where None.
         seed: of the random order of faults.
@@ -147,7 +153,8 @@ def run_chaos(
         crew = Crew(url, folder, settings, random.Random(seed))  # noqa: S311 - no secrets
         mailbox = open_mailbox(direct or url)
         started = time.perf_counter()
-        crew.send(mailbox, messages)
+        crew.planned, crew.backlog = messages, backlog or messages
+        crew.send(mailbox, min(messages, crew.backlog))
         try:
             made = crew.disturb(workers, mailbox, faults or {}, started + limit)
         finally:
@@ -171,7 +178,6 @@ def _report(
         done=len(done),
         doubles=sum(count > 1 for count in done.values()),
         answered_twice=sum(len(attempts) > 1 for attempts in replies.values()),
-        answered_late=sum(attempts != sorted(attempts) for attempts in replies.values()),
         effects_asked_twice=effects.doubled("asked"),
         effects_doubled=effects.doubled("made"),
         redelivered=crew.redelivered(),
@@ -194,6 +200,8 @@ class Crew:
         folder: where logs go.
         settings: of the workers.
         random: chooses victims.
+        planned: messages that are sent in all, unless faults come too late for them.
+        backlog: how many are sent ahead of the workers.
         drain: seconds that a worker gets for its message after it was told to end.
     """
 
@@ -206,6 +214,8 @@ class Crew:
     stopped: threading.Timer | None = None
     events: list[Mapping[str, Any]] = attrs.field(factory=list)
     sent: int = 0
+    planned: int = 0
+    backlog: int = 0
     drain: float = 5.0
     _read: dict[Path, int] = attrs.field(factory=dict)
     _started: int = 0
@@ -253,7 +263,11 @@ class Crew:
         while time.perf_counter() < until:
             self.hire(wanted)
             time.sleep(self.random.uniform(*pause))
-            if is_empty(mailbox):
+            if self.sent < self.planned:
+                done = len(self.named("MessageDone"))
+                more = min(self.planned, done + self.backlog) - self.sent
+                self.send(mailbox, max(0, more))
+            elif is_empty(mailbox):
                 if len(made) == len(kinds) and self.redelivered():
                     break
                 self.send(mailbox, _MORE)

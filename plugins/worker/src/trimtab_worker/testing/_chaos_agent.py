@@ -81,7 +81,9 @@ class Effects:
             db.execute("create table if not exists made(message)")
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, isolation_level=None, timeout=PATIENCE)
+        db = sqlite3.connect(self._path, isolation_level=None, timeout=PATIENCE)
+        db.execute("pragma synchronous = off")  # processes are killed, and not the machine
+        return db
 
     def make(self, attempt: Attempt) -> bool:
         """Make the effect of a message; False where it is made or the attempt is stale.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -169,6 +170,31 @@ class MailboxConformance:
         got = [message.body for _ in range(9) for message in mailbox.receive(2, wait=0)]
 
         assert sorted(got) == [0, 1, 2, 3, 4]
+
+    def test_of_several_sent_under_one_key_the_first_arrives(
+        self, mailbox: Any, open_one: OPEN
+    ) -> None:
+        if not mailbox.facts.once:
+            with pytest.raises(MailboxError, match="keeps no keys"):
+                mailbox.send_once("x", "a key")
+            return
+        key = os.urandom(8).hex()  # keys outlive the messages of other tests
+        others = [mailbox, *(open_one() for _ in range(3 * self.separate))]
+        start = threading.Barrier(len(others))
+
+        def send(other: Any) -> str | None:
+            start.wait()
+            sent: str | None = other.send_once("x", key)
+            return sent
+
+        with ThreadPoolExecutor(len(others)) as pool:
+            sent = [one for one in pool.map(send, others) if one is not None]
+        assert mailbox.send_once("x", key) is None
+        assert mailbox.send_once("y", f"another {key}") is not None
+
+        assert len(sent) == 1
+        got = [message.body for _ in range(4) for message in mailbox.receive(4, wait=0)]
+        assert sorted(got) == ["x", "y"]
 
     def test_receiving_waits_for_a_message(self, mailbox: Any, open_one: OPEN) -> None:
         sender = open_one()
