@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
+from pathlib import Path
 
 import boto3
 import pytest
@@ -23,8 +24,8 @@ def free_port():
 class Server:
     def __init__(self):
         self.port = free_port()
-        code = "from moto.server import main; main()"
-        command = [sys.executable, "-W", "ignore", "-c", code, "-H", "127.0.0.1"]
+        script = str(Path(__file__).with_name("serve_moto.py"))
+        command = [sys.executable, "-W", "ignore", script, "-H", "127.0.0.1"]
         self.process = subprocess.Popen(
             [*command, "-p", str(self.port)],
             stdout=subprocess.DEVNULL,
