@@ -19,6 +19,6 @@ __all__, __getattr__, __dir__ = lazy_names(
             "AmbiguousProvider IncompatibleProvider ProviderInvalid ProviderLoadError "
             "ProviderNotAllowed ProviderOptionsError UnknownProvider"
         ),
-        "_types.stdout": "others_to_stderr output say",
+        "_types.stdout": "others_to_stderr output say writing",
     },
 )

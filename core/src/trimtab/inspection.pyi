@@ -46,4 +46,5 @@ from trimtab._types.stdout import (
     others_to_stderr as others_to_stderr,
     output as output,
     say as say,
+    writing as writing,
 )

@@ -88,13 +88,15 @@ def test_an_error_keeps_its_lines_and_gives_the_terminal_no_orders(site, trimtab
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_a_message(site):
+@pytest.mark.parametrize("words", [["plugins", "list"], ["--version"]])
+def test_a_full_disk_is_a_message(site, words):
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "trimtab", "plugins", "list"]
+        command = [sys.executable, "-m", "trimtab", *words]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
 
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("trimtab: [Errno 28]")
+    assert "'standard output'" in done.stderr
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])

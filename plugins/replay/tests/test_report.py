@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -183,6 +184,13 @@ def test_a_title_of_any_bytes_is_shown(run, write_cases, tmp_path):
 
     assert status == 0
     assert "<title>a\\udcff&lt;/title&gt;&lt;script&gt;</title>" in target.read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_named(run, write_cases):
+    status, _, said = run("report", write_cases(LOOP), "--enable", "repeats", "-o", "/dev/full")
+
+    assert (status, "can't write /dev/full: No space left" in said) == (2, True)
 
 
 @pytest.mark.parametrize("target", ["none/r.html", "."])

@@ -28,19 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 1 if problems were found; 2 if the input was wrong.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    if words in (["--version"], ["-V"]):
-        sys.stdout.write(f"trimtab {__version__}\n")  # without what a command line needs
-        return 0
-    from trimtab._cli.parsing import parse
-    from trimtab._plugins.import_limit import imports_limited
     from trimtab._types.errors import TrimtabError
+    from trimtab._types.stdout import flush
 
     _print_anything()
     try:
-        with imports_limited():
-            options = parse(words, main)
-            status = options.run(options)
-        sys.stdout.flush()
+        status = _run(words)
+        flush()
     except TrimtabError as error:
         _say_wrong(error)
         return 2
@@ -52,6 +46,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return int(status or 0)
+
+
+def _run(words: Sequence[str]) -> int | None:
+    if words in (["--version"], ["-V"]):
+        from trimtab._types.stdout import say  # without what a command line needs
+
+        say(f"trimtab {__version__}")
+        return 0
+    from trimtab._cli.parsing import parse
+    from trimtab._plugins.import_limit import imports_limited
+
+    with imports_limited():
+        options = parse(words, main)
+        status: int | None = options.run(options)
+        return status
 
 
 def _say_wrong(error: Exception) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 
 from trimtab._types.errors import ConfigurationError
-from trimtab._types.stdout import say
+from trimtab._types.stdout import say, writing
 from trimtab._types.text import sanitize
 
 KINDS = (
@@ -78,7 +78,8 @@ def run_new(options: argparse.Namespace) -> int:
     for name, text in written.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with writing(path) as file:
+            file.write(text)
     say(f"{folder} has a {options.kind} plugin {options.name!r}, with tests.")
     say()
     say("Next, in an environment of its own:")

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from trimtab._plugins.registry import PluginInfo, Registry, did_you_mean
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError
+from trimtab._types.stdout import say
 from trimtab._types.text import describe_error, sanitize
 from trimtab._version import __version__
 
@@ -111,7 +112,7 @@ class _Version(argparse.Action):
     """Print the version."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        sys.stdout.write(f"trimtab {__version__}\n")
+        say(f"trimtab {__version__}")
         parser.exit()
 
 

@@ -1,4 +1,4 @@
-"""What a command answers, kept apart from what others print meanwhile, and from their exits."""
+"""What a command writes: its answer, apart from what others print meanwhile, and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+from trimtab._types.errors import TrimtabError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _own: list[TextIO] = []
 _STDOUT, _STDERR = 1, 2
@@ -50,7 +55,8 @@ def _kept(stream: TextIO) -> Iterator[TextIO]:
     os.dup2(_STDERR, _STDOUT)
     try:
         yield own
-        own.flush()
+        with _named_stdout():
+            own.flush()
     finally:
         with suppress(OSError, ValueError):
             stream.flush()  # what others printed early goes where they print
@@ -99,4 +105,38 @@ def say(text: str = "") -> None:
     Args:
         text: without its end.
     """
-    output().write(f"{text}\n")
+    with _named_stdout():
+        output().write(f"{text}\n")
+
+
+def flush() -> None:
+    """Write what is buffered of a command's answer."""
+    with _named_stdout():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _named_stdout() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # the system names no file where writing fails
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[TextIO]:
+    """Open a file for a command to write, as UTF-8.
+
+    Args:
+        path: the file; it is replaced.
+
+    Raises:
+        TrimtabError: it can't be written, e.g. because the disk is full.
+    """
+    try:
+        with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            yield file
+    except OSError as error:
+        if error.filename not in (None, str(path), path):
+            raise  # it is about what is read meanwhile
+        raise TrimtabError(f"can't write {path}: {error.strerror}") from None

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from trimtab.inspection import others_to_stderr, say
+from trimtab.inspection import others_to_stderr, say, writing
 from trimtab.text import plural, sanitize
 from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
@@ -130,7 +129,7 @@ def run_open(options: argparse.Namespace) -> int:
         f"{options.name or options.file.stem}.html".replace("/", "_")
     )
     name = options.file.name
-    with _writing(path) as file:
+    with writing(path) as file:
         written = write_page(file, found, title=options.name or name, name=name)
     _complain_of_damages(found)
     say(f"{sanitize(str(path))}: {plural(written, 'event')}")
@@ -227,19 +226,10 @@ def _compare_on_a_page(options: argparse.Namespace) -> int:
 
     first, second = _opened(options.first), _opened(options.second)
     title = f"{options.first.name} and {options.second.name}"
-    with _writing(options.output) as file:
+    with writing(options.output) as file:
         differing = write_difference(file, first, second, title=title)
     say(f"{sanitize(str(options.output))}: {plural(differing, 'row')} of both differ")
     return int(differing > 0)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[TextIO]:
-    try:
-        with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            yield file
-    except OSError as error:
-        raise TraceError(f"can't write {path}: {error.strerror}") from None
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -293,7 +283,7 @@ def run_export(options: argparse.Namespace) -> int:
         for line in lines:
             say(line)
         return 0
-    with _writing(options.output) as file:
+    with writing(options.output) as file:
         file.writelines(f"{line}\n" for line in lines)
     return 0
 

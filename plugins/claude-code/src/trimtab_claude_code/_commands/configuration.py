@@ -13,7 +13,7 @@ from trimtab import (
     find_configuration,
     load_configuration,
 )
-from trimtab.inspection import did_you_mean, discover, quoted_list, say
+from trimtab.inspection import did_you_mean, discover, quoted_list, say, writing
 from trimtab_claude_code._host_config import HOST
 
 _FILE = "trimtab.toml"
@@ -46,7 +46,8 @@ def write_configuration(names: Iterable[str], *, dry: bool) -> None:
     if dry:
         say(f"Would write {path}:\n{text}")
         return
-    path.write_text(text, encoding="utf-8")
+    with writing(path) as file:
+        file.write(text)
     say(f"Wrote {path}")
 
 

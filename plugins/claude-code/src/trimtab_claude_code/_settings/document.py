@@ -153,8 +153,10 @@ def _replace(path: Path, content: bytes) -> None:
         if path.exists():
             shutil.copymode(path, fresh)
         fresh.replace(path)
-    except BaseException:
+    except BaseException as error:
         fresh.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _untouched(path, f"it can't be written: {error.strerror}") from None
         raise
 
 

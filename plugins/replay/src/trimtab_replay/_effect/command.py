@@ -7,6 +7,7 @@ import json
 import sys
 from typing import Any
 
+from trimtab.inspection import say
 from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import count
 from trimtab_replay._effect.measures import TURNS, Comparing, Comparison
@@ -50,8 +51,7 @@ def run_effect(options: argparse.Namespace) -> int:
     found, seen = effects(comparing.comparisons()), comparing.runs
     progress.clear()
     if options.json:
-        json.dump(as_document(found, comparing), sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        say(json.dumps(as_document(found, comparing), indent=1))
     else:
         _show(found, comparing)
     if not found:

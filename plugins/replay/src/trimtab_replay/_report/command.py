@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from trimtab.inspection import others_to_stderr, say
+from trimtab.inspection import others_to_stderr, say, writing
 from trimtab.text import plural, sanitize
 from trimtab_replay._arguments import add_reading, add_selection
 from trimtab_replay._commands import found_here, job_of, replayed_runs
@@ -60,6 +60,7 @@ def _report(options: argparse.Namespace) -> int:
         complain(f"no report is written to {sanitize(str(options.output))}")
         return 1
     text = page(data.as_dict(options.title, stats))
-    size = options.output.write_text(text, encoding="utf-8")
+    with writing(options.output) as file:
+        size = file.write(text)
     say(f"{sanitize(str(options.output))}: {plural(stats.runs, 'run')}, {size / 1e3:,.0f} kB")
     return report_stats(stats)
