@@ -51,10 +51,12 @@ PROXY = "docs/how-to/proxy.md"
 SAID = "docs/how-to/said.md"
 COST = "docs/explanation/cost.md"
 LIMITS: list[tuple[str, str, str, float]] = [
-    (HOOKS, "waits {} seconds for its", "_claude_code._settings.entries.EVENT_SECONDS", 1.7),
+    (HOOKS, "waits {} seconds for its", "_claude_code._breaker.EVENT_SECONDS", 1.7),
     (HOOKS, "without guidance for {} seconds", "_claude_code._client.RETRY_AFTER", 30),
-    (HOOKS, "taken more than a second", "_claude_code._guided_session.MOST_SECONDS", 1),
-    (HOOKS, "that has waited twice goes", "_claude_code._breaker._MOST_WAITS", 2),
+    (HOOKS, "taken more than a second", "_claude_code._session_time.MOST_SECONDS", 1),
+    (HOOKS, "has waited {} seconds in all", "_claude_code._breaker.SESSION_SECONDS", 3),
+    (HOOKS, "a second each time that", "_claude_code._session_time.LOAD_SECONDS", 1),
+    (HOOKS, "the first 20 milliseconds", "_claude_code._session_time.FREE_SECONDS", 0.02),
     (HOOKS, "an hour after the last event", "_claude_code._server.IDLE_TIMEOUT", 3600),
     (HOOKS, "are cut to 8,000 characters", "_trace._bounds.LONGEST_TEXT", 8_000),
     (PROXY, "waits longer than {} seconds", "_proxy._guidance.DECISION_SECONDS", 5),

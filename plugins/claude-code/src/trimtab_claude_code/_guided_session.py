@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
@@ -35,7 +34,9 @@ from trimtab.events import (
     UserMessage,
 )
 from trimtab.text import sanitize
+from trimtab_claude_code._breaker import Cost
 from trimtab_claude_code._responses import Responses
+from trimtab_claude_code._session_time import SessionTime
 from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded
 from trimtab_claude_code.hooks import (
     PROVIDER_TIMEOUT,
@@ -45,7 +46,7 @@ from trimtab_claude_code.hooks import (
     HookOutput,
     PromptOf,
 )
-from trimtab_trace import Redaction, SessionJournal, bounded
+from trimtab_trace import GuidanceStopped, Redaction, SessionJournal, bounded
 
 KEPT_CALLS = 64
 KEPT_EVENTS = 50
@@ -77,9 +78,6 @@ _REDUCERS = {
         (UserMessage, CompactionHappened, ProviderSlow, *_DECISIONS), keep_last(KEPT_EVENTS)
     ),
 }
-MOST_SECONDS = 1.0
-"""What a provider may take of a session's time, calls that are quick aside; then it is left out."""
-
 _LONGEST_NOTICE = 300
 _NEVER_LEFT_OUT = frozenset({ProviderKind.COMPLETION, ProviderKind.RECORDER})
 """Checkers are asked where the agent stops, with a timeout of their own; recorders say nothing."""
@@ -101,6 +99,7 @@ class GuidedSession:
         redaction: takes secrets out of events.
         recorder: writes what happens, and what is said, for `trimtab status`; None for none.
         timeout: seconds that the session's process may take, None for no limit.
+        time: counts what providers take of the session's time.
         notify: whether the user is shown what is said.
         clock: where the time is read.
     """
@@ -115,6 +114,7 @@ class GuidedSession:
         redaction: Redaction | None = None,
         recorder: SessionJournal | None = None,
         timeout: float | None = None,
+        time: SessionTime | None = None,
         notify: bool = False,
         clock: ReplayClock | None = None,
     ) -> None:
@@ -134,7 +134,7 @@ class GuidedSession:
         self._said: list[str] = []
         self._decided = False
         self._due = False
-        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._time = time or SessionTime(Cost())
         recorded = self._read()
         self.session = self._restored(recorded)
         self._began = recorded.began
@@ -142,11 +142,6 @@ class GuidedSession:
         self._hooks = ClaudeCodeHooks(self.session, prompts, recorders=recorders)
         self._replay(recorded)
         self._observe()
-
-    @property
-    def too_slow(self) -> frozenset[str]:
-        """The providers that have taken too much of the session's time."""
-        return frozenset(name for name, took in self._seconds.items() if took >= MOST_SECONDS)
 
     def answer(self, payload: Mapping[str, Any]) -> HookOutput:
         """Write an event down and return its output; never raises.
@@ -181,11 +176,7 @@ class GuidedSession:
             payload: the event that was answered.
         """
         if self._recorder is not None:
-            try:
-                for response in self._responses.after(payload):
-                    self._recorder.record(response)
-            except (OSError, TrimtabError) as error:
-                self._note(f"The journal of a session can't be written: {error}")
+            self._recorded(*self._responses.after(payload))
         with self._lock:
             if self._due and not self._answering:
                 self._save()
@@ -196,11 +187,29 @@ class GuidedSession:
             if self._unsaved and not self._answering:
                 self._save()
 
+    def stop(self, cost: Cost) -> None:
+        """End the runs of the session, which goes on without guidance.
+
+        Args:
+            cost: what it has waited.
+        """
+        self._recorded(GuidanceStopped(seconds=cost.seconds, providers=cost.providers))
+        self._hooks.close(self._origin.session_id, str(cost))
+
     def release(self) -> None:
         """Save the session, and let another process write its journal."""
         self.save()
         if self._recorder is not None:
             self._recorder.close()
+
+    def _recorded(self, *events: object) -> None:
+        """Write what no run tells into the journal."""
+        try:
+            for event in events:
+                if self._recorder is not None:
+                    self._recorder.record(event)
+        except (OSError, TrimtabError) as error:
+            self._note(f"The journal of a session can't be written: {error}")
 
     def _observe(self) -> None:
         for kind in _DECISIONS:
@@ -226,9 +235,7 @@ class GuidedSession:
     def _took(self, source: Provenance, seconds: float) -> None:
         if source.kind in _NEVER_LEFT_OUT:
             return
-        before = self._seconds[source.name]
-        self._seconds[source.name] = before + seconds
-        if before < MOST_SECONDS <= before + seconds:
+        if self._time.took(source.name, seconds):
             self._note(f"{source.full_name} took too long, and is left out of the session")
 
     def _on_failure(self, event: HookFailed) -> None:

@@ -16,7 +16,7 @@ from subprocess import Popen
 from typing import Any
 
 from trimtab_claude_code import _client, _server_process, _transport
-from trimtab_claude_code._breaker import Breaker
+from trimtab_claude_code._breaker import Breaker, Cost
 from trimtab_claude_code._state.files import Busy, locked
 from trimtab_claude_code._state.problems import Problems
 
@@ -65,8 +65,9 @@ def recover(
             raise error
         reply = _answer(path, end, patience, request, getattr(error, "connection", None))
     except Unanswered as failure:
-        _end_server(path, request)
-        reply = _give_up(path, request, failure)
+        cost = Breaker(path).waited(_field(request, "session_id"))
+        _end_server(path)
+        reply = _give_up(path, request, failure, cost)
     except Exception as failure:  # noqa: BLE001  # a hook must never stop the agent
         if _is(
             failure, _client.Ended
@@ -182,7 +183,7 @@ def _at_work(folder: Path, timeout: float = _PROBE_TIMEOUT) -> bool:
         return False
 
 
-def _end_server(folder: Path, request: bytes) -> None:
+def _end_server(folder: Path) -> None:
     """End the server that did not answer, let events pass, and start another one meanwhile.
 
     One that answers other questions is only slow, as when much is installed: it may go on.
@@ -192,7 +193,7 @@ def _end_server(folder: Path, request: bytes) -> None:
             stuck = _server_process.noted(folder)
             recent = stuck is not None and stuck.age < _PROBE_TIMEOUT  # it has just been started
             slow = recent or _at_work(folder, _PATIENCE_FOR_LOCK)
-            Breaker(folder).open(_field(request, "session_id"), waited=True, short=slow)
+            Breaker(folder).open(short=slow)
             if slow:
                 return
             _transport.remove_endpoint(folder)
@@ -208,7 +209,7 @@ def _replace_server(folder: Path) -> None:
     try:
         with locked(folder / "start.lock", _PATIENCE_FOR_LOCK):
             if not _listens(folder):
-                Breaker(folder).open("", waited=False)
+                Breaker(folder).open()
                 _server_process.spawn(folder)
     except (Busy, OSError):
         pass  # another client does it
@@ -246,7 +247,7 @@ def _start(folder: Path, until: float) -> None:
             marker.unlink(missing_ok=True)
             return
         if _left(until) <= _PAUSE:
-            Breaker(folder).open("", waited=False)
+            Breaker(folder).open()
             raise NotStarted("it is still starting; events pass until it answers")
         time.sleep(_PAUSE)
     marker.touch()
@@ -289,15 +290,25 @@ def _end_of(log: Path) -> str:
     return log.read_text(encoding="utf-8", errors="replace").strip()[-200:] or "nothing"
 
 
-def _give_up(folder: Path, request: bytes, error: Exception) -> bytes:
-    """Note the problem; return a reply that the user sees where a session begins or ends."""
-    what = f"The hook server can't be reached: {error}"
+def _give_up(folder: Path, request: bytes, error: Exception, cost: Cost | None = None) -> bytes:
+    """Note the problem; return a reply that the user sees, where a session begins or ends.
+
+    Args:
+        folder: the user's own folder.
+        request: the event.
+        error: why it is not answered.
+        cost: what its session has waited; the user sees at once when it is too much.
+    """
+    is_last = cost is not None and cost.is_reached
+    what = str(cost) if is_last else f"The hook server can't be reached: {error}"
     try:
         Problems(folder).add(what)
     except Exception:  # noqa: BLE001, S110  # nothing is left to try
         pass
-    text = f"trimtab is inactive in this session. {what}"
+    text = f"trimtab: {what}" if is_last else f"trimtab is inactive in this session. {what}"
     event = _field(request, "hook_event_name")
-    if event == "SessionStart":
+    if event == "SessionEnd":
+        return b"!" + text.encode("utf-8", "replace") + b"\n"
+    if event == "SessionStart" or is_last:
         return b"=" + json.dumps({"systemMessage": text}).encode()
-    return b"!" + text.encode("utf-8", "replace") + b"\n" if event == "SessionEnd" else b""
+    return b""

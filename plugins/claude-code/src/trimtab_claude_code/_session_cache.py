@@ -13,8 +13,11 @@ from typing import Any
 
 import attrs
 
+from trimtab import SYSTEM_CLOCK
+from trimtab_claude_code._breaker import Breaker, Cost
 from trimtab_claude_code._limits import payload_of
 from trimtab_claude_code._session_loader import LoadedSession, describe, load_session
+from trimtab_claude_code._session_time import SessionTime
 from trimtab_claude_code._state.problems import Problems
 from trimtab_claude_code.hooks import HookOutput
 
@@ -53,10 +56,16 @@ class Reply:
 
 
 class _Entry:
-    """One session, loaded at its first event; `lock` is held while it is loaded."""
+    """One session, loaded at its first event; `lock` is held while it is loaded.
 
-    def __init__(self) -> None:
+    Args:
+        cost: what it had waited before.
+    """
+
+    def __init__(self, cost: Cost) -> None:
         self.lock = Lock()
+        self.time = SessionTime(cost)
+        self.is_stopped = cost.is_reached
         self.loaded: LoadedSession | None = None
         self._patience = LOAD_TIMEOUT
 
@@ -108,46 +117,81 @@ class SessionCache:
             body: the event, JSON.
         """
         payload: Mapping[str, Any] = {}
+        reply, began = Reply(), SYSTEM_CLOCK.monotonic()
         try:
             payload = payload_of(body)
-            return self._answer(variables, payload)
+            reply = self._answer(variables, payload)
         except Exception as error:  # noqa: BLE001  # the agent goes on
             self.problems.add(f"A hook event could not be handled: {describe(error)}")
-            return self._with_problems(Reply(), variables, payload)
+        reply = self._counted(reply, payload, began)
+        return self._with_problems(reply, variables, payload)
 
     def _answer(self, variables: Variables, payload: Mapping[str, Any]) -> Reply:
         session_id = payload.get("session_id")
         if not isinstance(session_id, str) or not session_id:
             return Reply()
-        loaded = self._loaded(session_id, variables, payload)
+        entry = self._entry(session_id)
+        if entry.is_stopped:  # on a full disk its client does not know
+            return Reply()
         reply = Reply()
-        guided = loaded.guided
+        guided = self._loaded(entry, session_id, variables, payload).guided
         if guided is not None:
             reply = Reply(guided.answer(payload), after=lambda: guided.after(payload))
-        reply = self._with_problems(reply, variables, payload)
         if payload.get("hook_event_name") == "SessionEnd":
             return attrs.evolve(reply, after=partial(self._end, session_id, reply.after))
         return reply
 
     def _loaded(
-        self, session_id: str, variables: Variables, payload: Mapping[str, Any]
+        self, entry: _Entry, session_id: str, variables: Variables, payload: Mapping[str, Any]
     ) -> LoadedSession:
-        entry = self._entry(session_id)
         with entry.held():
-            without: frozenset[str] = frozenset()
-            if entry.loaded is not None and entry.loaded.outdated(variables, payload):
-                entry.loaded.release()
-                without, entry.loaded = entry.loaded.too_slow, None
-            if entry.loaded is None:
-                entry.loaded = load_session(
-                    session_id, variables, payload, self.problems, without=without
-                )
-            return entry.loaded
+            loaded, time = entry.loaded, entry.time
+            if loaded is not None and loaded.outdated(variables, payload, time.too_slow):
+                loaded.release()
+                loaded = entry.loaded = None
+            if loaded is None:
+                loaded = load_session(session_id, variables, payload, self.problems, time)
+                entry.loaded = loaded
+            return loaded
+
+    def _counted(self, reply: Reply, payload: Mapping[str, Any], began: float) -> Reply:
+        """Count what an event has cost its session, which goes on without guidance at some time.
+
+        Args:
+            reply: to the event.
+            payload: the event.
+            began: when it came, monotonic seconds.
+        """
+        session_id = str(payload.get("session_id"))
+        entry = self._entries.get(session_id)
+        if entry is None or not entry.time.answered(began, SYSTEM_CLOCK.monotonic(), payload):
+            return reply
+        time, breaker = entry.time, Breaker(self.folder)
+        cost = breaker.answered(session_id, time.seconds, time.providers)
+        time.kept()
+        if not cost.is_reached or entry.is_stopped:
+            return reply
+        entry.is_stopped = True
+        self.problems.add(str(cost))
+        output = {**reply.output, "systemMessage": f"trimtab: {cost}"}
+        stop = partial(self._stop, session_id, entry, cost, reply.after)
+        return attrs.evolve(reply, output=output, after=stop)
+
+    def _stop(self, session_id: str, entry: _Entry, cost: Cost, after: Callable[[], None]) -> None:
+        after()
+        with entry.lock:
+            if entry.loaded is not None and entry.loaded.guided is not None:
+                entry.loaded.guided.stop(cost)
+        Breaker(self.folder).told(session_id)
+        entry.release()
 
     def _entry(self, session_id: str) -> _Entry:
         dropped = []
         with self._lock:
-            entry = self._entries.setdefault(session_id, _Entry())
+            entry = self._entries.get(session_id)
+            if entry is None:
+                entry = _Entry(Breaker(self.folder).cost_of(session_id))
+                self._entries[session_id] = entry
             self._entries.move_to_end(session_id)
             while len(self._entries) > self._max_sessions:
                 dropped.append(self._entries.popitem(last=False)[1])

@@ -14,6 +14,7 @@ from trimtab.inspection import state_home
 from trimtab_claude_code._guided_session import GuidedSession
 from trimtab_claude_code._host_config import HOST, HostConfig, read_host_config
 from trimtab_claude_code._prompts import Prompts
+from trimtab_claude_code._session_time import SessionTime
 from trimtab_claude_code._state.folders import SUFFIXES, StateError, journal_path
 from trimtab_claude_code._state.index import IndexEntry, SessionIndex
 from trimtab_claude_code._state.journal import Journal, Origin
@@ -44,17 +45,17 @@ class LoadedSession:
     guided: GuidedSession | None = None
     without: frozenset[str] = frozenset()
 
-    @property
-    def too_slow(self) -> frozenset[str]:
-        """The providers that are to be left out of it from now on."""
-        return self.without | (self.guided.too_slow if self.guided else frozenset())
+    def outdated(
+        self, variables: Variables, payload: Mapping[str, Any], without: frozenset[str]
+    ) -> bool:
+        """Whether the session must be loaded again: another process goes on with it, or else.
 
-    def outdated(self, variables: Variables, payload: Mapping[str, Any]) -> bool:
-        """Whether the session must be loaded again.
-
-        Another process goes on with it, or a provider is to be left out.
+        Args:
+            variables: of the process that the event comes from.
+            payload: the event.
+            without: names of providers that are to be left out now.
         """
-        if self.too_slow != self.without:
+        if without != self.without:
             return True
         if any(self.variables.get(name) != variables.get(name) for name in _FIXED):
             return True
@@ -72,8 +73,7 @@ def load_session(
     variables: Variables,
     payload: Mapping[str, Any],
     problems: Problems,
-    *,
-    without: frozenset[str] = frozenset(),
+    time: SessionTime,
 ) -> LoadedSession:
     """Find the configuration and the journal of a session.
 
@@ -82,8 +82,9 @@ def load_session(
         variables: of its process.
         payload: the event at hand.
         problems: where it is noted what goes wrong.
-        without: names of providers that are left out of it.
+        time: counts what providers take of it; those that are too slow are left out.
     """
+    without = time.too_slow
     index = SessionIndex(problems.folder)
     known = index.find(session_id)
     project = Path(known.project) if known else _project(variables, payload)
@@ -94,9 +95,9 @@ def load_session(
         host = read_host_config(configuration) if configuration else HostConfig()
     except TrimtabError as error:
         problems.add(f"trimtab is off in {project}: {error}")
-        return LoadedSession(variables)
+        return LoadedSession(variables, without=without)
     if configuration is None or not host.prompts:
-        return LoadedSession(variables)
+        return LoadedSession(variables, without=without)
     prompts = Prompts(configuration, host, project, environment)
     prompts.build_all()
     journal, recorder = None, None
@@ -119,6 +120,7 @@ def load_session(
         redaction=host.redaction,
         recorder=recorder,
         timeout=timeout,
+        time=time,
         notify=host.notify,
     )
     if journal is not None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,8 @@ import pytest
 
 from trimtab.hosting import SetAside
 from trimtab_claude_code import _client
-from trimtab_claude_code._settings.entries import EVENT_SECONDS
+from trimtab_claude_code._breaker import EVENT_SECONDS
+from trimtab_claude_code._session_time import FREE_SECONDS, LOAD_SECONDS
 
 from .conftest import alive, guidance, payload, server_pid, wait_for_server
 
@@ -146,7 +148,7 @@ def test_a_provider_that_was_brought_back_is_asked_again(offer, hook, begin, use
     assert (status, "exiting is not set aside" in said) == (2, True)
 
 
-def test_a_session_waits_twice_at_most(offer, begin, event):
+def test_a_session_waits_twice_at_most(offer, begin, event, trimtab):
     for number in range(3):  # each is found only when the one before it is out
         offer(f"backtracking{number}", ACTS["backtracking"])
     folder = begin()
@@ -158,6 +160,40 @@ def test_a_session_waits_twice_at_most(offer, begin, event):
 
     assert sum(1 for seconds in took if seconds > EVENT_SECONDS) == 2
     assert len(servers(folder)) == 1
+    (stopped,) = [
+        one
+        for session in json.loads(trimtab("status", "--json")[1])["sessions"]
+        for one in session["nudges"]
+        if one["state"] == "left out"
+    ]
+    assert stopped["reason"].startswith("the agent has waited 3.")
+    assert "backtracking0 1.7 s, backtracking1 1.7 s" in stopped["reason"]
+
+
+def test_a_session_costs_five_seconds_at_most_however_slow_its_providers_are(
+    offer, hook, begin, event, trimtab
+):
+    """None of them is ever overdue, and the server is started again meanwhile."""
+    for number in range(8):
+        offer(f"slow{number}", "time.sleep(0.3)" if number < 4 else "re.match(r'(a+)+$', 'a' * 21)")
+    folder = begin()
+    empty = min(event("PostToolBatch", session_id="other", seconds=30)[1] for _ in range(3))
+
+    costs = []
+    for number in range(12):
+        costs += [event(each, number)[1] - empty for each in TURN]
+        if number == 3:
+            os.kill(server_pid(folder), signal.SIGKILL)
+            hook(payload("PostToolBatch", session_id="other"), timeout="30")
+            wait_for_server(folder)
+
+    slow = sum(max(0.0, seconds - FREE_SECONDS) for seconds in costs)
+    assert slow < 5 + 2 * LOAD_SECONDS  # of two servers
+    assert max(costs[-9:]) < 0.5
+    lines = trimtab("status", "--last", "2")[1]
+    assert "every provider left out (the agent has waited" in lines
+    assert "slow0" in lines
+    assert "goes on without" in trimtab("status", "claude-code")[1]
 
 
 def test_a_provider_that_sleeps_is_left_out_of_the_session(offer, begin, event):

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         new_stem as new_stem,
     )
     from trimtab_trace._journal.settings import (
+        GuidanceStopped as GuidanceStopped,
         JournalFull as JournalFull,
         JournalOpened as JournalOpened,
         JournalSettings as JournalSettings,
@@ -134,6 +135,7 @@ _MODULES = {
     "_journal.files": ("journal_folder", "journals_of", "remove_old_journals"),
     "_journal.recorder": ("Journal", "SessionJournal", "new_stem"),
     "_journal.settings": (
+        "GuidanceStopped",
         "JournalFull",
         "JournalOpened",
         "JournalSettings",

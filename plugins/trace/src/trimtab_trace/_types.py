@@ -25,7 +25,12 @@ from trimtab.events import (
 )
 from trimtab_trace._envelope import References, TraceEvent, UnknownEvent
 from trimtab_trace._errors import TraceError
-from trimtab_trace._journal.settings import JournalFull, JournalOpened, ResponseMeasured
+from trimtab_trace._journal.settings import (
+    GuidanceStopped,
+    JournalFull,
+    JournalOpened,
+    ResponseMeasured,
+)
 from trimtab_trace._settings import RunConfigured
 
 _log = logging.getLogger("trimtab.trace")
@@ -263,10 +268,11 @@ _NAMED_ANEW = (
 )
 """Those that the specification calls otherwise than core."""
 
+_ABOUT_SESSIONS = (JournalOpened, JournalFull, ResponseMeasured, GuidanceStopped)
 _OWN_NAMES = {one.kind: one for one in _NAMED_ANEW}
 EVENT_TYPES = EventTypes(
     tuple(
         _OWN_NAMES.get(kind) or EventType(kind.__name__, kind)
-        for kind in (*RECORD_TYPES, RunConfigured, JournalOpened, JournalFull, ResponseMeasured)
+        for kind in (*RECORD_TYPES, RunConfigured, *_ABOUT_SESSIONS)
     )
 )

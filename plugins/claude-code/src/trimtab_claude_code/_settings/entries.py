@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab_claude_code import _client
+from trimtab_claude_code._breaker import EVENT_SECONDS
 from trimtab_claude_code.hooks import EVENTS, STRUCTURED_OUTPUT
 
 Hook = dict[str, Any]
@@ -18,9 +19,6 @@ HookTable = dict[str, list[dict[str, Any]]]
 
 _OUR_CLIENT = re.compile(r"\btrimtab_claude_code[./\\](?:_client|client|command)\b")
 _OLD_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/trimtab/hook")
-
-EVENT_SECONDS = 1.7
-"""What the client waits for an answer: with its own start and end, an event costs 2 s at most."""
 
 CHECK_SECONDS = 148.0
 """What it waits where checkers are asked, as long as the server says that it is at work."""

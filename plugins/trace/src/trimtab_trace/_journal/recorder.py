@@ -34,6 +34,7 @@ from trimtab_trace._journal.files import (
     remove_old_journals,
 )
 from trimtab_trace._journal.settings import (
+    GuidanceStopped,
     JournalFull,
     JournalOpened,
     JournalSettings,
@@ -53,6 +54,7 @@ _DECISIONS = (
     CompletionChecked,
     Feedback,
     GuidanceDelivered,
+    GuidanceStopped,
     GuidanceSuppressed,
     ProviderFaulted,
     ProviderQuarantined,
@@ -104,6 +106,11 @@ class SessionJournal:
         self._runs = 0
         self._is_full = False
         self._last: object = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether the session has a journal already."""
+        return (self._folder / f"{self._stem}{SUFFIX}").exists()
 
     def open(self, context: RecorderContext) -> _RunRecording:
         """Start to record a run.

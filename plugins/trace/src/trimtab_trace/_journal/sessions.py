@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from trimtab.text import sanitize
 from trimtab_trace._codec import BadLine, decode_line
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._journal.files import journals
@@ -20,6 +21,7 @@ FAILED = "failed"
 LEFT_OUT = "left out"
 _TITLE = 200
 _MOST_NUDGES = 5_000
+_MOST_NAMED = 5
 _TYPE = b'"event_type":"'
 
 
@@ -339,6 +341,9 @@ def nudges_of(event: TraceEvent) -> Iterator[Nudge]:
             name = _text(payload.get("source"), "name")
             state = FAILED if failed else LEFT_OUT
             yield Nudge(**{**about, "reason": why}, provider=name, state=state)
+        case "GuidanceStopped":
+            why = _who_took_long(payload)
+            yield Nudge(**{**about, "reason": why}, provider="every provider", state=LEFT_OUT)
         case _:
             pass
 
@@ -360,6 +365,17 @@ def _guidance(
     )
 
 
+def _who_took_long(payload: Mapping[str, Any]) -> str:
+    """Return in words how long an agent has waited, and for whom."""
+    took = payload.get("providers")
+    known = took if isinstance(took, Mapping) else {}
+    seconds = {str(name): _float(value) for name, value in known.items()}
+    slowest = sorted(seconds.items(), key=lambda item: -item[1])[:_MOST_NAMED]
+    who = ", ".join(f"{sanitize(name, 40)} {value:.1f} s" for name, value in slowest)
+    waited = f"the agent has waited {_float(payload.get('seconds')):.1f} s"
+    return f"{waited}: {who}" if who else waited
+
+
 def _is_map(value: Any) -> bool:
     return isinstance(value, Mapping)
 
@@ -367,6 +383,10 @@ def _is_map(value: Any) -> bool:
 def _text(value: Any, name: str) -> str:
     found = value.get(name) if isinstance(value, Mapping) else None
     return found if isinstance(found, str) else ""
+
+
+def _float(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _int(value: Any) -> int:

@@ -116,6 +116,19 @@ class JournalFull:
 
 
 @attrs.frozen(kw_only=True)
+class GuidanceStopped:
+    """No provider is asked any more in the rest of a session: they have made its agent wait.
+
+    Args:
+        seconds: how long in all.
+        providers: seconds by provider, as far as they are known.
+    """
+
+    seconds: float = 0.0
+    providers: Mapping[str, float] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
 class ResponseMeasured:
     """What a program's own record says of one response of its model.
 
