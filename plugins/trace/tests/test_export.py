@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tracemalloc
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,71 @@ def test_atif_is_valid_by_the_models_of_harbor(trace: Path, tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 9
+
+
+@pytest.mark.e2e
+def test_inspect_reads_its_log_and_bundles_its_viewer(trace: Path, tmp_path: Path) -> None:
+    # In an environment of its own: it needs some 170 packages, at versions that others exclude.
+    uv = [sys.executable, "-m", "uv", "run", "--quiet", "--isolated", "--no-project"]
+    with_it = ["--python", sys.executable, "--with", "inspect_ai>=0.3.200"]
+    here = sysconfig.get_path("purelib")
+    done = subprocess.run(
+        [*uv, *with_it, "python", "-c", INSPECT, here, str(trace), str(tmp_path / "logs")],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"},
+    )
+    assert done.returncode == 0, done.stderr
+    read = json.loads(done.stdout.splitlines()[-1])
+    assert read["status"] == "success"
+    assert read["task"] == "agent/main"
+    assert read["id"] == "run-1"
+    assert read["events"]["model"] == read["events"]["tool"] == 9
+    assert read["events"]["info"] >= 2
+    assert read["tokens"] == 900
+    assert read["failed"] == 7
+    assert "failures in a row" in read["told"]
+    assert read["bundle"] == ["index.html", "logs"]
+
+
+INSPECT = """
+import collections, json, pathlib, site, sys
+here, trace, logs = sys.argv[1:]
+site.addsitedir(here)  # behind what inspect_ai needs
+from trimtab.__main__ import main
+folder = pathlib.Path(logs)
+folder.mkdir()
+log = str(folder / "run.eval")
+assert main(["trace", "export", trace, "--to", "inspect", "-o", log]) == 0
+from inspect_ai.log import bundle_log_dir, read_eval_log
+read = read_eval_log(log)
+(sample,) = read.samples
+bundle_log_dir(logs, logs + "-page")
+tools = [event for event in sample.events if event.event == "tool"]
+print()
+print(json.dumps({
+    "status": read.status, "task": read.eval.task, "id": sample.id,
+    "events": collections.Counter(event.event for event in sample.events),
+    "tokens": sum(usage.input_tokens for usage in sample.model_usage.values()),
+    "failed": sum(event.error is not None for event in tools),
+    "told": str([event.data for event in sample.events if event.event == "info"]),
+    "bundle": sorted(p.name for p in pathlib.Path(logs + "-page").glob("[il]*")),
+}))
+"""
+
+
+def test_an_inspect_log_needs_its_library_and_a_file(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["trace", "export", str(trace), "--to", "inspect"]
+    assert main(arguments) == 2
+    assert "name it with --output FILE.eval" in capsys.readouterr().err
+    assert main([*arguments, "-o", str(tmp_path / "run.txt")]) == 2
+    assert "one that ends in .eval" in capsys.readouterr().err
+    if find_spec("inspect_ai") is None:
+        assert main([*arguments, "-o", str(tmp_path / "run.eval")]) == 2
+        assert "pip install 'trimtab-trace[inspect]'" in capsys.readouterr().err
 
 
 VALIDATE = """

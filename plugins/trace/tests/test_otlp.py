@@ -156,6 +156,9 @@ def test_with_content_messages_have_the_form_of_the_conventions(trace: Path) -> 
     ]
     assert answer["parts"] == [{"type": "text", "content": "Three."}]
     assert answer["finish_reason"] == "stop"
+    ((_, whole),) = by_name(taken[0])["invoke_agent agent/main"]
+    assert whole["gen_ai.input.messages"] == chats[0]["gen_ai.input.messages"]
+    assert whole["gen_ai.output.messages"] == chats[1]["gen_ai.output.messages"]
 
 
 def test_the_file_is_otlp_json(trace: Path, tmp_path: Path) -> None:

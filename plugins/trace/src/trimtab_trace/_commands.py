@@ -21,7 +21,7 @@ from trimtab_trace._summaries import summary
 _WIDTH = 100
 _MOST_DAMAGES = 20
 _LONGEST_NUMBER = 18
-FORMATS = ("atif", "cloudevents", "otel")
+FORMATS = ("atif", "cloudevents", "inspect", "otel")
 
 
 def trace(parser: argparse.ArgumentParser) -> None:
@@ -276,6 +276,8 @@ def run_export(options: argparse.Namespace) -> int:
     """Write a trace in another format, or send it to a collector."""
     if options.endpoint is not None:
         return _send(options)
+    if options.to == "inspect":
+        return _write_inspect_log(options)
     lines = iter(_exported(options))
     first = [*islice(lines, 1)]  # a trace that can't be exported leaves no file
     lines = chain(first, lines)
@@ -296,6 +298,16 @@ def _send(options: argparse.Namespace) -> int:
     found = _opened(options.file, options.name)
     sent = send(found, options.endpoint, content=options.content)
     say(f"{plural(sent, 'span')} sent to {sanitize(options.endpoint)}")
+    return 0
+
+
+def _write_inspect_log(options: argparse.Namespace) -> int:
+    from trimtab_trace._export._inspect import write_inspect_log
+
+    if options.output is None:
+        raise TraceError("--to inspect writes a file: name it with --output FILE.eval")
+    written = write_inspect_log(_opened(options.file, options.name), options.output)
+    say(f"{sanitize(str(options.output))}: {plural(written, 'sample')}")
     return 0
 
 

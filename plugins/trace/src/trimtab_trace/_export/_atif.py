@@ -12,6 +12,7 @@ import attrs
 
 from trimtab_trace._envelope import TraceEvent
 from trimtab_trace._errors import MISFITS, TraceError, misfit
+from trimtab_trace._export._genai import arguments_of, whole_text
 
 VERSION = "ATIF-v1.8"
 
@@ -163,12 +164,12 @@ class _Run:
 
     def rendered(self, event: TraceEvent, payload: Any) -> None:
         """The prompt as the agent read it."""
-        self.add(event, "system", _text(payload.get("text")))
+        self.add(event, "system", whole_text(payload.get("text")))
 
     def said(self, event: TraceEvent, payload: Any) -> None:
         """A message of the user, or of the harness in the user's place."""
         source = "system" if payload.get("notification") else "user"
-        self.add(event, source, _text(payload.get("text")))
+        self.add(event, source, whole_text(payload.get("text")))
 
     def responded(self, event: TraceEvent, payload: Any) -> None:
         """A response of the model, with the calls that it asks for."""
@@ -179,7 +180,7 @@ class _Run:
         step = self.add(
             event,
             "agent",
-            _text(payload.get("text")),
+            whole_text(payload.get("text")),
             model_name=str(model) if model else None,
             reasoning_content=payload.get("reasoning"),
             tool_calls=calls,
@@ -206,7 +207,7 @@ class _Run:
             step = self.add(event, "agent", "", tool_calls=calls, llm_call_count=0)
         result = {
             "source_call_id": payload.get("call_id") or "call",
-            "content": _text(payload.get("output", payload.get("error"))),
+            "content": whole_text(payload.get("output", payload.get("error"))),
             "extra": _facts(payload, ("outcome", "error", "latency")),
         }
         self._results += 1
@@ -216,27 +217,27 @@ class _Run:
     def guided(self, event: TraceEvent, payload: Any) -> None:
         """Guidance, as the agent read it."""
         facts = _facts(payload, ("provider_name", "decision_point", "delivery", "level"))
-        text = _text(payload.get("injection", {}).get("content"))
+        text = whole_text(payload.get("injection", {}).get("content"))
         self.add(event, "system", text, extra={"trimtab": facts})
 
     def fed_back(self, event: TraceEvent, payload: Any) -> None:
         """Feedback of a provider."""
         facts = _facts(payload, ("provider_name", "severity", "observations", "suggestions"))
-        self.add(event, "system", _text(payload.get("summary")), extra={"trimtab": facts})
+        self.add(event, "system", whole_text(payload.get("summary")), extra={"trimtab": facts})
 
     def checked(self, event: TraceEvent, payload: Any) -> None:
         """A completion check that sent the agent back."""
         if payload.get("status") == "incomplete":
             facts = _facts(payload, ("status", "attempt", "progress"))
-            self.add(event, "system", _text(payload.get("feedback")), extra={"trimtab": facts})
+            self.add(event, "system", whole_text(payload.get("feedback")), extra={"trimtab": facts})
 
     def compacted(self, event: TraceEvent, payload: Any) -> None:
         """The host shortened the model's history."""
-        self.add(event, "system", _text(payload.get("summary")), extra={"compaction": True})
+        self.add(event, "system", whole_text(payload.get("summary")), extra={"compaction": True})
 
     def ended(self, _: TraceEvent, payload: Any) -> None:
         """The run ended."""
-        self.reason = _text(payload.get("reason"))
+        self.reason = whole_text(payload.get("reason"))
 
 
 _HANDLERS: dict[str, Callable[[_Run, TraceEvent, Any], None]] = {
@@ -254,19 +255,12 @@ _HANDLERS: dict[str, Callable[[_Run, TraceEvent, Any], None]] = {
 
 
 def _call(call: Any) -> dict[str, Any]:
-    arguments = call.get("params")
     return {
         "tool_call_id": call.get("call_id") or "call",
-        "function_name": _text(call.get("tool")),
-        "arguments": arguments if isinstance(arguments, dict) else {"input": arguments},
+        "function_name": whole_text(call.get("tool")),
+        "arguments": arguments_of(call),
     }
 
 
 def _facts(payload: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: payload[name] for name in names if payload.get(name) not in (None, [], ())}
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -21,21 +21,33 @@ def nanoseconds(at: datetime) -> int:
     return seconds * 1_000_000_000 + at.microsecond * 1_000
 
 
+def whole_text(value: Any) -> str:
+    """Return a value as text; nothing is empty."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def text_of(value: Any) -> str:
     """Return a value as text, bounded."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text[:LONGEST]
+    return ("null" if value is None else whole_text(value))[:LONGEST]
 
 
-def started_at(payload: Mapping[str, Any], otherwise: int) -> int:
+def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call, by name."""
+    given = call.get("params")
+    return given if isinstance(given, dict) else {"input": given}
+
+
+def started_at(payload: Mapping[str, Any]) -> datetime | None:
     """Return when the request of a response was sent, as far as the event says."""
     at = decode_value(payload.get("started"))
     if isinstance(at, str):
         try:
             at = datetime.fromisoformat(at)
         except ValueError:
-            return otherwise
-    return nanoseconds(at) if isinstance(at, datetime) and at.tzinfo else otherwise
+            return None
+    return at if isinstance(at, datetime) and at.tzinfo else None
 
 
 def provider_of(host: str) -> str:

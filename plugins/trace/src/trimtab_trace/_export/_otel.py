@@ -67,6 +67,17 @@ class _OpenRun:
     inside: dict[str, Span] = attrs.field(factory=dict)
     last: int = 0
     said: list[dict[str, Any]] = attrs.field(factory=list)
+    asked: str = ""
+    answered: str = ""
+
+    def end(self) -> None:
+        """End the spans; that of the run shows what was asked first and answered last."""
+        for span in reversed(self.inside.values()):
+            span.end(self.last)
+        for name, value in (("input", self.asked), ("output", self.answered)):
+            if value:
+                self.span.set_attribute(f"gen_ai.{name}.messages", value)
+        self.span.end(self.last)
 
 
 class Spans:
@@ -101,9 +112,7 @@ class Spans:
     def close(self) -> None:
         """End all open spans at the time of the last event of their run."""
         for run in self._runs.values():
-            for span in reversed(run.inside.values()):
-                span.end(run.last)
-            run.span.end(run.last)
+            run.end()
         self._runs.clear()
 
     # Runs.
@@ -173,12 +182,10 @@ class Spans:
         """
         run = self._run(event)
         del self._runs[event.run_id]
-        for span in reversed(run.inside.values()):
-            span.end(run.last)
         reason = event.payload.get("reason")
         if reason:
             run.span.set_attribute("trimtab.termination.reason", str(reason)[:LONGEST])
-        run.span.end(run.last)
+        run.end()
 
     # Inside a run.
 
@@ -236,6 +243,7 @@ class Spans:
         run = self._run(event)
         if self._content:
             self._said(run, "user", {"type": "text", "content": text_of(event.payload.get("text"))})
+            run.asked = run.asked or messages(run.said[-1:])
 
     def _said(self, run: _OpenRun, role: str, part: Mapping[str, Any]) -> None:
         if len(run.said) < _MOST_MESSAGES:
@@ -269,9 +277,10 @@ class Spans:
         }
         if self._content:
             attributes["gen_ai.input.messages"] = messages(run.said)
-            attributes["gen_ai.output.messages"] = messages([answer(payload)])
+            attributes["gen_ai.output.messages"] = run.answered = messages([answer(payload)])
         run.said.clear()
-        start = min(started_at(payload, before or end), end)
+        asked = started_at(payload)
+        start = min(nanoseconds(asked) if asked else before or end, end)
         span = self._start(
             f"chat {model}".strip(), event, attributes, run.span, client=True, start=start
         )
