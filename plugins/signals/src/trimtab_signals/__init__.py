@@ -65,7 +65,6 @@ from trimtab_signals._shell import (
     operation,
     reads_only,
     starts_background,
-    without_input,
 )
 from trimtab_signals._turns import (
     SavedTurn,
@@ -161,6 +160,5 @@ __all__ = [
     "untried_tools",
     "waited_too_long",
     "wants_one_at_a_time",
-    "without_input",
     "without_times",
 ]

@@ -34,8 +34,6 @@ _UNCHANGED = LazyPattern(
     r"|\b(?:changed|modified|updated)\W{0,2}[=:]\W{0,2}(?:0|false|no|none)\b",
     re.IGNORECASE,
 )
-# What a shell's harness puts around nothing.
-_FRAME = LazyPattern(r"<?\b(?:exit|return)[ _]?code\W{1,3}0\b|</?\w+>", re.IGNORECASE)
 _NOTHING = LazyPattern(
     r"\b(?:no|0|zero) (?:\w+ )?(?:results?|match(?:es)?|hits?|files?|items?|rows?|records?"
     r"|entries|data|documents?|pages?|usages?|references?)\b"
@@ -113,7 +111,7 @@ def confirms(said: str) -> bool:
     told = _DENIED.sub("", said)
     if _CONFIRMED.search(told) is not None:
         return not says_unchanged(said) and _REFUSED.search(told) is None
-    return not _FRAME.sub("", said).strip()
+    return False
 
 
 def refuses(said: str) -> bool:

@@ -55,7 +55,7 @@ _TELLING = LazyPattern(
     r"|erreur|échec|échou|impossible|introuvable"
     r"|fallo\b|falló|fallid|falha|falhou|no se (?:pud|pued)|não (?:foi|pode|exist|encontr)"
     r"|ошибк|не удалось|отказано|не найден|невозможно|impossibile|non trovat|f(?<!\wf)out|mislukt"
-    r"|błąd|h(?<!\wh)ata\b|başar\u0131s\u0131z|错误|失败|无法|不存在|找不到|超时"
+    r"|błąd|h(?<!\wh)ata\b|başar[i\u0131]s[i\u0131]z|错误|失败|无法|不存在|找不到|超时"
     r"|出错|拒绝|异常|エラー|失敗|できません|見つかりません|タイムアウト"
     r"|오류|실패|찾을 수 없|거부|초과"
 )

@@ -229,7 +229,7 @@ class CallRecord:
         """
         if self.output_hash == other.output_hash:
             return True
-        if abs(self.size - other.size) > _MOST_APART and not _noisy(self, other):
+        if abs(self.size - other.size) > _MOST_APART:
             return False
         return self.output_fingerprint == other.output_fingerprint or (
             self.fingerprint == other.fingerprint and self._moved(other)
@@ -339,11 +339,6 @@ def mentions_failure(call: CallRecord) -> bool:
         call: the call.
     """
     return call.failed or sounds_like_failure(call.output)
-
-
-def _noisy(a: CallRecord, b: CallRecord) -> bool:
-    """Tell whether texts of unlike length may still say the same: within a fifth."""
-    return min(a.size, b.size) * 1.25 >= max(a.size, b.size)
 
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
