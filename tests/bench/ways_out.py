@@ -2,7 +2,9 @@
 
 ``python tests/bench/ways_out.py FOLDER`` reads the recorded runs below a folder and prints fifty
 answers of failed calls that are said to ask for something, each tool's each failure once, spread
-evenly over the runs, with the sentence that a text would give.
+evenly over the runs, with the sentence that a text would give. With ``--all`` those of calls that
+succeeded are among them, for a call that is repeated may have succeeded: each tool's each frame of
+an answer once.
 """
 
 from __future__ import annotations
@@ -14,15 +16,20 @@ from pathlib import Path
 
 from trimtab import ToolInvoked
 from trimtab_replay import Corpus
-from trimtab_signals import ToolProfiles, advice, asked_by
+from trimtab_signals import CallRecord, ToolProfiles, advice, asked_by, describe_call
 from trimtab_signals._records import record_of
 
 SHOWN = 50
 LONGEST = 300
 
 
-def asking(folder: Path) -> Iterator[str]:
-    """Yield what failed calls got, with the sentence about it; each failure of a tool once."""
+def asking(folder: Path, *, succeeded: bool = False) -> Iterator[str]:
+    """Yield what calls got, with the sentence about it; each failure of a tool once.
+
+    Args:
+        folder: of recorded runs.
+        succeeded: whether calls that succeeded are read, too.
+    """
     readers = [entry.load()() for entry in entry_points(group="trimtab.transcripts")]
     profiles, known = ToolProfiles(), set()
     for recording in Corpus(readers).recordings([folder]):
@@ -30,16 +37,25 @@ def asking(folder: Path) -> Iterator[str]:
             if not isinstance(entry.item, ToolInvoked):
                 continue
             call = record_of(entry.item, profiles.of(entry.item.tool))
-            asked = asked_by(call.output, command=call.command is not None) if call.failed else None
-            if asked is not None and (call.tool, call.signature) not in known:
-                known.add((call.tool, call.signature))
-                said = " ".join(call.output[:LONGEST].split())
-                yield f"{asked.way}: {advice(asked, call.tool)}\n   {said}"
+            told = _told(call) if call.failed or succeeded else ""
+            kind = (call.tool, call.signature or call.shape.frame) if told else None
+            if kind is not None and kind not in known:
+                known.add(kind)
+                yield told
 
 
-def main(folder: str) -> None:
+def _told(call: CallRecord) -> str:
+    command = call.command is not None
+    asked = asked_by(call.output, command=command, given=describe_call(call))
+    if asked is None:
+        return ""
+    said = " ".join(call.output[:LONGEST].split())
+    return f"{asked.way}: {advice(asked, call.tool)}\n   {said}"
+
+
+def main(folder: str, *options: str) -> None:
     """Print the answers."""
-    found = list(asking(Path(folder)))
+    found = list(asking(Path(folder), succeeded="--all" in options))
     step = max(1, len(found) // SHOWN)
     for number, text in enumerate(found[::step][:SHOWN], 1):
         print(f"{number}. {text}")
@@ -47,4 +63,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab import ToolProfile
-from trimtab_signals import ToolProfiles, operation, reads_only, starts_background
+from trimtab_signals import ToolProfiles, operation, reads_only, starts_background, without_input
 from trimtab_signals._shell import expects_status, waits
 
 of = ToolProfiles().of
@@ -142,6 +142,21 @@ def test_some_statuses_are_answers():
     assert expects_status("grep 'a\\|b' f", 1)
     assert not expects_status("grep x a", 2)
     assert not expects_status("make", 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [
+        ('cd /a && echo "select 1;;" | lint - 2>&1', "cd /a && ~ lint - 2>&1"),
+        ("cd /a && echo -n ';' | lint - 2>&1", "cd /a && ~ lint - 2>&1"),
+        ("jq .a <<< '{\"a\": 1}'", "jq .a ~"),
+        ("echo done", ""),
+        ("echo 'a' || true", ""),
+        ("cat a | wc -l", ""),
+    ],
+)
+def test_what_a_program_reads_is_left_out(command, form):
+    assert without_input(command) == form
 
 
 @pytest.mark.parametrize("name", ["deploy_state", "deploy_state_v2", "deployState3"])

@@ -14,13 +14,15 @@ from trimtab_signals import WayOut, advice, asked_by
         ('{"error": "invalid", "allowed_values": ["red", "blue"]}', WayOut.ARGUMENTS),
         ("Fehler: Datum im Format YYYY-MM-DD angeben", WayOut.ARGUMENTS),
         ("missing required argument: 'path'", WayOut.ARGUMENTS),
+        ("413: the period is too long. Ask for a shorter period.", WayOut.ARGUMENTS),
+        ("Zeitraum: höchstens 31 Tage (tage <= 31)", WayOut.ARGUMENTS),
         ("priority should be one of: low, high", WayOut.ARGUMENTS),
         ("error: unknown switch; did you mean --all?", WayOut.ARGUMENTS),
         ('{"rows": [1, 2], "next_cursor": "abc"}', WayOut.PAGE),
         ("hosts a, b (page 1 of 3)", WayOut.PAGE),
         ("503 server busy, please try again", WayOut.LATER),
         ('{"code": 429, "retry_after": 30}', WayOut.LATER),
-        ("Try again 60 seconds later", None),
+        ("Try again 60 seconds later", WayOut.LATER),
         ("the job is locked by pid 4, try again in 60 seconds", WayOut.LATER),
         ("two accounts match: only the user knows which is meant", WayOut.ASK),
         ("confirmation required", WayOut.ASK),
@@ -30,6 +32,10 @@ from trimtab_signals import WayOut, advice, asked_by
         ("1 failed, 2 passed", None),
         ('{"rows": [], "next_cursor": null}', None),
         ("(page 3 of 3)", None),
+        ("Showing lines 20-33 of 33 total lines.", None),
+        ("500 a\n501 b […] 503 c", None),
+        ("x = 1 […] (Showing lines 1-100 of 777.)", WayOut.PAGE),
+        ('36: "pattern": "^a$"', None),
         ("", None),
     ],
 )
@@ -40,6 +46,17 @@ def test_the_way_out_of_an_answer(answer, way):
     if asked:
         assert asked.said in answer
         assert len(advice(asked, "look")) <= 130
+
+
+@pytest.mark.parametrize(
+    "answer", ["Angabe fehlt: 'plz'", "缺少参数\uff1a\u201cplz\u201d", "Champ requis : «plz»."]
+)
+def test_a_name_that_the_call_lacks_is_asked_for_in_any_language(answer):
+    assert (
+        asked_by(answer.replace("«", "\u00ab"), given="rate(stadt='Bonn')").way == WayOut.ARGUMENTS
+    )
+    assert asked_by(answer, given="rate(plz='53111')") is None
+    assert asked_by(answer) is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from trimtab_signals import (
     digest,
     is_wait,
     operation,
+    without_input,
 )
 
 MOST_ATTEMPTS = 64
@@ -64,6 +65,8 @@ class SavedAttempts:
     mended: str
     attempts: dict[str, Attempt]
     left: dict[str, int]
+    form: str
+    told: str
 
 
 class Attempts(CallProjection):
@@ -96,6 +99,7 @@ class Attempts(CallProjection):
         self._mended = ""  # what these changes name
         self._attempts: dict[str, Attempt] = {}
         self._left: dict[str, int] = {}
+        self._form = self._told = ""
 
     @property
     def count(self) -> int:
@@ -128,7 +132,7 @@ class Attempts(CallProjection):
                 self._done += calls
             return
         asked = [call for call in calls if call.caller is CallOrigin.MODEL]
-        failures = [call for call in asked if self._counts(call)]
+        failures = [call for call in asked if self._counts(call) and not self._asks(call)]
         wrong = {_kind(call) for call in failures}
         for call in asked:
             if not call.failed:
@@ -146,6 +150,13 @@ class Attempts(CallProjection):
 
     def _counts(self, call: CallRecord) -> bool:
         return call.failed and not is_wait(call) and not is_tool(call.tool, self._tool)
+
+    def _asks(self, call: CallRecord) -> bool:
+        """Tell whether a failure is the answer of the program that failed last to other input."""
+        form, told = self._form, self._told
+        self._form = without_input(call.command) if call.command else ""
+        self._told = call.output
+        return form != "" and form == self._form and told != call.output
 
     def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
         if self._attempts and (kind := _kind(call)) not in wrong:
@@ -225,6 +236,8 @@ class Attempts(CallProjection):
             mended=self._mended,
             attempts=self._attempts,
             left=self._left,
+            form=self._form,
+            told=self._told,
         )
 
     def load_state(self, state: SavedAttempts) -> None:
@@ -235,6 +248,7 @@ class Attempts(CallProjection):
         self._attempts = state.attempts
         self.quiet = not self._attempts
         self._left = state.left
+        self._form, self._told = state.form, state.told
 
 
 def _stays(attempt: Attempt, signature: str, mended: str) -> bool:

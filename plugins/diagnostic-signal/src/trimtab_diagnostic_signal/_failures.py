@@ -27,6 +27,7 @@ from trimtab_signals import (
     spaced,
     span_of,
     waited_too_long,
+    without_input,
 )
 
 _INTERRUPTED = Outcome.INTERRUPTED
@@ -157,6 +158,7 @@ class SavedFailures:
     shape: str
     tried: str
     told: str
+    form: str
     changed: int
     waited: int
     failure: Failure | None
@@ -183,6 +185,7 @@ class FailureProjection(CallProjection):
         self._shape = ""
         self._tried = ""
         self._told = ""
+        self._form = ""
         self._changed = 0
         self._waited_at = 0
         self._failures: dict[str, Failure] = {}
@@ -221,17 +224,20 @@ class FailureProjection(CallProjection):
             return
         last = failing[0]
         shape = _NUMBER.sub("0", last.signature)
+        form = without_input(last.command) if last.command else ""
         # A difference in a number alone may be progress: "3 failed", then "2 failed". So may
         # another failure of the same call: something has changed since. And if a call that only
-        # reads fails for another reason each time, each answer says something new.
+        # reads fails for another reason each time, or one program refuses one input after the
+        # other, each answer says something new.
         differs = shape != self._shape and last.fingerprint != self._tried
         differs = differs and last.output != self._told
-        if differs and (last.profile.writes or _alike(shape, self._shape)):
+        asks = form != "" and form == self._form
+        if differs and not asks and (last.profile.writes or _alike(shape, self._shape)):
             self.in_a_row += 1
         elif differs or self.in_a_row == 0:
             self.in_a_row = 1
         self._shape, self._tried = shape, last.fingerprint
-        self._told = last.output
+        self._told, self._form = last.output, form
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         for call in fine:
@@ -277,6 +283,7 @@ class FailureProjection(CallProjection):
             shape=self._shape,
             tried=self._tried,
             told=self._told,
+            form=self._form,
             changed=self._changed,
             waited=self._waited_at,
             failure=self.failure,
@@ -290,6 +297,7 @@ class FailureProjection(CallProjection):
         self._shape = state.shape
         self._tried = state.tried
         self._told = state.told
+        self._form = state.form
         self._changed, self._waited_at = state.changed, state.waited
         self.failure = state.failure
         self.quiet = self.failure is None

@@ -31,7 +31,9 @@ _NOTHING_LEFT = quote("")
 
 
 def _look(failure: Failure, tool: str | None, untried: Sequence[str]) -> str:
-    asked = asked_by(failure.output, command=failure.command) if len(failure.tools) == 1 else None
+    asked = None
+    if len(failure.tools) == 1:
+        asked = asked_by(failure.output, command=failure.command, given=failure.call)
     if asked is not None:  # what the answer asks for comes before other tools
         return advice(asked, tool_name(failure.tools[0]))
     if tool is not None:

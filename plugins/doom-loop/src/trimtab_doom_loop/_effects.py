@@ -11,7 +11,7 @@ from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import different_things, reworded
-from trimtab_signals import CallRecord, confirms, mentions_failure, reports_nothing
+from trimtab_signals import CallRecord, confirms, mentions_failure, reports_nothing, without_input
 
 _FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 # What names a single thing: a file, an address, a long number.
@@ -73,12 +73,22 @@ def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     seen = actions.occurrences(call)
     if len(seen) < needed or not mentions_failure(call):
         return None
-    changed = [action.number for action in actions.since(seen[0][0]) if action.changes]
+    form = without_input(call.command or "")
+    changed = [
+        action.number
+        for action in actions.since(seen[0][0])
+        if action.changes and not (form and _has_form(action, form))
+    ]
     after = [
         any(earlier < number < later for number in changed)
         for (earlier, _), (later, _) in pairwise(seen)
     ]
     return _loop(LoopKind.UNMOVED, call, 1 + sum(after)) if all(after[1 - needed :]) else None
+
+
+def _has_form(action: Action, form: str) -> bool:
+    """Tell whether an action asks the program of `form` about another input."""
+    return all(without_input(call.command or "") == form for call in action.calls)
 
 
 def _elsewhere(actions: Actions, call: CallRecord, times: int) -> Loop | None:

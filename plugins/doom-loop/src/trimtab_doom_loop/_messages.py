@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from trimtab.text import quote, shorten
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_signals import advice, asked_by, tool_name
+from trimtab_signals import Asked, WayOut, advice, asked_by, tool_name
 
 TEXTS: Mapping[int, str] = {
     1: "Turn {turn}: {seen} {stop} {next}",
@@ -65,6 +65,7 @@ _STOP: Mapping[LoopKind, str] = {
 _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call {untried}."
 _OTHERWISE = "Do something that you have not tried yet."
+_IN_DOUBT = "If it told you what you need, take the next step."
 _OR = "Or say what blocks you."
 """Open at every level: where only the user can help, a list of tools led to calls that nobody
 asked for."""
@@ -74,8 +75,9 @@ _NEXT: Mapping[LoopKind, str] = {
     LoopKind.CHANT: "Take the next step, or finish.",
 }
 _LISTED_FROM = 0.85
-"""Confidence from which tools are named: at a false alarm a list of tools stopped right work in 10
-of 10 cases, a sentence without one in 4 of 10."""
+"""Confidence from which the agent is sent elsewhere: at a false alarm a list of tools stopped right
+work in 10 of 10 cases, a general sentence in 2 of 10, and "something that you have not tried yet"
+in 8 of 8."""
 LONGEST = 300
 """Characters of a built-in text."""
 _LONGEST_OWN = 500
@@ -130,12 +132,13 @@ def text_for(
     )
 
 
-def _way_out(loop: Loop, names: str) -> str:
+def _way_out(loop: Loop, asked: Asked | None, names: str) -> str:
     """Return what to do: what the answer asks for, before other tools are named."""
-    asked = asked_by(loop.output, command=loop.command)
     if asked is not None:
         return f"{advice(asked, tool_name(loop.tool))} {_OR}"
-    if names and loop.confidence >= _LISTED_FROM:
+    if loop.confidence < _LISTED_FROM:
+        return f"{_IN_DOUBT} {_OR}"
+    if names:
         return f"{_CALL_ONE.format(untried=names)} {_OR}"
     return f"{_OTHERWISE} {_OR}"
 
@@ -143,10 +146,14 @@ def _way_out(loop: Loop, names: str) -> str:
 def _filled(template: str, loop: Loop, rest: tuple[Sequence[str], int], longest: int) -> str:
     untried, turn = rest
     names = " or ".join(tool_name(name) for name in untried)
-    follow = _NEXT.get(loop.kind) or _way_out(loop, names)
+    asked = asked_by(loop.output, command=loop.command, given=loop.call)
+    follow = _NEXT.get(loop.kind) or _way_out(loop, asked, names)
+    stop = _STOP.get(loop.kind, _AGAIN)
+    if stop is _AGAIN and asked is not None and asked.way is not WayOut.ASK:
+        stop = ""  # a model that reads first that it must not call the tool calls another one
     text = template.format(
         seen=seen(loop, longest),
-        stop=_STOP.get(loop.kind, _AGAIN).format(tool=tool_name(loop.tool)),
+        stop=stop.format(tool=tool_name(loop.tool)),
         next=follow,
         evidence=_quoted(loop.output, longest),
         tool=tool_name(loop.tool),

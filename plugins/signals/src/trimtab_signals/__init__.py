@@ -65,6 +65,7 @@ from trimtab_signals._shell import (
     operation,
     reads_only,
     starts_background,
+    without_input,
 )
 from trimtab_signals._turns import (
     SavedTurn,
@@ -160,5 +161,6 @@ __all__ = [
     "untried_tools",
     "waited_too_long",
     "wants_one_at_a_time",
+    "without_input",
     "without_times",
 ]

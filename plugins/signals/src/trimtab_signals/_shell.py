@@ -57,10 +57,19 @@ _STORES = LazyPattern(
 _NEGATIVE = frozenset(
     {"[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "which"}
 )
+_ELSEWHERE = frozenset({"docker", "kubectl", "podman", "ssh", "timeout", "xargs"})
+_QUOTES = LazyPattern("['\"]")
+_FIRST_WORDS = 12
+"""Words of a command in a command, among which a program that only looks is named."""
 _LONGEST = 2_000
 """Characters: scripts are longer, and what they do is not read from their first words."""
 _KEPT = 256
 """Commands that are remembered; those of the last turns come again."""
+_FED = LazyPattern(
+    r"\b(?:echo|printf)\b(?:\s+-\w+)*\s+(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|[\w./:;-]+)\s*\|(?!\|)"
+    r"|<<<\s*(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\S+)",
+    re.DOTALL,
+)
 
 
 def _bare(command: str) -> str:
@@ -106,6 +115,18 @@ def _operation(command: str) -> str:
         verb = next((w for w in words[1:3] if w[0].isalpha() and w.isidentifier()), "")
         return f"{_program(words)} {verb}".strip()
     return ""
+
+
+@lru_cache(maxsize=512)
+def without_input(command: str) -> str:
+    """Return a command that gives a program a text to read, without that text; empty where it
+    gives none. Two commands of one form ask one program about two texts.
+    """
+    command = command[:_LONGEST]
+    if "|" not in command and "<<<" not in command:
+        return ""
+    form = str(_FED.sub("~", command))
+    return form if form != command else ""
 
 
 def reads_only(command: str) -> bool:
@@ -157,4 +178,12 @@ def expects_status(command: str, code: int) -> bool:
     parts = segments(command)
     if not parts:
         return False
+    if _program(parts[-1]) in _ELSEWHERE:
+        return _asks_elsewhere(command)
     return _program(parts[-1]) in _NEGATIVE
+
+
+def _asks_elsewhere(command: str) -> bool:
+    """Tell whether what a command runs on another machine, or in a container, ends by asking."""
+    inner = segments(_QUOTES.sub(" ", command[:_LONGEST]))
+    return bool(inner) and not _NEGATIVE.isdisjoint(inner[-1][:_FIRST_WORDS])

@@ -60,8 +60,10 @@ _ON_REQUEST = LazyPattern(
     r"(?i)only (?:when|if|after) .{0,40}(?:ask|request|instruct|tell|told)"
     r"|explicitly (?:asked|requested)|do not use (?:this|it) unless"
 )
-_NEVER = frozenset({"create_goal", "CronList", "ListAgents", "Monitor"})
+_NEVER = frozenset({"create_goal", "CronList", "get_goal", "ListAgents", "Monitor", "update_goal"})
 """Tools of common agents that serve their user's requests; hooks do not tell descriptions."""
+_PATH = LazyPattern(r"(?<![\w:/.])(?:~|\.{1,2}|[\w-]{1,64}|[A-Za-z]:)?[/\\][\w./\\-]{2,}")
+_FAR = frozenset({"browser", "internet", "online", "url", "web", "website"})
 _MISSING = LazyPattern(
     r"(?i)not[ _]found|no such|no \w+ (?:found|match)|no (?:match|result|route|entr|row|item|hit)"
     r"|\b0 \w+|unknown|n[o']t exist|\bnone\b|\[\]"
@@ -139,6 +141,7 @@ class _Problem:
         verbs, objects: of the tools that were tried.
         things: what was handed over, by the names of the parameters.
         missing: whether something was not found.
+        local: whether what was not found is a file.
         recent: tools called lately.
     """
 
@@ -148,6 +151,7 @@ class _Problem:
     objects: frozenset[str]
     things: frozenset[str]
     missing: bool
+    local: bool
     recent: frozenset[str]
 
     @property
@@ -175,13 +179,15 @@ def _problem_of(
     fields = {word for text in params for key in _KEYS.findall(text) for word in name_words(key)}
     given = _stems(word for text in params for word in name_words(_KEYS.sub("", text)))
     verbs = frozenset(known[name].verb for name in tools)
+    missing = not verbs & EDITING and (not said.strip() or bool(_MISSING.search(said)))
     return _Problem(
         names=frozenset(_NAMES.findall(said)),
         told=_stems(name_words(said)) - given - _GENERIC,
         verbs=verbs,
         objects=frozenset().union(*(known[name].nouns for name in tools)),
         things=_stems(fields) - _GENERIC,
-        missing=not verbs & EDITING and (not said.strip() or bool(_MISSING.search(said))),
+        missing=missing,
+        local=missing and _PATH.search(said) is not None,
         recent=frozenset(call.tool for call in calls),
     )
 
@@ -193,6 +199,7 @@ def _score(name: str, words: _Words, problem: _Problem) -> int:
     score += 10 if words.reads else 0
     score -= 15 if ENDING & {*name_words(name)} else 0
     score -= 8 if name in problem.recent else 0
+    score -= 15 if problem.local and _FAR & {*name_words(name)} else 0
     score += 1 if finds == problem.missing else 0
     score += _spoken_of(words, problem, finds=finds)
     score += _likeness(words, problem, finds=finds)

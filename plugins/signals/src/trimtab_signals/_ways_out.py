@@ -50,7 +50,7 @@ _SECONDS = LazyPattern(
     r"|\b(\d{1,5}) ?(?:s|sec|seconds?|sekunden?|秒|secondes?|segundos?)\b"
 )
 _LATER = LazyPattern(
-    r"(?i)retry[-_ ]?after|try again (?:later|in|after|shortly|at)|please (?:try again|retry)"
+    r"(?i)retry[-_ ]?after|try again (?:later|in|after|shortly|at|\d)|please (?:try again|retry)"
     r"|\bbusy\b|temporarily|rate.?limit|too many requests|\b(?:429|503)\b|not (?:yet )?ready"
     r"|locked by|lock (?:is )?held|come back|quota .{0,40}reset"
 )
@@ -65,55 +65,91 @@ _QUESTION = LazyPattern(r"[?\uff1f\u061f]\W{0,3}\Z")  # also the wide and the Ar
 _PAGE = LazyPattern(
     r"(?i)\b(?:next_?(?:page|cursor|token|offset)|continuation_?token)\W{1,4}(?!null|none|false|\W)"
     r"|\bpage (\d{1,6}) of (?!\1\b)\d{1,6}|\bhas_?more\W{1,4}true"
-    r"|\b(?:showing|shown|lines?) \d{1,7}(?:-|–| to )\d{1,7} of \d"
+    r"|\b(?:showing|shown|lines?) (?:lines? )?\d{1,7}(?:-|–| to )(\d{1,7}) of (?!\2\b)\d"
 )
 _ARGUMENTS = LazyPattern(
     # a form, a list of values, a field that lacks, a bound
     r"\b(?:YYYY|yyyy|MM|DD|HH)[-/:.](?:MM|mm|DD|dd|SS|ss|YYYY)\b"
-    r'|"(?:allowed(?:_values)?|enum|expected|pattern|format|required|missing)"\s{0,3}:'
+    r'|\A\s{0,8}[{\[][^\n]{0,400}"(?:allowed(?:_values)?|enum|expected|pattern|format|required'
+    r'|missing)"\s{0,3}:'
     r"|(?i:must (?:be|have|match|contain|start|end|not)\b|should be (?:one|a|an|in)\b|one of[: \[(]"
     r"|(?:allowed|valid|accepted|possible|supported) (?:values?|options?|choices?|names?)"
     r"|missing (?:\d+ )?(?:required |positional )*(?:field|argument|parameter|property)"
     r"|(?:field|argument|parameter|property) .{0,40}(?:is )?(?:required|missing)"
     r"|(?:invalid|wrong|bad) (?:date |time )?format|in the form(?:at)? "
-    r"|expected .{1,40}(?:got|but)\b|did you mean|use .{1,40} instead)"
+    r"|expected .{1,40}(?:got|but)\b|did you mean|use .{1,40} instead"
+    # a range that is too large, an upper or lower bound
+    r"|(?:\A|\b(?:code|error|http|status)\W{1,3})413\b|too (?:large|long|many|wide)\b"
+    r"|\b(?:ask for|choose|give|request|specify|try|use) (?:\w+ ){0,3}(?:fewer|lower|narrower"
+    r"|shorter|smaller)\b|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?)\s?\d)"
 )
+_FIELD = LazyPattern(
+    r"[:\uff1a]\s?[\"'`\u201e\u201c\u00ab\u300c]([A-Za-z_][\w-]{1,30})"
+    r"[\"'`\u201d\u201c\u00bb\u300d][.\u3002]?\Z"
+)
+"""What a line ends with that says, in whatever language, which name lacks or is wrong."""
+_LONGEST_LINE = 160
 
 
 # What blames the command line itself. What else a command prints is about files, code and tests:
 # "expected 3 but got 4" or "Did you mean: 'name'?" asks for another change, not another command.
 _COMMAND_LINE = LazyPattern(
-    r"(?i)(?<!\w)usage: |\b(?:illegal|invalid|missing|unknown|unrecogni[sz]ed|unsupported)"
-    r" (?:arguments?|command|flag|operand|option|subcommand|switch)(?:\b(?! of)|:)"
+    r"(?i)\b(?:illegal|invalid|missing|unknown|unrecogni[sz]ed|unsupported)"
+    r" (?:arguments?|command|flag|operand|option|subcommand|switch)(?:\b(?! of| type)|:)"
     r"|\b(?:option|flag|argument)s? [^\n]{1,60} (?:is|are) required\b|\brequires an argument\b"
     r"|\bdid you mean -"
 )
 
 
+_USAGE = LazyPattern(r"(?i)(?<!\w)usage: ")
+_CUT = "[…]"
+"""Stands in what is kept of a long answer: there words are mostly those of a file or of a page."""
+
+
 # What the user decides comes first: a wrong guess there does most harm.
-_WAYS = (
+_Ways = tuple[tuple[WayOut, LazyPattern], ...]
+_WAYS: _Ways = (
     (WayOut.ASK, _USER),
     (WayOut.LATER, _LATER),
     (WayOut.ARGUMENTS, _ARGUMENTS),
     (WayOut.PAGE, _PAGE),
 )
-_WAYS_OF_COMMANDS = ((WayOut.LATER, _LATER), (WayOut.ARGUMENTS, _COMMAND_LINE))
+_WAYS_OF_COMMANDS: _Ways = (
+    (WayOut.LATER, _LATER),
+    (WayOut.ARGUMENTS, _COMMAND_LINE),
+    (WayOut.ARGUMENTS, _USAGE),
+)
+_WAYS_OF_LONG: _Ways = ((WayOut.PAGE, _PAGE),)
+_WAYS_OF_LONG_COMMANDS: _Ways = ((WayOut.ARGUMENTS, _COMMAND_LINE),)
 
 
-def asked_by(answer: str, *, command: bool = False) -> Asked | None:
+def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | None:
     """Return what an answer asks for; None if it asks for nothing that it names.
 
     Args:
         answer: what the tool said, as text.
         command: whether it is what a command line printed.
+        given: the call with its arguments, as far as known; a name that the answer ends with and
+            that is not in it is one that the call lacks.
     """
     text = answer if len(answer) <= 2 * _READ else f"{answer[:_READ]}\n{answer[-_READ:]}"
-    for way, pattern in _WAYS_OF_COMMANDS if command else _WAYS:
+    is_long = _CUT in text
+    if is_long:
+        ways = _WAYS_OF_LONG_COMMANDS if command else _WAYS_OF_LONG
+    else:
+        ways = _WAYS_OF_COMMANDS if command else _WAYS
+    for way, pattern in ways:
         found = pattern.search(text)
         if found is not None:
             line = _line(text, found.start())
             return Asked(way, line, _seconds(text) if way is WayOut.LATER else None)
     stripped = text.rstrip()
+    if is_long:
+        return None
+    if not command and given and len(stripped) <= _LONGEST_LINE and "\n" not in stripped:
+        named = _FIELD.search(stripped)
+        if named is not None and named[1] not in given:
+            return Asked(WayOut.ARGUMENTS, stripped)
     if not command and "\n" not in stripped and _QUESTION.search(stripped):
         return Asked(WayOut.ASK, stripped)
     return None
