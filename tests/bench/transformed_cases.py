@@ -36,6 +36,7 @@ KNOWN = frozenset(
         "r5-status-of-the-context~structured-as-text",
         "diag-success-shaped-error~time-on-each-line",
         "r3-env-var-six-ways~reading-between",
+        "r9-denial-in-a-pipe~reading-between",
         "r3-clock-watching~other-times",
         "r4-background-agent~state-as-boolean",
         "r4-denials-are-findings~failed-heading",
