@@ -12,6 +12,11 @@ from trimtab_celery import agent_task
 from trimtab_worker import Attempt, ReceiptHandleExpiredError, SqliteSnapshots, WorkConfig
 
 VISIBILITY = 4
+RAISED = {
+    "CancelledError": asyncio.CancelledError(),
+    "SystemExit": SystemExit(3),
+    "GeneratorExit": GeneratorExit(),
+}
 LONGEST = 150
 JOURNAL = os.environ["TRIMTAB_TEST_JOURNAL"]
 app = Celery(
@@ -52,12 +57,11 @@ class Agent:
         run = session.open_run(prompt, deadline=deadline)
         run.tool_started("look", {"n": attempt.number}, f"c{attempt.number}")
         run.tool_finished(f"c{attempt.number}", "seen")
-        if kind == "exits":
-            raise asyncio.CancelledError
-        if kind == "leaves":
-            raise SystemExit(3)
+        if kind in RAISED:
+            raise RAISED[kind]
         for _ in works_on(how_long, attempt.number):
-            heartbeat.beat()
+            if kind != "hangs" or attempt.number > 1:
+                heartbeat.beat()
         try:
             attempt.check()
             note(what="effect", kind=kind, number=attempt.number)
@@ -87,8 +91,11 @@ agent = agent_task(
 
 
 @app.task(bind=True, acks_late=True, name="tests.plain")
-def plain(self, how_long):
-    note(what="begins", kind="plain", number=0)
+def plain(self, how_long, kind="plain"):
+    note(what="begins", kind=kind, number=0)
+    if kind.removeprefix("plain ") in RAISED:
+        raise RAISED[kind.removeprefix("plain ")]
     for _ in works_on(how_long, 1):
         pass
+    note(what="effect", kind=kind, number=0)
     return "done"

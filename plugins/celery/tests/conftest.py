@@ -48,12 +48,12 @@ class Workers:
         self._journal = journal
         self.running = []
 
-    def start(self):
+    def start(self, *options):
         """Start a worker with one child process, in a process group of its own."""
         command = [sys.executable, "-m", "celery", "-A", "agents_on_celery", "worker"]
         command += ["-c", "1", "-n", f"w{len(self.running)}@here", "--without-gossip"]
         worker = subprocess.Popen(
-            [*command, "--without-mingle", "--loglevel", "ERROR"],
+            [*command, "--without-mingle", "--loglevel", "ERROR", *options],
             cwd=HERE,
             start_new_session=True,
             stdout=subprocess.DEVNULL,

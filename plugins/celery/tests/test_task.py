@@ -74,7 +74,11 @@ def test_whatever_an_agent_raises_is_one_failed_task(workers):
     from celery.exceptions import Retry
 
     workers.start()
-    for kind, error in (("exits", "CancelledError"), ("leaves", "SystemExit: 3")):
+    for kind, error in (
+        ("CancelledError", "CancelledError"),
+        ("SystemExit", "SystemExit: 3"),
+        ("GeneratorExit", "GeneratorExit"),
+    ):
         with pytest.raises(Exception, match=error) as failed:
             workers.app.agent.delay([kind, 0]).get(timeout=60)
         assert not isinstance(failed.value, Retry)

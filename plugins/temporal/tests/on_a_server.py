@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 
 from temporalio import workflow
 from temporalio.client import Client, WorkflowFailureError
@@ -27,8 +28,15 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from trimtab import MarkdownSection, Prompt, PromptResponse, ToolInvoked
 from trimtab_temporal import agent_activity
 from trimtab_worker import Attempt, ReceiptHandleExpiredError
+from trimtab_worker.testing import Proxy
 
 HEARTBEAT = 3.0
+RAISED = {
+    "CancelledError": asyncio.CancelledError(),
+    "SystemExit": SystemExit(3),
+    "GeneratorExit": GeneratorExit(),
+    "KeyboardInterrupt": KeyboardInterrupt(),
+}
 happened = []
 begun = threading.Event()
 
@@ -47,7 +55,9 @@ class Agent:
         note(kind=kind, what="begins", number=attempt.number, process=os.getpid())
         run = session.open_run(prompt, deadline=deadline)
         try:
-            return getattr(self, kind)(attempt, session, deadline, heartbeat, run)
+            if kind in RAISED and attempt.number == 1:
+                raise RAISED[kind]
+            return getattr(self, kind, self.ends)(attempt, session, deadline, heartbeat, run)
         finally:
             run.close()
 
@@ -86,9 +96,15 @@ class Agent:
             raise RuntimeError("the machine is on fire")
         return PromptResponse("went on")
 
-    def exits(self, attempt, session, deadline, heartbeat, run):
+    def ends(self, attempt, session, deadline, heartbeat, run):
+        return PromptResponse(f"done by attempt {attempt.number}")
+
+    def stopped(self, attempt, session, deadline, heartbeat, run):
         if attempt.number == 1:
-            raise asyncio.CancelledError
+            os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(1)  # to notice
+            sys.stdout.write(f"lost: {attempt.lost()}\n")
+            sys.stdout.flush()
         return PromptResponse(f"done by attempt {attempt.number}")
 
     def killed(self, attempt, session, deadline, heartbeat, run):
@@ -133,7 +149,7 @@ def raise_loopback():
         fcntl.ioctl(any_socket, 0x8914, request)
 
 
-def worker(client, queue="agents", workflows=(Ask,)):
+def worker(client, queue="agents", workflows=(Ask,), **options):
     return Worker(
         client,
         task_queue=queue,
@@ -143,13 +159,15 @@ def worker(client, queue="agents", workflows=(Ask,)):
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_heartbeat_throttle_interval=timedelta(seconds=0.5),
         default_heartbeat_throttle_interval=timedelta(seconds=0.5),
+        **options,
     )
 
 
 async def serve(address, queue):
     """What the process of a worker does that is killed, or that takes over."""
     client = await Client.connect(address)
-    async with worker(client, queue, ()):
+    # With one at a time, a worker that is stopped at its work does not ask for more.
+    async with worker(client, queue, (), max_concurrent_activities=1):
         sys.stdout.write("serving\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
@@ -162,11 +180,13 @@ def start_worker(address, queue):
     return process
 
 
-async def ask(client, kind, **more):
+async def ask(client, kind, identifier=None, **more):
     started = time.monotonic()
     request = {"kind": kind, **more}
     try:
-        answer = await client.execute_workflow(Ask.run, request, id=kind, task_queue="agents")
+        answer = await client.execute_workflow(
+            Ask.run, request, id=identifier or kind, task_queue="agents"
+        )
     except WorkflowFailureError as error:
         cause = error.cause
         while cause.__cause__ is not None:
@@ -191,15 +211,58 @@ async def cancel(client):
 
 
 async def killed(client, address):
-    first = start_worker(address, "processes")
-    asking = asyncio.create_task(ask(client, "killed", queue="processes"))
+    first = start_worker(address, "killed")
+    asking = asyncio.create_task(ask(client, "killed", queue="killed"))
     status = await asyncio.to_thread(first.wait)
-    second = start_worker(address, "processes")
+    second = start_worker(address, "killed")
     try:
         return {**await asking, "status": status}
     finally:
-        second.kill()
-        second.wait()
+        end(second)
+
+
+async def stopped(client, address):
+    """A worker stops itself, and goes on when another one has answered."""
+    first = start_worker(address, "stopped")
+    asking = asyncio.create_task(ask(client, "stopped", queue="stopped"))
+    await asyncio.to_thread(wait_until_stopped, first.pid)
+    second = start_worker(address, "stopped")
+    try:
+        answer = await asking
+        first.send_signal(signal.SIGCONT)
+        said = iter(first.stdout.readline, "")  # the SDK writes there, too
+        lost = await asyncio.to_thread(next, (one for one in said if one.startswith("lost: ")))
+        handle = client.get_workflow_handle("stopped")
+        await asyncio.sleep(1)  # to answer, if it did
+        return {**answer, "lost": lost, "after": await handle.result()}
+    finally:
+        end(first)
+        end(second)
+
+
+def wait_until_stopped(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "T":
+        time.sleep(0.1)
+
+
+async def cut_off(client, address):
+    """The connection of a worker is cut while its agent beats."""
+    proxy = Proxy(int(address.rpartition(":")[2]))
+    first = start_worker(f"127.0.0.1:{proxy.port}", "cut")
+    asking = asyncio.create_task(ask(client, "beats", queue="cut", identifier="cut"))
+    try:
+        await asyncio.sleep(2)
+        proxy.cut()
+        return await asking
+    finally:
+        end(first)
+        proxy.close()
+
+
+def end(process):
+    process.kill()
+    process.wait()
 
 
 async def main(program):
@@ -211,13 +274,15 @@ async def main(program):
         with environment.auto_time_skipping_disabled():
             async with worker(environment.client):
                 client = environment.client
-                kinds = ("beats", "hangs", "resumes", "exits")
+                kinds = ("beats", "hangs", "resumes", *RAISED)
                 answers = await asyncio.gather(
                     *(ask(client, kind) for kind in kinds), ask(client, "bare", bare=True)
                 )
                 results = dict(zip((*kinds, "bare"), answers, strict=True))
                 results["cancelled"] = await cancel(client)
-                results["killed"] = await killed(client, address)
+                results["killed"], results["stopped"], results["cut"] = await asyncio.gather(
+                    killed(client, address), stopped(client, address), cut_off(client, address)
+                )
                 threads = [one.name for one in threading.enumerate() if "cancel" in one.name]
     json.dump({"results": results, "happened": happened, "threads": threads}, sys.stdout)
 

@@ -96,8 +96,11 @@ def test_an_attempt_that_failed_resumes_from_its_last_snapshot(report):
     assert report["results"]["resumes"]["answer"]["text"] == "went on"
 
 
-def test_whatever_the_work_raises_is_one_failed_attempt(report):
-    assert report["results"]["exits"]["answer"]["text"] == "done by attempt 2"
+@pytest.mark.parametrize(
+    "kind", ["CancelledError", "SystemExit", "GeneratorExit", "KeyboardInterrupt"]
+)
+def test_whatever_the_work_raises_is_one_failed_attempt(report, kind):
+    assert report["results"][kind]["answer"]["text"] == "done by attempt 2"
 
 
 def test_an_activity_without_a_heartbeat_timeout_is_refused_with_what_to_write(report):
@@ -111,6 +114,20 @@ def test_a_killed_worker_costs_one_heartbeat_timeout(report):
     assert result["status"] == -9
     assert result["answer"]["text"] == "done by attempt 2"
     assert result["seconds"] < 60
+
+
+def test_a_stopped_worker_answers_nothing_after_another_took_over(report):
+    result = report["results"]["stopped"]
+
+    assert result["lost"].strip() in {
+        "lost: the lease was lost",
+        "lost: Temporal has given this attempt up",
+    }
+    assert [result["answer"]["text"], result["after"]["text"]] == ["done by attempt 2"] * 2
+
+
+def test_an_agent_goes_on_while_its_connection_is_made_again(report):
+    assert report["results"]["cut"]["answer"]["text"] == "done by attempt 1"
 
 
 def test_no_thread_is_left_behind(report):
