@@ -20,7 +20,7 @@ _FOREIGN = (
     b"{}",
     b"[]",
     b"[1, null]\n",
-    b'{"messages": [{"role": "user", "content": "Hello."}]}',
+    b'{"text": "Hello."}',
     b"\xff\xfe\x00",
     b"\x00" * 200,
 )
