@@ -318,6 +318,33 @@ def test_a_call_is_refused_only_where_the_configuration_allows_it(guided, sessio
     assert session[GuidanceDelivered].latest().delivery is Delivery.REFUSAL
 
 
+def test_a_refusal_is_of_the_rest_of_a_response(guided, told, speaker):
+    provider = speaker(decision_points=(POINT.PRE_TOOL_EXECUTION,))
+    hooks = guided(GuidanceProviderConfig(provider, refuse=True, max_per_run=1))
+    answers = [hooks.answer(told.pre()) for _ in range(3)]
+    hooks.answer(told.batch(*((call_id, "denied") for call_id in told.calls)))
+
+    assert answers[0]["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert answers == [answers[0]] * 3
+    assert hooks.answer(told.pre()) == {}
+
+
+def test_a_turn_in_which_nudges_have_no_effect_is_ended(guided, told, speaker):
+    provider = GuidanceProviderConfig(
+        speaker(decision_points=(POINT.PRE_TOOL_SELECTION,)), stop_after=1, cooldown_turns=1
+    )
+    hooks = guided(provider)
+    answers = []
+    for _ in range(4):
+        hooks.answer(told.pre())
+        hooks.answer(told.post())
+        answers.append(hooks.answer(told.batch((told.calls[-1], "done"))))
+    ended = next(answer for answer in answers if "continue" in answer)
+
+    assert (ended["continue"], ended["stopReason"][:19]) == (False, "Stopped: 1 nudge of")
+    assert "continue" not in hooks.answer(told.event("UserPromptSubmit", prompt="Go on."))
+
+
 def test_parallel_hooks_are_counted_and_decided_on_one_after_another(guided, told, reporter):
     hooks = guided(feedback=[reporter()])
     calls = [told.pre() for _ in range(16)]

@@ -175,7 +175,8 @@ class ClaudeAgentSDKAdapter:
         result = ending.result
         if ending.exhausted is None and (result is None or result.is_error):
             raise PromptEvaluationError(f"Claude Code did not finish: {_why(result)}")
-        text = (result.result if result else None) or ending.text
+        stopped = run.state.guidance.stop
+        text = stopped.summary if stopped else (result.result if result else None) or ending.text
         reason, truncated = _stop_reason(ending)
         if _output_format(rendered.output_type) is None:
             open_work = await self._verify(run, text)
@@ -184,7 +185,7 @@ class ClaudeAgentSDKAdapter:
             )
         told = result.structured_output if result else None
         if told is None:
-            why = ending.exhausted or "the agent gave none"
+            why = ending.exhausted or (stopped.summary if stopped else "the agent gave none")
             raise PromptEvaluationError(f"{run.prompt.name}: no structured output: {why}")
         output = _parsed(rendered, told)
         open_work = await self._verify(run, output)

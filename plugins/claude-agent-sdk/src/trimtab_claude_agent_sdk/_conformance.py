@@ -7,6 +7,7 @@ from inspect import isawaitable
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from trimtab.events import StopRequested
 from trimtab.testing import HostKit, Played, Task
 from trimtab_claude_agent_sdk._callbacks import hooks
 from trimtab_claude_agent_sdk._host import CLAUDE_AGENT_SDK
@@ -85,15 +86,17 @@ async def play(task: Task) -> Played:
                 said_back = [message async for message in client.receive_response()]
                 ends = [one for one in said_back if isinstance(one, ResultMessage)]
                 texts.extend(end.result or "" for end in ends)
+    stopped = task.session[StopRequested].latest()  # the program shows its user the summary
+    text = texts[-1] if stopped is None else stopped.summary
     for run in task.session.runs():  # a conversation could go on, so nobody else closes it
         task.session.open_run(task.prompt, run_id=run).close("completed")
-    return Played(texts[-1], texts)
+    return Played(text, texts)
 
 
 KIT = HostKit(
     "claude-agent-sdk",
     CLAUDE_AGENT_SDK,
     play,
-    claims="anthropic errors gate invalid resume stream",
+    claims="anthropic errors gate invalid refuse resume stop stream",
 )
 """What the host claims. Its hooks tell of one call at a time, never of a response's."""

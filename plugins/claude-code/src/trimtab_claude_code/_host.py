@@ -1,7 +1,8 @@
 """What Claude Code can do with the words of a provider, and what a prompt may ask of it.
 
 Measured with Claude Code 2.1.332: text that a hook returns stays in the conversation; a call can
-only be spoken to before it runs by refusing it; nothing tells which response will be the last.
+only be spoken to before it runs by refusing it; nothing tells which response will be the last. A
+hook's ``"continue": false`` ends the turn, or the subagent alone.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ CLAUDE_CODE = Host(
     },
     parallel_calls=True,
     tool_profiles=agents.CLAUDE_CODE,
+    stops=True,
 )
 """Claude Code, described."""
 

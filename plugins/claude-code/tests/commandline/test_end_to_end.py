@@ -208,6 +208,37 @@ def test_an_agent_that_stops_early_is_sent_back_three_times(program):
     assert told(requests, "<completion>There is more to do.") == [0, 1, 2, 3]
 
 
+ENDED = TOML.replace(
+    'guidance = ["doom-loop"]',
+    'guidance = [{ use = "doom-loop", stop_after = 1, cooldown_turns = 1 }]',
+)
+
+
+@pytest.mark.parametrize("transport", ["settings"], indirect=True)
+def test_an_agent_whose_nudge_has_no_effect_is_ended_with_a_summary(program):
+    (program.root / "work" / "trimtab.toml").write_text(ENDED % "")
+
+    result, requests = program.run([servers.say(bash("cat missing.txt")) for _ in range(9)])
+
+    assert told(requests, LOOP) == [0, 0, 0, 1]
+    assert (result["terminal_reason"], result["is_error"]) == ("hook_stopped", False)
+
+
+@pytest.mark.parametrize("transport", ["settings"], indirect=True)
+def test_a_subagent_whose_nudge_has_no_effect_is_ended_alone(program):
+    (program.root / "work" / "trimtab.toml").write_text(ENDED % "")
+    looks = [servers.say(bash("cat missing.txt")) for _ in range(9)]
+    script = servers.choose(
+        servers.claude_code_asker,
+        {"main": [servers.say(agent("general-purpose")), servers.say("Done.")], "subagent": looks},
+    )
+
+    result, requests = program.run(script)
+
+    assert result["result"] == "Done."
+    assert told(requests, LOOP) == [0, 0, 0, 0, 1, 0]
+
+
 @pytest.mark.parametrize("transport", ["settings"], indirect=True)
 @pytest.mark.parametrize("stranger", ["raising", "sleeping", "garbage"])
 def test_a_stranger_s_fault_changes_nothing_else_and_is_told(program, stranger):

@@ -442,11 +442,12 @@ async def refuses_the_batch(kit: HostKit) -> None:
 
     speaker = speaks(DecisionPoint.PRE_TOOL_EXECUTION)
     providers = {"guidance_providers": [GuidanceProviderConfig(speaker, refuse=True)]}
-    script = [calls("remove", "a", "b"), Says("End.")]
+    script = [calls("remove", "a", "b"), calls("remove", "c"), Says("End.")]
     stage = await Stage(kit, script, providers, {"tools": [remove]}).run()
     ended(stage)
-    assert not ran, f"it ran for {ran}"
-    assert stage.outcomes() == [("remove", "denied")] * 2, f"on record: {stage.outcomes()}"
+    assert ran == ["c"], f"it ran for {ran}, and the next response asked for 'c'"
+    found = stage.outcomes()
+    assert found == [*[("remove", "denied")] * 2, ("remove", "ok")], f"on record: {found}"
 
 
 @scenario("a subagent has a run of its own", "subagent")

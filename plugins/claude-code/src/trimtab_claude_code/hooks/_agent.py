@@ -36,6 +36,8 @@ class Agent:
 
     Attributes:
         until: when the host stops waiting for the answer to the event at hand.
+        refused: why calls of this response are refused. Hooks tell of one call after another, so it
+            holds for those that follow; what ran before it has run.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Agent:
         self.gated = gated
         self.lock = RLock()
         self.until: Deadline | None = None
+        self.refused = ""
         self._limit = limit
         self._usage = _NO_USAGE
         # Not `lock`: usage is often counted on an event loop, which must not wait for a provider.

@@ -27,6 +27,7 @@ _HARNESS = ("<task-notification>", "<local-command-", "<command-name>", "[Reques
 
 def _user_prompt_submit(agent: Agent, event: Payload) -> HookOutput:
     agent.abandoned()
+    agent.refused = ""
     text = event.text("prompt")
     agent.run.user_message(text, notification=text.startswith(_HARNESS))
     return _first_words(agent, event)
@@ -45,9 +46,10 @@ def _pre_tool_use(agent: Agent, event: Payload) -> HookOutput:
     event.require_call()
     held = _held_back(agent, event) if event.tool == STRUCTURED_OUTPUT else ""
     agent.started(event)
-    if not held:
+    if not held and not agent.refused:
         call = ToolCall(event.tool, event.params, event.call_id)
-        held = agent.guidance(DecisionPoint.PRE_TOOL_EXECUTION, call)
+        agent.refused = agent.guidance(DecisionPoint.PRE_TOOL_EXECUTION, call)
+    held = held or agent.refused
     return refusal(held) if held else {}
 
 
@@ -71,6 +73,7 @@ def _post_tool_batch(agent: Agent, event: Payload) -> HookOutput:
     calls = tuple(call for call in event.items("tool_calls") if call.tool and call.call_id)
     missed = agent.unreported(calls)
     agent.abandoned()
+    agent.refused = ""
     if agent.answered():
         return {}
     return context(
@@ -82,6 +85,7 @@ def _post_tool_batch(agent: Agent, event: Payload) -> HookOutput:
 
 def _stop(agent: Agent, event: Payload) -> HookOutput:
     agent.abandoned()
+    agent.refused = ""
     text = event.text("last_assistant_message")
     if agent.answered() and not text:
         return {}

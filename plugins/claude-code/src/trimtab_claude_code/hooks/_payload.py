@@ -162,6 +162,11 @@ def refusal(reason: str) -> HookOutput:
     )
 
 
+def ending(summary: str) -> HookOutput:
+    """Return the output that ends the turn; the program shows the summary to the user."""
+    return {"continue": False, "stopReason": _bounded(summary)}
+
+
 def unfinished(feedback: str | None) -> str:
     """Return the block that sends the agent back to its work."""
     return f"<completion>{escape(feedback or 'The work is not complete.')}</completion>"

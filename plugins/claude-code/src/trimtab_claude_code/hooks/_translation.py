@@ -11,7 +11,7 @@ from trimtab.text import shorten
 from trimtab_claude_code._host import CLAUDE_CODE
 from trimtab_claude_code.hooks._agent import Agent, run_id_of
 from trimtab_claude_code.hooks._handlers import HANDLERS
-from trimtab_claude_code.hooks._payload import HookFailed, HookOutput, Payload
+from trimtab_claude_code.hooks._payload import HookFailed, HookOutput, Payload, ending
 
 if TYPE_CHECKING:
     from trimtab import Budget, Deadline, TaskCompletionChecker
@@ -140,7 +140,9 @@ class ClaudeCodeHooks:
             agent.until = until
             if event.name != "PostCompact":
                 agent.settle_compaction()
-            return handler(agent, event)
+            output = handler(agent, event)
+            stopped = agent.run.state.guidance.stop
+            return output if stopped is None else ending(stopped.summary)
 
     def resume(self, session_id: str) -> None:
         """Open the main agent's run where a restored session holds it, so that its time goes on."""
