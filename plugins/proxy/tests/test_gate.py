@@ -101,6 +101,8 @@ def test_a_final_answer_is_sent_back_within_one_message(api, gated, story):
     assert second[: len(first)] == first
     assert "Run the tests first." in str(second[-1])
     assert "All done." in str(second[-2])
+    # Clients add up what the deltas of a message say, the role too.
+    assert str(events).count("'role': 'assistant'") == 1
 
 
 def test_the_blocks_of_both_rounds_are_numbered_through(api, gated, story):

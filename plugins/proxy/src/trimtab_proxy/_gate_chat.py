@@ -17,10 +17,12 @@ class ChatGate(Gate):
 
     def __init__(self) -> None:
         self._spoken = False
+        self._rounds = 0
         super().__init__()
 
     def _begin(self) -> None:
         super()._begin()
+        self._rounds += 1
         self._events = ChatEvents()
         self._message = _Message()
         self._parted = not self._spoken
@@ -52,6 +54,11 @@ class ChatGate(Gate):
             self._output = count(usage.get("completion_tokens"))
             if self._used:
                 return frame_of({**event, "usage": _summed(usage, self._used)})
+        if isinstance(delta, dict) and self._rounds > 1 and "role" in delta:
+            # Clients add up the deltas of a message: a second role would stand behind the first.
+            delta = {key: value for key, value in delta.items() if key != "role"}
+            event = {**event, "choices": [{**choice, "delta": delta}]}
+            frame = frame_of(event)
         if isinstance(delta, dict) and delta.get("content"):
             return self._spoke(frame, event, choice, delta)
         return frame

@@ -1,0 +1,14 @@
+"""The proxy holds to what it claims: scripted conversations of a loop of the real OpenAI client."""
+
+import pytest
+
+pytest.importorskip("openai")
+
+from trimtab.testing import HostConformance
+from trimtab_proxy._conformance import KIT
+
+pytestmark = pytest.mark.e2e
+
+
+class TestProxy(HostConformance):
+    kit = KIT
