@@ -125,10 +125,11 @@ def check(options: argparse.Namespace) -> int:
 def setup(_: argparse.Namespace) -> int:
     """Make .venv an environment for work: the distributions editable, their clients, all tools."""
     make_venv()
-    sync = ["sync", "--quiet", "--all-packages", "--group", "dev", "--python", str(venv_python())]
-    status = run([str(venv_python()), "-m", "uv", *sync], check=False)
-    print(f"Ready: {VENV}" if status == 0 else "uv sync failed.")
-    return status
+    everything = [*distributions(), TEST_SERVERS]
+    dependencies(everything, group="dev", python=venv_python())
+    add(*editable(everything), python=venv_python())
+    print(f"Ready: {VENV}")
+    return 0
 
 
 def install(options: argparse.Namespace) -> int:
@@ -216,9 +217,12 @@ def dependencies(
     *,
     left_out: Iterable[str] = (),
     resolution: str = "highest",
+    group: str = "",
     python: Path | None = None,
 ) -> None:
     """Install what distributions depend on, apart from each other and from names left out.
+
+    With what a group of pyproject.toml adds, if one is named.
 
     Resolved from their pyproject.toml, so that "lowest-direct" bounds what these declare; and no
     name of this project is ever asked of a registry.
@@ -226,7 +230,8 @@ def dependencies(
     required = [f"--requirements={folder / 'pyproject.toml'}" for folder in folders]
     # With "--upgrade" the lowest versions replace newer ones that the tools for tests have brought.
     limits = ("--excludes", excludes(left_out), "--resolution", resolution, "--upgrade")
-    uv("install", "--quiet", *limits, *required, python=python)
+    grouped = ["--group", group] if group else []
+    uv("install", "--quiet", *limits, *grouped, *required, python=python)
 
 
 def add(*distribution: str, python: Path | None = None) -> None:

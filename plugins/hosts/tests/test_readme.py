@@ -13,7 +13,10 @@ pytest.importorskip("trimtab_doom_loop")
 pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore")]
 README = Path(__file__).parents[1] / "README.md"
 EXAMPLES = dict(re.findall(r"```py\n# (\w+)_agent\.py\n(.*?)```", README.read_text(), re.DOTALL))
-PACKAGES = {"agent_framework": "agent_framework_openai"}
+PACKAGES = {
+    "agent_framework": "agent_framework_openai",
+    "autogen": "autogen_ext",
+}
 
 
 @pytest.mark.parametrize("framework", EXAMPLES)

@@ -15,7 +15,7 @@ from haystack.tools import flatten_tools_or_toolsets
 
 from trimtab import Outcome, Prompt, Session, ToolCall
 from trimtab.hosting import AgentStopped, Answer, Chat, Drivers
-from trimtab_hosts._hosts import HAYSTACK as HOST
+from trimtab_hosts._hosts import HAYSTACK as HOST, failed_outcome
 
 __all__ = ["HOST", "TrimtabChatGenerator"]
 
@@ -132,11 +132,6 @@ def _newly_said(messages: list[ChatMessage]) -> str:
 
 
 def _outcome(result: Any, schemas: dict[str, dict[str, Any]]) -> Outcome:
-    """Return how a call ended; what fits no tool never ran, which Haystack does not say."""
     if not result.error:
         return Outcome.OK
-    schema, given = schemas.get(result.origin.tool_name), {*result.origin.arguments}
-    if schema is None:
-        return Outcome.INVALID
-    fits = {*schema.get("required", ())} <= given <= {*schema.get("properties", ())}
-    return Outcome.ERROR if fits else Outcome.INVALID
+    return failed_outcome(schemas.get(result.origin.tool_name), result.origin.arguments)
