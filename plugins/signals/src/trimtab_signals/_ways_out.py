@@ -89,6 +89,7 @@ _FIELD = LazyPattern(
 )
 """What a line ends with that says, in whatever language, which name lacks or is wrong."""
 _LONGEST_LINE = 160
+"""Characters of an answer of one sentence; in a longer one a name in quotes ends it by chance."""
 
 
 # What blames the command line itself. What else a command prints is about files, code and tests:
