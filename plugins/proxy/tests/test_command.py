@@ -127,6 +127,13 @@ def test_a_program_that_goes_around_is_noticed(folder):
     assert "MY_URL. If it takes the address from another variable" in done.stderr
 
 
+def test_a_variable_that_leads_nowhere_is_refused(folder):
+    done = trimtab("--set", "MY_URL=opnai/v1", "--", *python("print('started')"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no upstream 'opnai'. Did you mean 'openai'?" in done.stderr
+
+
 def test_programs_are_told_by_variables():
     start = launch(["agent", "-x"], {"PATH": "/bin", "OPENAI_BASE_URL": "http://old"}, BASE)
 

@@ -6,13 +6,14 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from threading import Event, Thread
 from typing import Any
 
 from trimtab import TrimtabError
+from trimtab.inspection import did_you_mean
 
 _USAGE = "trimtab proxy [OPTION…] -- PROGRAM [ARG…]\n       trimtab proxy [OPTION…] --serve"
 
@@ -70,10 +71,11 @@ def run(options: argparse.Namespace) -> int:
     command = [word for index, word in enumerate(options.command) if index or word != "--"]
     if bool(command) == options.serve:
         raise ProxyUsage(f"name a program behind --, or give --serve:\n       {_USAGE}")
+    further = _further(options.variables, _named(options.upstream))
     server = _server(options, PurePath(command[0]).stem if command else "")
     if options.serve:
         return _serve(server, options)
-    return _run_program(server, command, options)
+    return _run_program(server, command, options, further)
 
 
 class ProxyUsage(TrimtabError):
@@ -120,12 +122,19 @@ def _tell(spoken: Any) -> None:
         sys.stderr.write(f"trimtab: {spoken_line(spoken)}\n")
 
 
-def _further(given: Sequence[str]) -> Mapping[str, str]:
+def _further(given: Sequence[str], upstreams: Iterable[str]) -> Mapping[str, str]:
     """Return variables by name, and where they point.
 
+    Args:
+        given: each as NAME=UPSTREAM.
+        upstreams: names of the user's own.
+
     Raises:
-        ProxyUsage: one is not of the form NAME=UPSTREAM.
+        ProxyUsage: one has another form, or names an upstream that there is not.
     """
+    from trimtab_proxy._upstreams import DEFAULTS
+
+    known = sorted({*DEFAULTS, *filter(None, upstreams)})
     found = {}
     for text in given:
         name, _, where = text.partition("=")
@@ -133,6 +142,12 @@ def _further(given: Sequence[str]) -> Mapping[str, str]:
             raise ProxyUsage(
                 f"--set {text!r:.80}: write NAME=UPSTREAM, e.g. MY_BASE_URL=openai or "
                 "MY_BASE_URL=anthropic/v1"
+            )
+        upstream = where.partition("/")[0]
+        if upstream not in known:
+            raise ProxyUsage(
+                f"--set {text!r:.80}: there is no upstream {upstream!r:.40}."
+                f"{did_you_mean(upstream, known)} Known: {', '.join(known)}; --upstream adds one."
             )
         found[name] = where
     return found
@@ -152,7 +167,12 @@ def _named(given: Sequence[str]) -> Mapping[str, str]:
     return named
 
 
-def _run_program(server: Any, command: Sequence[str], options: argparse.Namespace) -> int:
+def _run_program(
+    server: Any,
+    command: Sequence[str],
+    options: argparse.Namespace,
+    further: Mapping[str, str],
+) -> int:
     from trimtab_proxy import _interrupts as interrupts
     from trimtab_proxy._launching import cautions, launch
     from trimtab_proxy._running import run as run_program
@@ -163,10 +183,10 @@ def _run_program(server: Any, command: Sequence[str], options: argparse.Namespac
         raise ProxyUsage("with a program, name the upstream: --upstream anthropic=URL")
     upstreams = _named(options.upstream)
     given = {VARIABLES[name][0]: url for name, url in upstreams.items() if name in VARIABLES}
-    further, program = _further(options.variables), PurePath(command[0]).stem
+    program = PurePath(command[0]).stem
     start = launch(command, {**os.environ, **given}, server.base_url, further)
+    found = cautions(program, os.environ, Path.cwd())
     if not options.quiet:
-        found = cautions(program, os.environ, Path.cwd())
         sys.stderr.writelines(f"trimtab: {caution}\n" for caution in found)
     with interrupts.kept_out():
         server.start()
@@ -180,7 +200,8 @@ def _run_program(server: Any, command: Sequence[str], options: argparse.Namespac
         sys.stderr.write(f"trimtab: {summary(server.guidance.counts())}\n")
         if not server.passed:
             names = [*(name for names in VARIABLES.values() for name in names), *further]
-            sys.stderr.write(f"trimtab: {nothing_passed(program, names)}\n")
+            why = "as said above" if found else nothing_passed(program, names)
+            sys.stderr.write(f"trimtab: no request passed: {why}\n")
     return status
 
 

@@ -33,14 +33,14 @@ def spoken_line(spoken: Spoken) -> str:
 
 
 def nothing_passed(program: str, variables: Sequence[str]) -> str:
-    """Return what to do where a program went around the proxy.
+    """Return why no request of a program may have passed, and what to do.
 
     Args:
         program: its name.
         variables: those that it was given the proxy's address by.
     """
     return (
-        f"no request passed: {sanitize(program, 60)} asked no model, or does not read "
+        f"{sanitize(program, 60)} asked no model, or does not read "
         f"{', '.join(variables)}. If it takes the address from another variable, name it: "
         "--set NAME=openai"
     )
