@@ -22,7 +22,6 @@ from trimtab.events import (
     CompletionChecked,
     GuidanceSuppressed,
     ModelResponded,
-    Provenance,
     ProviderFaulted,
     ProviderKind,
     ProviderQuarantined,
@@ -227,16 +226,18 @@ class GuidedSession:
     def _on_fault(self, event: ProviderFaulted) -> None:
         self._note(f"{event.source.full_name} failed: {event.error}")
         if _OVERDUE in event.error:
-            self._took(event.source, PROVIDER_TIMEOUT)
+            self._took(event, PROVIDER_TIMEOUT)
 
     def _on_slow(self, event: ProviderSlow) -> None:
-        self._took(event.source, event.seconds)
+        self._took(event, event.seconds)
 
-    def _took(self, source: Provenance, seconds: float) -> None:
-        if source.kind in _NEVER_LEFT_OUT:
+    def _took(self, event: ProviderFaulted | ProviderSlow, seconds: float) -> None:
+        source = event.source
+        if source.kind in _NEVER_LEFT_OUT or not self._time.took(source.name, seconds):
             return
-        if self._time.took(source.name, seconds):
-            self._note(f"{source.full_name} took too long, and is left out of the session")
+        self._note(f"{source.full_name} took too long, and is left out of the session")
+        reason = f"the agent has waited {self._time.providers[source.name]:.1f} s for it"
+        self.session.dispatch(ProviderSkipped(source=source, reason=reason, run_id=event.run_id))
 
     def _on_failure(self, event: HookFailed) -> None:
         self._note(f"A hook event ({event.event}) could not be handled: {event.error}")

@@ -198,7 +198,7 @@ def test_a_session_waits_five_seconds_at_most_however_slow_its_providers_are(
     assert "goes on without" in trimtab("status", "claude-code")[1]
 
 
-def test_a_provider_that_sleeps_is_left_out_of_the_session(offer, begin, event):
+def test_a_provider_that_sleeps_is_left_out_of_the_session(offer, begin, event, trimtab):
     offer("sleeping", "time.sleep(60)")
     begin()
 
@@ -206,6 +206,7 @@ def test_a_provider_that_sleeps_is_left_out_of_the_session(offer, begin, event):
 
     assert sum(seconds > 0.9 for _, seconds in said) <= 2
     assert "main-after-2" in said[-1][0]
+    assert "sleeping left out (the agent has waited 1.0 s for it)" in trimtab("status")[1]
 
 
 def test_a_checker_may_take_its_time_while_the_server_answers(user, hook, folder, tmp_path):
