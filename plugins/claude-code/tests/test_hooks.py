@@ -8,6 +8,7 @@ import pytest
 
 from trimtab import (
     Budget,
+    ClassificationResult,
     Deadline,
     DecisionPoint,
     Delivery,
@@ -29,6 +30,7 @@ from trimtab.events import (
     RunClosed,
     UserMessage,
 )
+from trimtab.testing import Speaker
 from trimtab_claude_code.hooks import RECORDS, ClaudeCodeHooks, HookFailed, run_id_of
 from trimtab_trace import JsonlTrace, open_trace, replay
 
@@ -329,11 +331,13 @@ def test_a_refusal_is_of_the_rest_of_a_response(guided, told, speaker):
     assert hooks.answer(told.pre()) == {}
 
 
-def test_a_turn_in_which_nudges_have_no_effect_is_ended(guided, told, speaker):
-    provider = GuidanceProviderConfig(
-        speaker(decision_points=(POINT.PRE_TOOL_SELECTION,)), stop_after=1, cooldown_turns=1
+def test_a_turn_in_which_nudges_have_no_effect_is_ended(guided, told):
+    same = Speaker(
+        text=lambda context: f"Turn {context.turn_count}.",
+        decision_points=[POINT.PRE_TOOL_SELECTION],
+        verdict=lambda context: ClassificationResult(context.turn_count > 0, episode="gap"),
     )
-    hooks = guided(provider)
+    hooks = guided(GuidanceProviderConfig(same, stop_after=1, cooldown_turns=1))
     answers = []
     for _ in range(4):
         hooks.answer(told.pre())
