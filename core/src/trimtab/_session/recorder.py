@@ -265,27 +265,20 @@ class Recorder:
             call_id, outcome = as_text("call_id", call_id), as_member("outcome", Outcome, outcome)
             evidence = as_member("evidence", Evidence, evidence)
             caller = as_member("caller", CallOrigin, caller)
-        if error is not None or tool is not None:
-            error = None if error is None else as_text("error", error)
-            tool = None if tool is None else as_text("tool", tool, needed=True)
+        error = None if error is None else as_text("error", error)
+        tool = None if tool is None else as_text("tool", tool, needed=True)
         if duration is not None or poll is not None or at is not None:
-            duration = as_seconds("duration", duration)
             as_flag("poll", False if poll is None else poll)
-            at = None if at is None else as_time(at)
+            duration, at = as_seconds("duration", duration), None if at is None else as_time(at)
         if result.__class__ is not str:
             result = reduced(result)
         state = self.state
         with self.session.lock.guard:
-            running, started = state.running.get(call_id), None
-            if running:
-                start = running[0]
-                tool, params, turn = start.tool, start.params, start.turn
-                caller, started = start.caller, start.at
-                if duration is None and start.elapsed is not None:
-                    duration = self.active_seconds - start.elapsed
+            if running := state.running.get(call_id):
+                tool, params, turn, caller, started, duration = self._begun(running[0], duration)
             else:
                 tool, params = self._asked_for(call_id, tool, params)
-                turn = state.next_turn()
+                turn, started = state.next_turn(), None
             event = self._record(
                 ToolInvoked,
                 at,
@@ -314,6 +307,14 @@ class Recorder:
 
     def _share(self) -> None:
         """Called outside the lock after an ended call if providers share a projection."""
+
+    def _begun(
+        self, start: ToolStarted, duration: float | None
+    ) -> tuple[str, Any, int | None, CallOrigin, datetime | None, float | None]:
+        """Return what the start of a call says of its end, and how long it took."""
+        if duration is None and start.elapsed is not None:
+            duration = self.active_seconds - start.elapsed
+        return start.tool, start.params, start.turn, start.caller, start.at, duration
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""
