@@ -269,13 +269,12 @@ def upload(folder: Path, to: str | None) -> int:
         return 2
     # What an interrupted upload left behind is skipped; only PyPI tells twine what it has.
     index = ["--repository-url", to] if to else ["--skip-existing"]
-    for distribution in in_order():
-        files = [built_of(distribution, folder, ending) for ending in (".tar.gz", ".whl")]
+    for level in levels():
+        files = [built_of(one, folder, ending) for one in level for ending in (".tar.gz", ".whl")]
         twine = [*TWINE, "upload", "--non-interactive", *index]
         if subprocess.run([*twine, *map(str, files)], check=False).returncode:
-            print(
-                f"{distribution.name} was not uploaded; run this again to go on.", file=sys.stderr
-            )
+            names = ", ".join(one.name for one in level)
+            print(f"Not all of {names} were uploaded; run this again to go on.", file=sys.stderr)
             return 1
     return 0
 
