@@ -133,6 +133,13 @@ def test_sending_counting_and_working(mailbox):
     assert mailbox.stats().acked == 2
 
 
+def test_a_message_is_sent_once_under_a_key(mailbox):
+    sent = [trimtab("mailbox", "send", URL, '"a"', "--once", "order 7") for _ in range(2)]
+
+    assert [(one.stdout, one.returncode) for one in sent] == [("1\n", 0), ("", 0)]
+    assert mailbox.stats().waiting == 1
+
+
 def test_failures_are_printed_without_control_characters_and_end_in_dead_letters(mailbox):
     mailbox.send("fail")
     worked = trimtab("worker", "agents_of_tests:loop", "--mailbox", URL, "--until-idle")

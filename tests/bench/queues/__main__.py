@@ -212,7 +212,7 @@ class Run:
         Raises:
             RuntimeError: the workers don't work.
         """
-        sent = self._send(SENDING, 0.0)
+        sent = self._send(LEAST, seconds=SENDING)
         processes = [self._start(command) for command in self._commands()]
         try:
             rate, each = self._rate(processes, sent)
@@ -227,8 +227,10 @@ class Run:
             before = self._cpu(processes)
             time.sleep(IDLE)
             idle = (self._cpu(processes) - before) / IDLE
-            self._send(SINGLES * APART, APART)
-            time.sleep(1)
+            singles = self._send(SINGLES, pause=APART)
+            until = time.perf_counter() + SINGLES
+            while len(self._lines()) < sent + singles and time.perf_counter() < until:
+                time.sleep(0.1)
             took = [ran - at for ran, at, _ in self._lines()[sent + 1 :]]
         finally:
             for one in processes:
@@ -263,8 +265,8 @@ class Run:
             stderr=subprocess.DEVNULL,
         )
 
-    def _send(self, seconds: float, pause: float) -> int:
-        """Send for so long, from a process of its own; return how many messages."""
+    def _send(self, least: int, *, seconds: float = 0.0, pause: float = 0.0) -> int:
+        """Send so many, and for so long, from a process of its own; return how many it were."""
         code = (
             "import sys, time, tasks\n"
             "send, until, n = tasks.sender(), time.time() + float(sys.argv[1]), 0\n"
@@ -273,7 +275,6 @@ class Run:
             "    send(time.time()); n += 1; time.sleep(float(sys.argv[2]))\n"
             "print(n)\n"
         )
-        least = 0 if pause else LEAST
         command = [sys.executable, "-c", code, str(seconds), str(pause), str(least)]
         done = subprocess.run(
             command,

@@ -40,6 +40,7 @@ def _send(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("body", metavar="JSON", help="the body; - reads it from standard input")
     parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS")
     parser.add_argument("--reply-to", metavar="ADDRESS", help="where the worker sends its answer")
+    parser.add_argument("--once", metavar="KEY", help="unless one was sent under KEY in 7 days")
     parser.set_defaults(run=run_send)
 
 
@@ -72,10 +73,16 @@ def _dead(parser: argparse.ArgumentParser) -> None:
 
 
 def run_send(options: argparse.Namespace) -> int:
-    """Send one message; print its id."""
+    """Send one message; print its id, or nothing where it was sent before."""
     body = _parsed(options.body)
+    how = {"delay": options.delay, "reply_to": options.reply_to}
     with _lasting(options.url) as mailbox:
-        say(mailbox.send(body, delay=options.delay, reply_to=options.reply_to))
+        if options.once is None:
+            sent = mailbox.send(body, **how)
+        else:
+            sent = mailbox.send_once(body, options.once, **how)
+    if sent is not None:
+        say(sent)
     return 0
 
 
