@@ -25,9 +25,10 @@ def test_chaos_on_one_sqlite_file(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_rolling_restart_strands_no_message_longer_than_its_lease(tmp_path):
+def test_a_rolling_restart_strands_no_message_longer_than_its_lease(tmp_path, monkeypatch):
     """One worker hangs and is killed, the others finish or give back."""
-    report = run_rollout(f"sqlite:///{tmp_path}/queue.db", grace=3, drain=1, lease=6)
+    monkeypatch.chdir(tmp_path)
+    report = run_rollout("sqlite:///queue.db", grace=3, drain=1, lease=6)
 
     assert report.lost == 0
     assert report.killed == 1

@@ -239,9 +239,8 @@ class Crew:
         command = [sys.executable, "-m", "trimtab", "worker", TARGET]
         command += ["--mailbox", self.url, "--log", "json", "--drain", str(self.drain), *options]
         with (self.folder / f"{self._started}.log").open("ab") as log:
-            one = subprocess.Popen(
-                command, stdout=log, stderr=log, env=self.settings.environment(), cwd=self.folder
-            )
+            # In the folder of the caller, where a URL that is relative means what it means there.
+            one = subprocess.Popen(command, stdout=log, stderr=log, env=self.settings.environment())
         self._started += 1
         self.commands.append(one)
         return one
