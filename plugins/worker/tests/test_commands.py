@@ -224,11 +224,18 @@ def test_a_mistyped_path_creates_no_mailbox(folder, capsys):
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("command", [["send", "memory:", "1"], ["stats", "memory:"]])
-def test_a_mailbox_that_ends_with_the_command_is_refused(command, capsys):
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["mailbox", "send", "memory:", "1"],
+        ["mailbox", "stats", "memory:"],
+        ["worker", "agents_of_tests:setup", "--mailbox", "memory:"],
+    ],
+)
+def test_a_mailbox_that_ends_with_the_command_is_refused(command, folder, capsys):
     from trimtab.__main__ import main
 
-    assert main(["mailbox", *command]) == 2
+    assert main(command) == 2
     assert "sqlite:///queue.db" in capsys.readouterr().err
 
 

@@ -76,6 +76,11 @@ def make_loop(target: str, url: str | None, on_event: Callable[[Any], object]) -
         )
     if url is None:
         raise WorkerError(f"{target} returns a WorkerSetup, which needs --mailbox URL")
+    if url.startswith("memory:"):
+        raise WorkerError(
+            f"nobody can send to {url} of this worker: name a mailbox that others can open, such "
+            "as sqlite:///queue.db"
+        )
     return MainLoop(
         made.adapter,
         open_mailbox(url, made.request),
