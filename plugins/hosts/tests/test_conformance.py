@@ -1,5 +1,6 @@
 """Each host holds to what it claims: scripted conversations on the real framework."""
 
+from importlib import import_module
 from importlib.util import find_spec
 
 import attrs
@@ -23,6 +24,13 @@ def needs(package: str) -> pytest.MarkDecorator:
     top = find_spec(package.partition(".")[0])
     found = top is not None and find_spec(package) is not None
     return pytest.mark.skipif(not found, reason=f"needs {package}")
+
+
+@pytest.fixture(autouse=True, scope="class")
+def imported(request: pytest.FixtureRequest) -> None:
+    """Import the framework, which takes many seconds, before a scenario's time begins."""
+    name = request.cls.kit.play.__module__.rpartition(".")[2]
+    import_module(f"trimtab_hosts.{name}")
 
 
 @needs("agent_framework_openai")
