@@ -178,6 +178,9 @@ def check(folder: Path) -> Iterable[str]:
 def chosen(names: Sequence[str]) -> list[Path]:
     """Return the folders of distributions with these names, of all where none is given."""
     found = {dev.distribution_name(folder): folder for folder in in_order()}
+    unknown = [name for name in names if name not in found]
+    if unknown:
+        sys.exit(f"no distribution is called {unknown[0]!r}; there are {', '.join(found)}")
     return [found[name] for name in names or found]
 
 

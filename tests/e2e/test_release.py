@@ -185,6 +185,11 @@ def test_the_tests_of_a_source_archive_run_with_what_it_declares(
     assert release.main(["test", str(built), "trimtab-reminder"]) == 0
 
 
+def test_a_name_that_no_distribution_has_is_refused(release: ModuleType, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="'doom-loop'; there are trimtab, "):
+        release.main(["test", str(tmp_path), "doom-loop"])
+
+
 def test_core_is_uploaded_before_the_plugins(release: ModuleType) -> None:
     names = [folder.name for folder in release.in_order()]
 
