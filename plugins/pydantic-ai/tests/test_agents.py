@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 pydantic_ai = pytest.importorskip("pydantic_ai")
-pytest.importorskip("pydantic_ai.models.openai")
+pytest.importorskip("openai")  # an extra of pydantic-ai-slim
 
 from openai import AsyncOpenAI  # noqa: E402
 from pydantic import BaseModel  # noqa: E402

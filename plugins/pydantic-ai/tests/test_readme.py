@@ -13,7 +13,7 @@ import pytest
 
 from trimtab_test_servers import Call, OpenAIServer, say
 
-pytest.importorskip("pydantic_ai.models.openai")
+pytest.importorskip("openai")  # an extra of pydantic-ai-slim
 pytest.importorskip("trimtab_doom_loop")
 pytestmark = pytest.mark.e2e
 
