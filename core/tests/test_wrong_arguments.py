@@ -53,8 +53,6 @@ from trimtab import (
 )
 from trimtab.testing import Checker
 
-pytestmark = pytest.mark.quick
-
 
 class Rude:
     """A value whose own methods raise."""
@@ -157,6 +155,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("called", "arguments"), right())
 def test_a_wrong_argument_is_refused_by_its_name(called: Any, arguments: dict[str, Any]) -> None:
     needed = {**NEEDED.get(called, {}), **arguments}

@@ -347,6 +347,7 @@ def test_the_category_of_a_provider_serves_where_its_text_names_none(kit: Any) -
     assert [i.category for i in run.guide(SELECT).injections] == ["loop"]
 
 
+@pytest.mark.slow
 def test_a_busy_machine_costs_no_error(kit: Any) -> None:
     stop = threading.Event()
 

@@ -314,6 +314,7 @@ def on_a_bare_thread(work: Callable[[], Any]) -> threading.Thread:
     return threading.Thread(target=work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timeout", [None, 5.0])
 @pytest.mark.parametrize("thread_of", [on_a_copy, on_a_bare_thread])
 def test_a_provider_that_asks_its_run_from_another_thread_is_not_multiplied(
@@ -407,6 +408,7 @@ def test_the_failures_of_a_recorder_do_not_feed_it(kit: Any) -> None:
     assert other.count(ProviderFaulted) == len(kit.session[ProviderFaulted]) == 1
 
 
+@pytest.mark.slow
 def test_two_recorders_that_fail_over_each_other_s_failures_come_to_an_end(kit: Any) -> None:
     def picky(event: Any) -> None:
         if isinstance(event, ToolInvoked | ProviderFaulted):
@@ -418,6 +420,7 @@ def test_two_recorders_that_fail_over_each_other_s_failures_come_to_an_end(kit: 
     assert len(kit.session[ProviderFaulted]) == 4  # one for the call each, one for the other's
 
 
+@pytest.mark.slow
 def test_a_recorder_that_reports_to_its_run_comes_to_an_end_and_is_told_how_to(kit: Any) -> None:
     def reports(event: Any) -> None:
         if isinstance(event, ToolInvoked):
@@ -469,6 +472,7 @@ def test_an_event_with_a_constructor_of_its_own_is_recorded(kit: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_recorder_that_waits_for_a_thread_that_records_does_not_stop_the_run(kit: Any) -> None:
     def waits(event: Any) -> None:
         if isinstance(event, ToolInvoked) and event.tool == "read":

@@ -442,6 +442,7 @@ def failing(hook: str, ways: Iterable[str], timeout: float | None) -> dict[str, 
     return {way: wrong for way, wrong in found.items() if wrong}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:coroutine")
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_failing_hook_is_one_provider_s_fault(hook: str) -> None:
@@ -458,6 +459,7 @@ def test_every_way_to_fail_in_every_hook_is_one_provider_s_fault(
     assert failing(hook, FAILURES, timeout) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Check, AsyncCheck])
 @pytest.mark.parametrize("way", FAILURES)
 def test_a_failing_checker_of_a_composite_is_unverified_and_the_next_is_asked(
@@ -542,6 +544,7 @@ ANSWERING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:coroutine")
 @pytest.mark.parametrize("timeout", [None, 5.0])
 @pytest.mark.parametrize("hook", ANSWERING)

@@ -258,6 +258,7 @@ async def async_sleep(params, *, context):
     await asyncio.sleep(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handler", [sleep, async_sleep])
 @pytest.mark.parametrize("on_a_loop", [False, True])
 def test_a_tool_does_not_outlast_the_deadline(handler, on_a_loop):

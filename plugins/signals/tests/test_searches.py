@@ -29,6 +29,7 @@ def places(pattern: str, text: str, flags: int = 0) -> set[int]:
     return {found.start() for found in re.finditer(pattern, text, flags)}
 
 
+@pytest.mark.slow
 def test_text_in_lower_case_holds_what_is_found_where_case_is_ignored():
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     lower = lowered(every)
