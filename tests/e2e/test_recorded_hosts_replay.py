@@ -55,8 +55,15 @@ def test_a_recorded_run_replays_identically(entry: Any, scenario: str, tmp_path:
         task.timeout = 30.0  # a provider that a busy machine delays is no fault
         return await kit.play(task)
 
-    attrs.evolve(kit, play=play).check(scenario)
+    try:
+        attrs.evolve(kit, play=play).check(scenario)
+    except ModuleNotFoundError as missing:  # a framework that can't be installed beside the others
+        if str(missing.name).startswith("trimtab"):
+            raise
+        pytest.skip(f"needs {missing.name}")
 
     replays = recorded.check()
     assert len(replays) == SCENARIOS[scenario]
-    assert scenario == "cancelled" or all(each.decisions for each in replays)
+    # The proxy knows of no deadline, so nothing need be decided there.
+    may_decide_nothing = scenario == "cancelled" or kit.name == "proxy"
+    assert may_decide_nothing or all(each.decisions for each in replays)

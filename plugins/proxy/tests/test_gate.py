@@ -213,7 +213,8 @@ def test_an_answer_is_told_once(api, gated, story):
             api.send(proxy, story.said("Go."))
             call = story.answered("Look.", (("call_0", "ls"),))
             api.send(proxy, story.said("Go."), call, story.ran("call_0"))
-            run = next(iter(guide.threads)).follower.run
+            [thread] = guide.threads  # without a name too it is known by the answer
+            run = thread.follower.run
             assert (run.state.turns, run.state.calls) == (2, 1)
 
 

@@ -209,11 +209,14 @@ class Guide:
                 return Verdict()
             asked = [item.raw for item in decision.now.items[decision.now.told :]]
             thread.follower.commit(answer, asked, decision.info)
+            verdict = Verdict()
             if answer.calls:
-                return Verdict(refusal=thread.follower.refuse(answer))
-            if answer.stop_reason not in _NATURAL_ENDS:
-                return Verdict()
-            return Verdict(feedback=thread.follower.may_stop(answer))
+                verdict = Verdict(refusal=thread.follower.refuse(answer))
+            elif answer.stop_reason in _NATURAL_ENDS:
+                verdict = Verdict(feedback=thread.follower.may_stop(answer))
+        with self.threads.lock:
+            self.threads.answered(thread, decision.now, answer)
+        return verdict
 
     def close(self, reason: str = "the proxy ends") -> None:
         """End all runs."""
