@@ -6,8 +6,8 @@ idle, and single messages are sent to them. Peers run with their defaults, but f
 acknowledgement and no prefetching. It needs redis-server and Postgres; a peer that is not
 installed is left out.
 
-``--rounds 3 --write docs/reference/leases.md`` does all that three times, in ten minutes, and
-writes the table of the page: medians, and the slowest and fastest round.
+``--rounds 3 --write docs/reference/leases.md`` does all that three times, as far as 12 minutes go,
+and writes the table of the page: medians, and the slowest and fastest round.
 """
 
 from __future__ import annotations
