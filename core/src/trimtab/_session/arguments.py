@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from trimtab._events.provenance import DecisionPoint
 from trimtab._events.run import ToolCall
 from trimtab._types.errors import SessionError
-from trimtab._types.options import bounded, is_finite, is_number
+from trimtab._types.options import bounded, is_collection, is_finite, is_number
 from trimtab._types.text import shown
 from trimtab._types.values import reduced
 
@@ -99,7 +99,7 @@ def check_calls(values: Iterable[Any], name: str) -> tuple[ToolCall, ...]:
     Raises:
         SessionError: one is no `ToolCall`.
     """
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    if not is_collection(values):
         raise SessionError(f"{name} must be a list of ToolCall, not {shown(values)}")
     calls = tuple(values)
     for call in calls:
