@@ -127,8 +127,10 @@ CHANGES: dict[str, Callable[[Any, Any], None]] = {
 }
 
 
-def check(body: Any, path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> bool:
-    """Return whether a changed snapshot is refused; if it is not, its session works."""
+def assert_refused_or_sound(
+    body: Any, path: tuple[Any, ...], change: Callable[[Any, Any], None]
+) -> bool:
+    """Assert that a changed snapshot is refused by its place, or else works; return which."""
     try:
         session = Session.restore(changed(body, path, change), clock=ManualClock())
     except SnapshotError as error:
@@ -154,7 +156,7 @@ def check(body: Any, path: tuple[Any, ...], change: Callable[[Any, Any], None]) 
 def test_each_damage_is_refused_with_the_place_or_does_no_harm(
     snapshot: Any, change: Callable[[Any, Any], None]
 ) -> None:
-    refused = [check(snapshot, path, change) for path in places(snapshot)]
+    refused = [assert_refused_or_sound(snapshot, path, change) for path in places(snapshot)]
 
     assert len(refused) > 300
     assert sum(refused) > len(refused) / 5
@@ -164,7 +166,7 @@ def test_each_damage_is_refused_with_the_place_or_does_no_harm(
 @settings(deadline=None)
 def test_any_damage_is_refused_with_the_place_or_does_no_harm(snapshot: Any, data: Any) -> None:
     path = data.draw(st.sampled_from(list(places(snapshot))))
-    check(snapshot, path, put(data.draw(VALUES)))
+    assert_refused_or_sound(snapshot, path, put(data.draw(VALUES)))
 
 
 CALLS = ("slices", "ToolInvoked")
