@@ -102,13 +102,7 @@ def load_session(
     prompts.build_all()
     journal, recorder = None, None
     if host.journal.enabled:
-        recorder = SessionJournal(
-            f"{HOST}-{session_id}",
-            JournalOpened(host=HOST, project=str(project), session=session_id),
-            folder=journal_folder(problems.folder.parent),
-            settings=host.journal,
-            redact=host.redact,
-        )
+        recorder = _recorder(session_id, project, host, problems)
         journal = _journal(state_home(path, environment=environment), session_id, problems)
     origin = Origin(session_id, str(project), str(path), _stamp(path, variables, environment))
     timeout = _timeout(variables) or host.timeout
@@ -129,6 +123,19 @@ def load_session(
     for name, why in {**prompts.failures, **prompts.warnings(timeout)}.items():
         problems.add(f"{path}: {name} is off: {why}")
     return LoadedSession(variables, guided, without)
+
+
+def _recorder(
+    session_id: str, project: Path, host: HostConfig, problems: Problems
+) -> SessionJournal:
+    """Return what writes the session's journal."""
+    return SessionJournal(
+        f"{HOST}-{session_id}",
+        JournalOpened(host=HOST, project=str(project), session=session_id),
+        folder=journal_folder(problems.folder.parent),
+        settings=host.journal,
+        redact=host.redact,
+    )
 
 
 def _journal(state: Path, session_id: str, problems: Problems) -> Journal | None:
