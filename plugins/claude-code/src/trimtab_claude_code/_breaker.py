@@ -116,11 +116,9 @@ class Breaker:
         """
         with self._changed() as costs:
             cost = costs.pop(session, Cost())
-            added = min(
-                EVENT_SECONDS, max(0.0, self._now - cost.waited_at)
-            )  # calls may be parallel
-            cost = cost._replace(unanswered=cost.unanswered + added, waited_at=self._now)
-            costs[session] = cost
+            since = max(0.0, self._now - cost.waited_at)
+            unanswered = cost.unanswered + min(EVENT_SECONDS, since)  # parallel calls wait together
+            costs[session] = cost = cost._replace(unanswered=unanswered, waited_at=self._now)
         return cost
 
     def answered(self, session: str, seconds: float, providers: Mapping[str, float]) -> Cost:
