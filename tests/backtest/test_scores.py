@@ -22,9 +22,8 @@ STILL_WRONG = {
     "r9-drawn-and-rejected-zh": "missed",
     # A tool whose name has no verb may do anything.
     "r9-five-cities-fr": "missed",
-    # Bare arguments have no form, and that the user asked for markup is no sign in the answer.
+    # Bare arguments have no form.
     "r9-only-arguments": "missed",
-    "r9-asked-for-the-markup-zh": "false alarm",
 }
 RIGHT = ("hit", "quiet")
 UNSEEN = CASES.with_name("reports-5.jsonl")

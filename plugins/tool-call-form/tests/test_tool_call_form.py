@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +67,41 @@ PLAIN = {
 }
 
 
+FORMS = [
+    json.loads(line)
+    for line in Path(__file__).with_name("forms.jsonl").read_text(encoding="utf-8").splitlines()
+]
+"""Forms of many families of models, texts that speak of calls, and answers to who asks for them."""
+TOOLS = frozenset(
+    {"read_file", "web_search", "get_weather", "Bash", "HassTurnOn", "mcp__crm__get_contact"}
+)
+BEFORE = ("", "I'll read it now.\n\n", "Ich lese sie jetzt.\n\n", "<think>I need it.</think>\n")
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_the_forms_of_many_models_are_known_whatever_stands_before(before: str) -> None:
+    forms = [form for form in FORMS if form["kind"] == "written"]
+    missed = [f["name"] for f in forms if find_written_call(before + f["text"], TOOLS) is None]
+
+    assert len(forms) > 60
+    assert missed == []
+
+
+def test_a_name_that_is_bound_to_arguments_is_a_call_in_a_form_that_nobody_knows() -> None:
+    around = ("{} {}", "<<call {}>> {} <<end>>", "@@tool {}\n{}\n@@end", "[{} := {}]", "%{}% {}")
+    texts = [form.format("read_file", '{"path": "a.txt"}') for form in around]
+
+    assert [find_written_call(text, TOOLS) for text in texts] == ["read_file"] * len(texts)
+
+
+def test_who_speaks_of_calls_or_shows_one_that_was_asked_for_makes_none() -> None:
+    plain = [form for form in FORMS if form["kind"] != "written"]
+    told = [f["name"] for f in plain if find_written_call(f["text"], TOOLS, f.get("request", ""))]
+
+    assert len(plain) > 30
+    assert told == []
+
+
 @pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN.keys())
 def test_an_agent_that_ends_with_a_written_call_is_sent_back(text: str) -> None:
     player = Player(guidance=[ToolCallForm], host=HOST).play([Text(text)])
@@ -105,6 +142,13 @@ def test_without_known_tools_any_name_counts() -> None:
         '"name"     ',
         "<tool_call",
         "[{",
+        "read(",
+        "read {",
+        "read <",
+        "read:\n",
+        "(",
+        "<read>",
+        "`",
         '{"name": "a", ',
         " ",
         "\n```json\n{",

@@ -11,6 +11,7 @@ from trimtab import (
     GuidanceContext,
     GuidanceInjection,
 )
+from trimtab.events import UserMessage
 from trimtab.text import quote, shorten, text_option
 from trimtab_tool_call_form._recognition import find_written_call
 
@@ -70,4 +71,5 @@ class ToolCallForm:
         response = context.last_response
         if response is None or response.tool_calls:
             return None
-        return find_written_call(response.text, context.tools)
+        asked = context.session[UserMessage].latest()
+        return find_written_call(response.text, context.tools, asked.text if asked else "")
