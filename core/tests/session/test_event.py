@@ -5,8 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from trimtab import Event, ToolInvoked
+from trimtab import Event, Prompt, PromptTemplate, Session, ToolInvoked
 from trimtab.events import (
+    ModelResponded,
     Provenance,
     ProviderFaulted,
     ProviderKind,
@@ -46,6 +47,20 @@ def test_equal_events_are_one_in_a_set() -> None:
 def test_an_event_is_shown_as_the_call_that_makes_it() -> None:
     event = RunClosed(reason="it's done", run_id="r", elapsed=1.5)
     assert eval(repr(event)) == event
+
+
+@pytest.mark.parametrize("kind", [ModelResponded, ToolStarted, ToolInvoked])
+def test_a_recorded_event_is_what_its_constructor_makes(kind: type[Event]) -> None:
+    session = Session()
+    run = session.open_run(Prompt(PromptTemplate("core", "events"), config=None))
+    run.model_responded(text="hi")
+    run.tool_started("read", {"of": {1, 2}, "most": float("inf")}, "c")
+    run.tool_finished("c", {"found": (1, {3})})
+    event = session[kind].latest()
+    fields = {field.name: getattr(event, field.name) for field in attrs.fields(kind)}
+    assert event == kind(**fields)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        event.run_id = "other"
 
 
 def test_a_stranger_may_have_attrs_compare_a_kind_of_its_own() -> None:

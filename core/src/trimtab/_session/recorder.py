@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -170,17 +170,19 @@ class Recorder:
         with self.session.lock.guard:
             turn = self.state.turns
             self._record(
-                ModelResponded,
+                ModelResponded.of_checked,
                 at,
-                turn=turn,
-                text=text,
-                reasoning=reasoning,
-                tool_calls=calls,
-                usage=usage,
-                stop_reason=stop_reason,
-                model=model,
-                provider=provider,
-                started=started,
+                {
+                    "turn": turn,
+                    "text": text,
+                    "reasoning": reasoning,
+                    "tool_calls": calls,
+                    "usage": usage,
+                    "stop_reason": stop_reason,
+                    "model": model,
+                    "provider": provider,
+                    "started": started,
+                },
             )
         if turn % LOOKS_EVERY == 0:
             self._look_after()
@@ -217,7 +219,15 @@ class Recorder:
         with self.session.lock.guard:
             turn = self.state.next_turn()
             self._record(
-                ToolStarted, at, tool=tool, params=params, call_id=call_id, turn=turn, caller=caller
+                ToolStarted.of_checked,
+                at,
+                {
+                    "tool": tool,
+                    "params": params,
+                    "call_id": call_id,
+                    "turn": turn,
+                    "caller": caller,
+                },
             )
 
     def tool_finished(
@@ -280,20 +290,22 @@ class Recorder:
                 tool, params = self._asked_for(call_id, tool, params)
                 turn, started = state.next_turn(), None
             event = self._record(
-                ToolInvoked,
+                ToolInvoked.of_checked,
                 at,
-                tool=tool,
-                params=params,
-                result=result,
-                call_id=call_id,
-                turn=turn,
-                outcome=outcome,
-                evidence=evidence,
-                error=error,
-                started=started,
-                duration=duration,
-                poll=poll,
-                caller=caller,
+                {
+                    "tool": tool,
+                    "params": params,
+                    "result": result,
+                    "call_id": call_id,
+                    "turn": turn,
+                    "outcome": outcome,
+                    "evidence": evidence,
+                    "error": error,
+                    "started": started,
+                    "duration": duration,
+                    "poll": poll,
+                    "caller": caller,
+                },
             )
             calls = state.calls
         if state.feeds.shared:
@@ -345,14 +357,24 @@ class Recorder:
             at: when it happened, aware UTC; now if None.
             fields: the event's own fields.
         """
+        at = None if at is None else as_time(at)
         with self.session.lock.guard:
-            return self._record(kind, None if at is None else as_time(at), **fields)
+            return self._record(lambda given: kind(**given), at, fields)
 
-    def _record(self, kind: type[E], at: datetime | None, **fields: Any) -> E:
-        """Put one event into the session and the run; call it while holding the lock."""
-        elapsed = self._monotonic() - self._opened
-        event = kind(**fields, **self._identity, at=at or self._now(), elapsed=elapsed)
-        self.session.takers[kind](event)
+    def _record(
+        self, make: Callable[[dict[str, Any]], E], at: datetime | None, fields: dict[str, Any]
+    ) -> E:
+        """Make an event, and put it into the session and the run; call it while holding the lock.
+
+        Args:
+            make: returns the event with the fields that it takes.
+            at: as for `dispatch`.
+            fields: the event's own.
+        """
+        fields |= self._identity
+        fields["at"], fields["elapsed"] = at or self._now(), self._monotonic() - self._opened
+        event = make(fields)
+        self.session.takers[event.__class__](event)
         self.state.apply(event)
         return event
 
