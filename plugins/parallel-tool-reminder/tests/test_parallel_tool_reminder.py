@@ -218,3 +218,70 @@ def test_a_long_streak_keeps_eight_calls():
 
     assert streak.length == 40
     assert kept == [f"src/module_{n}.py" for n in range(32, 40)]
+
+
+TOWNS = ("Lyon", "Nice", "Lille", "Brest")
+
+
+@pytest.mark.parametrize(
+    ("asked", "tool", "answer"),
+    [
+        ("Quel temps fait-il à Lyon, Nice, Lille et Brest ?", "meteo", "{} : {} °C"),
+        ("请比较 Lyon、Nice、Lille、Brest 的天气", "天气", "{} {}度"),
+        ("Population of Lyon, Nice, Lille, Brest?", "wikipedia", "{} has {} inhabitants."),
+    ],
+)
+def test_a_tool_of_which_nothing_is_known_counts_for_what_the_user_has_named(asked, tool, answer):
+    known, unknown = Agent(), Agent()
+    known.run.user_message(asked)
+    unknown.run.user_message("Go on.")
+    calls = [(tool, {"x": town}, answer.format(town, 17 + 3 * n)) for n, town in enumerate(TOWNS)]
+
+    assert known.turns(*calls)[2]
+    assert not any(unknown.turns(*calls))
+
+
+def test_a_tool_of_which_nothing_is_known_and_that_only_confirms_does_not_count():
+    agent = Agent()
+    agent.run.user_message("Invite Lyon, Nice, Lille and Brest")
+
+    assert not any(agent.turns(*[("einladen", {"x": town}, "ok") for town in TOWNS]))
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Do them one at a time.",
+        "Bitte eins nach dem anderen.",
+        "Un appel à la fois, s'il te plaît.",
+        "De uno en uno, por favor.",
+        "Uma chamada por vez.",
+        "Una chiamata alla volta.",
+        "Делай по одному вызову за раз.",
+        "请逐个调用",
+        "一つずつ順番に呼び出してください",
+        "한 번에 하나씩 호출해 주세요",
+    ],
+)
+def test_who_asks_for_one_call_at_a_time_in_any_language_is_obeyed(order):
+    agent = Agent()
+    agent.run.user_message(order)
+
+    assert not any(agent.turns(*reads(6)))
+
+
+@pytest.mark.parametrize("name", ["seite", "bölüm", "第", "wave"])
+def test_parts_of_one_thing_come_in_order_whatever_counts_them(name):
+    parts = [("get_book", {"id": "b7", name: n}, f"text of number {n}") for n in range(1, 7)]
+
+    assert not any(Agent().turns(*parts))
+
+
+@pytest.mark.parametrize(
+    "command", ["npm view {}", "aws s3 ls s3://{}", "pip show {}", "gh pr view {}", "rg {}Config"]
+)
+def test_a_program_that_only_looks_counts_whatever_its_name(command):
+    things = ("alpha", "beacon", "cobalt", "delta")
+    calls = [("bash", {"command": command.format(one)}, f"{one[::-1]} 1.2") for one in things]
+
+    assert Agent().turns(*calls)[2]

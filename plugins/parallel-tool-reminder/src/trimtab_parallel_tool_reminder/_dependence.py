@@ -13,6 +13,7 @@ from trimtab.text import LazyPattern
 from trimtab_signals import (
     CallRecord,
     SavedCall,
+    confirms,
     finds_nothing,
     leaves_running,
     name_words,
@@ -25,6 +26,8 @@ LONGEST_VALUE = 2_000
 LONGEST_ANSWER = 60_000
 """Values and characters that are compared of a call: more cost time, and what a call takes from
 an answer stands among them."""
+LAST_PART = 20
+"""Numbers up to which one and the next are taken for parts; ids of things are larger."""
 SHORTEST_PART = 3
 SHORTEST_WORD = 4
 """A part or word that is shorter stands in any answer by chance."""
@@ -61,6 +64,11 @@ class Link:
     def values(self) -> tuple[str, ...]:
         """The values of the arguments, and their longer parts."""
         return tuple(dict.fromkeys(_values(self.params)))
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """The values of the arguments, in order."""
+        return tuple(_leaves(self.params, [MOST_VALUES]))
 
     @cached_property
     def answer(self) -> str:
@@ -101,10 +109,17 @@ class SavedLink:
     result: str
 
 
-def could_be_one_of_several(call: CallRecord) -> bool:
+def could_be_one_of_several(call: CallRecord, params: Any = None, request: str = "") -> bool:
     """Tell whether a call could be asked for together with others.
 
-    It succeeded, changes nothing and doesn't wait, or its tool is declared independent.
+    It succeeded, changes nothing and doesn't wait, or its tool is declared independent. Where
+    nothing is known of its tool, the user has named what it is about, and it answers more than
+    that something was done.
+
+    Args:
+        call: the call.
+        params: its arguments.
+        request: the user's last message.
     """
     profile = call.profile
     if call.failed or call.waits or profile.opaque:
@@ -113,9 +128,16 @@ def could_be_one_of_several(call: CallRecord) -> bool:
         return "sleep" not in call.command and call.reads and not leaves_running(call)
     if not profile.independent:
         alone = not _ALONE.isdisjoint(name_words(call.tool))
-        if alone or profile.writes or not profile.read_only:
+        if alone or profile.writes:
+            return False
+        if not profile.read_only and not _was_asked_for(call, params, request):
             return False
     return not leaves_running(call)
+
+
+def _was_asked_for(call: CallRecord, params: Any, request: str) -> bool:
+    asked = list(_leaves(params, [MOST_VALUES]))
+    return bool(asked) and not confirms(call.output) and all(one in request for one in asked)
 
 
 def _values(params: Any) -> Iterator[str]:
@@ -147,6 +169,8 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
     for other in earlier:
         if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
             return True
+        if _counts_on(link, other):
+            return True
         if other.searches and finds_nothing(other.answer):
             return True
         if link.searches and other.searches and _rewords(link, other):
@@ -156,6 +180,21 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
     known = {value for other in earlier for value in other.values}
     new = [value for value in link.values if value not in known]
     return any(_stands(other.answer, value) for value in new for other in earlier)
+
+
+def _counts_on(link: Link, other: Link) -> bool:
+    """Tell whether two calls are parts of one thing: they differ by a number alone, beside what
+    they have in common, and it is small.
+    """
+    if link.call.tool != other.call.tool or len(link.leaves) < 2:
+        return False
+    if len(link.leaves) != len(other.leaves):
+        return False
+    differing = [pair for pair in zip(link.leaves, other.leaves, strict=True) if len({*pair}) > 1]
+    if len(differing) != 1 or not all(one.isdecimal() for one in differing[0]):
+        return False
+    later, first = map(int, differing[0])
+    return first < 2 <= later or later == first + 1 <= LAST_PART
 
 
 def _looks_again(link: Link, other: Link) -> bool:
@@ -194,7 +233,8 @@ def _rewords(link: Link, other: Link) -> bool:
 def _query(link: Link) -> str:
     """Return what a search looks for: its first argument that is no path."""
     if link.call.command is not None:
-        return " ".join(link.call.command.split()[1:])
+        words = [word for word in link.call.command.split()[1:] if word[0] != "-"]
+        return next((word for word in words if "/" not in word), "")
     leaves = list(_leaves(link.params, [MOST_VALUES]))
     return next((leaf for leaf in leaves if "/" not in leaf), leaves[0] if leaves else "")
 

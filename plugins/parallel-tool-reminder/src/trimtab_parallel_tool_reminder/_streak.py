@@ -28,6 +28,8 @@ from trimtab_signals import (
 _MODEL = CallOrigin.MODEL
 COMPARED = 8
 """How many earlier calls a new one is compared with."""
+LONGEST_REQUEST = 2_000
+"""Characters of the user's message in which the things are named that it asks about."""
 
 Ended = tuple[CallRecord, Any, Any]
 """A call, its arguments and its answer: what a `Link` is made of."""
@@ -43,6 +45,7 @@ class SavedStreak:
     checked: int
     last: SavedLink | None
     links: tuple[SavedLink, ...]
+    request: str = ""
 
 
 class Streak(CallProjection):
@@ -71,6 +74,7 @@ class Streak(CallProjection):
         self._last: Ended | None = None
         self._new: deque[Ended] = deque(maxlen=COMPARED)
         self._links: list[Link] = []
+        self._request = ""
         self._compared = 0  # turns of the streak whose answers were compared
 
     @property
@@ -82,7 +86,7 @@ class Streak(CallProjection):
         """Return how many turns at the end made one call each that needed no other's answer."""
         new = tuple(self._new)
         for index in reversed(range(max(0, len(new) - self._unchecked), len(new))):
-            if not could_be_one_of_several(new[index][0]):
+            if not could_be_one_of_several(new[index][0], new[index][1], self._request):
                 self._begin_with([], new[index + 1 :])
                 break
         links = self._links = self._all()
@@ -134,6 +138,7 @@ class Streak(CallProjection):
         """End the streak: the calls that follow could not have been asked for before."""
         if not message.notification:
             self.alone = orders_in(message.text).alone or self.alone
+            self._request = message.text[:LONGEST_REQUEST]
         self._begin_with([])
         self.quiet = True
 
@@ -146,6 +151,7 @@ class Streak(CallProjection):
             checked=self._unchecked,
             last=None if self._last is None else Link(*self._last).state(),
             links=tuple([link.state() for link in self._all()]),
+            request=self._request,
         )
 
     def load_state(self, state: SavedStreak) -> None:
@@ -153,6 +159,7 @@ class Streak(CallProjection):
         self.length = state.length
         self.batched = state.batched
         self.alone = state.alone
+        self._request = state.request
         self._compared = self.length - state.checked
         self._last = None if state.last is None else self._restored(state.last)
         self._links = []

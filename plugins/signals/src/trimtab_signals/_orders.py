@@ -41,11 +41,18 @@ _ALONE = LazyPattern(
     r"\b(?:one|a single|1)(?: (?:tool|function|request|call|query|file|command|step|thing))?"
     r"(?: calls?)?(?: at a time| per (?:turn|message|step|response)| each turn| after the other)"
     r"|\b(?:sequentially|serially|one[ -]by[ -]one|not? (?:\w+ ){0,2}in parallel|rate[- ]limited?"
-    r"|(?:only|just) (?:\w+ ){0,2}one (?:tool|function) call)\b"
+    r"|(?:only|just) (?:\w+ ){0,2}one (?:tool|function) call"
+    r"|ein\w{0,2} nach de[mr] ander\w{1,2}|nicht parallel|ein \w{4,20} pro \w{4,20}"
+    r"|une? (?:\w{4,20} )?à la fois|une? par une?|(?:de )?un[oa] (?:por|a|en) un[oa]"
+    r"|u(?:n|m|na|ma) \w{4,20} (?:por|a la|de cada) vez|un[oa]? (?:\w{4,20} )?alla volta"
+    r"|по одному|не параллельно)\b"
+    r"|逐个|逐一|一个一个|一次只|不要并行|一つずつ|ひとつずつ|하나씩"
 )
 _ALONE_WORDS = (
     "at a time", " per ", "each turn", "after the other", "ially", "by one", "by-one",
-    "in parallel", "rate", "one tool call", "one function call",
+    "in parallel", "rate", "one tool call", "one function call", "ander", "parallel", " pro ",
+    "la fois", " par un", " por ", " a un", " en un", " vez", "volta", "по одному", "параллельно",
+    "逐", "一个一个", "一次只", "并行", "ずつ", "씩",
 )  # fmt: skip
 """Each match of `_ALONE` holds one of them, few texts do."""
 _LONGEST = 20_000

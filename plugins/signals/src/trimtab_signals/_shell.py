@@ -38,15 +38,21 @@ _READERS = frozenset(
 _CMDLET = LazyPattern(
     r"(?i)(?:compare|find|format|get|measure|read|resolve|select|sort|test|where)-[a-z]+$"
 )
+# Words that tell of any program that it only looks: ``npm view``, ``aws s3 ls``.
+_LOOKS = frozenset(
+    {
+        "cat", "describe", "diff", "get", "head", "info", "inspect", "list", "log", "logs", "ls",
+        "ps", "query", "search", "show", "stat", "status", "tail", "version", "view",
+    }
+)  # fmt: skip
 _READING = {
     "git": frozenset(
         {"blame", "branch", "describe", "diff", "grep", "log", "ls-files", "remote", "rev-parse",
          "show", "status", "shortlog", "cat-file", "ls-tree", "rev-list"}
     ),
-    "gh": frozenset({"api", "issue", "pr", "run", "search", "view"}),
-    "systemctl": frozenset({"is-active", "status", "is-enabled", "show", "list-units"}),
-    "docker": frozenset({"ps", "logs", "images", "inspect"}),
-    "kubectl": frozenset({"get", "describe", "logs"}),
+    "gh": frozenset({"api", "checks"}),
+    "systemctl": frozenset({"is-active", "is-enabled", "list-units"}),
+    "docker": frozenset({"images"}),
     "curl": frozenset({""}),  # its options say what it stores
 }  # fmt: skip
 _CHANGING_FLAGS = LazyPattern(r"\s-(?:i\b|-in-place|delete|exec|execdir|-?output|X|d\b|-data)")
@@ -150,8 +156,8 @@ def _reads(words: Words) -> bool:
         return True
     if program == "curl" and _STORES.search(" ".join(words)):
         return False
-    verbs = _READING.get(program)
-    return verbs is not None and ("" in verbs or any(w in verbs for w in words[1:4]))
+    verbs = _READING.get(program, frozenset())
+    return "" in verbs or any(word in verbs or word in _LOOKS for word in words[1:4])
 
 
 def waits(command: str) -> bool:
