@@ -44,7 +44,7 @@ def watch() -> str:
     from trimtab_trace import Journal
     from trimtab_trace._journal.files import journal_folder
     from trimtab_trace._journal.sessions import Tail
-    from trimtab_trace._journal.view import KEEP_CALLS, WatchView
+    from trimtab_trace._journal.watch import KEEP_CALLS, WatchView
 
     with tempfile.TemporaryDirectory() as home, _environment(TRIMTAB_HOME=home, TZ="UTC"):
         work = Path(home, "shop")  # a journal names the folder of its session

@@ -27,8 +27,7 @@ from trimtab_trace import (
     open_trace,
     session_of,
 )
-from trimtab_trace._codec import BACKEND, STANDARD, Backend
-from trimtab_trace._reading import scan_file
+from trimtab_trace._codec import BACKEND, STANDARD, Backend, scan_file
 
 EVENTS = 40_000
 MILLION = 1_000_000

@@ -10,13 +10,13 @@ from trimtab._version import __version__ as __version__
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_contract.composite": "CompositeChecker",
         "_contract.context": (
             "FeedbackContext GuidanceContext RecorderContext RunContext TaskCompletionContext"
         ),
         "_contract.hookspecs": "hookimpl",
         "_contract.providers": (
-            "FeedbackProvider GuidanceProvider Recorder RunRecording TaskCompletionChecker"
+            "CompositeChecker FeedbackProvider GuidanceProvider Recorder RunRecording "
+            "TaskCompletionChecker"
         ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
         "_contract.hosts": "Host",
@@ -30,7 +30,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_functions": "check_completion collect_feedback collect_guidance",
         "_hosting.adapter": "Adapter PromptResponse",
         "_hosting.executor": "ToolExecutor",
-        "_plugins.config_records": "Configuration",
+        "_plugins.config_tables": "Configuration",
         "_plugins.configuration": "find_configuration load_configuration",
         "_policy.completion": "TaskCompletionResult",
         "_policy.guidance": "Episode",

@@ -1,6 +1,3 @@
-from trimtab._contract.composite import (
-    CompositeChecker as CompositeChecker,
-)
 from trimtab._contract.context import (
     FeedbackContext as FeedbackContext,
     GuidanceContext as GuidanceContext,
@@ -15,6 +12,7 @@ from trimtab._contract.hosts import (
     Host as Host,
 )
 from trimtab._contract.providers import (
+    CompositeChecker as CompositeChecker,
     FeedbackProvider as FeedbackProvider,
     GuidanceProvider as GuidanceProvider,
     Recorder as Recorder,
@@ -63,7 +61,7 @@ from trimtab._hosting.adapter import (
 from trimtab._hosting.executor import (
     ToolExecutor as ToolExecutor,
 )
-from trimtab._plugins.config_records import (
+from trimtab._plugins.config_tables import (
     Configuration as Configuration,
 )
 from trimtab._plugins.configuration import (

@@ -12,8 +12,6 @@ from trimtab._hosting.calls import (
 from trimtab._hosting.chat import (
     Answer as Answer,
     Chat as Chat,
-)
-from trimtab._hosting.driver import (
     Driver as Driver,
 )
 from trimtab._hosting.drivers import (

@@ -9,6 +9,8 @@ from trimtab._testing.host_kit.conformance import (
 )
 from trimtab._testing.host_kit.kit import (
     HostKit as HostKit,
+    Played as Played,
+    Task as Task,
     Verdict as Verdict,
     host_table as host_table,
 )
@@ -17,12 +19,11 @@ from trimtab._testing.host_kit.service import (
     Says as Says,
     Service as Service,
 )
-from trimtab._testing.host_kit.task import (
-    Played as Played,
-    Task as Task,
-)
 from trimtab._testing.lab import (
+    Checker as Checker,
+    Commentator as Commentator,
     Lab as Lab,
+    Speaker as Speaker,
 )
 from trimtab._testing.player import (
     Player as Player,
@@ -30,22 +31,15 @@ from trimtab._testing.player import (
     build_trajectory as build_trajectory,
     recorded_session as recorded_session,
 )
-from trimtab._testing.providers import (
-    Checker as Checker,
-    Commentator as Commentator,
-    Speaker as Speaker,
-)
 from trimtab._testing.runs import (
-    good_runs as good_runs,
-    odd_run as odd_run,
-)
-from trimtab._testing.script import (
     Call as Call,
     Compaction as Compaction,
     Item as Item,
     Message as Message,
     Text as Text,
     Wait as Wait,
+    good_runs as good_runs,
+    odd_run as odd_run,
 )
 from trimtab._types.limits import (
     ManualClock as ManualClock,

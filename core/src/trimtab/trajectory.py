@@ -1,6 +1,6 @@
 """For authors of providers that follow a run: projections, the facts they take, tool profiles."""
 
-from trimtab._contract.following import Following
+from trimtab._contract.providers import Following
 from trimtab._session.projection import (
     BaseProjection,
     MessageRecord,

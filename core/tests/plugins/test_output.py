@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from trimtab._plugins import import_limit
+from trimtab._plugins import loading
 from trimtab._plugins.loading import load
 from trimtab._plugins.registry import PluginInfo, pip_install
 from trimtab._types.errors import ProviderLoadError
@@ -101,15 +101,15 @@ def free_timer():
 
 
 def test_an_import_that_hangs_is_named_and_ended(free_timer, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(import_limit, "FIRST_WORD", 0.01)
-    monkeypatch.setattr(import_limit, "LONGEST", 0.02)
+    monkeypatch.setattr(loading, "FIRST_WORD", 0.01)
+    monkeypatch.setattr(loading, "LONGEST", 0.02)
     (tmp_path / "hangs_on_import.py").write_text("import time\ntime.sleep(3600)\n")
     monkeypatch.syspath_prepend(tmp_path)
     before = signal.getsignal(signal.SIGALRM)
     entry = PluginInfo("guidance", "hangs", "acme", "1.0", "hangs_on_import", "P", str(tmp_path))
 
     with (
-        import_limit.imports_limited(),
+        loading.imports_limited(),
         pytest.raises(ProviderLoadError, match=r"hangs_on_import failed with .* more than 0.02 s"),
     ):
         load(entry)
@@ -128,7 +128,7 @@ def test_a_timer_that_another_has_set_goes_on(free_timer, monkeypatch, tmp_path)
     handler = signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 3600, 7)
 
-    with import_limit.imports_limited():
+    with loading.imports_limited():
         assert load(entry) is dict
 
     left, again = signal.getitimer(signal.ITIMER_REAL)

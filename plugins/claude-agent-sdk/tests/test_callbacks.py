@@ -18,8 +18,8 @@ from trimtab import (
     ToolResult,
 )
 from trimtab_claude_agent_sdk import ClaudeAgentSDKAdapter, ClaudeAgentSDKClientConfig, hooks
+from trimtab_claude_agent_sdk._adapter import Handler, tool_server
 from trimtab_claude_agent_sdk._callbacks import Callback
-from trimtab_claude_agent_sdk._tools import Handler, tool_server
 from trimtab_claude_code.hooks import EVENTS, ClaudeCodeHooks, HookFailed, UnsupportedPoint
 
 BATCH = {

@@ -156,7 +156,7 @@ texts = st.text(max_size=300)
 )
 def test_any_plan_fits_into_its_budget(titles, texts, longest):
     from trimtab import Plan
-    from trimtab_planning._current_text import current_text
+    from trimtab_planning._current import current_text
 
     plan = Plan(
         [

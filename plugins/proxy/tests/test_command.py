@@ -15,9 +15,8 @@ import pytest
 from trimtab import ConfigurationError, DecisionPoint, GuidanceProviderConfig
 from trimtab.__main__ import main
 from trimtab_proxy import _interrupts, read_guide
-from trimtab_proxy._hearing import UnsupportedPoint, check_prompt
 from trimtab_proxy._launching import LaunchFailed, cautions, launch, upstream_variables
-from trimtab_proxy._settings import read_settings
+from trimtab_proxy._settings import UnsupportedPoint, check_prompt, read_settings
 from trimtab_proxy._upstreams import read_upstreams
 
 from . import upstream as fake

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab_proxy._host import descriptions, host_for
+from trimtab_proxy._identity import descriptions, host_for
 from trimtab_proxy._programs import program_of
 
 

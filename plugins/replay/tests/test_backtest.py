@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from trimtab_replay._backtest.document import merged, read_part
-from trimtab_replay._backtest.gate import Gate
+from trimtab_replay._backtest.command import Gate
+from trimtab_replay._backtest.output import merged, read_part
 
 from .conftest import call
 from .telling import DATA

@@ -7,8 +7,17 @@ from math import isclose
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab_replay._backtest.scores import mean_of, score, score_all, wilson
-from trimtab_replay._backtest.verdicts import Judged, Label, Verdict, judge_case, judge_label
+from trimtab_replay._backtest.verdicts import (
+    Judged,
+    Label,
+    Verdict,
+    judge_case,
+    judge_label,
+    mean_of,
+    score,
+    score_all,
+    wilson,
+)
 from trimtab_replay._results import Decision, Replayed
 
 HIT, LATE, EARLY, MISSED = Verdict.HIT, Verdict.LATE, Verdict.EARLY, Verdict.MISSED

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab_replay._report.data import visible
-from trimtab_replay._report.page import embedded
+from trimtab_replay._report.command import embedded, visible
 
 from .conftest import call
 

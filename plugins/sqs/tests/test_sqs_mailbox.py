@@ -9,8 +9,7 @@ from botocore.stub import Stubber
 
 from trimtab import Heartbeat
 from trimtab_sqs import SqsMailbox
-from trimtab_sqs._errors import outcome_of
-from trimtab_sqs._mailbox import make_client
+from trimtab_sqs._mailbox import make_client, outcome_of
 from trimtab_worker import (
     CalibrationError,
     Capped,

@@ -18,7 +18,7 @@ from trimtab_trace import (
     TraceWriter,
     open_trace,
 )
-from trimtab_trace._reading import scan_file
+from trimtab_trace._codec import scan_file
 
 from .making import records, write
 

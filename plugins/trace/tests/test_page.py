@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from trimtab.__main__ import main
 from trimtab_trace import JsonlStore, JsonlTrace, TraceEvent, TraceWriter, open_trace
-from trimtab_trace._diff import aligned
+from trimtab_trace._page import aligned
 
 from .making import START
 from .running import drive, prompt

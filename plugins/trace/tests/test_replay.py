@@ -75,7 +75,7 @@ def test_what_a_database_holds_replays_alike(tmp_path: Path) -> None:
 
 
 def test_two_recordings_of_one_run_hold_the_same_events(tmp_path: Path) -> None:
-    from trimtab_trace._diff import first_difference
+    from trimtab_trace._page import first_difference
 
     for name in ("a", "b"):
         drive(prompt(JsonlTrace(str(tmp_path / name))))

@@ -17,8 +17,8 @@ import pytest
 from trimtab import Outcome, Prompt, Session
 from trimtab.__main__ import main
 from trimtab_trace import Journal
-from trimtab_trace._journal.keys import names_in
 from trimtab_trace._journal.sessions import Tail
+from trimtab_trace._journal.watch import names_in
 
 from .test_journal import a_session
 
@@ -35,7 +35,7 @@ def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def drawn(journals: Path, *keys: str, width: int = 80, height: int = 24) -> list[str]:
-    from trimtab_trace._journal.view import WatchView
+    from trimtab_trace._journal.watch import WatchView
 
     view = WatchView(Tail(journals, keep_calls=20))
     view.tail.poll()

@@ -1,7 +1,7 @@
 """The one place where code that others wrote is called.
 
 Whatever such code does becomes a `Reply`: a value of our own, or the text of an error. What a fault
-is, `trimtab._types.faults` says for all of them.
+is, `trimtab._types.errors` says for all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import attrs
 
 from trimtab._events.provenance import Provenance
-from trimtab._types.faults import is_cancelled, is_interruption, raised_by
+from trimtab._types.errors import is_cancelled, is_interruption, raised_by
 from trimtab._types.in_flight import WATCH
 from trimtab._types.text import describe_error
 

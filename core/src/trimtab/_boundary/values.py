@@ -17,7 +17,7 @@ import attrs
 from trimtab._events.guidance import ClassificationResult, GuidanceInjection, Proposal
 from trimtab._events.providers import MAX_FEEDBACK, Feedback, Observation
 from trimtab._policy.completion import TaskCompletionResult
-from trimtab._types.faults import class_name
+from trimtab._types.errors import class_name
 from trimtab._types.hashing import blake2b
 from trimtab._types.text import shorten
 

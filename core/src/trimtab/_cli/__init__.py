@@ -55,7 +55,7 @@ def _run(words: Sequence[str]) -> int | None:
         say(f"trimtab {__version__}")
         return 0
     from trimtab._cli.parsing import parse
-    from trimtab._plugins.import_limit import imports_limited
+    from trimtab._plugins.loading import imports_limited
 
     with imports_limited():
         options = parse(words, main)

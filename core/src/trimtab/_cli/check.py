@@ -8,13 +8,12 @@ from typing import Any, cast
 
 import attrs
 
-from trimtab._cli.checks import from_setup, unmet_requirements
-from trimtab._cli.doctor import add_timeout, report
+from trimtab._cli.doctor import add_timeout, from_setup, report, unmet_requirements
 from trimtab._cli.explain import needed_configuration
 from trimtab._cli.output import problem_json, say_json
 from trimtab._cli.probe import ask
 from trimtab._events.provenance import ProviderKind, ProviderRef
-from trimtab._plugins.config_records import Configuration, PromptSettings
+from trimtab._plugins.config_tables import Configuration, PromptSettings
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.registry import Problem, did_you_mean, quoted_list
 from trimtab._plugins.resolution import presumed_source

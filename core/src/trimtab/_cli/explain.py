@@ -10,7 +10,7 @@ import attrs
 
 from trimtab._cli.output import say_json, say_table
 from trimtab._events.provenance import ProviderKind, ProviderRef
-from trimtab._plugins.config_records import Configuration, PromptSettings
+from trimtab._plugins.config_tables import Configuration, PromptSettings
 from trimtab._plugins.configuration import active_configuration, load_configuration
 from trimtab._plugins.registry import PluginInfo, did_you_mean, quoted_list
 from trimtab._plugins.resolution import Environment, admit, presumed_source, read_environment

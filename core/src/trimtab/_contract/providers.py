@@ -1,20 +1,84 @@
-"""Protocols that provider objects satisfy."""
+"""What providers of each kind offer, a base for those that follow a run, composite checkers."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+import inspect
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import attrs
+
+from trimtab._boundary.calls import Reply, acall, call
+from trimtab._boundary.values import own_result
+from trimtab._contract.context import TaskCompletionContext
+from trimtab._contract.hookspecs import hookimpl
+from trimtab._events.providers import CompletionStatus
+from trimtab._policy.completion import TaskCompletionResult
+from trimtab._session.projection import Projection
+from trimtab._types.errors import class_name
+from trimtab._types.text import as_text, shown
 
 if TYPE_CHECKING:
     from trimtab._contract.context import (
         FeedbackContext,
         GuidanceContext,
         RecorderContext,
+        RunContext,
         TaskCompletionContext,
     )
     from trimtab._events.guidance import ClassificationResult, GuidanceInjection
     from trimtab._events.providers import Feedback
     from trimtab._policy.completion import TaskCompletionResult
+
+P = TypeVar("P", bound=Projection)
+
+
+class Following(Generic[P]):
+    """Attaches a provider's projection when a run opens, and hands it out up to date.
+
+    Derive from ``Following[YourProjection]`` and say in `projection` how one is made; give the
+    provider a ``name``, under which the projection is kept in snapshots.
+
+    Example:
+        >>> from trimtab.trajectory import BaseProjection, Following
+        >>> class Count(BaseProjection):
+        ...     calls = 0
+        ...     def call_ended(self, call):
+        ...         self.calls += 1
+        >>> class Long(Following[Count]):
+        ...     name = "long"
+        ...     def projection(self, context):
+        ...         return Count()
+    """
+
+    __slots__ = ()
+
+    name: str
+
+    def projection(self, context: RunContext) -> P:
+        """Return a new projection for a run.
+
+        Args:
+            context: the run.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.projection must return a projection")
+
+    @hookimpl
+    def run_opened(self, context: RunContext) -> None:
+        """Begin to follow a run."""
+        context.trajectory.attach(self.name, self.projection(context))
+
+    def followed(self, context: RunContext) -> P:
+        """Return the run's projection, up to date; one that joins late has seen the record.
+
+        Args:
+            context: the run.
+        """
+        found = context.trajectory.projection(self.name)
+        if found is None:
+            self.run_opened(context)
+            found = context.trajectory.projection(self.name)
+        return found  # type: ignore[return-value]
 
 
 @runtime_checkable
@@ -139,3 +203,115 @@ class Recorder(Protocol):
             context: the run.
         """
         ...
+
+
+def _checkers(value: Any) -> tuple[TaskCompletionChecker, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(f"checkers must be a list of completion checkers, not {shown(value)}")
+    return tuple(value)
+
+
+def _check_all(_: object, __: object, value: tuple[Any, ...]) -> None:
+    if not value:
+        raise ValueError("a CompositeChecker needs at least one checker")
+    for checker in value:
+        if not callable(getattr(checker, "check", None)):
+            raise TypeError(f"checkers must hold objects with a check method, not {shown(checker)}")
+
+
+@attrs.frozen
+class CompositeChecker:
+    """Asks its checkers in order and stops as soon as the verdict is clear.
+
+    One that fails is *unverified*, and the next is asked.
+
+    Args:
+        checkers: at least one.
+        all_must_pass: True: the first incomplete decides; False: the first ok decides.
+    """
+
+    checkers: tuple[TaskCompletionChecker, ...] = attrs.field(
+        converter=_checkers, validator=_check_all
+    )
+    all_must_pass: bool = True
+
+    @property
+    def name(self) -> str:
+        """The checker's name in events."""
+        return "composite"
+
+    def check(
+        self, context: TaskCompletionContext
+    ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
+        """Return the joint verdict: incomplete beats unverified beats ok.
+
+        Args:
+            context: passed to each checker.
+        """
+        results: list[TaskCompletionResult] = []
+        for number, checker in enumerate(self.checkers):
+            reply = call(_asked, checker, context)
+            if isinstance(reply.value, Awaitable):
+                return self._go_on(context, number, reply.value, results)
+            results.append(_verdict(checker, reply))
+            if self._decides(results[-1]):
+                return results[-1]
+        return self._join(results)
+
+    async def _go_on(
+        self,
+        context: TaskCompletionContext,
+        number: int,
+        value: Awaitable[TaskCompletionResult],
+        results: list[TaskCompletionResult],
+    ) -> TaskCompletionResult:
+        """Finish a check from the checker that returned an awaitable on."""
+        reply: Reply[Any] = await acall(_awaited(value))
+        while True:
+            results.append(_verdict(self.checkers[number], reply))
+            number += 1
+            if self._decides(results[-1]):
+                return results[-1]
+            if number == len(self.checkers):
+                return self._join(results)
+            reply = call(_asked, self.checkers[number], context)
+            if isinstance(reply.value, Awaitable):
+                reply = await acall(_awaited(reply.value))
+
+    def _decides(self, result: TaskCompletionResult) -> bool:
+        wanted = CompletionStatus.INCOMPLETE if self.all_must_pass else CompletionStatus.OK
+        return result.status is wanted
+
+    def _join(self, results: Iterable[TaskCompletionResult]) -> TaskCompletionResult:
+        rest = list(results)
+        unverified = [r for r in rest if r.status is CompletionStatus.UNVERIFIED]
+        incomplete = [r for r in rest if r.status is CompletionStatus.INCOMPLETE]
+        if incomplete:
+            texts = [r.feedback for r in incomplete if r.feedback]
+            return TaskCompletionResult.incomplete(" ".join(texts))
+        if unverified:
+            return unverified[0]
+        texts = [r.feedback for r in rest if r.feedback]
+        return TaskCompletionResult.ok(" ".join(texts) or "All checks passed.")
+
+
+def _asked(
+    checker: Any, context: TaskCompletionContext
+) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
+    value = checker.check(context)
+    return value if inspect.isawaitable(value) else own_result(value, "check")
+
+
+async def _awaited(value: Awaitable[object]) -> TaskCompletionResult:
+    return own_result(await value, "check")
+
+
+def _verdict(checker: Any, reply: Reply[Any]) -> TaskCompletionResult:
+    if reply.error is None and reply.value is not None:
+        return reply.value  # type: ignore[no-any-return]
+    name = call(_name_of, checker).value or class_name(checker)
+    return TaskCompletionResult.unverified(f"the checker {name!r} failed: {reply.error}")
+
+
+def _name_of(checker: object) -> str:
+    return as_text(getattr(checker, "name", None) or "")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab._contract.hosts import LOCAL_HOST
-from trimtab._hosting.chat import Chat
-from trimtab._hosting.driver import off_loop
+from trimtab._hosting.chat import Chat, off_loop
 from trimtab._run.session import Session
 from trimtab._types.limits import Deadline
 

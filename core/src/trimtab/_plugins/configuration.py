@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._plugins.config_records import Configuration
+from trimtab._plugins.config_tables import Configuration
 from trimtab._types.errors import ConfigurationError
 from trimtab._types.options import as_path
 from trimtab._types.text import shown

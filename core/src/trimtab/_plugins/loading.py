@@ -1,4 +1,4 @@
-"""From an entry to an object: import, look up, construct."""
+"""From an entry to an object: import within a time limit, look up, construct."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import inspect
 import linecache
 import operator
 import re
+import signal
+import sys
+import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
-from trimtab._plugins.api_level import level_note
-from trimtab._plugins.import_limit import ImportTookTooLong, import_limit
 from trimtab._plugins.registry import PluginInfo, did_you_mean, pip_install, quoted_list, title
+from trimtab._plugins.requirements import level_note
 from trimtab._policy.settings import setting_hint
 from trimtab._types.errors import (
     ProviderInvalid,
@@ -23,10 +26,75 @@ from trimtab._types.errors import (
     ProviderOptionsError,
     TrimtabDeprecationWarning,
     TrimtabError,
+    is_interruption,
 )
-from trimtab._types.faults import is_interruption
 from trimtab._types.in_flight import call_told
 from trimtab._types.text import describe_error, error_message, refusal, sanitize
+
+FIRST_WORD = 10.0
+LONGEST = 60.0
+"""Seconds: of a machine under load, the largest packages take about 20."""
+
+
+class ImportTookTooLong(BaseException):  # a module may catch every Exception
+    """The module was still being imported when its time was over."""
+
+
+class _Limit:
+    """Whether this process is a command's; a library leaves the timer of its user alone."""
+
+    is_set = False
+
+
+@contextmanager
+def imports_limited() -> Iterator[None]:
+    """Limit the time of each plugin's import in the main thread, where the system has a timer."""
+    before, _Limit.is_set = _Limit.is_set, True
+    try:
+        yield
+    finally:
+        _Limit.is_set = before
+
+
+@contextmanager
+def import_limit(what: str) -> Iterator[None]:
+    """Say so on standard error if an import takes long, and end it after a minute.
+
+    There is one timer in a process: where another part of it has set that, the import has no limit.
+
+    Args:
+        what: the module and its plugin.
+
+    Raises:
+        ImportTookTooLong: it was ended.
+    """
+    if not (_Limit.is_set and _timer_is_free()):
+        yield
+        return
+    told: list[str] = []
+
+    def warn(_: int, __: FrameType | None) -> None:
+        if told:
+            raise ImportTookTooLong(f"it took more than {LONGEST:g} s")
+        told.append(what)
+        sys.stderr.write(f"trimtab: still importing {what}; Ctrl-C ends this\n")
+
+    handler = signal.signal(signal.SIGALRM, warn)
+    signal.setitimer(signal.ITIMER_REAL, FIRST_WORD, LONGEST - FIRST_WORD)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if handler is not None:  # one that was not set from Python can't be set again
+            signal.signal(signal.SIGALRM, handler)
+
+
+def _timer_is_free() -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return (
+        is_main and hasattr(signal, "setitimer") and not any(signal.getitimer(signal.ITIMER_REAL))
+    )
+
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 

@@ -21,7 +21,7 @@ from trimtab._types.errors import ConfigurationError, ProviderError
 from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
-    from trimtab._plugins.config_records import Configuration
+    from trimtab._plugins.config_tables import Configuration
     from trimtab._plugins.registry import PluginInfo
 
 PLUGINS = "TRIMTAB_PLUGINS"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from trimtab._plugins.api_level import level_problem
 from trimtab._plugins.discovery import installed_version
 from trimtab._plugins.registry import (
     WORDS,
@@ -17,7 +16,7 @@ from trimtab._plugins.registry import (
     pip_install,
     quoted_list,
 )
-from trimtab._plugins.requirements import admits, parse_requirement, plainly_admits
+from trimtab._plugins.requirements import admits, level_problem, parse_requirement, plainly_admits
 from trimtab._types.errors import (
     AmbiguousProvider,
     IncompatibleProvider,

@@ -31,7 +31,7 @@ from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from trimtab._contract.tools import RenderedPrompt, Tool
-    from trimtab._plugins.config_records import Configuration
+    from trimtab._plugins.config_tables import Configuration
     from trimtab._table.entries import PromptTable
     from trimtab._types.profiles import ToolProfile
 

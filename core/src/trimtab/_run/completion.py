@@ -82,7 +82,7 @@ def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
     """
     if not checkers:
         return ()
-    from trimtab._plugins.config_records import Configuration
+    from trimtab._plugins.config_tables import Configuration
     from trimtab._plugins.resolution import resolve
     from trimtab._table.compiling import compile_check
 

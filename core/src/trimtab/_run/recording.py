@@ -16,7 +16,7 @@ from trimtab._events import questions
 from trimtab._events.run import Event
 from trimtab._run.invoker import SLOW_SECONDS
 from trimtab._session.slices import Sink
-from trimtab._types.faults import class_name
+from trimtab._types.errors import class_name
 
 if TYPE_CHECKING:
     from trimtab._boundary.workers import Worker

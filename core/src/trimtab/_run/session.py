@@ -267,7 +267,7 @@ def _recorders(recorders: Iterable[Any]) -> tuple[RunHook, ...]:
     configs = [one if isinstance(one, RecorderConfig) else RecorderConfig(one) for one in recorders]
     if not configs:
         return ()
-    from trimtab._plugins.config_records import Configuration
+    from trimtab._plugins.config_tables import Configuration
     from trimtab._plugins.resolution import resolve
 
     loaded = [resolve(config, Configuration()) for config in configs]

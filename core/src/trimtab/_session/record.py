@@ -22,8 +22,7 @@ from trimtab._session.lock import SessionLock
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
 from trimtab._session.slices import Reducer, Sink, Slice, Takers
 from trimtab._session.state import RunState
-from trimtab._types.errors import SessionError
-from trimtab._types.faults import class_name
+from trimtab._types.errors import SessionError, class_name
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
 from trimtab._types.text import as_text, shown
 

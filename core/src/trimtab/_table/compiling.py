@@ -18,7 +18,7 @@ from trimtab._boundary.values import (
 )
 from trimtab._events.guidance import NOT_RELEVANT
 from trimtab._events.provenance import DecisionPoint
-from trimtab._plugins.config_records import Configuration
+from trimtab._plugins.config_tables import Configuration
 from trimtab._plugins.registry import WORDS
 from trimtab._policy.settings import (
     CompletionCheckerConfig,
@@ -244,7 +244,7 @@ def build_table(
         ProviderError: a provider can't be used; the message names it and says what to do.
         ConfigurationError: the configuration file is wrong.
     """
-    from trimtab._plugins.config_records import Configuration, PromptSettings
+    from trimtab._plugins.config_tables import Configuration, PromptSettings
     from trimtab._plugins.configuration import active_configuration, state_home
 
     configuration = (

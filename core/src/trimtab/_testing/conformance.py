@@ -20,8 +20,7 @@ from trimtab._plugins.selection import select
 from trimtab._policy.settings import FeedbackProviderConfig, FeedbackTrigger
 from trimtab._testing.lab import Lab
 from trimtab._testing.player import Player
-from trimtab._testing.runs import good_runs, odd_run
-from trimtab._testing.script import Call, Item
+from trimtab._testing.runs import Call, Item, good_runs, odd_run
 from trimtab._types.errors import TrimtabError
 
 ODD_RUNS = 200

@@ -15,7 +15,7 @@ from trimtab._prompt.template import Prompt, PromptTemplate
 from trimtab._run.run import Run
 from trimtab._run.session import Session
 from trimtab._session.trajectory import Trajectory
-from trimtab._testing.script import Call, Compaction, Item, Message, Text, Wait
+from trimtab._testing.runs import Call, Compaction, Item, Message, Text, Wait
 from trimtab._types.limits import Budget, Deadline, ManualClock
 from trimtab._types.profiles import ToolProfile
 from trimtab._types.resources import NO_RESOURCES, Resources

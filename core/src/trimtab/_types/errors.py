@@ -1,7 +1,19 @@
-"""Every error that trimtab raises on purpose."""
+"""Errors that trimtab raises on purpose, and which others are faults of foreign code.
+
+One rule for all code that others wrote, here below everything that calls some. Whatever such code
+raises is its own fault: also SystemExit, GeneratorExit, an exception of its own beside `Exception`,
+and a CancelledError that leaves synchronous code, which nobody can cancel. What comes from outside
+is not: an interrupt or any other exception that a signal brings, and the cancellation of the task
+that is running.
+"""
 
 from __future__ import annotations
 
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 
@@ -83,3 +95,87 @@ class ProviderInvalid(ProviderError):
 
 class PromptEvaluationError(TrimtabError):
     """An adapter could not bring a prompt to a valid end."""
+
+
+_NAME_OF = type.__dict__["__name__"].__get__
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Return whether a signal brought `error`, so that it belongs to the caller.
+
+    Python runs the handlers of signals between two instructions of the main thread, whose code it
+    happens to be. The default handler of SIGINT leaves no frame: the KeyboardInterrupt seems to
+    come from an instruction that raises nothing. Other handlers have a frame in the traceback.
+
+    Args:
+        error: what foreign code let out.
+    """
+    if threading.get_ident() != threading.main_thread().ident:
+        return False
+    if isinstance(error, KeyboardInterrupt) and not raised_by(error):
+        return True
+    handlers = set(_handlers())
+    return any(frame.f_code in handlers for frame, _ in _frames(error.__traceback__))
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Return whether `error` cancels the task that is running, and not one that it waited for.
+
+    Args:
+        error: what foreign code let out.
+    """
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop runs on this thread
+        return False
+    return task is not None and task.cancelling() > 0
+
+
+def raised_by(error: BaseException) -> bool:
+    """Return whether a ``raise`` outside the standard library made `error`.
+
+    The library itself raises KeyboardInterrupt for a signal, as ``asyncio.run`` does, and Python
+    throws GeneratorExit into a coroutine that is closed.
+
+    Args:
+        error: an error that was caught.
+    """
+    from opcode import opmap
+
+    frames = list(_frames(error.__traceback__))
+    if not frames:
+        return False
+    frame, instruction = frames[-1]
+    if frame.f_code.co_code[instruction] != opmap["RAISE_VARARGS"]:
+        return False
+    module = frame.f_globals.get("__name__", "")
+    return str(module).partition(".")[0] not in sys.stdlib_module_names
+
+
+def class_name(value: object) -> str:
+    """Return the name of the class of `value`, which its author can't prevent."""
+    return str.__str__(_NAME_OF(type(value)))
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    while traceback is not None:
+        yield traceback.tb_frame, traceback.tb_lasti
+        traceback = traceback.tb_next
+
+
+def _handlers() -> Iterator[CodeType]:
+    """Yield the code of those handlers of signals that are written in Python."""
+    import signal
+
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        while isinstance(handler, partial):
+            handler = handler.func
+        if callable(handler):
+            called = handler if hasattr(handler, "__code__") else type(handler).__call__
+            code = getattr(called, "__code__", None)
+            if isinstance(code, CodeType):
+                yield code

@@ -9,7 +9,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from trimtab._types.faults import is_interruption
+from trimtab._types.errors import is_interruption
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
 from trimtab._types.text import shown
 

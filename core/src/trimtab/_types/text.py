@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from trimtab._types.faults import class_name, is_interruption
+from trimtab._types.errors import class_name, is_interruption
 
 
 class LazyPattern:

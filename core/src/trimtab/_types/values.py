@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from trimtab._types.faults import is_interruption
+from trimtab._types.errors import is_interruption
 from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text
 

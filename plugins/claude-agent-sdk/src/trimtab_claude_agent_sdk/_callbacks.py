@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Deadline, Prompt
-from trimtab_claude_agent_sdk._host import CLAUDE_AGENT_SDK, check_prompts
+from trimtab_claude_agent_sdk._config import CLAUDE_AGENT_SDK, check_prompts
 from trimtab_claude_code import installed_hooks
 from trimtab_claude_code.hooks import EVENTS, PROVIDER_TIMEOUT, ClaudeCodeHooks
 

@@ -1,18 +1,35 @@
-"""How the adapter runs the program."""
+"""How the Claude Agent SDK delivers a provider's text: as Claude Code does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
+from trimtab import Prompt
 from trimtab.hosting import read_seconds
-from trimtab_claude_code.hooks import PROVIDER_TIMEOUT
+from trimtab_claude_code.hooks import CLAUDE_CODE, PROVIDER_TIMEOUT, check_prompt
 
 if TYPE_CHECKING:
     from trimtab import Prompt, TaskCompletionChecker
+
+CLAUDE_AGENT_SDK = attrs.evolve(CLAUDE_CODE, name="claude-agent-sdk")
+"""The Claude Agent SDK, described."""
+
+
+def check_prompts(prompts: Iterable[Prompt[Any]]) -> None:
+    """Warn of providers that are not heard at some of their decision points.
+
+    Raises:
+        UnsupportedPoint: a provider would never be heard.
+    """
+    for prompt in prompts:
+        for text in check_prompt(prompt, CLAUDE_AGENT_SDK):
+            warnings.warn(f"prompt {prompt.name!r}: {text}", stacklevel=3)
+
 
 PermissionMode = Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"]
 

@@ -17,8 +17,7 @@ from typing import Any
 
 from trimtab_claude_code import _client, _server_process, _transport
 from trimtab_claude_code._breaker import Breaker, Cost
-from trimtab_claude_code._state.files import Busy, locked
-from trimtab_claude_code._state.problems import Problems
+from trimtab_claude_code._state.files import Busy, Problems, locked
 
 START_TIMEOUT = 5.0
 

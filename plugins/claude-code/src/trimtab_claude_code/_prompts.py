@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from trimtab import Configuration, Prompt, Resources, RootedFilesystem, TrimtabError
-from trimtab_claude_code._host import check_prompt, silent_without_deadline
-from trimtab_claude_code._host_config import HostConfig, build_prompt
+from trimtab_claude_code._host_config import (
+    HostConfig,
+    build_prompt,
+    check_prompt,
+    silent_without_deadline,
+)
 
 
 class Prompts:

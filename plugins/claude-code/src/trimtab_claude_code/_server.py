@@ -1,5 +1,8 @@
 """``python -m trimtab_claude_code._server FOLDER``: answer hook clients until no event comes.
 
+An event is short, so starting a thread for it would cost more than to read it. One that takes long
+keeps its thread; another one is started when none is left that waits for connections.
+
 One server per user serves all sessions. It listens before it loads anything large, so that the
 client which started it can send its event at once. It ends when its endpoint is removed, when the
 installed packages change, or when no event has come for an hour.
@@ -12,18 +15,176 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Condition, Event, Lock, Thread
 from time import monotonic  # noqa: TID251  # loaded before trimtab
 from typing import TYPE_CHECKING, Any
 
-from trimtab_claude_code._acceptors import Acceptors
+from trimtab import SYSTEM_CLOCK, TrimtabError
+from trimtab.hosting import Call, CallBoard, SetAside, last_call
+from trimtab_claude_code._breaker import Breaker
 from trimtab_claude_code._client import MAX_BYTES, NAMES
+from trimtab_claude_code._host_config import HOST
+from trimtab_claude_code._server_process import ended_at, is_alive
+from trimtab_claude_code._state.files import Problems
 from trimtab_claude_code._transport import CALLS, Listener
+from trimtab_trace import (
+    GuidanceStopped,
+    JournalOpened,
+    JournalSettings,
+    SessionJournal,
+    journal_folder,
+)
 
 if TYPE_CHECKING:
     from trimtab_claude_code._session_cache import SessionCache
+
+MAX_CONNECTIONS = 64
+_SPARE = 4
+_PATIENCE = 1.0
+
+
+class Acceptors:
+    """Answers at most `MAX_CONNECTIONS` connections at a time.
+
+    Args:
+        listener: where clients connect.
+        answer: answers a connection and closes it; its thread ends if it raises.
+    """
+
+    def __init__(self, listener: Listener, answer: Callable[[socket.socket], None]) -> None:
+        self.ended = Event()
+        """Set by `stop`, or when no connection can be accepted any more."""
+        self._listener = listener
+        self._answer = answer
+        self._changed = Condition()
+        self._threads = 0
+        self._waiting = 0
+        self._busy = 0
+
+    def start(self) -> None:
+        """Accept connections from now on."""
+        with self._changed:
+            self._add_thread()
+
+    def stop(self, timeout: float) -> bool:
+        """Accept no more; return whether all connections were answered within `timeout` seconds."""
+        self.ended.set()
+        self._listener.refuse()
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._busy, timeout)
+
+    def _add_thread(self) -> None:
+        try:
+            Thread(target=self._run, daemon=True).start()
+        except RuntimeError:  # the system has no more threads
+            return
+        self._threads += 1
+        self._waiting += 1
+
+    def _run(self) -> None:
+        try:
+            while self._serve_next():
+                pass
+        finally:
+            with self._changed:
+                self._threads -= 1
+
+    def _serve_next(self) -> bool:
+        """Answer the next connection; return whether this thread should go on."""
+        connection = self._accepted()
+        if connection is None:
+            return False
+        if self._take():
+            try:
+                self._answer(connection)
+            finally:
+                self._give_back()
+        else:
+            connection.close()
+        with self._changed:
+            needed = self._waiting < _SPARE and not self.ended.is_set()
+            self._waiting += needed
+            return needed
+
+    def _accepted(self) -> socket.socket | None:
+        """Wait for a connection; None if this thread has to end."""
+        try:
+            return self._listener.accept()
+        except OSError:
+            self.ended.set()
+            return None
+
+    def _take(self) -> bool:
+        """Count this thread as busy, and see to it that another one waits for connections."""
+        with self._changed:
+            self._waiting -= 1
+            if not self._waiting and self._threads <= MAX_CONNECTIONS:
+                self._add_thread()
+            free = self._changed.wait_for(lambda: self._busy < MAX_CONNECTIONS, _PATIENCE)
+            taken = free and not self.ended.is_set()  # `stop` waits for what is taken before it
+            self._busy += taken
+            return taken
+
+    def _give_back(self) -> None:
+        with self._changed:
+            self._busy -= 1
+            self._changed.notify_all()
+
+
+_NO_LIMIT = 1e6
+_HELD_SECONDS = 1.0
+"""A call that a server was ended in is to blame from here on: a shorter one may have waited for the
+processor."""
+
+
+def begin(folder: Path) -> None:
+    """Set aside the provider that ended or held the last server, and watch calls from now on.
+
+    Args:
+        folder: the user's own folder.
+    """
+    call = last_call(folder / CALLS)
+    held = call is not None and _is_to_blame(folder, call)
+    if call is not None and held:
+        _set_aside(folder, call)
+    Breaker(folder).close(held_by=call.provider if call is not None and held else "")
+    _tell_stopped(folder)
+    with suppress(OSError):  # on a full disk nobody is watched
+        CallBoard(folder / CALLS, SYSTEM_CLOCK.monotonic).watch()
+
+
+def _tell_stopped(folder: Path) -> None:
+    """Write into the journals of sessions that they go on without guidance, where none does yet."""
+    for session_id, cost in Breaker(folder).not_told().items():
+        journals, stem = journal_folder(folder.parent), f"{HOST}-{session_id}"
+        kept = JournalSettings(keep_days=_NO_LIMIT, max_megabytes=_NO_LIMIT)  # removes none
+        journal = SessionJournal(stem, JournalOpened(host=HOST), folder=journals, settings=kept)
+        if journal.exists:
+            with suppress(OSError, TrimtabError):
+                journal.record(GuidanceStopped(seconds=cost.seconds, providers=cost.providers))
+            journal.close()
+        Breaker(folder).told(session_id)
+
+
+def _is_to_blame(folder: Path, call: Call) -> bool:
+    if is_alive(call.pid):
+        return False  # it is still at its last events
+    ended = ended_at(folder, call.pid)
+    return ended is None or ended - call.began >= _HELD_SECONDS
+
+
+def _set_aside(folder: Path, call: Call) -> None:
+    name, ended = call.provider, ended_at(folder, call.pid)
+    did = "ended the hook server" if ended is None else "held the hook server until it was ended"
+    told = f"{name} {did}, and stays out until you run: trimtab status --bring-back {name}"
+    with suppress(OSError):
+        at = SYSTEM_CLOCK.now().isoformat(timespec="seconds")
+        SetAside(folder.parent).add(name, at=at, host=HOST, reason=did)
+    Problems(folder).add(told)
+
 
 FLUSH = b"flush"
 _EVENT = b"event"
@@ -63,7 +224,6 @@ class HookServer:
         with self._lock:
             if self._cache is None:
                 from trimtab_claude_code._session_cache import SessionCache
-                from trimtab_claude_code._supervision import begin
 
                 begin(self._folder)
                 self._cache = SessionCache(self._folder)

@@ -15,10 +15,10 @@ import attrs
 
 from trimtab import SYSTEM_CLOCK
 from trimtab_claude_code._breaker import Breaker, Cost
-from trimtab_claude_code._limits import payload_of
+from trimtab_claude_code._guided_session import SessionTime
+from trimtab_claude_code._host_config import payload_of
 from trimtab_claude_code._session_loader import LoadedSession, describe, load_session
-from trimtab_claude_code._session_time import SessionTime
-from trimtab_claude_code._state.problems import Problems
+from trimtab_claude_code._state.files import Problems
 from trimtab_claude_code.hooks import HookOutput
 
 MAX_SESSIONS = 32

@@ -23,10 +23,8 @@ from trimtab_claude_code._canary import (
 )
 from trimtab_claude_code._host_config import HOST
 from trimtab_claude_code._program import Version
-from trimtab_claude_code._settings.entries import hook_table, is_ours, with_hooks
-from trimtab_claude_code._settings.plugin import plugin_files
-from trimtab_claude_code._state.files import make_private
-from trimtab_claude_code._state.problems import Problems
+from trimtab_claude_code._settings.entries import hook_table, is_ours, plugin_files, with_hooks
+from trimtab_claude_code._state.files import Problems, make_private
 from trimtab_claude_code._transport import remove_endpoint
 
 TIMEOUT = 60.0

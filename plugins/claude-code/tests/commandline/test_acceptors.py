@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from trimtab_claude_code import _acceptors
-from trimtab_claude_code._acceptors import Acceptors
+from trimtab_claude_code import _server
+from trimtab_claude_code._server import Acceptors
 from trimtab_claude_code._transport import Listener, connect
 
 
@@ -55,11 +55,11 @@ def ask(folder):
 
 def test_events_one_after_another_start_no_further_threads(started, desk, tmp_path):
     assert [ask(tmp_path) for _ in range(50)] == [b"+"] * 50
-    assert len(desk.threads) <= _acceptors._SPARE + 1
+    assert len(desk.threads) <= _server._SPARE + 1
 
 
 def test_slow_answers_keep_nobody_waiting_up_to_the_limit(started, desk, tmp_path, monkeypatch):
-    monkeypatch.setattr(_acceptors, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(_server, "MAX_CONNECTIONS", 8)
     desk.open.clear()
     slow = [connect(tmp_path, 10) for _ in range(8)]
     while len(desk.threads) < 8:
@@ -77,7 +77,7 @@ def test_slow_answers_keep_nobody_waiting_up_to_the_limit(started, desk, tmp_pat
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_mistake_in_one_answer_ends_no_other(started, desk, tmp_path):
-    for _ in range(_acceptors.MAX_CONNECTIONS + 10):
+    for _ in range(_server.MAX_CONNECTIONS + 10):
         desk.fails = True
         assert ask(tmp_path) == b""
         desk.fails = False

@@ -12,7 +12,7 @@ import pytest
 from trimtab.hosting import SetAside
 from trimtab_claude_code import _client
 from trimtab_claude_code._breaker import EVENT_SECONDS
-from trimtab_claude_code._session_time import LOAD_SECONDS
+from trimtab_claude_code._guided_session import LOAD_SECONDS
 
 from .conftest import alive, guidance, payload, server_pid, wait_for_server
 

@@ -6,7 +6,7 @@ import pytest
 
 from trimtab_claude_code import _client
 from trimtab_claude_code._breaker import EVENT_SECONDS, SESSION_SECONDS, Breaker, Cost
-from trimtab_claude_code._session_time import FREE_SECONDS, LOAD_SECONDS, SessionTime
+from trimtab_claude_code._guided_session import FREE_SECONDS, LOAD_SECONDS, SessionTime
 
 EVENT = {"hook_event_name": "PostToolUse", "tool_name": "Bash"}
 

@@ -5,7 +5,6 @@ asks the model through. litellm is imported when a client is made.
 """
 
 from trimtab_litellm._adapter import HOST, SETTINGS, LiteLLMAdapter
-from trimtab_litellm._client import async_client, client
-from trimtab_litellm._prices import cost
+from trimtab_litellm._client import async_client, client, cost
 
 __all__ = ["HOST", "SETTINGS", "LiteLLMAdapter", "async_client", "client", "cost"]

@@ -7,8 +7,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from typing import Any
 
 from trimtab import Host, TaskCompletionChecker
-from trimtab_litellm._client import async_client, client
-from trimtab_litellm._prices import cost as listed_price
+from trimtab_litellm._client import async_client, client, cost as listed_price
 from trimtab_openai import DELIVERY, Cost, OpenAIAdapter, Settings
 
 HOST = Host(name="litellm", delivery=DELIVERY, parallel_calls=True, stops=True)

@@ -1,7 +1,7 @@
 """Plans that LLM agents follow: versions, reflection, stages, plan tools."""
 
 from trimtab_planning._book import PlanBook
-from trimtab_planning._criteria import ExitCriterion, PlanCriteria
+from trimtab_planning._criteria import ExitCriterion, Guardrails, PlanCriteria
 from trimtab_planning._current import CurrentPlan
 from trimtab_planning._drift import PlanDrift
 from trimtab_planning._events import (
@@ -20,11 +20,15 @@ from trimtab_planning._events import (
     Termination,
 )
 from trimtab_planning._guard import guarded
-from trimtab_planning._guardrails import Guardrails
 from trimtab_planning._history import PlanHistory, current_plan
-from trimtab_planning._names import is_planning_tool, planning_tool
 from trimtab_planning._par import PlanActReflect
-from trimtab_planning._plan_calls import PLAN_TOOLS, is_plan_tool, plan_after
+from trimtab_planning._plan_calls import (
+    PLAN_TOOLS,
+    is_plan_tool,
+    is_planning_tool,
+    plan_after,
+    planning_tool,
+)
 from trimtab_planning._plans import PlanDiff, StepDiff, diff
 from trimtab_planning._render import plan_text
 from trimtab_planning._runner import StageResult, StageRunner

@@ -11,8 +11,7 @@ from trimtab import Plan, PlanStep, ToolInvoked
 from trimtab.events import CallOrigin
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord, Turn
-from trimtab_planning._host_plan import HostPlan, SavedHostPlan
-from trimtab_planning._names import is_neutral
+from trimtab_planning._plan_calls import HostPlan, SavedHostPlan, is_neutral
 from trimtab_planning._plans import matched
 from trimtab_signals import text_of
 

@@ -10,6 +10,7 @@ import attrs
 from trimtab import Prompt, PromptResponse, Run, ToolInvoked, TrimtabError
 from trimtab.hosting import to_json
 from trimtab_planning._book import PlanBook
+from trimtab_planning._criteria import Guardrails
 from trimtab_planning._events import (
     ReflectionAdded,
     StageCompleted,
@@ -18,14 +19,6 @@ from trimtab_planning._events import (
     StageStarted,
     StagesTerminated,
     Termination,
-)
-from trimtab_planning._guardrails import Guardrails
-from trimtab_planning._outputs import (
-    error_words,
-    evaluation_failure,
-    fitting_input,
-    output_of,
-    typed_output,
 )
 from trimtab_planning._policy import (
     REASONS,
@@ -40,8 +33,17 @@ from trimtab_planning._policy import (
     first_stage,
     termination,
 )
-from trimtab_planning._stage_plan import StagePlan
-from trimtab_planning._stage_prompt import REPORT, Report, as_text
+from trimtab_planning._stage_plan import (
+    REPORT,
+    Report,
+    StagePlan,
+    as_text,
+    error_words,
+    evaluation_failure,
+    fitting_input,
+    output_of,
+    typed_output,
+)
 from trimtab_planning._stages import INPUT, StageDefinition
 
 MAX_TEXT = 2_000

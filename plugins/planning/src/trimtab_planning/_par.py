@@ -19,11 +19,9 @@ from trimtab import (
 )
 from trimtab.events import CallOrigin
 from trimtab_planning._events import ReflectionAdded
-from trimtab_planning._history import current_plan
-from trimtab_planning._host_plan import HostPlan
-from trimtab_planning._names import OWN_TOOLS, is_planning_tool
-from trimtab_planning._rules import Breach, BreachMemo
-from trimtab_planning._texts import (
+from trimtab_planning._guard import (
+    Breach,
+    BreachMemo,
     breach_text,
     call_words,
     final_text,
@@ -31,6 +29,8 @@ from trimtab_planning._texts import (
     has_reflect,
     reflect_text,
 )
+from trimtab_planning._history import current_plan
+from trimtab_planning._plan_calls import OWN_TOOLS, HostPlan, is_planning_tool
 
 NAME = "plan-act-reflect"
 CATEGORY = "planning"

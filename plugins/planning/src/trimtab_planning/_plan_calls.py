@@ -1,4 +1,4 @@
-"""Plans that agents keep with tools of their host, read from the calls of these tools."""
+"""Plans that agents keep with tools of their host, read from calls and followed in one run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 
 import attrs
 
-from trimtab import PlanStep
+from trimtab import Outcome, Plan, PlanStep, ToolInvoked
 from trimtab.text import LazyPattern
+from trimtab.trajectory import BaseProjection, MessageRecord
+from trimtab_planning._plans import MAX_STEPS
+from trimtab_signals import name_words
 
 _WHOLE_PLANS = {
     "todowrite": "todos",  # Claude Code, OpenCode
@@ -174,3 +177,100 @@ def _task_id(result: Any) -> str:
         return str(task["id"])[:_LONGEST_ID] if isinstance(task, Mapping) and "id" in task else ""
     found = _NUMBER.search(result if isinstance(result, str) else str(result)[:200])
     return found.group(1) if found else ""
+
+
+PLAN_SET, PLAN_UPDATE_STEP = "plan_set", "plan_update_step"
+PLAN_REVISE, PLAN_REFLECT = "plan_revise", "plan_reflect"
+OWN_TOOLS = (PLAN_SET, PLAN_UPDATE_STEP, PLAN_REVISE, PLAN_REFLECT)
+_READING = ("tasklist", "taskget", "todoread")
+
+NEUTRAL = frozenset(
+    {"askuserquestion", "ask_user", "request_user_input", "enterplanmode", "exitplanmode", "think"}
+)
+"""Tools that ask the user or only think, in lower case: they need no plan."""
+
+_TOOL_WORDS = frozenset({"tool", "tools"})
+_LOOKING = frozenset({"describe", "discover", "find", "get", "list", "load", "search", "select"})
+
+
+def bare_name(tool: str) -> str:
+    """Return the name of a tool without its server and in lower case: ``mcp__x__Plan_Set``."""
+    return tool.rpartition("__")[2].lower()
+
+
+def is_planning_tool(tool: str) -> bool:
+    """Whether a tool only keeps a plan."""
+    return is_plan_tool(tool) or bare_name(tool) in (*OWN_TOOLS, *_READING)
+
+
+def is_neutral(tool: str) -> bool:
+    """Whether a tool needs no plan: it keeps one, asks the user, only thinks, or loads tools."""
+    return is_planning_tool(tool) or bare_name(tool) in NEUTRAL or finds_tools(tool)
+
+
+def finds_tools(tool: str) -> bool:
+    """Whether a tool looks for tools or loads them: ``ToolSearch``, ``mcp__x__list_tools``."""
+    words = frozenset(name_words(tool.rpartition("__")[2]))
+    return not words.isdisjoint(_TOOL_WORDS) and not words.isdisjoint(_LOOKING)
+
+
+def planning_tool(tools: Iterable[str] | None) -> str | None:
+    """Return the tool of `tools` with which a plan is made, None if there is none or unknown."""
+    names = {bare_name(tool): tool for tool in sorted(tools or ())}
+    return next((names[name] for name in (PLAN_SET, *PLAN_TOOLS) if name in names), None)
+
+
+def steps_after(known: tuple[PlanStep, ...], call: ToolInvoked) -> tuple[PlanStep, ...] | None:
+    """Return the steps of the host's plan after a call, the first 200.
+
+    Args:
+        known: the steps before.
+        call: of any tool.
+
+    Returns:
+        None if the call failed or does not change a plan.
+    """
+    if call.outcome is not Outcome.OK or not is_plan_tool(call.tool):
+        return None
+    steps = plan_after(known, call.tool, call.params, call.result, unknown="pending")
+    return None if steps is None else steps[:MAX_STEPS]
+
+
+@attrs.frozen
+class SavedHostPlan:
+    """A `HostPlan` as a snapshot keeps it."""
+
+    current: bool
+    steps: tuple[PlanStep, ...]
+
+
+class HostPlan(BaseProjection):
+    """The plan of one run, as the calls of the host's own tools show it."""
+
+    def __init__(self) -> None:
+        self._steps: tuple[PlanStep, ...] = ()
+        self._current = False
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None if there is none, or if it had open steps when the user spoke."""
+        return Plan(self._steps) if self._current and self._steps else None
+
+    def call_ended(self, call: ToolInvoked) -> None:
+        """Follow a call."""
+        steps = steps_after(self._steps, call)
+        if steps is not None:
+            self._steps, self._current = steps, True
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Put an unfinished plan aside until a call changes it again."""
+        if not message.notification and any(not step.done for step in self._steps):
+            self._current = False
+
+    def state(self) -> SavedHostPlan:
+        """Return everything."""
+        return SavedHostPlan(self._current, self._steps)
+
+    def load_state(self, state: SavedHostPlan) -> None:
+        """Take back what `state` returned."""
+        self._current, self._steps = state.current, state.steps

@@ -20,11 +20,10 @@ from trimtab import (
     TrimtabError,
 )
 from trimtab_planning._book import PlanBook
+from trimtab_planning._criteria import Guardrails, as_guardrails
 from trimtab_planning._events import StageCompleted, Termination
 from trimtab_planning._flow import Attempt, StageFlow
-from trimtab_planning._guardrails import Guardrails, as_guardrails
-from trimtab_planning._stage_plan import StagePlan
-from trimtab_planning._stage_prompt import stage_prompt
+from trimtab_planning._stage_plan import StagePlan, stage_prompt
 from trimtab_planning._stages import StageDefinition, check_stages
 
 

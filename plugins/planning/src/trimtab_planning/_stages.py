@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from trimtab import Adapter, PlannedTool, PlanStep, PromptTemplate, Tool
-from trimtab_planning._guardrails import Guardrails, as_guardrails
+from trimtab_planning._criteria import Guardrails, as_guardrails
 from trimtab_planning._strategies import Strategy
 
 Check: TypeAlias = Callable[[Any], str | None]

@@ -17,11 +17,15 @@ from trimtab import (
     Tool,
     enable,
 )
-from trimtab_planning._criteria import ExitCriterion, PlanCriteria, as_criteria
-from trimtab_planning._current import SHOWN_PER_RUN
-from trimtab_planning._current_text import trace_words
+from trimtab_planning._criteria import (
+    ExitCriterion,
+    Guardrails,
+    PlanCriteria,
+    as_criteria,
+    as_guardrails,
+)
+from trimtab_planning._current import SHOWN_PER_RUN, trace_words
 from trimtab_planning._guard import guarded
-from trimtab_planning._guardrails import Guardrails, as_guardrails
 from trimtab_planning._render import plan_text
 from trimtab_planning._tools import plan_tools
 

@@ -10,7 +10,7 @@ import attrs
 from trimtab import Plan, PlannedTool, PlanStep, Tool, ToolContext, ToolResult
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import ExitCriterion, as_criteria, results, unmet
-from trimtab_planning._names import PLAN_REFLECT, PLAN_REVISE, PLAN_SET, PLAN_UPDATE_STEP
+from trimtab_planning._plan_calls import PLAN_REFLECT, PLAN_REVISE, PLAN_SET, PLAN_UPDATE_STEP
 from trimtab_planning._render import plan_text
 
 P = TypeVar("P")

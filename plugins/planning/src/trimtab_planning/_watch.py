@@ -2,19 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import attrs
 
-from trimtab import Plan, RecorderContext, Slice, ToolInvoked
+from trimtab import Plan, PlanStep, RecorderContext, Slice, ToolInvoked
 from trimtab.events import ToolStarted, UserMessage
-from trimtab_planning._events import PlanAuthored, PlanUpdated, StepCalled
+from trimtab_planning._book import PlanBook
+from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, StepCalled
+from trimtab_planning._guard import declares
 from trimtab_planning._history import Readable
-from trimtab_planning._host_plan import steps_after
-from trimtab_planning._mirror_book import MirrorBook
-from trimtab_planning._names import is_planning_tool
-from trimtab_planning._plan_calls import is_plan_tool
-from trimtab_planning._rules import declares
+from trimtab_planning._plan_calls import is_plan_tool, is_planning_tool, steps_after
+from trimtab_planning._plans import same_work, with_ids
+
+
+@attrs.frozen
+class MirrorBook(PlanBook):
+    """A `PlanBook` that follows the list which the agent keeps with a tool of its host."""
+
+    def mirror(self, steps: Iterable[PlanStep], *, origin: str) -> Plan | None:
+        """Take over the plan that the agent keeps with a tool of its host.
+
+        Steps of the same ids and titles only make progress; others make a new version. A plan
+        that was made otherwise is left alone while it is active.
+
+        Args:
+            steps: the whole list as it is now; empty gives up what is left of it.
+            origin: the name of the tool.
+
+        Returns:
+            the plan after the change; None if there is none.
+
+        Raises:
+            ValueError: the steps are no plan.
+        """
+        with self._locked():
+            steps, old = with_ids(steps), self.active
+            if old is not None and not self.mirrors:
+                return old
+            if old is None:
+                known = self.current
+                if not steps or (known is not None and known.steps == steps):
+                    return known
+                return self._ended_with_its_steps(self.author(steps, origin=origin), origin)
+            if not steps:
+                return self.abandon("the list was cleared", origin=origin)
+            return self._ended_with_its_steps(self._followed(old, steps, origin), origin)
+
+    def _followed(self, old: Plan, steps: tuple[PlanStep, ...], origin: str) -> Plan:
+        made = attrs.evolve(old, steps=steps)
+        if made == old:
+            return old
+        if not same_work(old, made):
+            return self._update(PlanChange.REVISED, made, old, reason="", origin=origin)
+        changed = next(new for new, known in zip(steps, old.steps, strict=True) if new != known)
+        return self._keep(
+            PlanUpdated,
+            made,
+            change=PlanChange.STEP,
+            previous=old.version,
+            step_id=changed.step_id,
+            origin=origin,
+        )
+
 
 T = TypeVar("T")
 SPOKEN = "the user has spoken since"

@@ -1,4 +1,4 @@
-"""``trimtab proxy``: runs a program behind the proxy, or the proxy alone."""
+"""The command ``trimtab proxy``, and the summary that it prints at the end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,47 @@ from typing import Any
 
 from trimtab import TrimtabError
 from trimtab.inspection import did_you_mean
+from trimtab.text import plural, sanitize
+from trimtab_proxy._guide import Counts, Spoken
+
+_SHOWN = 3
+_LONGEST = 300
+
+
+def summary(counts: Counts) -> str:
+    """Return what passed and what was said, in one line, and the newest words below it."""
+    said = sum(counts.spoken.values())
+    by_provider = ", ".join(f"{name} {n}" for name, n in counts.spoken.most_common() if n)
+    line = (
+        f"{plural(counts.requests, 'request')}, {plural(counts.runs, 'run')}, "
+        f"{plural(said, 'hint')}{f' ({by_provider})' if by_provider else ''}"
+    )
+    if counts.failures:
+        kinds = ", ".join(f"{name} {n}" for name, n in counts.failures.most_common())
+        line += f"; passed on without hints because of failures: {kinds}"
+    words = [f"  {spoken_line(one)}" for one in counts.said[-_SHOWN:]]
+    return "\n".join((line, *words))
+
+
+def spoken_line(spoken: Spoken) -> str:
+    """Return what was said once, in one line."""
+    head = f"{spoken.at} {sanitize(spoken.provider, 60)}"
+    return f"{head}: {sanitize(spoken.words, _LONGEST)}"
+
+
+def nothing_passed(program: str, variables: Sequence[str]) -> str:
+    """Return why no request of a program may have passed, and what to do.
+
+    Args:
+        program: its name.
+        variables: those that it was given the proxy's address by.
+    """
+    return (
+        f"{sanitize(program, 60)} asked no model, or does not read "
+        f"{', '.join(variables)}. If it takes the address from another variable, name it: "
+        "--set NAME=openai"
+    )
+
 
 _USAGE = "trimtab proxy [OPTION…] -- PROGRAM [ARG…]\n       trimtab proxy [OPTION…] --serve"
 
@@ -116,8 +157,6 @@ def _server(options: argparse.Namespace, program: str = "") -> Any:
 
 def _tell(spoken: Any) -> None:
     """Tell the user at once what is said."""
-    from trimtab_proxy._summary import spoken_line
-
     with suppress(OSError, ValueError):  # standard error may be closed
         sys.stderr.write(f"trimtab: {spoken_line(spoken)}\n")
 
@@ -174,9 +213,7 @@ def _run_program(
     further: Mapping[str, str],
 ) -> int:
     from trimtab_proxy import _interrupts as interrupts
-    from trimtab_proxy._launching import cautions, launch
-    from trimtab_proxy._running import run as run_program
-    from trimtab_proxy._summary import nothing_passed, summary
+    from trimtab_proxy._launching import cautions, launch, run as run_program
     from trimtab_proxy._upstreams import VARIABLES
 
     if any("=" not in text for text in options.upstream):
@@ -207,8 +244,6 @@ def _run_program(
 
 def _serve(server: Any, options: argparse.Namespace) -> int:
     import signal
-
-    from trimtab_proxy._summary import summary
 
     stopped = Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -16,7 +16,7 @@ import attrs
 
 from trimtab.testing import HostKit, Played, Task
 from trimtab_proxy._guide import Guide
-from trimtab_proxy._host import PROXY, delivery
+from trimtab_proxy._identity import PROXY, delivery
 from trimtab_proxy._server import ProxyServer
 from trimtab_proxy._upstreams import Upstream
 

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from trimtab_proxy._anthropic import AnthropicMessages
-from trimtab_proxy._chat import ChatCompletions
+from trimtab_proxy._anthropic import AnthropicGate, AnthropicMessages
+from trimtab_proxy._chat import ChatCompletions, ChatGate
 from trimtab_proxy._gate import MOST_ROUNDS, Gate
-from trimtab_proxy._gate_anthropic import AnthropicGate
-from trimtab_proxy._gate_chat import ChatGate
 from trimtab_proxy._guidance import Guidance
 from trimtab_proxy._items import Wire
 from trimtab_proxy._json import Unreadable

@@ -20,12 +20,12 @@ from trimtab_proxy._items import (
     Result,
     count,
     objects,
+    result_of,
     string,
     text_items,
     user_items,
 )
 from trimtab_proxy._json import Place
-from trimtab_proxy._outcomes import result_of
 
 
 class GenerateContent:

@@ -15,8 +15,15 @@ import attrs
 from trimtab import SYSTEM_CLOCK, Clock, Host, Prompt, Run, Session
 from trimtab_proxy._follower import Follower, RequestInfo
 from trimtab_proxy._gate import Verdict
-from trimtab_proxy._host import descriptions, host_for
-from trimtab_proxy._identity import History, Link, Relation, history, link as link_of
+from trimtab_proxy._identity import (
+    History,
+    Link,
+    Relation,
+    descriptions,
+    history,
+    host_for,
+    link as link_of,
+)
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
 from trimtab_proxy._programs import Headers, Name, name_of, program_of
 from trimtab_proxy._threads import (

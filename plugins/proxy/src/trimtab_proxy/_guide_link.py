@@ -33,7 +33,7 @@ from trimtab_proxy._guidance import (
     RawHeaders,
 )
 from trimtab_proxy._guide import Counts, Spoken
-from trimtab_proxy._host import PROXY
+from trimtab_proxy._identity import PROXY
 from trimtab_proxy._items import Answer
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._service import Decided

@@ -1,4 +1,4 @@
-"""Which conversation a request goes on with, and how: pure policy over the keys of its items.
+"""Who sends a request: the client and its host, and which conversation it goes on with.
 
 A request carries its whole history. Its keys are compared with those that its conversation had at
 the last request; ids of calls tell most, words the rest.
@@ -6,12 +6,101 @@ the last request; ids of calls tell most, words the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING
 
 import attrs
 
-from trimtab_proxy._items import Item, Kind
+from trimtab import DecisionPoint, Delivery, Host
+from trimtab_proxy._items import Item, Json, Kind, objects, string
+from trimtab_proxy._programs import Program
+
+if TYPE_CHECKING:
+    import httpx
+
+_LOOPBACK = ("all://127.0.0.1", "all://localhost", "all://[::1]")
+
+
+def upstream_client(connect_seconds: float) -> httpx.AsyncClient:
+    """Return a client that adds nothing, follows nothing and keeps nothing.
+
+    A proxy of the network, as the environment names it, is used but for this machine.
+
+    Args:
+        connect_seconds: for a connection; for the answer there is no limit but the program's own.
+    """
+    import httpx
+
+    context = httpx.create_ssl_context()  # loading certificates takes time: once is enough
+    return httpx.AsyncClient(
+        verify=context,
+        timeout=httpx.Timeout(None, connect=connect_seconds),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+        follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        mounts=dict.fromkeys(_LOOPBACK, httpx.AsyncHTTPTransport(verify=context)),
+    )
+
+
+PROXY = Host(
+    name="proxy",
+    delivery={
+        DecisionPoint.PRE_RENDER: Delivery.NONE,
+        DecisionPoint.PRE_TOOL_SELECTION: Delivery.EPHEMERAL,
+        DecisionPoint.PRE_TOOL_EXECUTION: Delivery.NONE,
+        DecisionPoint.POST_TOOL_RESULT: Delivery.EPHEMERAL,
+        DecisionPoint.PRE_RESPONSE: Delivery.NONE,
+    },
+)
+"""The proxy, described: words stand in one request and in no later one."""
+
+
+_GATED = {**PROXY.delivery, DecisionPoint.PRE_TOOL_EXECUTION: Delivery.REFUSAL}
+
+
+def delivery(*, gate: bool) -> Mapping[DecisionPoint, Delivery]:
+    """Return how text is placed, point by point, with or without the gate."""
+    return _GATED if gate else PROXY.delivery
+
+
+def descriptions(body: Json) -> Mapping[str, str]:
+    """Return what the tools of a request say of themselves, in any of the formats."""
+    found = {}
+    for tool in objects(body.get("tools")):
+        inner = [tool, tool.get("function"), tool.get("custom")]
+        for declared in objects([*inner, *objects(tool.get("functionDeclarations"))]):
+            name, text = string(declared.get("name")), string(declared.get("description"))
+            if name and text:
+                found[name] = text
+    return found
+
+
+def host_for(
+    program: Program,
+    tools: Iterable[str],
+    *,
+    gate: bool = False,
+    described: Mapping[str, str] | None = None,
+) -> Host:
+    """Return the proxy as the host of an agent.
+
+    Args:
+        program: the agent's.
+        tools: names of the agent's tools.
+        gate: whether calls can be refused.
+        described: what the tools say of themselves, by name.
+    """
+    names = frozenset(tool for tool in tools if tool)
+    return attrs.evolve(
+        PROXY,
+        delivery=delivery(gate=gate),
+        tools=names or None,
+        parallel_calls=program.parallel_calls,
+        tool_profiles=program.tool_profiles,
+        tool_descriptions=described or {},
+    )
 
 
 class Relation(StrEnum):

@@ -18,12 +18,12 @@ from trimtab_proxy._items import (
     count,
     joined,
     objects,
+    result_of,
     string,
     text_items,
     user_items,
 )
 from trimtab_proxy._json import Place
-from trimtab_proxy._outcomes import result_of
 
 _LAST = frozenset({"response.completed", "response.incomplete"})
 _GIVEN = ("arguments", "input", "action", "operation")

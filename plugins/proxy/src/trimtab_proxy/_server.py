@@ -120,7 +120,7 @@ class ProxyServer:
     async def _serve(self) -> None:
         import uvicorn
 
-        from trimtab_proxy._client import upstream_client
+        from trimtab_proxy._identity import upstream_client
         from trimtab_proxy._relay import Relay
 
         async with upstream_client(_CONNECT_SECONDS) as client:

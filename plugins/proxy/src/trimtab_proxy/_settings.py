@@ -1,8 +1,8 @@
-"""Which prompts guide which agents: the table ``[hosts.proxy]`` of the configuration."""
+"""What the proxy is told: how it listens, where requests go, who speaks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,10 @@ from trimtab import (
     SYSTEM_CLOCK,
     Configuration,
     ConfigurationError,
+    DecisionPoint,
+    Delivery,
     Prompt,
+    ProviderError,
     Resources,
     RootedFilesystem,
     find_configuration,
@@ -20,9 +23,50 @@ from trimtab import (
 )
 from trimtab.hosting import read_seconds
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
-from trimtab_proxy._hearing import check_prompt
+from trimtab_proxy._identity import delivery
 from trimtab_proxy._programs import UNKNOWN
 from trimtab_trace import JournalOpened, JournalSettings, SessionJournal, new_stem, read_redact
+
+
+class UnsupportedPoint(ProviderError):
+    """A provider speaks only where the proxy can't place text."""
+
+
+def check_prompt(prompt: Prompt[Any], *, gate: bool) -> tuple[str, ...]:
+    """Return a sentence for each kind of provider that is not asked.
+
+    Args:
+        prompt: guides agents.
+        gate: whether calls can be refused and final answers sent back.
+
+    Raises:
+        UnsupportedPoint: a guidance provider would never be heard.
+    """
+    for name, points, may_refuse in _guidance(prompt):
+        ways = {delivery(gate=gate)[point] for point in points}
+        if not ways - {Delivery.NONE, *({Delivery.REFUSAL} if not may_refuse else ())}:
+            listed = ", ".join(point.name for point in points)
+            fix = "name other decision_points" if gate else "set gate = true, or name others"
+            raise UnsupportedPoint(
+                f"prompt {prompt.name!r}: {name!r} speaks only at {listed}, where the proxy can't "
+                f"place text: {fix}"
+            )
+    if prompt.table.checks and not gate:
+        return (f"prompt {prompt.name!r}: completion checkers are asked only with gate = true",)
+    return ()
+
+
+def _guidance(prompt: Prompt[Any]) -> Iterator[tuple[str, list[DecisionPoint], bool]]:
+    """Yield name, decision points and leave to refuse of each guidance provider."""
+    points: dict[int, list[DecisionPoint]] = {}
+    known: dict[int, tuple[str, bool]] = {}
+    for point, entries in prompt.table.guides.items():
+        for entry in entries:
+            points.setdefault(entry.order, []).append(point)
+            known[entry.order] = (entry.source.full_name, entry.config.refuse)
+    for order, (name, may_refuse) in known.items():
+        yield name, points[order], may_refuse
+
 
 HOST = "proxy"
 _KEYS = ("gate", "journal", "notify", "prompt", "redact", "subagents", "timeout")

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from trimtab_replay._assembler import Assembler as Assembler, CallResult as CallResult
     from trimtab_replay._corpus import Corpus as Corpus, Found as Found, find as find
     from trimtab_replay._driver import replay as replay
-    from trimtab_replay._file import replay_file as replay_file
-    from trimtab_replay._job import Job as Job, ReadStats as ReadStats
+    from trimtab_replay._file import Job as Job, ReadStats as ReadStats, replay_file as replay_file
     from trimtab_replay._pool import replay_all as replay_all
     from trimtab_replay._recording import (
         Idle as Idle,
@@ -56,10 +55,10 @@ _HOMES = {
     "Decision": "_results",
     "Found": "_corpus",
     "Idle": "_recording",
-    "Job": "_job",
+    "Job": "_file",
     "Note": "_results",
     "Prompts": "_selection",
-    "ReadStats": "_job",
+    "ReadStats": "_file",
     "RecordedItem": "_recording",
     "Recording": "_recording",
     "ReplayError": "_recording",

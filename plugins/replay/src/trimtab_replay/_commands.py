@@ -7,18 +7,21 @@ from collections.abc import Iterable
 
 from trimtab.inspection import others_to_stderr, output, say
 from trimtab.text import plural, sanitize
-from trimtab_replay._arguments import add_reading, add_selection, selection_of
+from trimtab_replay._command_line import (
+    add_reading,
+    add_selection,
+    complain,
+    report_stats,
+    selection_of,
+)
 from trimtab_replay._corpus import Found
-from trimtab_replay._job import Job, ReadStats
+from trimtab_replay._file import Job, ReadStats
 from trimtab_replay._local_sessions import by_agent, local_sessions
-from trimtab_replay._output import as_json
 from trimtab_replay._pool import collect_rarely, replay_all
 from trimtab_replay._recording import ReplayError
-from trimtab_replay._reporting import complain, report_stats
-from trimtab_replay._results import Replayed
-from trimtab_replay._summary import Summary
+from trimtab_replay._results import Replayed, as_json
 from trimtab_replay._terminal import Progress, Screen
-from trimtab_replay._timeline import LEGEND, show
+from trimtab_replay._timeline import LEGEND, Summary, show
 
 NEWEST = 50
 """How many files are replayed if neither PATH nor --limit says it."""

@@ -1,4 +1,4 @@
-"""From paths to recordings: folders, sniffing, and an account of what was not read."""
+"""From paths to recordings: installed readers, folders, and an account of what was not read."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import attrs
 
-from trimtab import ToolInvoked
+from trimtab import ProviderError, ToolInvoked
 from trimtab.events import ModelResponded
-from trimtab.inspection import did_you_mean
+from trimtab.inspection import PluginInfo, did_you_mean, discover, load
 from trimtab.text import describe_error
 from trimtab_replay._recording import (
     RecordedItem,
@@ -22,6 +22,32 @@ from trimtab_replay._recording import (
     TranscriptReader,
 )
 from trimtab_replay._transcript import Skipped, Transcript
+
+
+def installed_readers(warn: Callable[[str], None]) -> tuple[TranscriptReader, ...]:
+    """Return one reader per entry point, in the order of their names.
+
+    Args:
+        warn: receives a message about each that can't be loaded; the others are returned.
+    """
+    found = (_reader(entry, warn) for entry in discover().of("transcripts"))
+    return tuple(reader for reader in found if reader is not None)
+
+
+def _reader(entry: PluginInfo, warn: Callable[[str], None]) -> TranscriptReader | None:
+    try:
+        target = load(entry)
+        reader = target() if isinstance(target, type) else target
+    except ProviderError as error:
+        warn(str(error))
+    except Exception as error:  # noqa: BLE001 - a reader is a plugin: its faults stay its own
+        warn(f"Can't make the transcript reader {entry.full_name}: {describe_error(error)}")
+    else:
+        if isinstance(reader, TranscriptReader):
+            return reader
+        warn(f"{entry.full_name} is not a transcript reader: it needs name, sniff() and read()")
+    return None
+
 
 READER_FAILURES = (Exception, SystemExit)
 """What a reader may raise: it is a plugin, so its faults stay its own."""

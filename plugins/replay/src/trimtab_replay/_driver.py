@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -13,6 +13,8 @@ from trimtab import (
     Deadline,
     DecisionPoint,
     Host,
+    Plan,
+    PlanStep,
     Run,
     Session,
     TaskCompletionContext,
@@ -21,9 +23,7 @@ from trimtab import (
 )
 from trimtab.events import CompactionHappened, ModelResponded, UserMessage
 from trimtab.text import shorten
-from trimtab_replay._calls import call_view
 from trimtab_replay._collector import DecisionCollector
-from trimtab_replay._plans import plan_of
 from trimtab_replay._recording import (
     Idle,
     Item,
@@ -37,9 +37,29 @@ from trimtab_replay._recording import (
 )
 from trimtab_replay._results import CallView, Replayed
 from trimtab_replay._selection import Prompts
+from trimtab_replay._timeline import call_view
 from trimtab_replay._timing import RecordedTime
 from trimtab_signals import Calls
 from trimtab_signals.agents import PROFILES
+
+_TITLES = ("title", "t", "content", "step", "subject", "description", "text", "name")
+_STATUSES = ("status", "s", "state")
+
+
+def plan_of(steps: Iterable[Any]) -> Plan:
+    """Return recorded steps, whatever their shape, as a `Plan`."""
+    return Plan(tuple(_step(step) for step in steps))
+
+
+def _step(step: Any) -> PlanStep:
+    if not isinstance(step, Mapping):
+        return PlanStep(str(step))
+    return PlanStep(_first(step, _TITLES) or "untitled", _first(step, _STATUSES) or "pending")
+
+
+def _first(step: Mapping[str, Any], keys: Iterable[str]) -> str:
+    return next((value for key in keys if isinstance(value := step.get(key), str) and value), "")
+
 
 _LONGEST_TITLE = 200
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.inspection import others_to_stderr
 from trimtab_replay._corpus import Argument, Found, find
-from trimtab_replay._file import runs_of, settled, shared_prompts
-from trimtab_replay._job import Job, Part, ReadStats
+from trimtab_replay._file import Job, Part, ReadStats, runs_of, settled, shared_prompts
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._results import Replayed
 

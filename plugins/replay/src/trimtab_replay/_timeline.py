@@ -1,13 +1,84 @@
-"""A replayed run on a terminal: a strip of its turns, and who spoke where, why, and the text."""
+"""Replayed runs on a terminal: the turns, who spoke where and why, and a summary of all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any
 
-from trimtab.text import plural
+import attrs
+
+from trimtab import ToolInvoked
+from trimtab.events import CallOrigin
+from trimtab.text import plural, shorten
 from trimtab_replay._results import CallView, Decision, Note, Replayed
-from trimtab_replay._strip import TurnState, states
 from trimtab_replay._terminal import Screen, cells, fit, wrap
+from trimtab_signals import Calls
+
+MAX_PARAMS = 400
+MAX_RESULT = 600
+
+
+def call_view(event: ToolInvoked, calls: Calls, *, turn: int, call: int) -> CallView:
+    """Return `event` bounded for showing, with what `calls` made of it."""
+    # The records leave out the calls of others than the model.
+    recent = calls.recent(1) if event.caller is CallOrigin.MODEL else ()
+    record = recent[-1] if recent else None
+    return CallView(
+        turn=turn,
+        call=call,
+        tool=event.tool,
+        params=shorten(_params(event.params), MAX_PARAMS),
+        result=shorten(_text(event.result), MAX_RESULT),
+        outcome=event.outcome,
+        caller=event.caller,
+        agent=event.agent_id,
+        polling=bool(record and record.waits),
+        failed=event.failed or bool(record and record.failed),
+    )
+
+
+def _params(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return _text(value)
+    return "\n".join(f"{key}: {_text(given)}" for key, given in value.items())
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+class TurnState(Enum):
+    """What a turn was like; the value is its letter in a strip."""
+
+    OK = "o"
+    ERROR = "e"
+    PARALLEL = "p"
+    WAITING = "w"
+    TEXT = "t"
+
+
+def states(replayed: Replayed) -> list[TurnState]:
+    """Return the state of every turn of a run whose steps were kept."""
+    calls: list[list[CallView]] = [[] for _ in range(replayed.turns)]
+    for step in replayed.steps:
+        calls[step.turn].append(step)
+    return [_state(steps) for steps in calls]
+
+
+def _state(steps: list[CallView]) -> TurnState:
+    if not steps:
+        return TurnState.TEXT
+    if any(step.failed for step in steps):
+        return TurnState.ERROR
+    if all(step.polling for step in steps):
+        return TurnState.WAITING
+    return TurnState.PARALLEL if len(steps) > 1 else TurnState.OK
+
 
 _MARKS = {
     TurnState.OK: ".",
@@ -113,3 +184,96 @@ def _note(note: Note, screen: Screen) -> None:
         screen.width - len(_INDENT),
     )
     screen.say(_INDENT + screen.paint(text, "red"))
+
+
+@attrs.define
+class ProviderSummary:
+    """What one provider did.
+
+    Attributes:
+        nudges: how often it spoke.
+        tokens: what its texts would have cost, an estimate.
+        first_calls: of each run in which it spoke, the call after which it first did.
+    """
+
+    name: str
+    nudges: int = 0
+    tokens: int = 0
+    first_calls: list[int] = attrs.field(factory=list)
+
+    @property
+    def runs(self) -> int:
+        """In how many runs it spoke."""
+        return len(self.first_calls)
+
+    @property
+    def typical_first_call(self) -> float | None:
+        """The median of `first_calls`; None if it never spoke."""
+        from statistics import median  # needed for a screen only
+
+        return median(self.first_calls) if self.first_calls else None
+
+
+@attrs.define
+class Summary:
+    """Adds up runs; memory grows with the runs that were spoken in, by one number each.
+
+    Args:
+        names: providers that were asked; those that never spoke are listed too.
+
+    Attributes:
+        notes: in how many runs something was noted, by what, whose and why; not what was
+            suppressed.
+    """
+
+    names: Iterable[str] = ()
+    runs: int = 0
+    calls: int = 0
+    touched: int = 0
+    notes: Counter[tuple[str, str, str]] = attrs.field(factory=Counter)
+    _providers: dict[str, ProviderSummary] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        for name in self.names:
+            self._providers[name] = ProviderSummary(name)
+
+    def add(self, replayed: Replayed) -> None:
+        """Add one run."""
+        self.runs += 1
+        self.calls += replayed.calls
+        self.touched += bool(replayed.decisions)
+        seen: set[str] = set()
+        for decision in replayed.decisions:
+            provider = self._of(decision.provider)
+            provider.nudges += 1
+            provider.tokens += decision.tokens
+            if decision.provider not in seen:
+                seen.add(decision.provider)
+                provider.first_calls.append(decision.call)
+        self.notes.update({_key(note) for note in replayed.notes if note.event != "suppressed"})
+
+    def _of(self, name: str) -> ProviderSummary:
+        return self._providers.setdefault(name, ProviderSummary(name))
+
+    @property
+    def providers(self) -> tuple[ProviderSummary, ...]:
+        """All providers, in the order in which they are asked."""
+        return tuple(self._providers.values())
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield the table for people, its head first."""
+        yield "provider", "runs", "nudges", "first call", "per 100 calls", "tokens"
+        for one in self.providers:
+            first = one.typical_first_call
+            yield (
+                one.name,
+                f"{one.runs:,}",
+                f"{one.nudges:,}",
+                "–" if first is None else f"{first:g}",
+                f"{100 * one.nudges / self.calls:.2f}" if self.calls else "–",
+                f"{one.tokens:,}",
+            )
+
+
+def _key(note: Note) -> tuple[str, str, str]:
+    return note.event, note.provider, note.message

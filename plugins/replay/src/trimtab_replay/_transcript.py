@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
-from trimtab_replay._lenient_json import parse, repair
+from trimtab_replay._values import parse, repair
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

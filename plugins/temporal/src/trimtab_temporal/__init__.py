@@ -1,6 +1,5 @@
 """Agents as activities of Temporal."""
 
-from trimtab_temporal._activity import agent_activity
-from trimtab_temporal._lease import ActivityLease
+from trimtab_temporal._activity import ActivityLease, agent_activity
 
 __all__ = ["ActivityLease", "agent_activity"]

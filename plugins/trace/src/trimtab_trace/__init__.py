@@ -9,25 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab_trace._bounds import (
-        LONGEST_TEXT as LONGEST_TEXT,
-        bounded as bounded,
-    )
     from trimtab_trace._bus import (
         InProcessEventBus as InProcessEventBus,
     )
     from trimtab_trace._envelope import (
         Damage as Damage,
-        References as References,
-        TraceEvent as TraceEvent,
-        UnknownEvent as UnknownEvent,
-    )
-    from trimtab_trace._errors import (
         EventInvalid as EventInvalid,
+        References as References,
         TraceBusy as TraceBusy,
         TraceDamaged as TraceDamaged,
         TraceError as TraceError,
+        TraceEvent as TraceEvent,
         TraceWriteError as TraceWriteError,
+        UnknownEvent as UnknownEvent,
     )
     from trimtab_trace._export._atif import (
         atif as atif,
@@ -39,26 +33,24 @@ if TYPE_CHECKING:
         Spans as Spans,
         export_spans as export_spans,
     )
-    from trimtab_trace._export._otel_recorder import (
+    from trimtab_trace._export._otlp import (
         OtelRecorder as OtelRecorder,
     )
     from trimtab_trace._journal.files import (
+        GuidanceStopped as GuidanceStopped,
+        JournalFull as JournalFull,
+        JournalOpened as JournalOpened,
+        JournalSettings as JournalSettings,
+        ResponseMeasured as ResponseMeasured,
         journal_folder as journal_folder,
         journals_of as journals_of,
+        read_redact as read_redact,
         remove_old_journals as remove_old_journals,
     )
     from trimtab_trace._journal.recorder import (
         Journal as Journal,
         SessionJournal as SessionJournal,
         new_stem as new_stem,
-    )
-    from trimtab_trace._journal.settings import (
-        GuidanceStopped as GuidanceStopped,
-        JournalFull as JournalFull,
-        JournalOpened as JournalOpened,
-        JournalSettings as JournalSettings,
-        ResponseMeasured as ResponseMeasured,
-        read_redact as read_redact,
     )
     from trimtab_trace._jsonl import (
         JsonlStore as JsonlStore,
@@ -69,16 +61,16 @@ if TYPE_CHECKING:
         SessionTrace as SessionTrace,
         SqliteTrace as SqliteTrace,
     )
-    from trimtab_trace._redaction import (
-        redactor as redactor,
-    )
     from trimtab_trace._replay import (
         Difference as Difference,
         Replayed as Replayed,
         replay as replay,
     )
     from trimtab_trace._secrets import (
+        LONGEST_TEXT as LONGEST_TEXT,
         Redaction as Redaction,
+        bounded as bounded,
+        redactor as redactor,
     )
     from trimtab_trace._session import (
         session_at as session_at,
@@ -110,20 +102,17 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "_bounds": ("LONGEST_TEXT", "bounded"),
     "_bus": ("InProcessEventBus",),
     "_envelope": (
         "Damage",
-        "References",
-        "TraceEvent",
-        "UnknownEvent",
-    ),
-    "_errors": (
         "EventInvalid",
+        "References",
         "TraceBusy",
         "TraceDamaged",
         "TraceError",
+        "TraceEvent",
         "TraceWriteError",
+        "UnknownEvent",
     ),
     "_export._atif": ("atif",),
     "_export._cloudevents": ("cloudevents",),
@@ -131,17 +120,19 @@ _MODULES = {
         "Spans",
         "export_spans",
     ),
-    "_export._otel_recorder": ("OtelRecorder",),
-    "_journal.files": ("journal_folder", "journals_of", "remove_old_journals"),
-    "_journal.recorder": ("Journal", "SessionJournal", "new_stem"),
-    "_journal.settings": (
+    "_export._otlp": ("OtelRecorder",),
+    "_journal.files": (
         "GuidanceStopped",
         "JournalFull",
         "JournalOpened",
         "JournalSettings",
         "ResponseMeasured",
+        "journal_folder",
+        "journals_of",
         "read_redact",
+        "remove_old_journals",
     ),
+    "_journal.recorder": ("Journal", "SessionJournal", "new_stem"),
     "_jsonl": ("JsonlStore",),
     "_recorder": (
         "JsonlTrace",
@@ -149,8 +140,7 @@ _MODULES = {
         "SessionTrace",
         "SqliteTrace",
     ),
-    "_redaction": ("redactor",),
-    "_secrets": ("Redaction",),
+    "_secrets": ("LONGEST_TEXT", "Redaction", "bounded", "redactor"),
     "_replay": (
         "Difference",
         "Replayed",

@@ -13,10 +13,9 @@ from typing import Any
 from trimtab.inspection import others_to_stderr, say, writing
 from trimtab.text import plural, sanitize
 from trimtab_trace._codec import references_json
-from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._errors import TraceError
+from trimtab_trace._envelope import TraceError, TraceEvent
+from trimtab_trace._page import summary
 from trimtab_trace._store import Trace, open_trace
-from trimtab_trace._summaries import summary
 
 _WIDTH = 100
 _MOST_DAMAGES = 20
@@ -209,7 +208,7 @@ def run_diff(options: argparse.Namespace) -> int:
     """Compare two traces; 1 where they differ."""
     if options.output is not None:
         return _compare_on_a_page(options)
-    from trimtab_trace._diff import first_difference
+    from trimtab_trace._page import first_difference
 
     found = first_difference(_opened(options.first), _opened(options.second))
     if found is None:

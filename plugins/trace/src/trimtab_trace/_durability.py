@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from trimtab import SYSTEM_CLOCK
-from trimtab_trace._errors import TraceError
+from trimtab_trace._envelope import TraceError
 
 BARRIERS = frozenset({"ToolInvoked", "CompletionChecked", "RunTerminated", "LeaseLost"})
 

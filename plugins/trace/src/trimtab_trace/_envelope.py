@@ -1,12 +1,105 @@
-"""The envelope that all events of a trace share."""
+"""The envelope that all events of a trace share: identifiers, versions, and what can go wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import attrs
+from uuid_utils import uuid7
+
+from trimtab import TrimtabError
+
+MISFITS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    re.error,
+)
+"""What code raises that meets a payload of another shape than expected."""
+
+
+class TraceError(TrimtabError):
+    """A trace can't be used; the message names the file, the place and the fix."""
+
+
+class TraceBusy(TraceError):
+    """Another writer holds the trace."""
+
+
+class TraceDamaged(TraceError):
+    """A part of a trace can't be read; the message names the place."""
+
+
+class TraceWriteError(TraceError):
+    """An event was not written; the trace still ends with the event before it."""
+
+
+class EventInvalid(TraceError):
+    """An event can't be encoded, or its payload does not fit its type."""
+
+
+def misfit(seq: int, event_type: str, error: Exception) -> TraceError:
+    """Return the error for an event whose payload has another shape than expected."""
+    return TraceError(
+        f"event {seq} ({event_type!r:.80}) holds what can't be used:"
+        f" {type(error).__name__}: {error!s:.200}"
+    )
+
+
+_ID = re.compile(rb'"event_id":("(?:[^"\\]|\\.)*")')
+
+
+def new_event_id() -> str:
+    """Return a new UUID of version 7, as text."""
+    return str(uuid7())
+
+
+@attrs.frozen(eq=False)
+class EventIds:
+    """Ids of the events of a file, eight bytes each: what is not here is not in the file."""
+
+    _digests: array[int]
+
+    @classmethod
+    def none(cls) -> EventIds:
+        """Return the ids of an empty file."""
+        return cls(array("Q"))
+
+    @classmethod
+    def of(cls, path: Path) -> EventIds:
+        """Return the ids in a file of JSON lines."""
+        found = array("Q")
+        with path.open("rb") as file:
+            for line in file:
+                found.extend(map(_digest, _ID.findall(line)))
+        return cls(array("Q", sorted(found)))
+
+    def __contains__(self, event_id: str) -> bool:
+        wanted = _digest(encoded(event_id))
+        at = bisect_left(self._digests, wanted)
+        return at < len(self._digests) and self._digests[at] == wanted
+
+
+def encoded(event_id: str) -> bytes:
+    """Return an id as it stands in a line."""
+    return json.dumps(event_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _digest(text: bytes) -> int:
+    return int.from_bytes(blake2b(text, digest_size=8).digest())
+
 
 FORMAT_VERSION = 1
 
@@ -99,3 +192,65 @@ class Damage:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
+
+
+@attrs.frozen
+class Versions:
+    """What the events of one prompt's runs refer to.
+
+    Args:
+        prompt: of the prompt; empty where it has neither sections nor tools.
+        tools: of its tools, by name.
+    """
+
+    prompt: str = ""
+    tools: Mapping[str, str] = attrs.field(factory=dict)
+
+    def added(self, references: References, record: Any) -> References:
+        """Return `references` with the versions, as far as they say none.
+
+        Args:
+            references: of an event.
+            record: what happened; a call of a tool names it.
+        """
+        tool = getattr(record, "tool", None)
+        version = self.tools.get(tool, "") if isinstance(tool, str) else ""
+        return _added(references, self.prompt, version)
+
+
+@lru_cache(maxsize=1024)
+def _added(references: References, prompt: str, tool: str) -> References:
+    return attrs.evolve(
+        references,
+        prompt_version=references.prompt_version or prompt or None,
+        tool_version=references.tool_version or tool or None,
+    )
+
+
+def versions_of(prompt: Any) -> Versions:
+    """Return the versions of a prompt's template: digests of its sections, and of each tool.
+
+    A tool changes with its description or its parameters, not with its code.
+
+    Args:
+        prompt: as a run knows it; one that declares nothing has no version.
+    """
+    template = getattr(prompt, "template", None)
+    sections = tuple(getattr(template, "sections", ()))
+    tools = {
+        tool.name: _schema_digest([tool.name, tool.description, tool.schema])
+        for tool in (*getattr(template, "tools", ()), *_tools(sections))
+    }
+    if not sections and not tools:
+        return Versions()
+    texts = [[section.key, section.title, section.template] for section in sections]
+    return Versions(_schema_digest([texts, sorted(tools.items())]), tools)
+
+
+def _tools(sections: Iterable[Any]) -> Iterable[Any]:
+    return (tool for section in sections for tool in section.tools)
+
+
+def _schema_digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

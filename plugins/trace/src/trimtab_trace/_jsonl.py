@@ -11,9 +11,7 @@ import attrs
 
 from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_line
 from trimtab_trace._durability import Durability, SyncPolicy
-from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._errors import TraceBusy, TraceError, TraceWriteError
-from trimtab_trace._ids import EventIds
+from trimtab_trace._envelope import EventIds, TraceBusy, TraceError, TraceEvent, TraceWriteError
 
 try:
     import fcntl
@@ -90,7 +88,7 @@ class JsonlStore:
                 self._earlier = EventIds.of(self.path)
             if event_id not in self._earlier:
                 return None
-        from trimtab_trace._reading import scan_file
+        from trimtab_trace._codec import scan_file
 
         found = (item for item in scan_file(self.path) if isinstance(item, TraceEvent))
         return next((event for event in found if event.event_id == event_id), None)

@@ -1,4 +1,4 @@
-"""One trace as an HTML page: its events by turn, with a search; it fetches nothing."""
+"""Traces for people: one as an HTML page that fetches nothing, and what differs between two."""
 
 from __future__ import annotations
 
@@ -6,18 +6,107 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from html import escape
 from importlib.resources import files
+from itertools import zip_longest
 from string import Template
 from typing import Any, TextIO
 
 import attrs
 
 from trimtab.text import replace_surrogates, sanitize
-from trimtab_trace._diff import aligned
+from trimtab_trace._codec import references_json
 from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._summaries import summary
+
+WIDTH = 100
+
+
+def summary(event: TraceEvent) -> str:
+    """Return what an event says, on one bounded line."""
+    shown = _SHOWN.get(event.event_type)
+    values = [event.payload] if shown is None else [_value(event.payload, p) for p in shown]
+    said = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    return sanitize(" · ".join(text for text in said if text not in ("", "null", "{}")), WIDTH)
+
+
+_SHOWN: dict[str, tuple[str, ...]] = {
+    "RunConfigured": ("prompt", "host.name"),
+    "RunOpened": (),
+    "UserMessage": ("text",),
+    "ModelResponded": ("text", "tool_calls"),
+    "ToolInvoked": ("tool", "input"),
+    "ToolReturned": ("tool", "outcome", "error", "output"),
+    "GuidanceAsked": ("decision_point",),
+    "GuidanceDelivered": ("provider_name", "injection.content"),
+    "GuidanceSuppressed": ("provider_name", "reason"),
+    "StopRequested": ("provider_name", "outcome", "summary"),
+    "FeedbackDelivered": ("provider_name", "severity", "summary"),
+    "CompletionAsked": ("stop_reason",),
+    "CompletionChecked": ("status", "feedback", "reason"),
+    "ProviderFaulted": ("source.name", "hook", "error"),
+    "PromptRendered": ("text",),
+    "RunTerminated": ("reason",),
+}
+
+
+def _value(payload: Any, path: str) -> Any:
+    for key in path.split("."):
+        payload = payload.get(key) if isinstance(payload, dict) else None
+    return payload
+
+
+MOST_ALIGNED = 2_000
+"""Finding what was put in between takes time that grows with the square of the events."""
+
+_TIMES = frozenset({"elapsed", "latency", "started", "deadline"})
+
+
+def first_difference(
+    first: Iterable[TraceEvent], second: Iterable[TraceEvent]
+) -> tuple[TraceEvent | None, TraceEvent | None] | None:
+    """Return the first pair of events that differ, None if the traces hold the same.
+
+    Times, identifiers of events and runs, and epochs are left out of the comparison. One event
+    of the pair is None if its trace ends before the other.
+    """
+    for one, other in zip_longest(first, second):
+        if one is None or other is None or _compared(one) != _compared(other):
+            return one, other
+    return None
+
+
+def aligned(
+    first: Iterable[TraceEvent], second: Iterable[TraceEvent]
+) -> Iterator[tuple[TraceEvent | None, TraceEvent | None, bool]]:
+    """Yield the events of two traces side by side, and whether both hold the same there.
+
+    What one of them lacks stands beside None. Traces of more events than `MOST_ALIGNED` are
+    compared place by place.
+    """
+    one, other = list(first), list(second)
+    ours, theirs = (list(map(_key, each)) for each in (one, other))
+    steps: Sequence[tuple[str, int, int, int, int]]
+    steps = [("replace", 0, len(one), 0, len(other))]
+    if max(len(one), len(other)) <= MOST_ALIGNED:
+        steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    for _, i, i_end, j, j_end in steps:
+        rest = zip_longest(range(i, i_end), range(j, j_end))
+        for a, b in rest:
+            same = a is not None and b is not None and ours[a] == theirs[b]
+            yield None if a is None else one[a], None if b is None else other[b], same
+
+
+def _key(event: TraceEvent) -> str:
+    return json.dumps(_compared(event), sort_keys=True, default=str)
+
+
+def _compared(event: TraceEvent) -> tuple[Any, ...]:
+    payload = {key: value for key, value in event.payload.items() if key not in _TIMES}
+    references = references_json(event.references)
+    return event.event_type, event.actor, {**references, "corrects": None}, payload
+
 
 _LONGEST = 20_000
 """Characters of an event's fields."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,17 +14,65 @@ import attrs
 
 from trimtab import Event, RecorderContext
 from trimtab.inspection import state_home
+from trimtab_trace._codec import BadLine, decode_line
 from trimtab_trace._durability import Durability
-from trimtab_trace._envelope import References
-from trimtab_trace._errors import TraceError
-from trimtab_trace._jsonl import JsonlStore
-from trimtab_trace._keeping import remove_old
-from trimtab_trace._redaction import Redactor, redactor
+from trimtab_trace._envelope import References, TraceError, TraceEvent, versions_of
+from trimtab_trace._jsonl import JsonlStore, hold
+from trimtab_trace._resuming import in_force
+from trimtab_trace._secrets import Redactor, redactor
 from trimtab_trace._settings import settings_of
 from trimtab_trace._sqlite import SqliteStore
-from trimtab_trace._store import TraceStore
-from trimtab_trace._versions import versions_of
+from trimtab_trace._store import Trace, TraceStore, is_database
 from trimtab_trace._writer import TraceWriter
+
+_LONGEST_LINE = 1 << 20
+"""Bytes of a first line; it holds the settings of a prompt."""
+
+
+def remove_old(folder: Path, keep: int, current: Path, name_of: Callable[[str], str]) -> None:
+    """Remove the oldest traces of a folder, so that `keep` are left.
+
+    The folder may be the user's: a file is a trace of the recorder if its first line is an intact
+    event that begins a run, and it has the name that the recorder gives to the trace of that run.
+
+    Args:
+        folder: where the traces are.
+        keep: how many stay, `current` among them.
+        current: the trace that is begun.
+        name_of: returns the name of a run's file.
+    """
+    others = [found for found in _traces(folder, name_of) if found[1] != current]
+    for _, path in sorted(others, reverse=True)[keep - 1 :]:
+        _remove(path)
+
+
+def _traces(folder: Path, name_of: Callable[[str], str]) -> Iterator[tuple[int, Path]]:
+    for path in folder.glob("*.jsonl"):
+        try:
+            if path.is_symlink() or not path.is_file():
+                continue
+            with path.open("rb") as file:
+                event = decode_line(file.readline(_LONGEST_LINE).rstrip(b"\n"))
+            if event.event_type == "RunConfigured" and name_of(event.run_id) == path.name:
+                yield path.stat().st_mtime_ns, path
+        except (OSError, BadLine):
+            continue
+
+
+def _remove(path: Path) -> None:
+    """Remove a trace unless another writer, in this process or elsewhere, holds it."""
+    try:
+        file = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return
+    try:
+        hold(file, path)
+        path.unlink()
+    except (OSError, TraceError):
+        return
+    finally:
+        os.close(file)
+
 
 _LONGEST_NAME = 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -216,3 +266,38 @@ class _SharedRecording:
 
     def close(self) -> None:
         """The run has ended; the file stays open for others."""
+
+
+_BEGINNING = 8
+"""Events among which the opening of a run that has a file of its own stands."""
+
+
+def with_origin(events: Iterable[TraceEvent]) -> Iterable[TraceEvent]:
+    """Return the events in force, behind those of the run that this one was forked from.
+
+    A fork that has a file of its own begins with the state of its parent, whose trace lies beside
+    it; what the parent did after the fork is left out.
+
+    Args:
+        events: of the trace, in order.
+
+    Raises:
+        TraceError: the parent's trace is not there.
+    """
+    kept = in_force(events)
+    if not isinstance(events, Trace) or is_database(events.path):
+        return kept
+    opened = next((e for e in islice(events, _BEGINNING) if e.event_type == "RunOpened"), None)
+    parent = opened.payload.get("forked_from") if opened is not None else None
+    if opened is None or not isinstance(parent, str) or not parent:
+        return kept
+    path = events.path.with_name(f"{file_name(parent)}.jsonl")
+    if path == events.path:
+        return kept
+    if not path.is_file():
+        raise TraceError(
+            f"{events.path}: its run was forked from {parent!r:.100}, whose trace is not beside it:"
+            f" put {path.name} there"
+        )
+    before = with_origin(Trace(path, strict=events.strict))
+    return chain(takewhile(lambda event: event.timestamp <= opened.timestamp, before), kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -19,10 +19,13 @@ from trimtab import (
     RenderedPrompt,
     Run,
     Session,
+    TaskCompletionContext,
+    TaskCompletionResult,
 )
 from trimtab.events import (
     CompletionAsked,
     CompletionChecked,
+    CompletionStatus,
     FeedbackAsked,
     FeedbackSuppressed,
     GuidanceAsked,
@@ -38,13 +41,53 @@ from trimtab.events import (
     RunOpened,
     StopRequested,
 )
-from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._errors import MISFITS, misfit
-from trimtab_trace._forks import with_origin
+from trimtab_trace._envelope import MISFITS, TraceEvent, misfit
+from trimtab_trace._recorder import with_origin
 from trimtab_trace._session import Rebuilder
 from trimtab_trace._settings import RunConfigured, prompt_of
-from trimtab_trace._stand_ins import stand_in
 from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of
+
+
+@attrs.frozen
+class _StandIn:
+    """Says at a stop what a checker of the client said when the trace was recorded."""
+
+    name: str
+    answer: Callable[[], TaskCompletionResult]
+
+    def check(self, context: TaskCompletionContext) -> TaskCompletionResult:  # noqa: ARG002
+        return self.answer()
+
+
+def stand_in(name: str, verdict: CompletionChecked | None, faults: list[Any]) -> _StandIn:
+    """Return a checker that answers as the client's own did when the trace was recorded.
+
+    Args:
+        name: of the client's checker.
+        verdict: what the stop came to; None if the trace ends before it.
+        faults: failures that were recorded during the stop.
+    """
+    errors = [
+        one.error for one in faults if isinstance(one, ProviderFaulted) and one.source.name == name
+    ]
+    if errors:
+        return _StandIn(name, lambda: _raise(errors[0]))
+    if verdict is None or not verdict.sources or verdict.sources[-1].name != name:
+        return _StandIn(name, TaskCompletionResult.ok)
+    feedback, progress = verdict.feedback or "", verdict.progress
+    if verdict.status is CompletionStatus.UNVERIFIED:
+        return _StandIn(name, lambda: TaskCompletionResult.unverified(verdict.reason or ""))
+    if verdict.status is CompletionStatus.OK:
+        return _StandIn(name, lambda: TaskCompletionResult.ok(verdict.feedback))
+    return _StandIn(name, lambda: TaskCompletionResult.incomplete(feedback, progress=progress))
+
+
+def _raise(error: str) -> TaskCompletionResult:
+    """Raise what describes itself as `error`."""
+    name, _, message = error.partition(": ")
+    kind = type(name if name.isidentifier() else "RecordedError", (Exception,), {})
+    raise kind(message)
+
 
 DECISIONS = (
     GuidanceDelivered,

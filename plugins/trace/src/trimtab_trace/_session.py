@@ -17,8 +17,7 @@ from trimtab.events import (
 )
 from trimtab.hosting import LOCAL_HOST
 from trimtab_trace._clock import ReplayClock
-from trimtab_trace._envelope import TraceEvent, UnknownEvent
-from trimtab_trace._errors import MISFITS, TraceError, misfit
+from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, UnknownEvent, misfit
 from trimtab_trace._resuming import in_force
 from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of
 from trimtab_trace._types import EVENT_TYPES, EventTypes

@@ -26,7 +26,7 @@ from trimtab import (
     load_configuration,
 )
 from trimtab.events import decode_value, encode_value
-from trimtab_trace._errors import TraceError
+from trimtab_trace._envelope import TraceError
 from trimtab_trace._resuming import known_until
 
 if TYPE_CHECKING:

@@ -10,12 +10,16 @@ from threading import Lock
 
 import attrs
 
-from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_line
+from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_line, gap
 from trimtab_trace._durability import Durability, SyncPolicy
-from trimtab_trace._envelope import Damage, TraceEvent
-from trimtab_trace._errors import TraceBusy, TraceError, TraceWriteError
-from trimtab_trace._ids import encoded
-from trimtab_trace._reading import gap
+from trimtab_trace._envelope import (
+    Damage,
+    TraceBusy,
+    TraceError,
+    TraceEvent,
+    TraceWriteError,
+    encoded,
+)
 
 _SCHEMA = """
 create table if not exists event (

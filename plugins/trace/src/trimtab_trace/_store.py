@@ -8,8 +8,7 @@ from typing import Protocol
 
 import attrs
 
-from trimtab_trace._envelope import Damage, TraceEvent
-from trimtab_trace._errors import TraceError
+from trimtab_trace._envelope import Damage, TraceError, TraceEvent
 
 
 class TraceStore(Protocol):
@@ -86,7 +85,7 @@ class Trace:
             TraceDamaged: the trace is damaged and `strict` is set.
             TraceError: the file can't be read, or is not a trace.
         """
-        from trimtab_trace._errors import TraceDamaged
+        from trimtab_trace._envelope import TraceDamaged
 
         self.damages = []
         for item in self.scan():
@@ -115,7 +114,7 @@ class Trace:
             from trimtab_trace._sqlite import scan_database
 
             return scan_database(self.path, self.name)
-        from trimtab_trace._reading import scan_file
+        from trimtab_trace._codec import scan_file
 
         return scan_file(self.path)
 

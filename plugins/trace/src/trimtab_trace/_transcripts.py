@@ -21,10 +21,9 @@ from trimtab.events import (
     UserMessage,
 )
 from trimtab_replay import RecordedItem, Recording, RunEnd, Said, StopRequest, Transcript
-from trimtab_trace._envelope import Damage, TraceEvent
-from trimtab_trace._errors import TraceError
+from trimtab_trace._codec import scan_stream
+from trimtab_trace._envelope import Damage, TraceError, TraceEvent
 from trimtab_trace._journal.sessions import nudges_of
-from trimtab_trace._reading import scan_stream
 from trimtab_trace._sqlite import scan_database, traces_in
 from trimtab_trace._types import EVENT_TYPES
 

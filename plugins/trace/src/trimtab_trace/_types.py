@@ -23,9 +23,8 @@ from trimtab.events import (
     record_converter,
     structure_problems,
 )
-from trimtab_trace._envelope import References, TraceEvent, UnknownEvent
-from trimtab_trace._errors import TraceError
-from trimtab_trace._journal.settings import (
+from trimtab_trace._envelope import References, TraceError, TraceEvent, UnknownEvent
+from trimtab_trace._journal.files import (
     GuidanceStopped,
     JournalFull,
     JournalOpened,

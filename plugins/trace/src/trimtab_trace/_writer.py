@@ -12,14 +12,19 @@ import attrs
 
 from trimtab import SYSTEM_CLOCK, Clock, Event
 from trimtab.events import encode_value
-from trimtab_trace._envelope import NO_REFERENCES, References, TraceEvent, UnknownEvent
-from trimtab_trace._errors import EventInvalid
-from trimtab_trace._ids import new_event_id
-from trimtab_trace._redaction import Redactor
+from trimtab_trace._envelope import (
+    NO_REFERENCES,
+    EventInvalid,
+    References,
+    TraceEvent,
+    UnknownEvent,
+    Versions,
+    new_event_id,
+)
+from trimtab_trace._secrets import Redactor
 from trimtab_trace._store import TraceStore
-from trimtab_trace._ties import StepTies
 from trimtab_trace._types import EVENT_TYPES, EventTypes, payload_of, references_of
-from trimtab_trace._versions import Versions
+from trimtab_trace._verify import StepTies
 
 _REMEMBERED = 1024
 

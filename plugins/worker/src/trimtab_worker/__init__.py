@@ -1,26 +1,8 @@
 """Agents that work from queues: leases kept by proof of work, mailboxes, loops."""
 
-from trimtab_worker._attempt import Attempt
 from trimtab_worker._calibration import calibrate
 from trimtab_worker._clock import LEASE_CLOCK, LeaseClock
 from trimtab_worker._codec import Codec, Envelope
-from trimtab_worker._config import (
-    DeadLetterPolicy,
-    EvalLoopConfig,
-    LoopConfig,
-    MainLoopConfig,
-    WorkConfig,
-)
-from trimtab_worker._errors import (
-    CalibrationError,
-    CalibrationWarning,
-    MailboxError,
-    MessageTooLarge,
-    ReceiptHandleExpiredError,
-    UndecodableMessage,
-    WorkerError,
-)
-from trimtab_worker._evaluation import EvalLoop, EvalResult, Sample, Score
 from trimtab_worker._events import (
     LeaseCapNear,
     LeaseEvent,
@@ -40,47 +22,64 @@ from trimtab_worker._events import (
     WorkerCrashed,
     WorkerStuck,
 )
-from trimtab_worker._extender import LeaseExtender
-from trimtab_worker._feedback import LeaseFeedback
+from trimtab_worker._extender import LeaseExtender, LeaseFeedback
 from trimtab_worker._health import Health
 from trimtab_worker._keeper import Keeper
 from trimtab_worker._lease import Lease
-from trimtab_worker._lease_config import LeaseExtenderConfig, LeaseState
+from trimtab_worker._lease_config import (
+    DeadLetterPolicy,
+    EvalLoopConfig,
+    LeaseExtenderConfig,
+    LeaseState,
+    LoopConfig,
+    MainLoopConfig,
+    WorkConfig,
+)
 from trimtab_worker._loop import Loop
-from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
-from trimtab_worker._main import MainLoop
-from trimtab_worker._memory import InMemoryMailbox
-from trimtab_worker._message import Mailbox, Message
-from trimtab_worker._metrics import Metrics
-from trimtab_worker._pool import ConnectionPool
-from trimtab_worker._prompt_work import (
+from trimtab_worker._loops import (
+    EvalLoop,
+    EvalResult,
+    MainLoop,
     Prepare,
     PromptWork,
     Reply,
+    Sample,
+    Score,
     as_json,
     failed_reply,
     structure_json,
 )
+from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
+from trimtab_worker._memory import InMemoryMailbox
+from trimtab_worker._message import Mailbox, Message
+from trimtab_worker._metrics import Metrics
+from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
+    CalibrationError,
+    CalibrationWarning,
     Capped,
     DeadLetter,
     Delivery,
     Extension,
     Granted,
+    LoopSummary,
     Lost,
+    MailboxError,
     MailboxFacts,
     MailboxStats,
     MessageState,
+    MessageTooLarge,
+    ReceiptHandleExpiredError,
     StoredMessage,
+    UndecodableMessage,
     Unknown,
+    WorkerError,
 )
-from trimtab_worker._setup import WorkerSetup
+from trimtab_worker._setup import WorkerSetup, open_mailbox, split_queue
 from trimtab_worker._snapshots import SnapshotStore, SqliteSnapshots
 from trimtab_worker._sqlite import SqliteMailbox
-from trimtab_worker._summary import LoopSummary
-from trimtab_worker._urls import open_mailbox, split_queue
 from trimtab_worker._watchdog import Watchdog
-from trimtab_worker._work import Work
+from trimtab_worker._work import Attempt, Work
 
 __all__ = [
     "KEYS_KEPT",

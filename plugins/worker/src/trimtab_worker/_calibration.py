@@ -8,10 +8,8 @@ from collections.abc import Iterator
 
 import attrs
 
-from trimtab_worker._config import LoopConfig
-from trimtab_worker._errors import CalibrationError, CalibrationWarning
-from trimtab_worker._lease_config import LeaseExtenderConfig
-from trimtab_worker._records import MailboxFacts
+from trimtab_worker._lease_config import LeaseExtenderConfig, LoopConfig
+from trimtab_worker._records import CalibrationError, CalibrationWarning, MailboxFacts
 
 WATCHDOG_SLACK = 1.2
 

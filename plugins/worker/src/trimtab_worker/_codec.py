@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from trimtab.events import record_converter, structure_problems
-from trimtab_worker._errors import MailboxError, UndecodableMessage
+from trimtab_worker._records import MailboxError, UndecodableMessage
 
 VERSION = 1
 LONGEST_ADDRESS = 2_000

@@ -7,8 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from trimtab_worker._errors import ReceiptHandleExpiredError
-from trimtab_worker._records import Capped, Extension, Granted, Lost, Unknown
+from trimtab_worker._records import (
+    Capped,
+    Extension,
+    Granted,
+    Lost,
+    ReceiptHandleExpiredError,
+    Unknown,
+)
 
 LOG = logging.getLogger("trimtab_worker")
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab.text import describe_error, plural
-from trimtab_worker._config import DeadLetterPolicy, LoopConfig
 from trimtab_worker._events import (
     MailboxFailed,
     MessageAbandoned,
@@ -24,7 +23,8 @@ from trimtab_worker._events import (
     MessageReceived,
 )
 from trimtab_worker._keeper import Keeper
-from trimtab_worker._summary import LoopSummary
+from trimtab_worker._lease_config import DeadLetterPolicy, LoopConfig
+from trimtab_worker._records import LoopSummary
 from trimtab_worker._work import Work
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._codec import Codec
-from trimtab_worker._errors import MailboxError, MessageTooLarge, UndecodableMessage
 from trimtab_worker._message import Message
 from trimtab_worker._records import (
     DeadLetter,
@@ -21,9 +20,12 @@ from trimtab_worker._records import (
     Extension,
     Granted,
     Lost,
+    MailboxError,
     MailboxFacts,
     MailboxStats,
+    MessageTooLarge,
     StoredMessage,
+    UndecodableMessage,
 )
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trimtab_worker._clock import LEASE_CLOCK
-from trimtab_worker._errors import MailboxError
 from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._records import (
     DeadLetter,
@@ -19,6 +18,7 @@ from trimtab_worker._records import (
     Extension,
     Granted,
     Lost,
+    MailboxError,
     MailboxFacts,
     MailboxStats,
     StoredMessage,

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from trimtab_worker._errors import MailboxError, ReceiptHandleExpiredError
 from trimtab_worker._records import (
     DeadLetter,
     Extension,
     Granted,
     Lost,
+    MailboxError,
     MailboxFacts,
     MailboxStats,
+    ReceiptHandleExpiredError,
     StoredMessage,
 )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from trimtab_worker._errors import MailboxError, WorkerError
 from trimtab_worker._events import (
     LeaseEvent,
     LeaseShaky,
@@ -18,6 +17,7 @@ from trimtab_worker._events import (
     WorkerCrashed,
     WorkerStuck,
 )
+from trimtab_worker._records import MailboxError, WorkerError
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation

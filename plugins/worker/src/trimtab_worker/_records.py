@@ -1,4 +1,4 @@
-"""Records of mailboxes: static facts, outcomes of an extension, counts and dead letters."""
+"""Records and errors of mailboxes, leases and loops."""
 
 from __future__ import annotations
 
@@ -6,6 +6,60 @@ from datetime import datetime
 from typing import Any, Literal
 
 import attrs
+
+from trimtab import TrimtabError
+
+
+class MailboxError(TrimtabError):
+    """A mailbox can't do what was asked; the message names the mailbox and the cause."""
+
+
+class MessageTooLarge(MailboxError):
+    """A body is longer than the engine allows."""
+
+
+class UndecodableMessage(MailboxError):
+    """The bytes of a message are not what this mailbox holds."""
+
+
+class ReceiptHandleExpiredError(MailboxError):
+    """The lease of a message is no longer ours: it expired, or the message is gone."""
+
+
+class WorkerError(TrimtabError):
+    """A worker can't be started; the message names the factory."""
+
+
+class CalibrationError(TrimtabError, ValueError):
+    """Times of a loop contradict each other; the message has the numbers and what would work."""
+
+
+class CalibrationWarning(UserWarning):
+    """A time that decides whether leases last is not given."""
+
+
+@attrs.frozen
+class LoopSummary:
+    """What a loop did.
+
+    Args:
+        received: messages that were received.
+        done: of these, processed and acknowledged.
+        failed: given back to be tried again.
+        buried: given up.
+        abandoned: not delivered: lost to another worker, or to a mailbox that can't be reached.
+        returned: given back when the loop stopped, their work unfinished.
+        crashed: how often a thread of the loop ended by itself, and was replaced.
+    """
+
+    received: int = 0
+    done: int = 0
+    failed: int = 0
+    buried: int = 0
+    abandoned: int = 0
+    returned: int = 0
+    crashed: int = 0
+
 
 MessageState = Literal["waiting", "leased", "delayed"]
 

@@ -1,4 +1,4 @@
-"""What `trimtab worker` runs: a factory's loop, or what a loop is made of."""
+"""What `trimtab worker` runs: a factory's loop, or what a mailbox's URL and a prompt make."""
 
 from __future__ import annotations
 
@@ -8,20 +8,53 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import attrs
 
+from trimtab.inspection import discover, load, select
 from trimtab.text import describe_error
-from trimtab_worker._config import MainLoopConfig
-from trimtab_worker._errors import WorkerError
 from trimtab_worker._handling import Replies
+from trimtab_worker._lease_config import MainLoopConfig
 from trimtab_worker._loop import Loop
-from trimtab_worker._main import MainLoop
-from trimtab_worker._prompt_work import Prepare
-from trimtab_worker._urls import open_mailbox
+from trimtab_worker._loops import MainLoop, Prepare
+from trimtab_worker._records import MailboxError, WorkerError
 
 if TYPE_CHECKING:
     from trimtab import Adapter
+
+
+def open_mailbox(url: str, body: Any = None) -> Any:
+    """Open the mailbox that `url` names, e.g. ``sqlite:///queue.db``.
+
+    An engine that is not installed raises trimtab's `UnknownProvider`.
+
+    Args:
+        url: its scheme is the name of an installed engine: ``sqlite``, ``redis``, ``sqs``,
+            ``postgresql``, or another package's.
+        body: attrs class that bodies are of, or several; None: plain JSON values.
+
+    Raises:
+        MailboxError: this is not a URL, or the engine refuses it.
+    """
+    scheme, colon, _ = url.partition(":")
+    if not colon or not scheme:
+        raise MailboxError(f"{url!r} is not a URL of a mailbox: write e.g. sqlite:///queue.db")
+    factory = load(select("mailboxes", scheme, discover()))
+    return factory(url, body)
+
+
+def split_queue(url: str, default: str = "agents") -> tuple[str, str]:
+    """Return a server's URL without its parameter ``queue``, and that parameter.
+
+    Args:
+        url: e.g. ``redis://localhost:6379/0?queue=agents``.
+        default: the queue if the URL names none.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    queue = options.pop("queue", default)
+    return urlunsplit(parts._replace(query=urlencode(options))), queue
 
 
 @attrs.frozen(kw_only=True)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from trimtab_worker._clock import LEASE_CLOCK, LeaseClock, boot_id
-from trimtab_worker._errors import MailboxError
 from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
@@ -21,6 +20,7 @@ from trimtab_worker._records import (
     Extension,
     Granted,
     Lost,
+    MailboxError,
     MailboxFacts,
     MailboxStats,
     StoredMessage,

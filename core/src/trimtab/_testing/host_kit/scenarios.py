@@ -31,7 +31,7 @@ from trimtab._run.stopping import AgentStopped
 from trimtab._testing.host_kit.kit import SCENARIOS, WIRES, HostKit, Scenario, Stage
 from trimtab._testing.host_kit.service import Ask, Json, Says
 from trimtab._testing.host_kit.wires import messages_of, texts_in
-from trimtab._testing.providers import Checker, Commentator, Speaker
+from trimtab._testing.lab import Checker, Commentator, Speaker
 from trimtab._types.errors import ProviderError
 
 MARK = "Mind the gap."

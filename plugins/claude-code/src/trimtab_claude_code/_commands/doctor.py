@@ -12,7 +12,7 @@ import attrs
 
 from trimtab import Configuration, TrimtabError, find_configuration, load_configuration
 from trimtab.inspection import others_to_stderr, say, say_json
-from trimtab_claude_code._commands.targets import (
+from trimtab_claude_code._commands.configuration import (
     add_target,
     in_force,
     read_by_program,
@@ -26,7 +26,7 @@ from trimtab_claude_code._settings.document import SettingsError
 from trimtab_claude_code._settings.edit import read_settings
 from trimtab_claude_code._settings.entries import hook_table, our_hooks
 from trimtab_claude_code._settings.in_force import obstacle
-from trimtab_claude_code._state.folders import user_folder
+from trimtab_claude_code._state.files import user_folder
 from trimtab_claude_code._trial import Place, run_trial
 
 

@@ -1,4 +1,4 @@
-"""``trimtab install claude-code``."""
+"""``trimtab claude-code install`` and ``uninstall``."""
 
 from __future__ import annotations
 
@@ -11,26 +11,40 @@ from typing import Any
 
 from trimtab import Configuration, find_configuration, load_configuration
 from trimtab.inspection import say
-from trimtab_claude_code._commands.configuration import write_configuration
-from trimtab_claude_code._commands.report import report_change
-from trimtab_claude_code._commands.targets import (
+from trimtab_claude_code._commands.configuration import (
     add_target,
     in_force,
     place_of,
     settings_file,
     with_our_hooks,
+    write_configuration,
 )
+from trimtab_claude_code._commands.status import report_change
 from trimtab_claude_code._host_config import HOST, HostConfig, read_host_config
 from trimtab_claude_code._program import ProgramError, Version, find_program, version_of
 from trimtab_claude_code._prompts import Prompts
-from trimtab_claude_code._settings.edit import install, plan_install, undo
-from trimtab_claude_code._settings.entries import HookTable, hook_table
+from trimtab_claude_code._settings.edit import (
+    Receipts,
+    install,
+    plan_install,
+    plan_uninstall,
+    undo,
+    uninstall,
+)
+from trimtab_claude_code._settings.entries import (
+    HookTable,
+    hook_table,
+    is_plugin,
+    plugin_files,
+    remove_plugin,
+    write_plugin,
+)
 from trimtab_claude_code._settings.in_force import obstacle
-from trimtab_claude_code._settings.plugin import plugin_files, write_plugin
-from trimtab_claude_code._settings.receipt import Receipts
-from trimtab_claude_code._state.folders import user_folder
+from trimtab_claude_code._state.files import user_folder
+from trimtab_claude_code._state.journal import SessionIndex
 from trimtab_claude_code._transport import remove_endpoint
 from trimtab_claude_code._trial import Place, run_trial
+from trimtab_trace import journal_folder, journals_of
 
 _GIT_TIMEOUT = 10.0
 
@@ -209,3 +223,68 @@ def _providers(prompts: Prompts, name: str) -> str:
     prompt = prompts.named(name)
     names = [source.name for source in prompt.table.sources] if prompt else []
     return ", ".join(names) or "no provider"
+
+
+def register_uninstall(parser: argparse.ArgumentParser) -> None:
+    """Remove the hooks from Claude Code's settings."""
+    parser.description = "Take trimtab's hooks out again; other entries are kept."
+    add_target(parser)
+    parser.add_argument(
+        "--remove-journals",
+        action="store_true",
+        help="also remove what was recorded of all sessions",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would change; no more")
+    parser.set_defaults(run=run_uninstall)
+
+
+def run_uninstall(options: argparse.Namespace) -> int:
+    """Take the hooks out."""
+    if options.plugin_dir:
+        _uninstall_plugin(options.plugin_dir, dry=options.dry_run)
+    else:
+        receipts = Receipts(user_folder(make=not options.dry_run))
+        change = plan_uninstall(settings_file(options), receipts)
+        if not options.dry_run:
+            uninstall(change, receipts)
+        report_change(change, dry=options.dry_run)
+    if not options.dry_run:
+        _end_unneeded()
+    _journals(remove=options.remove_journals, dry=options.dry_run)
+    return 0
+
+
+def _end_unneeded() -> None:
+    """End the hook server, unless another settings file has hooks."""
+    if not Receipts(user_folder()).any():
+        remove_endpoint(user_folder())
+
+
+def _uninstall_plugin(folder: Path, *, dry: bool) -> None:
+    if not is_plugin(folder):
+        say(f"There is no plugin in {folder}")
+    elif dry:
+        say(f"Would remove the plugin in {folder}")
+    else:
+        remove_plugin(folder)
+        say(f"Removed the plugin in {folder}")
+
+
+def _journals(*, remove: bool, dry: bool) -> None:
+    """Remove the journals of all sessions, or say where they are."""
+    folder = user_folder(make=False)
+    index = SessionIndex(folder)
+    saved, journals = index.journals(), journals_of(HOST, journal_folder(folder.parent))
+    if not saved and not journals:
+        return
+    if remove and not dry:
+        index.remove_journals()
+        for journal in journals:
+            journal.unlink(missing_ok=True)
+        say(f"Removed {len(journals)} journals of sessions.")
+        return
+    files = (*saved, *journals)
+    size = sum(file.stat().st_size for file in files) / 1e6
+    folders = ", ".join(sorted({str(file.parent) for file in files}))
+    would = "would be removed" if remove else "stay; remove them with --remove-journals"
+    say(f"{len(journals)} journals of sessions ({size:.1f} MB, in {folders}) {would}.")

@@ -1,8 +1,9 @@
-"""``trimtab status claude-code``: what was recorded, read from the journals."""
+"""``trimtab claude-code status`` and ``report``."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,9 +18,9 @@ from trimtab.text import plural, sanitize
 from trimtab_claude_code._guided_session import restore
 from trimtab_claude_code._server_control import ask_server
 from trimtab_claude_code._session_report import runs_of
-from trimtab_claude_code._state.folders import sessions_folder, user_folder
+from trimtab_claude_code._settings.edit import Change
+from trimtab_claude_code._state.files import Problem, Problems, sessions_folder, user_folder
 from trimtab_claude_code._state.journal import Journal, Recorded, ReplayClock
-from trimtab_claude_code._state.problems import Problem, Problems
 
 _RECENT = timedelta(days=1)
 _A_BLOCK = 4096
@@ -132,3 +133,22 @@ def _show_run(run: dict[str, Any]) -> None:
         head = " ".join(filter(None, parts))
         tail = " | ".join(filter(None, (said.get("text", ""), said.get("reason", ""))))
         say(f"    {(said['at'] or '')[11:19]} {sanitize(head, 120)}: {sanitize(tail, 300)}")
+
+
+def report_change(change: Change, *, dry: bool) -> None:
+    """Say what was done to a file, or show what would be."""
+    path = change.document.path
+    if not change.needed:
+        say(f"{path} needs no change.")
+    elif dry:
+        say("".join(_difference(change, str(path))))
+    else:
+        say(f"{'Removed' if change.content is None else 'Wrote'} {path}")
+
+
+def _difference(change: Change, name: str) -> list[str]:
+    old, new = (
+        (raw or b"").decode("utf-8", "replace").splitlines(keepends=True)
+        for raw in (change.document.raw, change.content)
+    )
+    return list(difflib.unified_diff(old, new, name, f"{name} (would be)"))

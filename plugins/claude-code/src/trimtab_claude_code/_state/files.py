@@ -1,14 +1,21 @@
-"""Private files, their names and their locks; standard library only."""
+"""Private files of the user and of projects, and problems kept there; standard library only."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
+
+from trimtab import TrimtabError
+from trimtab.inspection import state_home
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PAUSE = 0.005
@@ -106,3 +113,161 @@ else:
         except BlockingIOError:
             return False
         return True
+
+
+SUFFIXES = (".jsonl", ".jsonl.new")
+"""Of saved sessions, and of what is written to replace one."""
+
+
+class StateError(TrimtabError):
+    """The user's own folder can't be used."""
+
+
+def user_folder(*, make: bool = True) -> Path:
+    """Return the user's own folder, which no project can write to.
+
+    Args:
+        make: make it where it is missing.
+
+    Raises:
+        StateError: it can't be made.
+    """
+    folder = state_home() / "claude-code"
+    try:
+        return make_private(folder) if make else folder
+    except OSError as error:
+        raise StateError(
+            f"{folder} can't be made: {error.strerror}. Set TRIMTAB_HOME to a folder that you can "
+            "write to."
+        ) from error
+
+
+def sessions_folder(state: Path) -> Path:
+    """Return where the journals of sessions lie; it may not exist yet.
+
+    Args:
+        state: the state folder of a configuration, or of the user.
+    """
+    return state / "claude-code" / "sessions"
+
+
+def journal_path(state: Path, session_id: str) -> Path:
+    """Return the file of one Claude Code session.
+
+    Raises:
+        OSError: its folder can't be made.
+        StateError: a part of its path is a link, or belongs to another user. A repository may
+            bring such a link along, and old files in the folder are removed.
+    """
+    folder = sessions_folder(state)
+    own = (folder.parents[1], folder.parent, folder) if _is_in_project(folder) else (folder,)
+    for part in own:
+        _check_own(part)
+    make_private(folder)
+    for above in folder.parents:
+        if above.name == ".trimtab":
+            _ignore(above / ".gitignore")
+    return folder / file_name(session_id, ".jsonl")
+
+
+def _is_in_project(folder: Path) -> bool:
+    return folder.parents[1].name == ".trimtab"
+
+
+def _check_own(folder: Path) -> None:
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        raise StateError(f"{folder} is not a folder; remove it")
+    if os.name != "nt" and found.st_uid != os.geteuid():
+        raise StateError(f"{folder} belongs to another user; remove it")
+
+
+def _ignore(path: Path) -> None:
+    if not os.path.lexists(path):
+        path.write_text("*\n", encoding="utf-8")
+
+
+_LONGEST = 500
+_MAX_BYTES = 64_000
+
+
+class Problem(NamedTuple):
+    """Something that went wrong.
+
+    Args:
+        message: one line for the user.
+        at: when, ISO 8601; empty if it could not be stored.
+    """
+
+    message: str
+    at: str = ""
+
+
+class Problems:
+    """A short list on disk, shown once at the beginning or end of the next session.
+
+    Args:
+        folder: the user's own folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._new = folder / "problems.jsonl"
+        self._old = folder / "problems.seen.jsonl"
+        self._unwritten: list[Problem] = []
+
+    def add(self, message: str) -> None:
+        """Store a message once, in memory if it can't be written. Never raises."""
+        message = _one_line(message)
+        if any(known.message == message for known in (*self._unwritten, *_read(self._new))):
+            return
+        try:
+            self._write(Problem(message, datetime.now(UTC).isoformat()))  # noqa: TID251  # runs without trimtab
+        except OSError:
+            self._unwritten.append(Problem(message))
+
+    def _write(self, problem: Problem) -> None:
+        with open(self._new, "a", encoding="utf-8", opener=private) as file:
+            if file.tell() < _MAX_BYTES:
+                file.write(json.dumps(problem._asdict()) + "\n")
+
+    def take_new(self) -> tuple[Problem, ...]:
+        """Return the problems that the user has not seen yet, and count them as seen."""
+        new = self.new()
+        self._unwritten = []
+        if new:
+            try:
+                self._new.replace(self._old)
+            except OSError:
+                pass
+        return new
+
+    def new(self) -> tuple[Problem, ...]:
+        """Return the problems that the user has not seen yet."""
+        return (*_read(self._new), *self._unwritten)
+
+    def all(self) -> tuple[Problem, ...]:
+        """Return the problems that were shown last, and those not seen yet."""
+        return (*_read(self._old), *_read(self._new), *self._unwritten)
+
+
+def _one_line(text: str) -> str:
+    """Return a text that a terminal shows as it is: errors may hold the output of tools."""
+    plain = "".join(char if char.isprintable() else " " for char in text[: 2 * _LONGEST])
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
+
+
+def _read(path: Path) -> Iterator[Problem]:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            found = json.loads(line)
+            yield Problem(str(found["message"]), str(found["at"]))
+        except (ValueError, TypeError, KeyError):
+            continue

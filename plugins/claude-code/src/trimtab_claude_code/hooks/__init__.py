@@ -18,7 +18,7 @@ It never raises, takes a bounded time, and may be called from several threads. A
 What goes wrong inside is a `HookFailed` in the session, faults of providers are core's events.
 """
 
-from trimtab_claude_code._host import CLAUDE_CODE, UnsupportedPoint, check_prompt
+from trimtab_claude_code._host_config import CLAUDE_CODE, UnsupportedPoint, check_prompt
 from trimtab_claude_code.hooks._agent import STRUCTURED_OUTPUT, run_id_of
 from trimtab_claude_code.hooks._payload import EVENTS, HookFailed, HookOutput
 from trimtab_claude_code.hooks._translation import (

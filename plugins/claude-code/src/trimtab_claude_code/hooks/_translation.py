@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab import Host, Prompt, Run, Session, Usage
 from trimtab.text import shorten
-from trimtab_claude_code._host import CLAUDE_CODE
-from trimtab_claude_code.hooks._agent import Agent, run_id_of
-from trimtab_claude_code.hooks._handlers import HANDLERS
+from trimtab_claude_code._host_config import CLAUDE_CODE
+from trimtab_claude_code.hooks._agent import HANDLERS, Agent, run_id_of
 from trimtab_claude_code.hooks._payload import HookFailed, HookOutput, Payload, ending
 
 if TYPE_CHECKING:

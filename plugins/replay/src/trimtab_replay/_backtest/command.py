@@ -1,23 +1,152 @@
-"""``trimtab backtest``."""
+"""``trimtab backtest``, with its gate for continuous integration and its sweeps of one option."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from trimtab.inspection import others_to_stderr, output, say
-from trimtab_replay._arguments import add_jobs, add_selection, selection_of
-from trimtab_replay._backtest.document import Part, as_document, merged, read_part, scores_json
-from trimtab_replay._backtest.gate import Gate, failures
+import attrs
+
+from trimtab.inspection import did_you_mean, others_to_stderr, output, quoted_list, say
+from trimtab_replay._backtest.output import (
+    Part,
+    as_document,
+    changes,
+    merged,
+    read_part,
+    scores_json,
+    show_comparison,
+    show_part,
+    show_sweep,
+)
 from trimtab_replay._backtest.scoring import Exam, sit
-from trimtab_replay._backtest.sweep import Sweep
-from trimtab_replay._backtest.tables import changes, show_comparison, show_part, show_sweep
-from trimtab_replay._job import ReadStats
-from trimtab_replay._reporting import complain, report_stats
+from trimtab_replay._backtest.verdicts import RATES, Scores
+from trimtab_replay._command_line import (
+    add_jobs,
+    add_selection,
+    assignment,
+    complain,
+    report_stats,
+    selection_of,
+)
+from trimtab_replay._file import ReadStats
+from trimtab_replay._recording import ReplayError
 from trimtab_replay._selection import Selection, SelectionError, configured
 from trimtab_replay._terminal import Progress, Screen
+
+
+class GateError(ReplayError):
+    """A gate names a rate or a provider that there is not."""
+
+
+@attrs.frozen
+class Gate:
+    """A rate that must not be below a limit.
+
+    Args:
+        rate: one of `RATES`.
+        limit: 0.0–1.0.
+        about: of which provider; of all taken together where empty.
+    """
+
+    rate: str
+    limit: float = attrs.field(validator=[attrs.validators.ge(0.0), attrs.validators.le(1.0)])
+    about: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Gate:
+        """Read ``RATE=LIMIT`` or ``PROVIDER.RATE=LIMIT``.
+
+        Raises:
+            GateError: it has another form.
+        """
+        target, _, limit = text.partition("=")
+        about, _, rate = target.strip().rpartition(".")
+        if rate not in RATES:
+            raise GateError(
+                f"no rate {rate!r}.{did_you_mean(rate, RATES)} Rates: {quoted_list(RATES)}."
+            )
+        try:
+            return cls(rate, float(limit), about)
+        except ValueError as error:
+            raise GateError(f"{text!r} is not of the form {rate}=0.9, from 0 to 1") from error
+
+    def check(self, scores: Sequence[Scores]) -> str:
+        """Return what is wrong, empty if the gate is passed.
+
+        Raises:
+            GateError: the provider has no scores.
+        """
+        found = self._scores(scores)
+        rate = getattr(found, self.rate)
+        if rate is None:
+            return f"{self.rate} of {found.about} is unknown: no runs to tell it from"
+        if rate.value >= self.limit:
+            return ""
+        return f"{self.rate} of {found.about} is {rate.value:.3f}, below {self.limit:g}"
+
+    def _scores(self, scores: Sequence[Scores]) -> Scores:
+        named = {one.about: one for one in scores}
+        if not scores:
+            raise GateError("nothing was scored, so there is nothing to hold against a limit")
+        if self.about and self.about not in named:
+            raise GateError(f"no scores of {self.about!r}. Scored: {quoted_list(named)}.")
+        return named[self.about] if self.about else scores[-1]
+
+
+def failures(gates: Iterable[Gate], scores: Sequence[Scores]) -> list[str]:
+    """Return what is wrong, gate by gate."""
+    return [wrong for gate in gates if (wrong := gate.check(scores))]
+
+
+_RANGE = re.compile(r"\s*(-?\d+)\.\.(-?\d+)\s*")
+_MOST = 100
+
+
+class SweepError(ReplayError):
+    """A sweep has no values, or too many."""
+
+
+@attrs.frozen
+class Sweep:
+    """One option of one provider, and the values to try."""
+
+    provider: str
+    option: str
+    values: tuple[Any, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Sweep:
+        """Read ``NAME.OPTION=2..5`` (both ends included) or ``NAME.OPTION=0.5,0.7,0.9``.
+
+        Raises:
+            SweepError: there are no values, or more than 100.
+            SelectionError: it has another form.
+        """
+        target, _, values = text.partition("=")
+        span = _RANGE.fullmatch(values)
+        if span:
+            low, high = map(int, span.groups())
+            tried: tuple[Any, ...] = tuple(range(low, min(high, low + _MOST) + 1))
+        else:
+            tried = tuple(assignment(f"{target}=[{values}]")[2])
+        if not 1 <= len(tried) <= _MOST:
+            raise SweepError(f"{text!r} has {len(tried)} values; 1 to {_MOST} are tried")
+        provider, option, _ = assignment(f"{target}=0")
+        return cls(provider, option, tried)
+
+    def selections(self, base: Selection) -> Iterator[tuple[Any, Selection]]:
+        """Yield each value with `base` changed to it.
+
+        Raises:
+            SelectionError: the provider is not selected.
+        """
+        for value in self.values:
+            yield value, base.with_option(self.provider, self.option, value)
+
 
 MERGE = "merge"
 _ABOUT = """Score providers on labelled runs: a file of cases with verdicts of their own, or a

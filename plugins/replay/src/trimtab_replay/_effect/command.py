@@ -9,12 +9,11 @@ from typing import Any
 
 from trimtab.inspection import say
 from trimtab.text import plural, sanitize
-from trimtab_replay._arguments import count
+from trimtab_replay._command_line import complain, count, report_skipped
 from trimtab_replay._effect.measures import TURNS, Comparing, Comparison
 from trimtab_replay._effect.records import Records
 from trimtab_replay._effect.verdicts import Difference, Effect, effects, sentence
 from trimtab_replay._local_sessions import own_journals
-from trimtab_replay._reporting import complain, report_skipped
 from trimtab_replay._terminal import Progress, Screen, wrap
 
 FORMAT = 1

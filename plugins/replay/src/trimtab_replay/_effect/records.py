@@ -12,9 +12,8 @@ from typing import Any
 import attrs
 
 from trimtab_replay._corpus import Argument, Found, find
-from trimtab_replay._lenient_json import parse
 from trimtab_replay._transcript import Skipped, Transcript
-from trimtab_replay._values import as_dict, as_int, as_text, dicts, named
+from trimtab_replay._values import as_dict, as_int, as_text, dicts, named, parse
 
 IN_SHADOW = "in shadow"
 DROPPED = "calls dropped"

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from trimtab import Outcome
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.chat import usage
 from trimtab_replay._readers.messages import MessageReader
+from trimtab_replay._readers.openai_chat import usage
 from trimtab_replay._recording import Item, RunEnd, StopRequest
 from trimtab_replay._values import arguments, as_dict, as_time, dicts, named, said
 

@@ -11,8 +11,7 @@ import attrs
 
 from trimtab import Outcome
 from trimtab_replay._assembler import CallResult
-from trimtab_replay._lenient_json import parse
-from trimtab_replay._readers.chat import Chat, Message, Requested
+from trimtab_replay._readers.openai_chat import Chat, Message, Requested
 from trimtab_replay._recording import Recording, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -24,6 +23,7 @@ from trimtab_replay._values import (
     dicts,
     flattened,
     named,
+    parse,
 )
 
 _ZIP = b"PK\x03\x04"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.chat import Chat, Message, requested
+from trimtab_replay._readers.openai_chat import Chat, Message, requested
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import as_dict, as_list, as_text, as_time, named, said

@@ -13,7 +13,6 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._lenient_json import parse
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -27,6 +26,7 @@ from trimtab_replay._values import (
     flattened,
     joined,
     named,
+    parse,
     seconds_between,
 )
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.chat import requested, usage
 from trimtab_replay._readers.messages import MessageReader
+from trimtab_replay._readers.openai_chat import requested, usage
 from trimtab_replay._recording import Item, RunEnd
 from trimtab_replay._values import as_dict, as_float, as_list, as_text, as_time, dicts, named
 

@@ -1,20 +1,212 @@
-"""``trimtab report``."""
+"""``trimtab report``: one HTML page of replayed runs that fetches nothing.
+
+All text in it is untrusted and stays text.
+"""
 
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
 from pathlib import Path
+from string import Template
+from typing import Any
+
+import attrs
 
 from trimtab.inspection import others_to_stderr, say, writing
-from trimtab.text import plural, sanitize
-from trimtab_replay._arguments import add_reading, add_selection
+from trimtab.text import plural, sanitize, shorten
+from trimtab_replay._command_line import add_reading, add_selection, complain, report_stats
 from trimtab_replay._commands import found_here, job_of, replayed_runs
-from trimtab_replay._job import ReadStats
-from trimtab_replay._recording import ReplayError
-from trimtab_replay._report.data import ReportData
-from trimtab_replay._report.page import page
-from trimtab_replay._reporting import complain, report_stats
-from trimtab_replay._summary import Summary
+from trimtab_replay._file import ReadStats
+from trimtab_replay._recording import ReplayError, Said
+from trimtab_replay._results import CallView, Decision, Note, Replayed
+from trimtab_replay._timeline import Summary, states
+
+AROUND = 4
+"""Calls before and after a nudge that are held with their arguments and answer."""
+_FAR_PARAMS = 80
+_LONGEST_REASON = 300
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with every character that can't be seen, or turns text round, as ``\xNN``."""
+    text = _without_home(text)
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def _without_home(text: str, *, is_path: bool = False) -> str:
+    """Return `text` with ``~`` for the user's home: a report is sent to others.
+
+    Args:
+        text: any.
+        is_path: some agents name a folder after a path, with ``-`` for ``/``.
+    """
+    home = str(Path.home())
+    if len(home) <= 1:
+        return text
+    text = text.replace(home, "~")
+    return text.replace(home.replace("/", "-"), "~") if is_path else text
+
+
+@attrs.define
+class ReportData:
+    """Collects runs for a report.
+
+    Args:
+        summary: of the same runs.
+    """
+
+    summary: Summary
+    _runs: list[dict[str, Any]] = attrs.field(factory=list)
+    _tools: dict[str, int] = attrs.field(factory=dict)
+
+    def add(self, replayed: Replayed) -> None:
+        """Add one run, replayed with its steps."""
+        self.summary.add(replayed)
+        near = _near(replayed)
+        timed = replayed.started is not None
+        self._runs.append(
+            {
+                "id": visible(replayed.id),
+                "title": visible(replayed.title),
+                "path": visible(_without_home(replayed.path, is_path=True)),
+                "reader": visible(replayed.reader),
+                "calls": replayed.calls,
+                "started": replayed.started.isoformat() if replayed.started else None,
+                "strip": "".join(state.value for state in states(replayed)),
+                "nudges": [_nudge(decision, timed=timed) for decision in replayed.decisions],
+                "said": [_said(one) for one in replayed.said],
+                "notes": _notes(replayed.notes),
+                "steps": [self._step(step, whole=step.call in near) for step in replayed.steps],
+            }
+        )
+
+    def _step(self, step: CallView, *, whole: bool) -> list[Any]:
+        tool = self._tools.setdefault(visible(step.tool), len(self._tools))
+        outcome = "error" if step.failed and step.outcome == "ok" else step.outcome.value
+        params = visible(step.params if whole else shorten(step.params, _FAR_PARAMS))
+        row = [step.call, step.turn, tool, outcome, params]
+        if whole:
+            row.append(visible(step.result))
+        return row
+
+    def as_dict(self, title: str, stats: ReadStats) -> dict[str, Any]:
+        """Return the whole."""
+        return {
+            "title": visible(title),
+            "runs": self._runs,
+            "tools": list(self._tools),
+            "calls": self.summary.calls,
+            "providers": [
+                {
+                    "name": visible(one.name),
+                    "runs": one.runs,
+                    "nudges": one.nudges,
+                    "first": one.typical_first_call,
+                    "tokens": one.tokens,
+                }
+                for one in self.summary.providers
+            ],
+            "skipped": [visible(_place(one.path, one.line, one.message)) for one in stats.skipped],
+            "otherFiles": stats.other_files,
+        }
+
+
+def _near(replayed: Replayed) -> set[int]:
+    """Return the calls that are held whole: those around what someone said."""
+    places = [step.call for step in replayed.steps]
+    near: set[int] = set()
+    for call in {decision.call for decision in replayed.decisions}:
+        at = _position(places, call)
+        near.update(places[max(0, at - AROUND) : at + AROUND + 1])
+    return near
+
+
+def _position(places: Iterable[int], call: int) -> int:
+    return sum(place <= call for place in places) - 1
+
+
+def _said(one: Said) -> dict[str, Any]:
+    return {
+        "provider": visible(one.provider),
+        "state": visible(one.state),
+        "turn": one.turn,
+        "call": one.call,
+        "reason": visible(shorten(one.reason, _LONGEST_REASON)),
+        "text": visible(one.text),
+        "at": one.at.isoformat() if one.at else None,
+    }
+
+
+def _nudge(decision: Decision, *, timed: bool) -> dict[str, Any]:
+    return {
+        "provider": visible(decision.provider),
+        "kind": decision.kind,
+        "point": decision.point,
+        "turn": decision.turn,
+        "call": decision.call,
+        "level": decision.level,
+        "severity": decision.severity,
+        "confidence": decision.confidence,
+        "reason": visible(decision.reason or ""),
+        "text": visible(decision.text),
+        "tokens": decision.tokens,
+        "at": decision.at.isoformat() if timed and decision.at else None,
+    }
+
+
+def _notes(notes: Iterable[Note]) -> list[list[Any]]:
+    """Return what was noted, each thing once: what, who, why, after which call first, how often."""
+    first: dict[tuple[str, str, str], int] = {}
+    times: Counter[tuple[str, str, str]] = Counter()
+    for note in notes:
+        key = (note.event, visible(note.provider), visible(shorten(note.message, _LONGEST_REASON)))
+        first.setdefault(key, note.call)
+        times[key] += 1
+    return [[*key, call, times[key]] for key, call in first.items()]
+
+
+def _place(path: str, line: int | None, what: str) -> str:
+    return f"{path}: {what}" if line is None else f"{path}:{line}: {what}"
+
+
+_FOR_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """Return the page; `data` as `ReportData.as_dict` returns it."""
+    style, script = _asset("style.css"), _asset("script.js")
+    return Template(_asset("page.html")).substitute(
+        title=escape(str(data["title"])),
+        policy=f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'",
+        style=style,
+        script=script,
+        data=embedded(data),
+    )
+
+
+def embedded(data: Mapping[str, Any]) -> str:
+    """Return `data` as JSON that can stand in a script element: ASCII, no tag, no entity."""
+    return json.dumps(data, separators=(",", ":")).translate(_FOR_SCRIPT)
+
+
+def _asset(name: str) -> str:
+    return files("trimtab_replay._report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def register(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 
 import attrs
 
-from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._errors import MISFITS, TraceError, misfit
+from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, misfit
 from trimtab_trace._export._genai import arguments_of, whole_text
 
 VERSION = "ATIF-v1.8"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._errors import MISFITS, TraceError, misfit
+from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, misfit
 from trimtab_trace._export._genai import (
     LONGEST,
     answer,

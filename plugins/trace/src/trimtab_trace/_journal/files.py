@@ -1,17 +1,167 @@
-"""Where journals lie, and how old ones go."""
+"""Where journals lie and how they are kept, and the first event of each."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-from trimtab import SYSTEM_CLOCK
-from trimtab.inspection import state_home
-from trimtab_trace._journal.settings import JournalSettings
+import attrs
+
+from trimtab import SYSTEM_CLOCK, Usage
+from trimtab.inspection import did_you_mean, state_home
+
+_LARGEST = 1_000_000
+_MOST_ENTRIES = 50
+_LONGEST_ENTRY = 100
+
+
+@attrs.frozen(kw_only=True)
+class JournalSettings:
+    """How journals are kept.
+
+    Args:
+        enabled: whether they are written at all.
+        keep_days: days after the last event, at which a journal is removed.
+        max_megabytes: size of all journals of a folder; the oldest are removed first.
+    """
+
+    enabled: bool = True
+    keep_days: float = 30.0
+    max_megabytes: float = 100.0
+
+    @classmethod
+    def read(cls, value: Any) -> JournalSettings:
+        """Return the settings that a configuration gives.
+
+        Args:
+            value: true, false, or a table with the names of the arguments above.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if isinstance(value, bool):
+            return cls(enabled=value)
+        if not isinstance(value, Mapping):
+            raise ValueError("journal must be a table, or false.")
+        known = [field.name for field in attrs.fields(cls)]
+        for key, given in value.items():
+            if key not in known:
+                hint = did_you_mean(key, known)
+                raise ValueError(f"unknown key {f'journal.{key}'!r}.{hint}")
+            if key == "enabled" and not isinstance(given, bool):
+                raise ValueError("journal.enabled must be true or false.")
+            if key != "enabled":
+                check_size(given, f"journal.{key}")
+        return cls(**value)
+
+
+def check_size(value: Any, what: str) -> float:
+    """Return a number of days or megabytes.
+
+    Raises:
+        ValueError: it is none, or out of bounds; `what` names it.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value <= _LARGEST:
+        raise ValueError(f"{what} must be a number above 0, and {_LARGEST:,} at most.")
+    return float(value)
+
+
+def read_redact(value: Any) -> tuple[str, ...]:
+    """Return the names and beginnings of further secrets that a configuration gives.
+
+    Raises:
+        ValueError: it is no list of short texts.
+    """
+    fine = isinstance(value, list | tuple) and all(
+        isinstance(each, str) and 0 < len(each) <= _LONGEST_ENTRY for each in value
+    )
+    if not fine or len(value) > _MOST_ENTRIES:
+        raise ValueError(
+            f"redact must be a list of at most {_MOST_ENTRIES} texts with which secrets "
+            f"begin, each of 1 to {_LONGEST_ENTRY} characters."
+        )
+    return tuple(value)
+
+
+@attrs.frozen(kw_only=True)
+class JournalOpened:
+    """What a journal is about: its first event.
+
+    Args:
+        host: name of the runtime.
+        project: the folder in which the session began.
+        program: what runs there, where the host serves several programs.
+        session: the program's own id of the session; empty if it has none.
+        process: the process that writes.
+    """
+
+    host: str = ""
+    project: str = ""
+    program: str = ""
+    session: str = ""
+    process: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class JournalFull:
+    """A journal has reached its largest size: only decisions are written from here on.
+
+    Args:
+        megabytes: its size.
+    """
+
+    megabytes: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class GuidanceStopped:
+    """No provider is asked any more in the rest of a session: they have made its agent wait.
+
+    Args:
+        seconds: how long in all.
+        providers: seconds by provider, as far as they are known.
+    """
+
+    seconds: float = 0.0
+    providers: Mapping[str, float] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ResponseMeasured:
+    """What a program's own record says of one response of its model.
+
+    For hosts that are not told of responses, e.g. hooks: it opens no turn, and may come after the
+    calls that the response asked for.
+
+    Args:
+        response_id: the service's own id of it.
+        model: which model answered; empty if unknown.
+        provider: whose service it is; empty if unknown.
+        started: when the request was sent, aware UTC; None if unknown.
+        ended: when the response was whole.
+        usage: its tokens; None if unknown.
+        stop_reason: why the service ended it, in the service's words; None if unknown.
+        call_ids: ids of the calls that it asked for.
+        agent: the subagent; empty for the main agent.
+    """
+
+    response_id: str
+    model: str = ""
+    provider: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    call_ids: tuple[str, ...] = ()
+    agent: str = ""
+
 
 SUFFIX = ".jsonl"
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

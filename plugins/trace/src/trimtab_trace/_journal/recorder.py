@@ -23,27 +23,23 @@ from trimtab.events import (
     RunOpened,
     UserMessage,
 )
-from trimtab_trace._bounds import bounded
-from trimtab_trace._errors import TraceBusy
-from trimtab_trace._ids import new_event_id
+from trimtab_trace._envelope import TraceBusy, new_event_id
 from trimtab_trace._journal.files import (
     SUFFIX,
-    file_stem,
-    journal_folder,
-    make_folder,
-    remove_old_journals,
-)
-from trimtab_trace._journal.settings import (
     GuidanceStopped,
     JournalFull,
     JournalOpened,
     JournalSettings,
     check_size,
+    file_stem,
+    journal_folder,
+    make_folder,
     read_redact,
+    remove_old_journals,
 )
 from trimtab_trace._jsonl import JsonlStore
 from trimtab_trace._recorder import begin
-from trimtab_trace._secrets import Redaction
+from trimtab_trace._secrets import Redaction, bounded
 from trimtab_trace._writer import TraceWriter
 
 LARGEST_BYTES = 20_000_000

@@ -20,8 +20,8 @@ from typing import Any
 import attrs
 
 from trimtab_worker import Reply
-from trimtab_worker._errors import MailboxError
-from trimtab_worker._urls import open_mailbox
+from trimtab_worker._records import MailboxError
+from trimtab_worker._setup import open_mailbox
 from trimtab_worker.testing._chaos_agent import TARGET, Effects, Settings
 from trimtab_worker.testing._proxy import Proxy
 

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 
 from trimtab_worker._clock import LEASE_CLOCK
-from trimtab_worker._urls import open_mailbox
+from trimtab_worker._setup import open_mailbox
 from trimtab_worker.testing._chaos import Crew, is_empty, settled
 from trimtab_worker.testing._chaos_agent import Settings
 

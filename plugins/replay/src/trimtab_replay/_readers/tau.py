@@ -1,4 +1,7 @@
-"""tau2-bench results: ``simulations`` with messages; the simulated user calls tools too."""
+"""tau-bench and tau2-bench: results with chat messages; simulated users of tau2 call tools too.
+
+The agent talks with a simulated user; the environment marks a failed call by ``Error: ``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, ClassVar
 from trimtab import Outcome
 from trimtab.events import CallOrigin, Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.chat import usage
+from trimtab_replay._readers.openai_chat import Chat, Message, usage
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -21,6 +24,50 @@ from trimtab_replay._values import (
     named,
     said,
 )
+
+
+class TauBench:
+    """Reads tau-bench results."""
+
+    name: ClassVar[str] = "tau-bench"
+
+    def sniff(self, source: Transcript) -> float:
+        """Look for tasks with messages and a reward."""
+        return float(any(map(_is_result, [source.sample, *as_list(source.sample)[:3]])))
+
+    def read(self, source: Transcript) -> Iterator[Recording]:
+        """Yield one recording a task and trial; its id is ``TASK.TRIAL``."""
+        for row in source.documents():
+            results = row.value if isinstance(row.value, list) else [row.value]
+            for number, result in enumerate(results):
+                if _is_result(result):
+                    yield self._recording(source, result)
+                else:
+                    source.skip(f"result {number} has no traj", row.line)
+
+    def _recording(self, source: Transcript, result: dict[str, Any]) -> Recording:
+        chat = Chat(source.skip, _answer, stop=StopRequest(awaiting_user=True))
+        return Recording(
+            id=f"{as_text(result.get('task_id'))}.{as_text(result.get('trial', 0))}",
+            path=source.path,
+            reader=self.name,
+            entries=chat.entries(result["traj"]),
+            profile="tau-bench",
+            parallel_calls=False,
+            meta={"reward": result.get("reward")},
+        )
+
+
+def _is_result(value: Any) -> bool:
+    result = as_dict(value)
+    return "task_id" in result and isinstance(result.get("traj"), list)
+
+
+def _answer(message: Message) -> CallResult:
+    text = said(message.get("content"))
+    outcome = Outcome.ERROR if text.startswith("Error:") else Outcome.OK
+    return CallResult(result=text, outcome=outcome, evidence=Evidence.DERIVED)
+
 
 _ONE_AT_A_TIME = "one tool call at a time"
 
@@ -88,7 +135,7 @@ def _entries(messages: list[Any], reason: str, source: Transcript) -> Iterator[R
 def _read(assembler: Assembler, message: dict[str, Any]) -> bool:
     role = named(message.get("role"))
     if role == "tool":
-        assembler.answer(named(message.get("id")), _answer(message))
+        assembler.answer(named(message.get("id")), _tau2_answer(message))
     elif role == "assistant":
         _respond(assembler, message)
     elif role == "user":
@@ -124,7 +171,7 @@ def _call(assembler: Assembler, message: dict[str, Any]) -> None:
         assembler.call(named(call.get("name")), params, named(call.get("id")))
 
 
-def _answer(message: dict[str, Any]) -> CallResult:
+def _tau2_answer(message: dict[str, Any]) -> CallResult:
     error = message.get("error")
     return CallResult(
         result=message.get("content"),
