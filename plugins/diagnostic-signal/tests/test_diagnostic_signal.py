@@ -329,3 +329,14 @@ def test_an_error_without_a_readable_character_is_not_quoted(said):
     told = play([call("bash", {"command": "make"}, said)] * 3).texts
     assert told
     assert '""' not in told[0]
+
+
+@pytest.mark.parametrize(
+    "error", ["Zu viele Anfragen, bitte in 60 s erneut.", "请求过于频繁", "rate_limited"]
+)
+def test_tries_with_a_wait_before_each_are_excused_for_a_while_whatever_the_error_says(error):
+    pause = call("sleep", {"seconds": 60})
+    tries = [call("api_get", {"url": "/v1/x"}, error), pause]
+
+    assert first(tries * 4) is None
+    assert first(tries * 6) is not None

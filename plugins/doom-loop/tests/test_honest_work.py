@@ -320,3 +320,42 @@ def test_answers_of_one_form_whose_numbers_differ_are_news():
         for n in range(12)
     ]
     assert silent(calls)
+
+
+@pytest.mark.parametrize("verdict", ["accepted", "geprüft", "合格", "health check passed"])
+def test_what_is_made_for_each_of_a_list_and_found_good_is_work(verdict):
+    names = ("Anna Weber", "Jan Novak", "Li Wei", "Olga Petrova", "Kenji Sato", "Tom Baker",
+             "Ines Costa", "Paul Roth", "Nina Klein", "Omar Aziz", "Lea Blanc",
+             "Ivo Horak")  # fmt: skip
+    run = []
+    for number, name in enumerate(names):
+        path = f"out/img_{number * 37:04x}.png"
+        run += [
+            Call("generate_image", {"prompt": f"portrait of {name}"}, {"path": path}),
+            Call("inspect_image", {"path": path}, verdict),
+        ]
+
+    assert silent(run)
+
+
+@pytest.mark.parametrize("too", [("too low", "too high"), ("zu klein", "zu groß"), ("小", "大")])
+def test_a_range_that_is_halved_is_work(too):
+    values = (500, 250, 375, 312, 343, 328, 335, 332)
+    tries = [Call("try_value", {"x": x}, too[number % 2]) for number, x in enumerate(values)]
+
+    assert silent(tries)
+
+
+@pytest.mark.parametrize(
+    "state", ["läuft noch", "处理中", "en cours", {"phase": "Hydrating"}, "0%"]
+)
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("check_build", {"id": 17}),
+        ("auftrag_status", {"nr": 4}),
+        ("bash", {"command": "./status.sh job-17"}),
+    ],
+)
+def test_a_state_is_asked_for_with_pauses_whatever_it_is_called(state, tool, params):
+    assert silent([Call(tool, params, state, at=100 + 8 * number) for number in range(8)])

@@ -451,3 +451,76 @@ def test_one_complaint_of_several_programs_is_told_though_a_pipe_hides_the_statu
         for one in commands
     ]
     assert first(tries) == 3
+
+
+SPELLINGS = ("won", "Won", "WON", "closed_won", "ClosedWon", "closed-won", "win", "is_won", "won!")
+ANSWERS = (
+    "Keine Berechtigung.",
+    "Недостаточно прав.",
+    "Saved.",
+    "权限不足",
+    "Belirtilen alan yok.",
+)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_one_value_in_ever_other_spellings_is_told_whatever_the_answer_says(answer):
+    stages = [Call("update_deal", {"id": 17, "stage": stage}, answer) for stage in SPELLINGS]
+
+    assert first(stages) == 7
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_one_question_with_ever_other_words_around_it_is_told(answer):
+    around = (
+        "{}",
+        "{} please",
+        "Sorry: {}",
+        "{} I need it",
+        "Again: {}",
+        "{} thanks",
+        "So, {}",
+        "Hm, {}",
+    )
+    asked = [Call("ask_user", {"q": form.format("which file is it?")}, answer) for form in around]
+
+    assert first(asked) is not None
+
+
+@pytest.mark.parametrize(
+    "verdict", ["rejected: wrong number of fingers", "手指数量不正确 请重新生成"]
+)
+def test_what_is_made_anew_and_judged_the_same_is_told(verdict):
+    wishes = ("five fingers", "right hands", "correct hands", "natural fingers", "proper hands",
+              "good hands", "fine hands", "real fingers")  # fmt: skip
+    run = []
+    for number, wish in enumerate(wishes):
+        path = f"out/img_{number * 37:04x}.png"
+        run += [
+            Call("generate_image", {"prompt": f"two children, {wish}"}, {"path": path}),
+            Call("inspect_image", {"path": path}, verdict),
+        ]
+
+    assert first(run) is not None
+    assert first(run) <= 15
+
+
+def test_an_agent_that_answers_itself_is_told():
+    run = []
+    for number in range(8):
+        letter = {"from": "me@own.example", "subject": "Re: " * number + "hello", "body": "noted"}
+        reply = {
+            "to": "me@own.example",
+            "subject": "Re: " * (number + 1) + "hello",
+            "body": "noted",
+        }
+        run += [Call("check_inbox", {}, letter), Call("send_email", reply, {"status": "sent"})]
+
+    assert first(run) == 11
+
+
+def test_clicks_after_which_one_and_the_same_picture_is_shown_are_told():
+    shot = {"image": "sha256:9f86d081884c7d659a2feaa0c55ad015", "title": "Log in"}
+    run = [Call("browser_click", {"ref": "e4"}, "ok"), Call("browser_screenshot", {}, shot)] * 6
+
+    assert first(run) is not None

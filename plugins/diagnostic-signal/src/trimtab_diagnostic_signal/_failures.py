@@ -35,6 +35,8 @@ _FORGOTTEN_AFTER = 12
 """Turns without a failure after which its next one is a new problem."""
 _KEPT = 96
 """Problems that are remembered: what a run did not meet again for 96 others is new when it does."""
+_TRIES = 4
+"""Tries with a wait before each that are excused where no known word says that it is too early."""
 _TOOLS_NAMED = 8
 """Values of one problem that are kept; a text names the first of them."""
 _NUMBER = LazyPattern(r"\d+")
@@ -85,7 +87,8 @@ class Failure:
         the wait is not too long yet.
         """
         obeyed = self.early and (self.obeyed or spaced(self.spans, APART))
-        waits = self.waiting or obeyed or paused(self.spans)
+        tries = self.obeyed and 1 < self.times <= _TRIES
+        waits = self.waiting or obeyed or tries or paused(self.spans)
         return waits and not waited_too_long(self.spans)
 
     def reset(self) -> None:

@@ -10,12 +10,29 @@ from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import different_things, reworded
-from trimtab_signals import CallRecord, confirms, mentions_failure, reports_nothing, without_input
+from trimtab_doom_loop._similarity import (
+    alike,
+    alike_but_for_numbers,
+    attempts,
+    different_things,
+    respelled,
+    reworded,
+)
+from trimtab_signals import (
+    CallRecord,
+    complains,
+    confirms,
+    mentions_failure,
+    refuses,
+    reports_nothing,
+    without_input,
+)
 
 _FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 # What names a single thing: a file, an address, a long number.
 _NAMED = LazyPattern(r"(?<![\w-])(?=[\w-]*\d)[\w-]{8,}")
+_HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
+_VALUE = LazyPattern(r"\"([^\"]{3,})\"")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
 _MORE_FOR_SUBJECT = 1
 _MORE_FOR_CHANGES = 2
@@ -63,6 +80,75 @@ def find_news_without_effect(actions: Actions, action: Action, times: int) -> Lo
     ):
         found = _same_content(actions, action, times)
     return None if found is not None and action.waits else found
+
+
+def find_judged_again(actions: Actions, times: int) -> Loop | None:
+    """Find what is made anew each time and gets one and the same verdict: a picture that is drawn
+    and turned down, a release whose check does not pass.
+
+    Where no known word says that the verdict is a bad one, what is made must be the same thing in
+    other words, and it takes more of it: an agent that goes through a list gets one verdict, too.
+    """
+    kept = actions.kept
+    if (
+        len(kept) < 2 * (times + _MORE_FOR_CHANGES)
+        or kept[-3].calls[0].tool != kept[-1].calls[0].tool
+    ):
+        return None
+    made: list[CallRecord] = []
+    last = kept[-1].calls[0]
+    for number in range(1, len(kept), 2):
+        verdict, maker = kept[-number], kept[-number - 1]
+        if len(verdict.calls) > 1 or len(maker.calls) > 1 or not _judges(verdict, maker, last):
+            break
+        made.append(maker.calls[0])
+    known = complains(last) or refuses(last.output)
+    needed = times + (_MORE_FOR_CHANGES if known else _MORE_FOR_CONTENT)
+    if len(made) < needed:
+        return None
+    if not known and not (attempts(made) or alike_but_for_numbers(made) or respelled(made)):
+        return None
+    return _loop(LoopKind.SAME_CONTENT, last, len(made))
+
+
+def _judges(verdict: Action, maker: Action, last: CallRecord) -> bool:
+    """Tell whether one action says the same as `last` of what the action before it has made."""
+    judge, made = verdict.calls[0], maker.calls[0]
+    if judge.tool != last.tool or judge.output != last.output or made.tool == last.tool:
+        return False
+    if judge.failed or judge.profile.writes or made.failed or made.reads:
+        return False
+    return any(handle in made.output for handle in _HANDLE.findall(judge.params_text))
+
+
+def find_own_echo(actions: Actions, times: int, similarity: float) -> Loop | None:
+    """Find an agent that answers itself: all that it reads is what it has written itself, and it
+    writes much the same again.
+    """
+    kept = actions.kept
+    if len(kept) < 4 * times or kept[-3].calls[0].tool != kept[-1].calls[0].tool:
+        return None
+    written: list[CallRecord] = []
+    shown = kept[-2].calls[0]
+    for number in range(1, len(kept), 2):
+        writer, reader = kept[-number], kept[-number - 1]
+        if len(writer.calls) > 1 or reader.asked != kept[-2].asked or writer.calls[0].failed:
+            break
+        if written and not _echoes(shown, writer.calls[0]):
+            break
+        written.append(writer.calls[0])
+        shown = reader.calls[0]
+    if len(written) < 2 * times or len({call.tool for call in written}) > 1:
+        return None
+    if not all(alike(two, similarity) for two in pairwise(written)):
+        return None
+    return _loop(LoopKind.REWORDED, written[0], len(written))
+
+
+def _echoes(shown: CallRecord, written: CallRecord) -> bool:
+    """Tell whether an answer holds all the texts of an earlier call's arguments."""
+    values = _VALUE.findall(written.params_text)
+    return bool(values) and all(value in shown.output for value in values)
 
 
 def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:

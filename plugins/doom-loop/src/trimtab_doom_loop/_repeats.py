@@ -13,7 +13,12 @@ from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action, moves_unseen, waits
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
+from trimtab_doom_loop._similarity import (
+    alike,
+    alike_but_for_numbers,
+    answer_key,
+    stable_answer_key,
+)
 from trimtab_signals import (
     APART,
     CEILING_CALLS,
@@ -21,6 +26,7 @@ from trimtab_signals import (
     CallRecord,
     Span,
     asks_for_input,
+    blames_call,
     complains,
     confirms,
     failure_episode,
@@ -53,6 +59,9 @@ _WORD = LazyPattern(r"\w{3,}")
 _FLAG = LazyPattern(r"[=:]\s?(?:true|false)\b", re.IGNORECASE)
 _DENIED = LazyPattern(r"[=:]\s?false\b", re.IGNORECASE)
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
+_SHORT_COMMAND = 80
+"""Characters of a command in which its program and its verb stand."""
+_ASKING = STATES | {"check"}
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
@@ -112,10 +121,9 @@ def _rounds(
 
 def _excused(actions: Actions, tail: Sequence[Action], length: int) -> bool:
     """Tell whether rounds of so many actions are excused, since what they show may change."""
-    rounds = len(tail) // length
     again = [span_of(action.calls[-1]) for action in tail[length - 1 :: length]]
     return (
-        _waits_for_news(tail[-length:], rounds)
+        _waits_for_news(tail, length)
         or paused(again)
         or (length == 1 and _moves_by_itself(actions, tail[0]))
         or _watches(actions, tail, length)
@@ -134,11 +142,12 @@ def _waits_in_vain(tail: Sequence[Action]) -> bool:
     )
 
 
-def _waits_for_news(actions: Sequence[Action], rounds: int) -> bool:
+def _waits_for_news(tail: Sequence[Action], length: int) -> bool:
     """Tell whether a round waits. Moves on a screen count as a wait, unless the round also shows
     the screen, and that it stays the same. A click on one thing may lead to the next page; clicks
     on several things in turn undo one another.
     """
+    rounds, actions = len(tail) // length, tail[-length:]
     if not any(action.waits for action in actions):
         return False
     calls = [call for action in actions for call in action.calls]
@@ -146,7 +155,18 @@ def _waits_for_news(actions: Sequence[Action], rounds: int) -> bool:
         return rounds < _SAME_DEEDS or not any(map(_acts, calls))
     if all(_CLICKS.intersection(name_words(call.tool)) for call in calls):
         return len({call.fingerprint for call in calls}) == 1 and rounds * len(calls) < _SAME_CLICKS
-    return all(map(moves_unseen, calls))
+    return all(map(moves_unseen, calls)) and not _shows_it_stays(tail, length)
+
+
+def _shows_it_stays(tail: Sequence[Action], length: int) -> bool:
+    """Tell whether one of a round's answers names what it shows, and names the same each time: a
+    picture of the screen, say.
+    """
+    for place in range(length):
+        told = [call.output for action in tail[place::length] for call in action.calls]
+        if len(set(told)) == 1 and names_in(told[0]):
+            return True
+    return False
 
 
 def _acts(call: CallRecord) -> bool:
@@ -200,16 +220,20 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
     """
     call = action.calls[0]
     acts = call.profile.writes or call.profile.opaque
-    does = acts or (call.command is not None and not call.reads)
+    words = name_words(call.command[:_SHORT_COMMAND] if call.command else call.tool)
+    named = not _ASKING.isdisjoint(words)
+    does = acts or (call.command is not None and not call.reads and not named)
     if len(action.calls) > 1 or (does and not call.failed):
         return False
     if call.failed:
         return not call.profile.writes and not_yet(call.output)
     is_short = 0 < call.size <= _STATE and "\n" not in call.output
-    if not is_short or complains(call) or has_ended(call.output) or asks_for_input(call.output):
+    if not is_short or complains(call) or blames_call(call.output):
+        return False
+    if has_ended(call.output) or asks_for_input(call.output):
         return False
     return (
-        not STATES.isdisjoint(name_words(call.tool))
+        named
         or (_FLAG.search(call.output) is not None and not _makes_anew(actions, call))
         or _was_begun(actions, call, first)
     )
@@ -294,7 +318,7 @@ def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:
     """
     if any(action.waits for action in between):
         return True
-    if not call.reads and not call.failed and _follows_news(call, between):
+    if not call.reads and not complains(call) and _follows_news(call, between):
         return True
     shows = call.profile.writes and not call.failed and not confirms(call.output)
     return not shows and any(action.changes for action in between)
@@ -378,7 +402,20 @@ def _is_like(kept: Sequence[Action], length: int, times: int, similarity: float)
     pairs = list(zip(tail, tail[length:], strict=False))
     if any(a.brought != b.brought for a, b in pairs) or len({s.brought for s in tail}) < 2:
         return False
+    if times < _SAME_DEEDS and _narrows_down(tail):
+        enough = len(kept) >= length * _SAME_DEEDS
+        return enough and _is_like(kept, length, _SAME_DEEDS, similarity)
     return all(a.kind == b.kind or _brings_nothing(a, b, similarity) for a, b in pairs)
+
+
+def _narrows_down(tail: Sequence[Action]) -> bool:
+    """Tell whether another number is tried each time, as by one that halves a range: that answers
+    come back says little then.
+    """
+    calls = [call for action in tail for call in action.calls]
+    if any(call.failed for call in calls) or len({call.fingerprint for call in calls}) < len(calls):
+        return False
+    return alike_but_for_numbers(calls)
 
 
 def _shows_no_effect(kept: Sequence[Action], length: int, rounds: int, similarity: float) -> bool:

@@ -21,6 +21,7 @@ _PART = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?![^\W\d_])|[^\W\d_]+")
 _WIDE = LazyPattern(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts that set no space between words: two characters count as one."""
 _TOKEN = LazyPattern(r"\w+")
+_OTHER = LazyPattern(r"[\W_]")
 _PARTED = 3
 """Letters of a part of a name (``getUser``) that is a word; shorter ones are endings."""
 _SHARED = 4
@@ -88,14 +89,16 @@ def answer_key(call: CallRecord) -> str:
         return f"{call.tool}\n{call.signature}"
     if call.profile.read_only and call.size <= _SHORT and finds_nothing(call.output):
         return f"{call.tool}\n"
-    if call.command is not None and _is_complaint(call):
-        return f"{call.tool}\n{error_signature(call.output, call.command)}"
+    if _is_complaint(call):
+        return f"{call.tool}\n{error_signature(call.output, call.command or call.params_text)}"
     return f"{call.tool}\n{call.output_hash}"
 
 
 def _is_complaint(call: CallRecord) -> bool:
     """Tell whether an answer is a line in which some program complains: it names itself first."""
     said = call.output
+    if call.command is None and said[:1] in ("{", "[", "<"):
+        return False  # what a thing is called may hold such words
     return call.size <= _SHORT and "\n" not in said and ": " in said and mentions_failure(call)
 
 
@@ -172,6 +175,24 @@ def attempts(calls: Sequence[CallRecord]) -> bool:
     borrowed = [all(most[token] > 1 for token in text) for text in texts]
     tries = sum(bool(parts & often) or old for parts, old in zip(words, borrowed, strict=True))
     return tries * _ATTEMPTS >= (_ATTEMPTS - 1) * len(calls)
+
+
+def respelled(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls try one value in ever other spellings, or with additions, and all else is
+    equal: three quarters of the values hold the letters of one (``won``, ``Won``, ``closed_won``).
+    """
+    if calls[0].command is not None or numbered_names(calls) or alike_but_for_numbers(calls):
+        return False
+    texts = [_TEXT.findall(call.params_text) for call in calls]
+    if len({len(text) for text in texts}) != 1:
+        return False
+    differing = [column for column in zip(*texts, strict=True) if len({*column}) > 1]
+    if len(differing) != 1:
+        return False
+    bare = [_OTHER.sub("", value.lower()) for value in differing[0]]
+    core = min(bare, key=lambda one: (-sum(one in other for other in bare), len(one)))
+    held = sum(core in other for other in bare)
+    return len(core) >= _PARTED and held * _ATTEMPTS >= (_ATTEMPTS - 1) * len(calls)
 
 
 def _parts(text: str) -> frozenset[str]:

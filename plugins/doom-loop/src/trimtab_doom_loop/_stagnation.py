@@ -16,6 +16,7 @@ from trimtab_doom_loop._similarity import (
     different_things,
     numbered_names,
     one_deed,
+    respelled,
     reworded,
     same_subject,
     stable_answer_key,
@@ -51,7 +52,7 @@ _SHORT_ANSWER = 80
 _SHORT_ECHO = 200
 """Characters of an answer that repeats what was asked for."""
 _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
-_EMPTY = ("[]", "{}", "null", "None")
+_EMPTY = ("[]", "{}", "null", "None", "(no output)")
 _WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OFTEN = 4
 """A quarter of the calls come back: they go round, and through no list."""
@@ -162,7 +163,7 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     last = calls[-1]
     if reworded(calls, closely=True):  # whoever is written to reads each of them
         return _MORE_FOR_NOTHING if last.profile.writes else _MORE_FOR_CONTENT
-    if one_deed(calls):
+    if one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
     if _shows_state(last) and len({call.fingerprint for call in calls}) < len(calls) - 1:
         return _MORE_FOR_CONTENT  # no list: arguments come back, and the state stays
@@ -183,7 +184,7 @@ def _is_brief(call: CallRecord) -> bool:
 
 def _is_sentence(said: str) -> bool:
     """Tell whether an answer says something, in whatever language, rather than one word."""
-    return len(_WORD.findall(said)) > 1 or any(map(_WIDE.match, said))
+    return len(said.split()) > 1 or any(map(_WIDE.match, said))
 
 
 def _complains(call: CallRecord) -> bool:

@@ -2,6 +2,7 @@
 
 from trimtab_signals._answers import (
     asks_for_input,
+    blames_call,
     confirms,
     finds_nothing,
     has_ended,
@@ -118,6 +119,7 @@ __all__ = [
     "asked_by",
     "asks_for_input",
     "asks_user",
+    "blames_call",
     "brings_nothing",
     "canonical",
     "complains",

@@ -20,11 +20,14 @@ _LONGEST_STATE = 24
 _GAP = "\n[…]\n"
 # Each begins with a set of characters, so that the engine skips to the first that fits.
 _UNIT = (
-    r"(?:\s?(?:[nmuµ]s|milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)|[smhd])"
-    r"(?:(?!\w)|(?=\d{1,15}(?:[.,]\d{1,15})?[smhd](?:(?!\w)|\d)))"
+    r"(?:\s?(?:毫秒|ミリ秒|分钟|小时|時間|秒|초|분)"
+    r"|(?:\s?(?:[nmuµ]s|milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?"
+    r"|[mM]illisekunden|[sS]ekunden?|[mM]inuten?|[sS]tunden?|(?:mili)?segundos?|minutos?"
+    r"|(?:milli)?secondes?|heures?|мс|сек\w{0,4}|мин\w{0,3})|[smhd])"
+    r"(?:(?!\w)|(?=\d{1,15}(?:[.,]\d{1,15})?[smhd](?:(?!\w)|\d))))"
 )
 _TIMES = LazyPattern(
-    r"\d(?<![\w.]\d)(?:"
+    r"\d(?<![A-Za-z0-9_.]\d)(?:"
     r"\d{3}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\d?:\d\d:\d\d(?:[.,]\d+)?"
     r"|(?<=1)[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![\w.])"
