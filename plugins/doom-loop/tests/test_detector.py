@@ -161,8 +161,9 @@ def test_texts_are_bounded_and_quote_no_markup():
 @pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("kind", LoopKind)
 @pytest.mark.parametrize("call", ["edit(path='a.py')", f"edit(text='{'a b ' * 30}')"])
-def test_every_text_is_short_and_made_of_whole_sentences(call, kind, level, untried):
-    loop = Loop(kind, "e", 0.8, 4, 3, "edit", call, "nothing <changed>" * 30)
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_every_text_is_short_and_made_of_whole_sentences(confidence, call, kind, level, untried):
+    loop = Loop(kind, "e", confidence, 4, 3, "edit", call, "nothing <changed>" * 30)
     text = text_for(loop, level, {}, untried=untried, turn=9)
 
     assert len(text) <= 300
@@ -171,7 +172,9 @@ def test_every_text_is_short_and_made_of_whole_sentences(call, kind, level, untr
     assert "Stop. Or" not in text and ".." not in text.replace("...", "")
     assert text.endswith((".", "…"))
     by_itself = kind in (LoopKind.BATCH, LoopKind.TEXT, LoopKind.CHANT)
-    assert ("Or say what blocks you." in text) is not by_itself
+    assert ("or say what blocks you." in text.lower()) is not by_itself
+    if confidence < 0.85:
+        assert "Do not call" not in text and not any(name in text for name in untried)
 
 
 def test_turns_without_a_call_count_as_turns():
@@ -188,7 +191,7 @@ def test_the_call_of_a_round_that_fails_is_named():
 
 def test_as_much_as_fits_is_quoted():
     call = f"edit(text='{'a b ' * 30}')"
-    loop = Loop(LoopKind.INTERLEAVED, "e", 0.8, 4, 1, "edit", call, "nothing changed " * 30)
+    loop = Loop(LoopKind.INTERLEAVED, "e", 0.9, 4, 1, "edit", call, "nothing changed " * 30)
     assert 270 <= len(text_for(loop, 1, {}, turn=14)) <= 300
 
 
@@ -260,3 +263,38 @@ def test_a_tool_with_an_invisible_name_is_told_of_too():
     told = play([Call("\u3164", {}, "error: no")] * 3).delivered
 
     assert "u3164" in told[0].injection.content
+
+
+def test_in_doubt_the_first_text_says_no_more_than_what_was_seen_and_forbids_nothing():
+    loop = Loop(LoopKind.REPEAT, "e", 0.8, 3, 1, "stock", "stock(article='a2')", "a2: 4 pieces")
+    text = text_for(loop, 1, {}, untried=("list_articles",), turn=4)
+
+    assert text == (
+        "Turn 4: You made the call stock(…) 3 times in a row. If you have what you need, go on "
+        "with the task, or say what blocks you."
+    )
+    assert "stock(article='a2')" in text_for(loop, 2, {}, turn=5)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_what_the_answer_asks_for_comes_before_certainty_and_is_not_forbidden(confidence):
+    said = "days must be between 1 and 3"
+    loop = Loop(LoopKind.REPEAT, "e", confidence, 3, 1, "tides", "tides(days=7)", said)
+    text = text_for(loop, 1, {}, untried=("list_ports",), turn=4)
+
+    assert text == (
+        "Turn 4: You made the call tides(days=7) 3 times in a row. Call tides again with other "
+        'arguments, as its answer says: "days must be between 1 and 3". Or say what blocks you.'
+    )
+
+
+def test_the_tool_by_which_the_agent_waits_or_asks_is_named_if_it_has_one():
+    host = Host(name="tests", tools=frozenset({"book", "pause", "ask_user"}))
+    busy = Call("book", {"day": 1}, "429: busy. Retry-After: 120", "error")
+    unclear = Call("book", {"day": 1}, "two Annas: ambiguous", "error")
+    wait, ask = (play([call] * 3, host=host).texts[0] for call in (busy, unclear))
+
+    assert wait.endswith(
+        "Call pause for 120 seconds, then call book again. Or say what blocks you."
+    )
+    assert ask.endswith("of your user: call ask_user. Or say what blocks you.")

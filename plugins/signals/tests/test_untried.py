@@ -5,9 +5,9 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import Outcome, Prompt, Session
-from trimtab_signals import Calls, ToolProfiles
-from trimtab_signals._untried import ranked
+from trimtab import Host, Outcome, Prompt, Session
+from trimtab_signals import Calls, ToolProfiles, WayOut, agents
+from trimtab_signals._untried import helpers, ranked
 
 FILES = (
     "read_file read_multiple_files write_file edit_file create_directory list_directory "
@@ -35,9 +35,10 @@ PAYMENTS = (
 CODING = "Bash Edit Glob Grep Read Write WebFetch WebSearch TodoWrite Task".split()
 
 
-def recent(*calls):
+def recent(*calls, profiles=()):
     """Return the records of calls ``(tool, params, answer, failed)``."""
-    run = Session().open_run(Prompt("a", "b", []))
+    host = Host(name="tests", tool_profiles=tuple(profiles))
+    run = Session().open_run(Prompt("a", "b", []), host=host)
     for number, (tool, params, answer, failed) in enumerate(calls):
         run.model_responded()
         run.tool_started(tool, params, str(number))
@@ -145,11 +146,12 @@ def test_a_tool_that_does_not_exist_leaves_the_last_known_failure_to_speak():
 
 
 def test_words_of_a_server_that_most_names_have_count_for_nothing():
-    assert untried(CHAT, "slack_post_message", {"text": "x"}, "slack error")[0] != CHAT[2]
+    found = untried(CHAT, "slack_post_message", {"text": "x"}, "slack error: no such channel")
+    assert found[0] == CHAT[0]
 
 
 def test_no_more_than_two_and_none_where_tools_are_unknown():
-    assert len(untried(FORGE, "get_me", {}, "error")) == 2
+    assert len(untried(FORGE, "merge_pull_request", {}, "not mergeable")) == 2
     assert ranked(None, ("a",), ToolProfiles()) == ()
 
 
@@ -165,7 +167,7 @@ def test_tools_that_someone_else_called_are_not_proposed():
 
 
 def test_polls_are_not_proposed():
-    assert ranked(("wait", "read"), (), ToolProfiles()) == ("read",)
+    assert untried(("wait", "read", "edit"), "edit", {"path": "a"}, "error") == ("read",)
 
 
 NAMES = st.lists(
@@ -218,3 +220,110 @@ def test_the_first_call_is_proposed_again_once_its_obstacle_is_cleared():
     found = ranked(tools, ("release_hold",), ToolProfiles(), calls=calls)
     assert found[0] == "refund_order"
     assert "block_customer" not in found
+
+
+# What real agents have, with their shell and their way to edit.
+CLAUDE = (
+    "Bash Read Edit Write Glob Grep LS NotebookEdit WebFetch WebSearch TodoWrite Task TaskOutput "
+    "Skill AskUserQuestion ToolSearch ListAgents CronList Monitor TaskList TaskGet "
+    "ListMcpResourcesTool ReadMcpResourceTool"
+).split()
+CODEX = (
+    "exec_command write_stdin apply_patch update_plan view_image web_search list_mcp_resources "
+    "read_mcp_resource spawn_agent wait_agent get_goal create_goal update_goal request_user_input"
+).split()
+COPILOT = (
+    "bash read_bash stop_bash list_bash view create edit grep glob report_intent web_fetch task "
+    "fetch_copilot_cli_documentation read_agent list_agents skill ask_user"
+).split()
+CLINE = (
+    "execute_command read_file write_to_file replace_in_file search_files list_files use_mcp_tool "
+    "access_mcp_resource load_mcp_documentation team_list_runs team_status team_create_task "
+    "web_fetch attempt_completion"
+).split()
+GEMINI = (
+    "run_shell_command read_file read_many_files list_directory glob search_file_content replace "
+    "write_file save_memory google_web_search get_internal_docs ask_user"
+).split()
+AGENTS = {
+    "Claude Code": (CLAUDE, agents.CLAUDE_CODE, "Bash", "Edit"),
+    "Codex": (CODEX, agents.CODEX, "exec_command", "apply_patch"),
+    "Copilot": (COPILOT, agents.COPILOT, "bash", "edit"),
+    "Cline": (CLINE, (), "execute_command", "replace_in_file"),
+    "Gemini": (GEMINI, agents.GEMINI_CLI, "run_shell_command", "replace"),
+}
+ON_FILES = frozenset(
+    "Read Glob Grep LS view grep glob read_file read_many_files search_files list_files "
+    "list_directory search_file_content".split()
+)
+PRINTED = (
+    "ModuleNotFoundError: No module named 'app'",
+    "cat: src/x.py: No such file or directory",
+    "E   assert 3 == 4\nFAILED tests/test_a.py::test_b - assert 3 == 4",
+    "src/index.ts(3,5): error TS2304: Cannot find name 'Foo'.",
+    "CONFLICT (content): Merge conflict in README.md",
+    "error: externally-managed-environment",
+)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("printed", PRINTED)
+def test_what_an_agent_has_for_itself_is_not_proposed_when_a_command_or_an_edit_fails(
+    name, printed
+):
+    tools, profiles, shell, edit = AGENTS[name]
+    for tool, params in ((shell, {"command": "x"}), (edit, {"file_path": "src/a.py"})):
+        calls = recent(*[(tool, params, printed, True)] * 3, profiles=profiles)
+        found = ranked(tools, (tool,), ToolProfiles(profiles), calls=calls)
+        assert set(found) <= ON_FILES
+        assert bool(found) is not ON_FILES.isdisjoint(tools)
+
+
+def test_a_look_at_something_else_is_not_proposed_however_few_tools_there_are():
+    told = {
+        "list_menus": "List the menus of the week.",
+        "book_room": "Book a room.",
+        "get_tariff": "Show what power costs.",
+    }
+    assert untried(told, "book_room", {"room": "A"}, "refused", told) == ()
+    told["calendar_of"] = "Show when a room is free."
+    assert untried(told, "book_room", {"room": "A"}, "refused", told) == ("calendar_of",)
+
+
+@pytest.mark.parametrize(
+    ("tools", "found"),
+    [
+        ("wait_seconds pause_campaign book", {WayOut.LATER: "wait_seconds"}),
+        ("wait_for_element sleep", {WayOut.LATER: "sleep"}),
+        ("ask_user search", {WayOut.ASK: "ask_user"}),
+        ("AskUserQuestion Read", {WayOut.ASK: "AskUserQuestion"}),
+        ("request_user_input exec", {WayOut.ASK: "request_user_input"}),
+        ("ask_question user_search input_text customer_update", {}),
+        ("", {}),
+    ],
+)
+def test_the_tools_that_wait_and_that_ask_a_person_are_known_by_their_names(tools, found):
+    assert helpers(tools.split(), {}) == found
+
+
+def test_a_tool_that_asks_a_person_is_known_by_what_it_says_of_itself():
+    told = {"dialogue": "Ask the customer something.", "dial": "Call a customer. Ask for one."}
+    assert helpers(told, told) == {WayOut.ASK: "dialogue"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "tools", "first"),
+    [
+        ("case 81 has to be claimed before it is changed", "claim_case delete_case", "claim_case"),
+        ("Claim the case first.", "claimCase delete_case", "claimCase"),
+        ("the payment is not captured, only captured ones count", "capturePayment refund", None),
+        ("the order must be cancelled before", "cancel_order", None),
+        ("the case was claimed by someone else", "claim_case", None),
+        ("the form must be signed first", "claim_case sign_lease", None),
+    ],
+)
+def test_a_step_that_an_answer_says_has_to_come_first_is_proposed(answer, tools, first):
+    found = untried(
+        [*tools.split(), "set_state"], "set_state", {"case": "81", "payment": "p"}, answer
+    )
+    assert (found[0] if found else None) == first

@@ -28,6 +28,18 @@ from trimtab_signals import WayOut, advice, asked_by
         ("confirmation required", WayOut.ASK),
         ("Which of the two Annas?", WayOut.ASK),
         ("要付款给哪一位安娜\uff1f", WayOut.ASK),
+        ("This was blocked by a rule of the branch", None),
+        ("To be decided by the shop's owner; let the guest choose", WayOut.ASK),
+        ("the account holder has to approve this", WayOut.ASK),
+        ("Nicht möglich, bitte später erneut versuchen", WayOut.LATER),
+        ("the oven is heating, ready in about 4 minutes", WayOut.LATER),
+        ('{"items": [1], "next": "c_2"}', WayOut.PAGE),
+        ('{"items": [1], "next": null}', None),
+        ("Seite 1 von 4", WayOut.PAGE),
+        ("第1页 共3页", WayOut.PAGE),
+        ("第3页 共3页", None),
+        ("the range is 9 h, at most 6 h a query", WayOut.ARGUMENTS),
+        ("erlaubt sind 0, 7, 19", WayOut.ARGUMENTS),
         ("cat: x: No such file or directory", None),
         ("1 failed, 2 passed", None),
         ('{"rows": [], "next_cursor": null}', None),
@@ -49,7 +61,13 @@ def test_the_way_out_of_an_answer(answer, way):
 
 
 @pytest.mark.parametrize(
-    "answer", ["Angabe fehlt: 'plz'", "缺少参数\uff1a\u201cplz\u201d", "Champ requis : «plz»."]
+    "answer",
+    [
+        "Angabe fehlt: 'plz' (fünf Ziffern).",
+        "Angabe fehlt: 'plz'",
+        "缺少参数\uff1a\u201cplz\u201d",
+        "Champ requis : «plz».",
+    ],
 )
 def test_a_name_that_the_call_lacks_is_asked_for_in_any_language(answer):
     assert (
@@ -91,10 +109,29 @@ def test_the_time_to_wait_is_said():
     )
 
 
+def test_minutes_are_waited_for_in_seconds_and_with_the_tool_that_waits():
+    asked = asked_by("busy, ready in about 4 minutes")
+
+    assert advice(asked, "bake", "pause") == "Call pause for 240 seconds, then call bake again."
+
+
+def test_a_decision_is_asked_for_with_the_tool_that_asks():
+    asked = asked_by("ambiguous: ask the customer")
+
+    assert advice(asked, "book", "ask_customer").endswith("your user: call ask_customer.")
+    assert advice(asked, "book").endswith("your user: ask.")
+
+
+def test_of_a_part_no_more_is_quoted_than_where_it_goes_on():
+    asked = asked_by('{"rows": [1, 2, 3], "has_more": true, "next_offset": 10}')
+
+    assert advice(asked, "rows") == 'Call rows for the next part: "next_offset\': 10".'
+
+
 def test_what_is_asked_for_is_quoted_in_its_own_characters():
     asked = asked_by("Booking failed.\nday must be YYYY-MM-DD\nSee the help.")
 
-    assert advice(asked, "book").endswith('other arguments for book: "day must be YYYY-MM-DD".')
+    assert advice(asked, "book").endswith('as its answer says: "day must be YYYY-MM-DD".')
 
 
 @pytest.mark.parametrize("unit", ["retry", "must be ", "next_page: ", "wait 1 ", "expected ", "x?"])

@@ -35,7 +35,8 @@ MORE_ARMS = ("unlisted", "likeness", "shipped#2", "shipped#3")
 ORDER_ARMS = ("none", "placebo", "shipped", "likeness")
 """Those of the second pass."""
 QUIET_ARMS = ("none", "placebo", "shipped")
-_LIST = re.compile(r"Call one of these: ([^.]*)\.")
+_LIST = re.compile(r"\b[Cc]all ([\w-]+(?: or [\w-]+)?)\.")
+"""The tools that a text proposes; "Call X again" and "Call X for" speak of what was called."""
 BLOCK = re.compile(r"(?s)<guidance source=\"([^\"]*)\">(.*?)</guidance>")
 
 
@@ -70,7 +71,7 @@ def requests(moment: Moment, names: Sequence[str] = ()) -> list[Request]:
     """
     shipped = text_at(moment)
     found = _LIST.search(shipped)
-    listed = tuple(found[1].split(", ")) if found else ()
+    listed = tuple(found[1].split(" or ")) if found else ()
     made = []
     for arm in names or arms_at(moment):
         text = _text(arm, moment, shipped, listed)

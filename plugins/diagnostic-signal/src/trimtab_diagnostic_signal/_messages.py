@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import attrs
+
 from trimtab.text import quote, shorten
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure
-from trimtab_signals import advice, asked_by, tool_name
+from trimtab_signals import Asked, WayOut, advice, asked_by, tool_name
 
 TEXTS: Mapping[int, str] = {
-    1: "Turn {turn}: {seen} Do not try again in the same way. {look} Or say what blocks you.",
-    2: "Turn {turn}, this goes on: {seen} Do not try a further variation before you know the "
-    "cause. {look} Or say what blocks you.",
-    3: "Turn {turn}, still the same: {seen} Stop trying. {look} Or say what blocks you.",
+    1: "Turn {turn}: {seen} {stop} {look} Or say what blocks you.",
+    2: "Turn {turn}, this goes on: {seen} {stop} {look} Or say what blocks you.",
+    3: "Turn {turn}, still the same: {seen} {stop} {look} Or say what blocks you.",
 }
 """By level: nudge, firmer, way out."""
+
+_STOPS: Mapping[int, str] = {
+    1: "Do not try again in the same way.",
+    2: "Do not try a further variation before you know the cause.",
+    3: "Stop trying.",
+}
+"""Left out where the answer asks for the same tool, for a weak model obeys what it reads first."""
 
 SEED = "Found {times} new console errors. {look}"
 """The specification's sentences, ``wording = "seed"``."""
@@ -30,19 +38,40 @@ _READ_IT = "Read the whole message and what it names."
 _NOTHING_LEFT = quote("")
 
 
-def _look(failure: Failure, tool: str | None, untried: Sequence[str]) -> str:
-    asked = None
-    if len(failure.tools) == 1:
-        asked = asked_by(failure.output, command=failure.command, given=failure.call)
+@attrs.frozen
+class Rest:
+    """What a text is filled with, besides the failure.
+
+    Args:
+        tool: the one to examine with; None if the agent has none.
+        untried: other tools to propose, the most helpful first.
+        helpers: the tools by which the agent can wait, or ask its user.
+        turn: the number of the turn.
+    """
+
+    tool: str | None = None
+    untried: Sequence[str] = ()
+    helpers: Mapping[WayOut, str] = attrs.field(factory=dict)
+    turn: int = 0
+
+
+def _asked(failure: Failure) -> Asked | None:
+    """Return what the answer asks for, if one tool gave it."""
+    if len(failure.tools) != 1:
+        return None
+    return asked_by(failure.output, command=failure.command, given=failure.call)
+
+
+def _look(failure: Failure, asked: Asked | None, rest: Rest) -> str:
     if asked is not None:  # what the answer asks for comes before other tools
-        return advice(asked, tool_name(failure.tools[0]))
-    if tool is not None:
-        return _use(tool)
-    if (
-        not untried or failure.name == VARIOUS
-    ):  # many ways to fail have no one tool as their way out
-        return _READ_IT
-    return f"Find the cause first: call {' or '.join(tool_name(name) for name in untried)}."
+        helper = rest.helpers.get(asked.way, "")
+        return advice(asked, tool_name(failure.tools[0]), helper and tool_name(helper))
+    if rest.tool is not None:
+        return _use(rest.tool)
+    if failure.name == VARIOUS or not rest.untried:
+        return _READ_IT  # many ways to fail have no one tool as their way out
+    names = " or ".join(tool_name(name) for name in rest.untried)
+    return f"Find the cause first: call {names}."
 
 
 def _use(tool: str) -> str:
@@ -55,8 +84,8 @@ def _quoted(output: str, longest: int) -> str:
     return "" if said == _NOTHING_LEFT else said
 
 
-def _seen(failure: Failure, longest: int) -> str:
-    said = _quoted(failure.output, longest)
+def _seen(failure: Failure, longest: int, *, quoted: bool = True) -> str:
+    said = _quoted(failure.output, longest) if quoted else ""
     if failure.name == VARIOUS:
         last = f"; the last said {said}" if said else ""
         return f"The last turns all failed, in {failure.times} different ways{last}."
@@ -68,23 +97,19 @@ def _seen(failure: Failure, longest: int) -> str:
 
 
 def text_for(
-    failure: Failure,
-    level: int,
-    tool: str | None,
-    texts: Mapping[int, str],
-    *,
-    untried: Sequence[str] = (),
-    turn: int = 0,
+    failure: Failure, level: int, texts: Mapping[int, str], rest: Rest | None = None
 ) -> str:
     """Return the text of `level` about `failure`: a built-in one has at most 300 characters."""
     template = texts.get(level)
+    rest = rest or Rest()
     if template is not None:
-        text = _filled(template, failure, (tool, untried, turn), _LONGEST_QUOTES[0])
+        text = _filled(template, failure, level, rest, _LONGEST_QUOTES[0])
         return shorten(text, _LONGEST_OWN)
-    rest = (tool, untried, turn)
-    made = (_filled(TEXTS[level], failure, rest, longest) for longest in _LONGEST_QUOTES)
+    template = TEXTS[level]
+    made = (_filled(template, failure, level, rest, longest) for longest in _LONGEST_QUOTES)
     return next((text for text in made if len(text) <= LONGEST), "") or shorten(
-        _filled(TEXTS[level], failure, (tool, (), turn), _LONGEST_QUOTES[-1]), LONGEST
+        _filled(template, failure, level, attrs.evolve(rest, untried=()), _LONGEST_QUOTES[-1]),
+        LONGEST,
     )
 
 
@@ -93,20 +118,21 @@ def seed_text(failure: Failure, tool: str | None) -> str:
     return SEED.format(times=failure.times, look=_use(tool) if tool else _READ_IT)
 
 
-_Rest = tuple[str | None, Sequence[str], int]
-
-
-def _filled(template: str, failure: Failure, rest: _Rest, longest: int) -> str:
-    tool, untried, turn = rest
+def _filled(template: str, failure: Failure, level: int, rest: Rest, longest: int) -> str:
     said = _quoted(failure.output, longest)
-    return template.format(
+    asked = _asked(failure)
+    # Twice the same quote would be half of the text; a user's own text may have no other.
+    is_quoted = asked is None or not asked.quoted or template not in TEXTS.values()
+    text = template.format(
         times=failure.times,
-        turn=turn,
-        seen=_seen(failure, longest),
-        look=_look(failure, tool, untried),
+        turn=rest.turn,
+        seen=_seen(failure, longest, quoted=is_quoted),
+        stop=_STOPS[level] if asked is None else "",
+        look=_look(failure, asked, rest),
         said=said,
         evidence=said,
         call=shorten(failure.call, _LONGEST_CALL),
-        untried=", ".join(tool_name(name) for name in untried),
+        untried=", ".join(tool_name(name) for name in rest.untried),
         tools=shorten(", ".join(failure.tools), 80),
     )
+    return " ".join(text.split())

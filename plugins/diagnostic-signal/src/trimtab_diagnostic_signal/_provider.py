@@ -17,8 +17,8 @@ from trimtab import (
 from trimtab.text import level_texts, text_option
 from trimtab.trajectory import Following
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
-from trimtab_diagnostic_signal._messages import seed_text, text_for
-from trimtab_signals import untried_tools
+from trimtab_diagnostic_signal._messages import Rest, seed_text, text_for
+from trimtab_signals import helpers_of, untried_tools
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext, RunContext
@@ -45,10 +45,10 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         log_tool_name: the tool to suggest; None, or a tool that the agent is not known to have,
             names none.
         texts: by level (1, 2, 3), instead of the built-in ones; fields ``{seen}`` (the sentence
-            on what was seen), ``{look}`` (the sentence on what to do), ``{call}`` (the last that
-            failed), ``{times}``, ``{evidence}`` (what it said), ``{untried}`` (tools of the agent
-            that did not report it, at most two), ``{tools}``, ``{turn}``; ``{said}`` is the
-            same as ``{evidence}``.
+            on what was seen), ``{stop}`` (the prohibition), ``{look}`` (what to do), ``{call}``
+            (the last that failed), ``{times}``, ``{evidence}`` (what it said), ``{untried}``
+            (tools of the agent that did not report it, at most two), ``{tools}``, ``{turn}``;
+            ``{said}`` is the same as ``{evidence}``.
         wording: ``"seed"`` for the specification's sentences, word for word, at every level.
 
     Raises:
@@ -63,7 +63,9 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
             _LONGEST_TEXT,
             times=0,
             turn=0,
-            **dict.fromkeys(("seen", "look", "call", "evidence", "said", "untried", "tools"), ""),
+            **dict.fromkeys(
+                ("seen", "stop", "look", "call", "evidence", "said", "untried", "tools"), ""
+            ),
         ),
     )
     wording: Literal["", "seed"] = ""
@@ -121,5 +123,5 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         if context.tools is None or tool not in context.tools:
             tool = None
         untried = untried_tools(context, failure.tools)
-        level, turn = context.level_of(failure.name), context.turn_count
-        return text_for(failure, level, tool, self.texts, untried=untried, turn=turn)
+        rest = Rest(tool, untried, helpers_of(context), context.turn_count)
+        return text_for(failure, context.level_of(failure.name), self.texts, rest)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import attrs
+
 from trimtab.text import quote, shorten
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_signals import Asked, WayOut, advice, asked_by, tool_name
@@ -65,7 +67,7 @@ _STOP: Mapping[LoopKind, str] = {
 _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call {untried}."
 _OTHERWISE = "Do something that you have not tried yet."
-_IN_DOUBT = "If it told you what you need, take the next step."
+_IN_DOUBT = "If you have what you need, go on with the task, or say what blocks you."
 _OR = "Or say what blocks you."
 """Open at every level: where only the user can help, a list of tools led to calls that nobody
 asked for."""
@@ -74,10 +76,11 @@ _NEXT: Mapping[LoopKind, str] = {
     LoopKind.TEXT: "Take the next step, or finish.",
     LoopKind.CHANT: "Take the next step, or finish.",
 }
-_LISTED_FROM = 0.85
-"""Confidence from which the agent is sent elsewhere: at a false alarm a list of tools stopped right
-work in 10 of 10 cases, a general sentence in 2 of 10, and "something that you have not tried yet"
-in 8 of 8."""
+_FIRM_FROM = 0.85
+"""Confidence from which the agent is told not to call again, and sent elsewhere. Below it no
+text has a ban or names a tool to call, and the first one does not show the call again: at a false
+alarm in mid-work a list took the right call away in 10 of 10 cases and a ban in 8 of 8, and a model
+repeats a call that it reads."""
 LONGEST = 300
 """Characters of a built-in text."""
 _LONGEST_OWN = 500
@@ -88,14 +91,28 @@ _LONGEST_CALL = 90
 _NOTHING_LEFT = quote("")
 
 
-def seen(loop: Loop, longest_quote: int = _LONGEST_QUOTES[0]) -> str:
-    """Return what was seen, with numbers; names and quotes are bounded."""
+def seen(
+    loop: Loop,
+    longest_quote: int = _LONGEST_QUOTES[0],
+    *,
+    quoted: bool = True,
+    named: bool = True,
+) -> str:
+    """Return what was seen, with numbers; names and quotes are bounded.
+
+    Args:
+        loop: what was found.
+        longest_quote: characters.
+        quoted: whether the answer is quoted here, and not elsewhere in the text.
+        named: whether the call is named with its arguments.
+    """
+    call = _short_call(loop.call, min(_LONGEST_CALL, 2 * longest_quote))
     return _SEEN[loop.kind].format(
         tool=tool_name(loop.tool),
-        call=_short_call(loop.call, min(_LONGEST_CALL, 2 * longest_quote)),
+        call=call if named else f"{tool_name(loop.tool)}(…)",
         times=loop.times,
         length=loop.length,
-        answer=_answer(loop, longest_quote),
+        answer=_answer(loop, longest_quote) if quoted else "",
     )
 
 
@@ -119,40 +136,74 @@ def _quoted(output: str, longest: int) -> str:
 
 
 def text_for(
-    loop: Loop, level: int, texts: Mapping[int, str], *, untried: Sequence[str] = (), turn: int = 0
+    loop: Loop,
+    level: int,
+    texts: Mapping[int, str],
+    *,
+    untried: Sequence[str] = (),
+    helpers: Mapping[WayOut, str] | None = None,
+    turn: int = 0,
 ) -> str:
-    """Return the text of `level` about `loop`: a built-in one has at most 300 characters."""
+    """Return the text of `level` about `loop`: a built-in one has at most 300 characters.
+
+    Args:
+        loop: what was found.
+        level: 1, 2 or 3.
+        texts: of the user, by level.
+        untried: tools to propose, the most helpful first.
+        helpers: the tools by which the agent can wait, or ask its user.
+        turn: the number of the turn.
+    """
     template = texts.get(level)
+    rest = _Rest(untried, helpers or {}, turn)
     if template is not None:
-        text = _filled(template, loop, (untried, turn), _LONGEST_QUOTES[0])
+        text = _filled(template, loop, rest, _LONGEST_QUOTES[0])
         return shorten(text, _LONGEST_OWN)
-    made = (_filled(TEXTS[level], loop, (untried, turn), longest) for longest in _LONGEST_QUOTES)
+    made = (_filled(TEXTS[level], loop, rest, longest) for longest in _LONGEST_QUOTES)
     return next((text for text in made if len(text) <= LONGEST), "") or shorten(
-        _filled(TEXTS[level], loop, ((), turn), _LONGEST_QUOTES[-1]), LONGEST
+        _filled(TEXTS[level], loop, attrs.evolve(rest, untried=()), _LONGEST_QUOTES[-1]), LONGEST
     )
 
 
-def _way_out(loop: Loop, asked: Asked | None, names: str) -> str:
+@attrs.frozen
+class _Rest:
+    """What a text is filled with, besides the loop."""
+
+    untried: Sequence[str]
+    helpers: Mapping[WayOut, str]
+    turn: int
+
+
+def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOut, str]) -> str:
     """Return what to do: what the answer asks for, before other tools are named."""
     if asked is not None:
-        return f"{advice(asked, tool_name(loop.tool))} {_OR}"
-    if loop.confidence < _LISTED_FROM:
-        return f"{_IN_DOUBT} {_OR}"
+        helper = helpers.get(asked.way, "")
+        return f"{advice(asked, tool_name(loop.tool), helper and tool_name(helper))} {_OR}"
+    if loop.confidence < _FIRM_FROM:
+        return _IN_DOUBT
     if names:
         return f"{_CALL_ONE.format(untried=names)} {_OR}"
     return f"{_OTHERWISE} {_OR}"
 
 
-def _filled(template: str, loop: Loop, rest: tuple[Sequence[str], int], longest: int) -> str:
-    untried, turn = rest
-    names = " or ".join(tool_name(name) for name in untried)
+def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
+    names = " or ".join(tool_name(name) for name in rest.untried)
     asked = asked_by(loop.output, command=loop.command, given=loop.call)
-    follow = _NEXT.get(loop.kind) or _way_out(loop, asked, names)
+    if loop.kind in _NEXT:
+        asked = None
+    follow = _NEXT.get(loop.kind) or _way_out(loop, asked, names, rest.helpers)
     stop = _STOP.get(loop.kind, _AGAIN)
-    if stop is _AGAIN and asked is not None and asked.way is not WayOut.ASK:
+    if stop is _AGAIN and asked is not None:
         stop = ""  # a model that reads first that it must not call the tool calls another one
+    # Twice the same quote would be half of the text; a user's own text may have no other.
+    if stop is _AGAIN and loop.confidence < _FIRM_FROM:
+        stop = ""
+    is_own = template not in TEXTS.values()
+    is_weak = template == TEXTS[1] and loop.confidence < _FIRM_FROM
+    is_named = not is_weak or asked is not None
+    is_quoted = is_own or (is_named and (asked is None or not asked.quoted))
     text = template.format(
-        seen=seen(loop, longest),
+        seen=seen(loop, longest, quoted=is_quoted, named=is_named),
         stop=stop.format(tool=tool_name(loop.tool)),
         next=follow,
         evidence=_quoted(loop.output, longest),
@@ -161,6 +212,6 @@ def _filled(template: str, loop: Loop, rest: tuple[Sequence[str], int], longest:
         untried=names,
         times=loop.times,
         length=loop.length,
-        turn=turn,
+        turn=rest.turn,
     )
     return " ".join(text.split())

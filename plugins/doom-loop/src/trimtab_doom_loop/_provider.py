@@ -21,7 +21,7 @@ from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._messages import SEED, seen, text_for
 from trimtab_doom_loop._projection import LoopProjection
 from trimtab_doom_loop._search import Limits
-from trimtab_signals import ToolProfiles, untried_tools
+from trimtab_signals import ToolProfiles, helpers_of, untried_tools
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext, RunContext
@@ -102,4 +102,5 @@ class DoomLoopDetector(Following[LoopProjection]):
     def _text(self, loop: Loop, context: GuidanceContext) -> str:
         untried = untried_tools(context, loop.tools)
         level, turn = context.level_of(loop.episode), context.turn_count
-        return text_for(loop, level, self.texts, untried=untried, turn=turn)
+        helpers = helpers_of(context)
+        return text_for(loop, level, self.texts, untried=untried, helpers=helpers, turn=turn)

@@ -74,6 +74,7 @@ from trimtab_signals._turns import (
     same_outputs,
 )
 from trimtab_signals._untried import (
+    helpers_of,
     untried_tools,
 )
 from trimtab_signals._waiting import (
@@ -134,6 +135,7 @@ __all__ = [
     "fingerprint",
     "goes_beyond",
     "has_ended",
+    "helpers_of",
     "in_progress",
     "is_aside",
     "is_of_user",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -341,6 +342,12 @@ def mentions_failure(call: CallRecord) -> bool:
     return call.failed or sounds_like_failure(call.output)
 
 
+def _complaint(line: str, text: str, holders: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a text quotes of a failure: its key line, or all of an object with a code."""
+    is_code = bool(holders) and " " not in line  # what it means stands beside it
+    return (text if is_code else line)[:_OUTPUT_KEPT]
+
+
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     """Return what detectors need to know about `event`."""
     params = event.params
@@ -363,7 +370,7 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         lines = lines_of(failure_text(text, holders))
         line = best_line(lines)
         signature, bare_signature = signatures(lines, line, params)
-        output = (line.strip() or excerpt(text))[:_OUTPUT_KEPT]
+        output = _complaint(line.strip() or excerpt(text), text, holders)
     elif is_long or type(result) is not str:
         shown = shown_of(result, text)
         if shown is text and type(event.result) is str:

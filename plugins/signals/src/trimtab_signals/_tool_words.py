@@ -17,7 +17,7 @@ FINDING = frozenset(
 EXPLAINING = frozenset(
     {
         "condition", "constraint", "describe", "diagnose", "diagnostics", "doc", "docs",
-        "documentation", "error", "event", "example", "guide", "help", "inspect", "log",
+        "documentation", "error", "event", "example", "explain", "guide", "help", "inspect", "log",
         "manual", "permission", "policy", "reason", "requirement", "rule", "schema", "trace",
     }
 )  # fmt: skip
@@ -50,5 +50,16 @@ GENERIC = frozenset(
         "input", "item", "key", "kind", "line", "list", "message", "mode", "name", "number",
         "option", "param", "path", "query", "request", "response", "result", "text", "time",
         "title", "type", "url", "value", "word",
+    }
+)  # fmt: skip
+# The closed class of words that tie sentences together: of two texts they don't say that both are
+# about the same thing.
+TIES = frozenset(
+    {
+        "a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "been",
+        "before", "by", "can", "did", "do", "for", "from", "had", "has", "have", "if", "in",
+        "into", "is", "it", "its", "may", "must", "no", "not", "of", "on", "only", "or", "so",
+        "than", "that", "the", "there", "this", "to", "was", "were", "when", "which", "with",
+        "you", "your",
     }
 )  # fmt: skip

@@ -37,13 +37,14 @@ from trimtab_signals._tool_words import (
     FINDING,
     GENERIC,
     SIGHTING,
+    TIES,
 )
+from trimtab_signals._ways_out import WayOut
 
 _MOST_TOOLS = 2
 """A model takes the first name; a second one helps where the first is wrong."""
 _LEAST_SCORE = 9
-"""A look that shares neither object nor purpose with the problem scores 10 for being a look, less
-what speaks against it."""
+"""A look scores 10 for being one, less what speaks against it."""
 _RECENT_CALLS = 8
 _LAST_CALLS = 64
 _MOST_ANSWERS = 4
@@ -54,6 +55,14 @@ _STEM = 6
 """Letters by which words are compared, so that "remove" and "removing" match."""
 _VERBS = READING | SIGHTING | WRITING | SHELLS
 _READS = READING | SIGHTING
+_WAITING = frozenset({"delay", "pause", "sleep", "wait"})
+_SPANS = frozenset({"a", "for", "minutes", "ms", "s", "seconds", "time", "while"})
+"""All that the name of a tool for waiting may hold besides: `pause_sale` does something else."""
+_ASKING = frozenset({"ask", "clarify", "confirm", "input", "question"})
+_PEOPLE = frozenset(
+    {"caller", "client", "customer", "guest", "human", "maintainer", "operator", "owner", "person",
+     "patient", "user", "users"}
+)  # fmt: skip
 _KEYS = LazyPattern(r"[{,](\w{1,40})=")
 _NAMES = LazyPattern(r"[\w.-]+")
 _ON_REQUEST = LazyPattern(
@@ -63,7 +72,23 @@ _ON_REQUEST = LazyPattern(
 _NEVER = frozenset({"create_goal", "CronList", "get_goal", "ListAgents", "Monitor", "update_goal"})
 """Tools of common agents that serve their user's requests; hooks do not tell descriptions."""
 _PATH = LazyPattern(r"(?<![\w:/.])(?:~|\.{1,2}|[\w-]{1,64}|[A-Za-z]:)?[/\\][\w./\\-]{2,}")
+_FILES = frozenset(
+    {"code", "content", "dir", "directory", "file", "folder", "line", "path", "tree"}
+)
+"""What the tools of those who work on files look at; with any of them a shell's failure is read."""
 _FAR = frozenset({"browser", "internet", "online", "url", "web", "website"})
+_BEFORE = LazyPattern(
+    r"(?i)\b(?:(?:has|have|needs?) to (?:first )?be|must (?:first )?be) (?:first )?(\w{4,20})"
+    r"|\b(\w{4,20}) (?:it|them|this|the \w{1,20}) (?:first|before)\b"
+)
+"""What an answer says has to be done before. That something was not done says less: of "not
+captured", to capture it may be the last thing that the user wants."""
+_TAKING = frozenset(
+    {"cancel", "clear", "close", "delete", "destroy", "drop", "purge", "remove", "reset", "stop"}
+)
+"""Verbs of tools that take something away: such a step is proposed by its whole name alone."""
+_LEAST_VERB = 4
+"""Letters of a verb that is looked for inside of a word: "claim" in "claimed"."""
 _MISSING = LazyPattern(
     r"(?i)not[ _]found|no such|no \w+ (?:found|match)|no (?:match|result|route|entr|row|item|hit)"
     r"|\b0 \w+|unknown|n[o']t exist|\bnone\b|\[\]"
@@ -83,7 +108,11 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(map(_stem, words))
 
 
+_TIES = _stems(TIES)
 _EXPLAINING = _stems(EXPLAINING)
+_FILE_STEMS = _stems(_FILES)
+_STATE_STEMS = _stems(STATES)
+_VERB_STEMS = _stems(_VERBS)
 _STATES = _stems(STATES | CIRCUMSTANCES)
 _GENERIC = _stems(GENERIC)
 
@@ -112,7 +141,8 @@ def _words(name: str, description: str, common: frozenset[str]) -> _Words:
     words = [word for word in name_words(name) if word not in common] or name_words(name)
     told = name_words(description)
     verb = _verb(words, told)
-    return _Words(verb, _stems(word for word in words if word != verb), _stems(told))
+    nouns = _stems(word for word in words if word != verb)
+    return _Words(verb, nouns, _stems(told) - _TIES)
 
 
 def _verb(words: Sequence[str], told: Sequence[str]) -> str:
@@ -137,21 +167,29 @@ class _Problem:
 
     Attributes:
         names: what the answers hold that may be a tool's name.
-        told: stems of the words of the answers.
+        steps: what the answers say has to be done before, each in one word.
+        said: stems of the words of the answers.
+        told: the same without what was handed over, and without words that say nothing.
         verbs, objects: of the tools that were tried.
         things: what was handed over, by the names of the parameters.
+        about: stems of what the tools that were tried say of themselves, up to the first stop.
         missing: whether something was not found.
         local: whether what was not found is a file.
+        files: whether a shell or a path is in it.
         recent: tools called lately.
     """
 
     names: frozenset[str]
+    steps: frozenset[str]
+    said: frozenset[str]
     told: frozenset[str]
     verbs: frozenset[str]
     objects: frozenset[str]
     things: frozenset[str]
+    about: frozenset[str]
     missing: bool
     local: bool
+    files: bool
     recent: frozenset[str]
 
     @property
@@ -168,7 +206,10 @@ class _Problem:
 
 
 def _problem_of(
-    calls: Sequence[CallRecord], tried: Collection[str], known: Mapping[str, _Words]
+    calls: Sequence[CallRecord],
+    tried: Collection[str],
+    known: Mapping[str, _Words],
+    told: Mapping[str, str],
 ) -> _Problem:
     ours = [call for call in calls if call.tool in known]
     hard = [call for call in ours if call.failed or call.tool in tried] or ours[-2:]
@@ -182,20 +223,75 @@ def _problem_of(
     missing = not verbs & EDITING and (not said.strip() or bool(_MISSING.search(said)))
     return _Problem(
         names=frozenset(_NAMES.findall(said)),
-        told=_stems(name_words(said)) - given - _GENERIC,
+        steps=frozenset(
+            (found[1] or found[2]).lower() for text in answers for found in _BEFORE.finditer(text)
+        ),
+        said=_stems(name_words(said)),
+        told=_stems(name_words(said)) - given - _GENERIC - _TIES,
         verbs=verbs,
         objects=frozenset().union(*(known[name].nouns for name in tools)),
         things=_stems(fields) - _GENERIC,
+        about=_stems(word for name in tools for word in name_words(_first_of(told.get(name, ""))))
+        - _stems(verbs)
+        - _GENERIC
+        - _TIES,
         missing=missing,
         local=missing and _PATH.search(said) is not None,
+        files=bool(verbs & SHELLS)
+        or any(call.command is not None for call in hard)
+        or not _FILE_STEMS.isdisjoint(_stems(fields))
+        or any(_PATH.search(text) is not None for text in (said, *params)),
         recent=frozenset(call.tool for call in calls),
     )
+
+
+def _first_of(description: str) -> str:
+    """Return what a description says first; what follows is mostly about how to call the tool."""
+    return description[:_LONGEST_DESCRIPTION].partition(".")[0]
+
+
+def _comes_first(name: str, problem: _Problem) -> bool:
+    """Return whether an answer says that what a tool does has to come first.
+
+    "It has to be claimed before" names `claim_case` as well as its name would: its verb stands
+    there in some form, and its object in the answer or among what was tried.
+    """
+    verb, *rest = name_words(name) or ("",)
+    if len(verb) < _LEAST_VERB or verb in _TAKING or verb in _READS:
+        return False
+    if not any(word.startswith(verb) for word in problem.steps):
+        return False
+    objects = _stems(rest)
+    return not objects or bool(objects & (problem.said | problem.objects | problem.things))
+
+
+def _matches(words: _Words, problem: _Problem) -> bool:
+    """Return whether a tool's object, or its purpose, has to do with the problem.
+
+    Agents have tools for themselves, such as their goals, their manual and their colleagues: a
+    look, and yet of no use for what failed.
+    """
+    about = words.nouns - _GENERIC
+    theirs = problem.objects | problem.things | problem.told
+    if about & (theirs | problem.about):
+        return True
+    if words.told and (words.told - _stems((words.verb,))) & (
+        (theirs | problem.about) - _GENERIC - _VERB_STEMS
+    ):
+        return True
+    if _stem(words.verb) in _EXPLAINING:
+        return True
+    if problem.files:
+        return not words.nouns - _FILE_STEMS
+    if problem.acting and words.nouns & _STATE_STEMS:  # what was refused depends on a state
+        return True
+    return problem.missing and words.verb in FINDING
 
 
 def _score(name: str, words: _Words, problem: _Problem) -> int:
     """Return how much a tool promises; only the order of scores matters."""
     finds = words.verb in FINDING
-    score = 20 if name in problem.names else 0
+    score = 20 if name in problem.names or _comes_first(name, problem) else 0
     score += 10 if words.reads else 0
     score -= 15 if ENDING & {*name_words(name)} else 0
     score -= 8 if name in problem.recent else 0
@@ -302,20 +398,59 @@ def ranked(
     common = _common(names)
     told = descriptions or {}
     known = {
-        name: _words(name, told.get(name, "")[:_LONGEST_DESCRIPTION], common) for name in names
+        name: _words(name, told.get(name, "")[:_LONGEST_DESCRIPTION], common)
+        for name in (names | used if tools is None else names)
     }
-    problem = _problem_of(calls[-_RECENT_CALLS:], used, known)
+    problem = _problem_of(calls[-_RECENT_CALLS:], used, known, told)
     cleared = _cleared(calls, used, known)
     scores = {
         name: _score(name, known[name], problem) + (40 if name == cleared else 0)
         for name in names - used
         if name == cleared
         or name in problem.names
-        or (_looks(name, known[name], profiles) and not _on_request(name, told))
+        or _comes_first(name, problem)
+        or (
+            _looks(name, known[name], profiles)
+            and not _on_request(name, told)
+            and _matches(known[name], problem)
+        )
     }
     good = [name for name, score in scores.items() if score >= _LEAST_SCORE]
     overlap = {name: len(known[name].told & problem.told) for name in good}
     return tuple(sorted(good, key=lambda name: (-scores[name], -overlap[name], name))[:_MOST_TOOLS])
+
+
+def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:
+    """Return the tools by which an agent can do what an answer asks for: wait, or ask its user.
+
+    Args:
+        context: the run.
+    """
+    return helpers(context.tools or (), context.tool_descriptions)
+
+
+def helpers(tools: Iterable[str], descriptions: Mapping[str, str]) -> Mapping[WayOut, str]:
+    """Return the tool that waits and the one that asks, as far as `tools` have them.
+
+    Args:
+        tools: all that the agent has.
+        descriptions: what they say of themselves, by name, as far as known.
+    """
+    found: dict[WayOut, str] = {}
+    for name in sorted(tools, reverse=True):
+        words = name_words(name)
+        if words and words[0] in _WAITING and _SPANS.issuperset(words[1:]):
+            found[WayOut.LATER] = name
+        elif _asks(words, name_words(_first_of(descriptions.get(name, "")))):
+            found[WayOut.ASK] = name
+    return found
+
+
+def _asks(words: Sequence[str], told: Sequence[str]) -> bool:
+    """Return whether a tool puts a question to a person."""
+    if _PEOPLE.isdisjoint(words) and _PEOPLE.isdisjoint(told):
+        return False
+    return not _ASKING.isdisjoint(words) or (bool(told) and told[0] in _ASKING)
 
 
 def _looks(name: str, words: _Words, profiles: ToolProfiles) -> bool:

@@ -16,7 +16,7 @@ from trimtab.text import LazyPattern, quote
 
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""
-_LONGEST_QUOTE = 60
+_LONGEST_QUOTE = 70
 """A quote shows which words are meant; the agent has the answer."""
 
 
@@ -43,30 +43,53 @@ class Asked:
     said: str
     seconds: float | None = None
 
+    @property
+    def quoted(self) -> bool:
+        """Whether the sentence about it quotes the answer, so that no other has to."""
+        return self.way in (WayOut.ARGUMENTS, WayOut.PAGE)
+
 
 _SECONDS = LazyPattern(
-    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(\d{1,5})(?:\.\d+)?"
-    r"|\b(?:in|after|for) (\d{1,5})(?:\.\d+)? ?(?:s|sec|second)"
+    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(\d{1,5})(?:\.\d+)?(?! ?m(?:in|inutes?)?\b)"
+    r"|\b(?:in|after|for) (?:about )?(\d{1,5})(?:\.\d+)? ?(?:s|sec|second)"
     r"|\b(\d{1,5}) ?(?:s|sec|seconds?|sekunden?|秒|secondes?|segundos?)\b"
 )
+_MINUTES = LazyPattern(r"(?i)\b(\d{1,4}) ?(?:min(?:s|utes?|uten?|utos?)?\b|分)")
+_SECONDS_A_MINUTE = 60.0
+"""By definition."""
 _LATER = LazyPattern(
     r"(?i)retry[-_ ]?after|try again (?:later|in|after|shortly|at|\d)|please (?:try again|retry)"
     r"|\bbusy\b|temporarily|rate.?limit|too many requests|\b(?:429|503)\b|not (?:yet )?ready"
-    r"|locked by|lock (?:is )?held|come back|quota .{0,40}reset"
+    r"|\b(?:locked by|lock (?:is )?held)|come back|quota .{0,40}reset|\bready in (?:about )?\d"
+    # the word for "later" beside the word for "again", in the languages that answers are seen in
+    r"|réessay\w+ plus tard|später (?:erneut|noch ?mal|wieder)|inténtel?o más tarde"
+    r"|riprova più tardi|tente mais tarde|попробуйте позже|稍后[再重]|後でもう一度|나중에 다시"
 )
+_WHO = (
+    "(?:user|guest|customer|caller|owner|holder|client|patient|traveller|requester|maintainer"
+    "|manager)"
+)
+"""People whom an agent works for, or who answer for what it works on."""
 _USER = LazyPattern(
-    r"(?i)ask (?:the|your) (?:user|guest|customer|caller)|only the (?:user|owner|guest|customer)"
-    r"|(?:user|guest|customer|owner) (?:has to|must|needs to|should) "
-    r"(?:confirm|approve|decide|choose)"
+    rf"(?i)\b(?:ask|let|only|up to|confirmation of|decided by|approved by|confirmed by)"
+    rf" (?:the|your) (?:\w+ )?{_WHO}\b"
+    rf"|\b{_WHO} (?:has to|must|needs to|should) "
+    r"(?:confirm|approve|choose|decide|know|say|tell)"
     r"|confirmation (?:is )?(?:required|needed)|requires? (?:confirmation|approval|consent)"
     r"|needs? (?:confirmation|approval|consent)|ambiguous|which (?:one )?(?:is meant|do you mean)"
 )
 _QUESTION = LazyPattern(r"[?\uff1f\u061f]\W{0,3}\Z")  # also the wide and the Arabic mark
-_PAGE = LazyPattern(
+_NEXT = LazyPattern(
     r"(?i)\b(?:next_?(?:page|cursor|token|offset)|continuation_?token)\W{1,4}(?!null|none|false|\W)"
-    r"|\bpage (\d{1,6}) of (?!\1\b)\d{1,6}|\bhas_?more\W{1,4}true"
-    r"|\b(?:showing|shown|lines?) (?:lines? )?\d{1,7}(?:-|–| to )(\d{1,7}) of (?!\2\b)\d"
+    r'|"next"\s{0,3}:\s{0,3}(?:"[^"\n]|\d)'
 )
+_PAGE = LazyPattern(
+    r"(?i)\bhas_?more\W{1,4}true"
+    r"|\b(?:page|seite|página|pagina|страница) (\d{1,6}) (?:of|von|sur|de|di|из) (?!\1\b)\d{1,6}"
+    r"|第 ?(\d{1,6}) ?[页頁ペ]\w{0,3}\W{0,3}共 ?(?!\2(?!\d))\d{1,6}"
+    r"|\b(?:showing|shown|lines?) (?:lines? )?\d{1,7}(?:-|–| to )(\d{1,7}) of (?!\3\b)\d"
+)
+_VALUE = LazyPattern(r"[\w.+/=-]*")
 _ARGUMENTS = LazyPattern(
     # a form, a list of values, a field that lacks, a bound
     r"\b(?:YYYY|yyyy|MM|DD|HH)[-/:.](?:MM|mm|DD|dd|SS|ss|YYYY)\b"
@@ -74,6 +97,8 @@ _ARGUMENTS = LazyPattern(
     r'|missing)"\s{0,3}:'
     r"|(?i:must (?:be|have|match|contain|start|end|not)\b|should be (?:one|a|an|in)\b|one of[: \[(]"
     r"|(?:allowed|valid|accepted|possible|supported) (?:values?|options?|choices?|names?)"
+    r"|(?:allowed|valid) (?:are|is) |erlaubt (?:sind|ist)|valeurs? (?:autoris|possibles)"
+    r"|valores? (?:permitidos?|válidos?)|допустимы|允许的值|有效值|使用できる値"
     r"|missing (?:\d+ )?(?:required |positional )*(?:field|argument|parameter|property)"
     r"|(?:field|argument|parameter|property) .{0,40}(?:is )?(?:required|missing)"
     r"|(?:invalid|wrong|bad) (?:date |time )?format|in the form(?:at)? "
@@ -81,11 +106,11 @@ _ARGUMENTS = LazyPattern(
     # a range that is too large, an upper or lower bound
     r"|(?:\A|\b(?:code|error|http|status)\W{1,3})413\b|too (?:large|long|many|wide)\b"
     r"|\b(?:ask for|choose|give|request|specify|try|use) (?:\w+ ){0,3}(?:fewer|lower|narrower"
-    r"|shorter|smaller)\b|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?)\s?\d)"
+    r"|shorter|smaller)\b|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?|\bat most )\s?\d)"
 )
 _FIELD = LazyPattern(
     r"[:\uff1a]\s?[\"'`\u201e\u201c\u00ab\u300c]([A-Za-z_][\w-]{1,30})"
-    r"[\"'`\u201d\u201c\u00bb\u300d][.\u3002]?\Z"
+    r"[\"'`\u201d\u201c\u00bb\u300d](?:\s?[(\uff08][^()\uff08\uff09\n]{1,60}[)\uff09])?[.\u3002]?\Z"
 )
 """What a line ends with that says, in whatever language, which name lacks or is wrong."""
 _LONGEST_LINE = 160
@@ -113,6 +138,7 @@ _WAYS: _Ways = (
     (WayOut.ASK, _USER),
     (WayOut.LATER, _LATER),
     (WayOut.ARGUMENTS, _ARGUMENTS),
+    (WayOut.PAGE, _NEXT),
     (WayOut.PAGE, _PAGE),
 )
 _WAYS_OF_COMMANDS: _Ways = (
@@ -120,7 +146,7 @@ _WAYS_OF_COMMANDS: _Ways = (
     (WayOut.ARGUMENTS, _COMMAND_LINE),
     (WayOut.ARGUMENTS, _USAGE),
 )
-_WAYS_OF_LONG: _Ways = ((WayOut.PAGE, _PAGE),)
+_WAYS_OF_LONG: _Ways = ((WayOut.PAGE, _NEXT), (WayOut.PAGE, _PAGE))
 _WAYS_OF_LONG_COMMANDS: _Ways = ((WayOut.ARGUMENTS, _COMMAND_LINE),)
 
 
@@ -142,8 +168,11 @@ def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | 
     for way, pattern in ways:
         found = pattern.search(text)
         if found is not None:
-            line = _line(text, found.start())
-            return Asked(way, line, _seconds(text) if way is WayOut.LATER else None)
+            said = _line(text, found.start())
+            if way is WayOut.PAGE:  # a page says where it goes on in a few characters of many
+                rest = _VALUE.match(text[found.end() :][:_LONGEST_QUOTE])
+                said = found[0] + (rest[0] if rest else "")
+            return Asked(way, said, _seconds(text) if way is WayOut.LATER else None)
     stripped = text.rstrip()
     if is_long:
         return None
@@ -156,23 +185,29 @@ def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | 
     return None
 
 
-def advice(asked: Asked, tool: str) -> str:
+def advice(asked: Asked, tool: str, helper: str = "") -> str:
     """Return a sentence that says what to do with what an answer asks for.
+
+    It begins with the call that is right: a weak model does what a text says first.
 
     Args:
         asked: what `asked_by` found.
         tool: the name of the tool that answered, ready to be shown.
+        helper: that of the tool by which the agent can wait, or ask its user; empty if it has none.
     """
     if asked.way is WayOut.LATER:
-        if asked.seconds is not None:
-            return f"The answer says when: wait {asked.seconds:g} seconds, then call {tool} again."
-        return f"The answer says to come back: wait or do other work, then call {tool} again."
-    if asked.way is WayOut.PAGE:
-        return f"The answer is one part: call {tool} for the next part."
+        if asked.seconds is None:
+            return f"The answer says to come back: wait or do other work, then call {tool} again."
+        if helper:
+            return f"Call {helper} for {asked.seconds:g} seconds, then call {tool} again."
+        return f"The answer says when: wait {asked.seconds:g} seconds, then call {tool} again."
     if asked.way is WayOut.ASK:
-        return "The answer needs a decision of your user: ask."
+        decides = "The answer needs a decision of your user:"
+        return f"{decides} call {helper}." if helper else f"{decides} ask."
     said = quote(asked.said, _LONGEST_QUOTE)
-    return f"Do what the answer says, with other arguments for {tool}: {said}."
+    if asked.way is WayOut.PAGE:
+        return f"Call {tool} for the next part: {said}."
+    return f"Call {tool} again with other arguments, as its answer says: {said}."
 
 
 def _line(text: str, at: int) -> str:
@@ -183,4 +218,7 @@ def _line(text: str, at: int) -> str:
 
 def _seconds(text: str) -> float | None:
     found = _SECONDS.search(text)
-    return None if found is None else float(next(group for group in found.groups() if group))
+    if found is not None:
+        return float(next(group for group in found.groups() if group))
+    found = _MINUTES.search(text)
+    return None if found is None else float(found[1]) * _SECONDS_A_MINUTE
