@@ -55,7 +55,9 @@ def _members(cls: type[Any]) -> Iterator[str]:
     if isinstance(cls, EnumMeta):
         yield from cls.__members__
         return
-    own = {
+    # Fields without slots are no attributes of their class.
+    own = dict.fromkeys(field.name for field in getattr(cls, "__attrs_attrs__", ()))
+    own |= {
         name: value
         for base in reversed(cls.__mro__)
         if base.__module__.partition(".")[0] == "trimtab"

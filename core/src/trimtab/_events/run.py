@@ -86,7 +86,7 @@ class Event:
     newest of them only, as many as its `keep` says.
     """
 
-    # They have no slots, so that `of_checked` can hand over all fields at once.
+    # They have no slots, so that `_of_checked` can hand over all fields at once.
 
     keep_newest: ClassVar[bool] = False
     prompt_name: str = ""
@@ -96,7 +96,7 @@ class Event:
     elapsed: float | None = None
 
     @classmethod
-    def of_checked(cls, fields: dict[str, Any]) -> Self:
+    def _of_checked(cls, fields: dict[str, Any]) -> Self:
         """Return the event with these fields, without the constructor's checks.
 
         Setting them one by one and checking them again is a third of what recording a call takes.

@@ -170,7 +170,7 @@ class Recorder:
         with self.session.lock.guard:
             turn = self.state.turns
             self._record(
-                ModelResponded.of_checked,
+                ModelResponded._of_checked,
                 at,
                 {
                     "turn": turn,
@@ -219,7 +219,7 @@ class Recorder:
         with self.session.lock.guard:
             turn = self.state.next_turn()
             self._record(
-                ToolStarted.of_checked,
+                ToolStarted._of_checked,
                 at,
                 {
                     "tool": tool,
@@ -285,28 +285,14 @@ class Recorder:
         state = self.state
         with self.session.lock.guard:
             if running := state.running.get(call_id):
-                tool, params, turn, caller, started, duration = self._begun(running[0], duration)
+                fields = self._begun(running[0], duration)
             else:
                 tool, params = self._asked_for(call_id, tool, params)
-                turn, started = state.next_turn(), None
-            event = self._record(
-                ToolInvoked.of_checked,
-                at,
-                {
-                    "tool": tool,
-                    "params": params,
-                    "result": result,
-                    "call_id": call_id,
-                    "turn": turn,
-                    "outcome": outcome,
-                    "evidence": evidence,
-                    "error": error,
-                    "started": started,
-                    "duration": duration,
-                    "poll": poll,
-                    "caller": caller,
-                },
-            )
+                fields = {"tool": tool, "params": params, "caller": caller, "call_id": call_id}
+                fields |= {"turn": state.next_turn(), "started": None, "duration": duration}
+            fields |= {"result": result, "outcome": outcome, "evidence": evidence}
+            fields |= {"error": error, "poll": poll}
+            event = self._record(ToolInvoked._of_checked, at, fields)
             calls = state.calls
         if state.feeds.shared:
             self._share()
@@ -320,13 +306,19 @@ class Recorder:
     def _share(self) -> None:
         """Called outside the lock after an ended call if providers share a projection."""
 
-    def _begun(
-        self, start: ToolStarted, duration: float | None
-    ) -> tuple[str, Any, int | None, CallOrigin, datetime | None, float | None]:
+    def _begun(self, start: ToolStarted, duration: float | None) -> dict[str, Any]:
         """Return what the start of a call says of its end, and how long it took."""
         if duration is None and start.elapsed is not None:
             duration = self.active_seconds - start.elapsed
-        return start.tool, start.params, start.turn, start.caller, start.at, duration
+        return {
+            "tool": start.tool,
+            "params": start.params,
+            "caller": start.caller,
+            "call_id": start.call_id,
+            "turn": start.turn,
+            "started": start.at,
+            "duration": duration,
+        }
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""
