@@ -394,3 +394,70 @@ def test_a_shared_projection_that_fails_stops_no_call(kit: Any) -> None:
     assert [fault.hook for fault in kit.session[ProviderFaulted].all()] == ["projection"]
     assert run.state.calls == 2
     assert run.trajectory.follow(Shared).seen == 1
+
+
+class Marking(BaseProjection):
+    """Stirs those that rest on it where a call has failed."""
+
+    stirs = False
+
+    def call_ended(self, call: Any) -> None:
+        self.stirs = call.failed
+
+
+class Resting(Hushed):
+    """Has something to say once a call has failed."""
+
+    needs = Marking
+    rests = True
+    failed = False
+
+    def call_ended(self, call: Any) -> None:
+        super().call_ended(call)
+        self.failed = self.failed or call.failed
+        self.quiet = not self.failed
+
+
+def test_a_projection_that_rests_takes_what_waited_once_its_source_stirs(kit: Any) -> None:
+    provider = Telling(Resting)
+    run = kit.run(guidance_providers=[provider])
+    list(play(kit, run, 4))
+    waited = run.state.feeds.feeds["telling"].projection.calls
+    kit.call(run, outcome="error")
+    text = run.guide(SELECT).text
+
+    assert waited == 1
+    assert "saw 5 of 5" in text
+    assert provider.asked == 1
+
+
+def test_a_projection_that_rests_is_up_to_date_for_who_asks_for_it(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Telling(Resting), Telling(Counting, "other")])
+    list(play(kit, run, 1))
+    run.user_message("go on")
+    list(play(kit, run, 3))
+
+    assert run.trajectory.projection("telling").calls == 4
+    assert run.guide(SELECT, timeout=5.0) is not None
+    run.save()
+    assert run.state.feeds.feeds["telling"].is_saved
+
+
+def test_nothing_rests_while_its_source_may_not_have_seen_the_last_call(kit: Any) -> None:
+    run = kit.run(guidance_providers=[Telling(Resting)], timeout=5)
+    list(play(kit, run, 3))
+    kit.call(run, outcome="error")
+
+    assert "saw 4 of 4" in run.guide(SELECT).text
+
+
+def test_a_failure_between_two_decisions_of_one_turn_is_not_slept_through(kit: Any) -> None:
+    provider = Telling(Resting)
+    run = kit.run(guidance_providers=[provider])
+    list(play(kit, run, 2))
+    kit.call(run, outcome="error")
+    first = run.guide(DecisionPoint.PRE_TOOL_EXECUTION)
+    second = run.guide(SELECT)
+
+    assert bool(first) or bool(second)
+    assert not run.state.feeds.feeds["telling"].rests

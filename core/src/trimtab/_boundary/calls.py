@@ -21,6 +21,9 @@ T = TypeVar("T")
 MAX_ERROR_TEXT = 500
 """Most characters of an error on record: room for a message, not for what a tool returned."""
 
+SLOW_SECONDS = 0.05
+"""A call that takes longer is on record as slow."""
+
 
 @attrs.define(eq=False, repr=False)
 class Reply(Generic[T]):
@@ -29,7 +32,7 @@ class Reply(Generic[T]):
     Args:
         value: what it returned; None if it failed.
         error: what went wrong; None if nothing did.
-        seconds: how long it took, where that was measured.
+        seconds: how long it took, where that was measured and is of interest.
         cause: what it raised, if it raised.
     """
 
@@ -37,6 +40,10 @@ class Reply(Generic[T]):
     error: str | None = None
     seconds: float = 0.0
     cause: BaseException | None = None
+
+
+NOTHING: Reply[Any] = Reply()
+"""The reply of all code that returned None in good time; don't change it."""
 
 
 def call(work: Callable[..., T], *arguments: Any) -> Reply[T]:
@@ -173,12 +180,25 @@ def call_in_turn(
         began = monotonic()
         for source, _, work in asks:
             inside.source = source
-            tell(source.name)
-            reply = call(work, argument)
+            if tell is not None:
+                tell(source.name)
+            try:
+                value = work(argument)
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
+                reply: Reply[Any] = Reply(error=describe_error(error, MAX_ERROR_TEXT), cause=error)
+            else:
+                reply = NOTHING if value is None else Reply(value)
             ended = monotonic()
-            reply.seconds, began = ended - began, ended
+            if reply is not NOTHING:
+                reply.seconds = ended - began
+            elif ended - began > SLOW_SECONDS:
+                reply = Reply(seconds=ended - began)
+            began = ended
             if put(reply):
                 return
     finally:
         inside.leave()
-        tell("")
+        if tell is not None:
+            tell("")

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from threading import local
 from time import sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from trimtab._boundary.calls import CAUSE, Ask, Inside, Reply, call_in_turn, is_inside
+from trimtab._boundary.calls import (
+    CAUSE,
+    NOTHING,
+    SLOW_SECONDS,
+    Ask,
+    Inside,
+    Reply,
+    call_in_turn,
+    is_inside,
+)
 from trimtab._events.provenance import Provenance, ProviderKind
 from trimtab._types.errors import SessionError
 
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
     from trimtab._table.entries import GuidanceEntry
 
 T = TypeVar("T")
-SLOW_SECONDS = 0.05
 FAILURES_BEFORE_QUARANTINE = 3
 MOST_CHECKS = 8
 """How many checks of one run may be under way at once; beyond, a checker asks its own run."""
@@ -123,17 +130,16 @@ class ProviderInvoker:
         Args:
             entries: the providers, in the prompt's order.
         """
-        known, feeds = self._followed, self._run.state.feeds.quiet_feeds
-        if known.entries is not entries or known.feeds is not feeds:
-            known = self._followed = _followed(entries, feeds)
-        heard = [
-            entry
-            for entry, reply in zip(known.followed, self.ask(known.asks, None, None), strict=False)
-            if reply.value is False
-        ]
-        if len(known.followed) == len(entries):
-            return heard
-        return [entry for entry in entries if entry.name not in feeds or entry in heard]
+        known, feeds = self._followed, self._run.state.feeds
+        if known.entries is not entries or known.feeds is not feeds.quiet_feeds:
+            known = self._followed = _followed(entries, feeds.quiet_feeds)
+        is_shared = feeds.is_shared
+        asks = [ask for feed, ask in known.asks if not (is_shared and feed.rests)]
+        replies = self.ask(asks, None, None) if asks else ()
+        if replies.count(NOTHING) == len(replies):
+            return known.others
+        heard = {ask.source for ask, reply in zip(asks, replies, strict=True) if reply.value}
+        return [entry for entry in entries if entry.source in heard or entry in known.others]
 
     def share(self, feeds: Feeds) -> None:
         """Bring the projections up to date that providers share, unless one of them is asking.
@@ -145,11 +151,10 @@ class ProviderInvoker:
         if not names or is_inside(self):
             return
         if self._shares[0] is not names:
-            asks = tuple(
-                Ask(Provenance(name, ProviderKind.GUIDANCE), "projection", partial(_catch_up, feed))
-                for name, feed in ((name, feeds.feeds[name]) for name in names)
-            )
-            self._shares = names, asks
+            known, kind = feeds.feeds, ProviderKind.GUIDANCE
+            asks = [Ask(Provenance(n, kind), "projection", known[n].catch_up) for n in names]
+            self._shares = names, tuple(asks)
+        feeds.is_shared = True
         self._call(self._shares[1], None, None, set())
 
     def _refuse_provider(self) -> None:
@@ -190,13 +195,18 @@ class ProviderInvoker:
                 replies = call_on_worker(asks, argument, inside, self._monotonic, timeout)
         finally:
             under_way.discard(inside)
+        if self._run.state.faults or replies.count(NOTHING) < len(replies):
+            self._note(asks, replies, spent)
+        return replies
+
+    def _note(self, asks: Sequence[Ask], replies: Sequence[Reply[Any]], spent: float) -> None:
+        """Record which calls failed or took long, and end the faults in a row of the others."""
         faults = self._run.state.faults
         for ask, reply in zip(asks, replies, strict=True):
             if reply.error is not None:
                 self.failed(ask.source, ask.hook, reply.error, reply.cause)
             elif faults or reply.seconds + spent > SLOW_SECONDS:
                 self.succeeded(ask.source, ask.hook, reply.seconds, spent)
-        return replies
 
     def succeeded(self, source: Provenance, hook: str, seconds: float, spent: float = 0.0) -> None:
         """Count a call that was answered: it ends the hook's faults in a row.
@@ -269,21 +279,18 @@ class _Followed(NamedTuple):
 
     Attributes:
         entries, feeds: what it was made of.
-        followed: those of the providers that have such a projection.
-        asks: the calls, one for each of these.
+        asks: the feed and the call of each provider that has such a projection.
+        others: the other providers.
     """
 
     entries: Sequence[GuidanceEntry]
     feeds: Mapping[str, Feed]
-    followed: tuple[GuidanceEntry, ...]
-    asks: tuple[Ask, ...]
+    asks: tuple[tuple[Feed, Ask], ...]
+    others: tuple[GuidanceEntry, ...]
 
 
 def _followed(entries: Sequence[GuidanceEntry], feeds: Mapping[str, Feed]) -> _Followed:
-    followed = tuple([entry for entry in entries if entry.name in feeds])
-    asks = [entry.ask._replace(work=feeds[entry.name].is_quiet) for entry in followed]
-    return _Followed(entries, feeds, followed, tuple(asks))
-
-
-def _catch_up(feed: Feed, _: object) -> None:
-    feed.catch_up()
+    followed = [(feeds[entry.name], entry.ask) for entry in entries if entry.name in feeds]
+    asks = tuple([(feed, ask._replace(work=feed.may_speak)) for feed, ask in followed])
+    others = tuple([entry for entry in entries if entry.name not in feeds])
+    return _Followed(entries, feeds, asks, others)

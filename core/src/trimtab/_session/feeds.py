@@ -56,6 +56,7 @@ class Feed:
             catches up; None if it has seen all of it.
         restores: whether `begin` takes a saved state back.
         seen: number of the last fact that `begin` has fed.
+        rests: whether the projection was quiet, and need take no more facts until its source stirs.
         followers: the feeds of the projections that need this one.
         mutex: held while the projection takes facts.
         saved: the projection's state after all but `pending`; None if it is not saved.
@@ -68,14 +69,13 @@ class Feed:
         self.begin: Callable[[], None] | None = None
         self.restores = False
         self.seen = 0
+        self.rests = False
         self.saved: Any = None
         self.mutex = threading.RLock()
         self.followers: list[Feed] = []
         self._forward: dict[str, tuple[Callable[[Fact], None], ...]] = {}
         self._methods: dict[str, Callable[..., Any]] = {
-            hook: getattr(projection, hook)
-            for hook in HOOKS
-            if getattr(type(projection), hook, None) is not getattr(BaseProjection, hook)
+            hook: getattr(projection, hook) for hook in HOOKS
         }
         if source is not None:
             source.followers.append(self)
@@ -91,7 +91,8 @@ class Feed:
 
     def takes(self, hook: str) -> bool:
         """Return whether the projection, or one that needs it, has a method for these facts."""
-        return hook in self._methods or bool(self._forward.get(hook))
+        inherited = getattr(type(self.projection), hook, None) is getattr(BaseProjection, hook)
+        return not inherited or bool(self._forward.get(hook))
 
     @property
     def is_saved(self) -> bool:
@@ -105,7 +106,7 @@ class Feed:
         """How many facts wait, those that the projection it needs has not seen included."""
         return len(self.pending) + (0 if self.source is None else self.source.backlog)
 
-    def catch_up(self) -> None:
+    def catch_up(self, _: object = None) -> None:
         """Hand over what waits; what the projection raises passes through.
 
         A fact that the projection fails on is not handed over again.
@@ -127,15 +128,27 @@ class Feed:
                 number, hook, fact = pending.popleft()
                 if number <= seen:
                     continue
-                made = methods[hook](*fact) if hook in methods else None
+                made = methods[hook](*fact)
                 if forward:
+                    passed_on = number, hook, fact if made is None else made
                     for put in forward[hook]:
-                        put((number, hook, fact if made is None else made))
+                        put(passed_on)
+                    if self.projection.stirs:  # type: ignore[attr-defined]
+                        for feed in self.followers:
+                            feed.rests = False
 
-    def is_quiet(self, _: object = None) -> bool:
-        """Catch up; return whether the provider has nothing to say."""
+    def may_speak(self, _: object) -> bool | None:
+        """Catch up; return True if the provider must be asked, None if it has nothing to say."""
         self.catch_up()
-        return self.projection.quiet is True  # type: ignore[attr-defined]
+        projection, source = self.projection, self.source
+        if projection.quiet is not True:  # type: ignore[attr-defined]
+            return True
+        if source is not None and getattr(projection, "rests", False) is True:
+            self.rests = True
+            # The second, if another thread has just made the source stir.
+            if source.projection.stirs or self.pending:  # type: ignore[attr-defined]
+                self.rests = False
+        return None
 
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""
@@ -178,6 +191,7 @@ class Feeds:
         feeds: the projections by name.
         quiet_feeds: those of them that can say that their provider need not be asked.
         shared: names of those that others need.
+        is_shared: whether those have taken the last ended call, so that the others may rest.
         turns: closed turns with calls of the model or the user.
         calls: ended tool calls, without the harness's own.
     """
@@ -193,6 +207,7 @@ class Feeds:
         self.feeds: dict[str, Feed] = {}
         self.quiet_feeds: dict[str, Feed] = {}
         self.shared: tuple[str, ...] = ()
+        self.is_shared = False
         self.turns = 0
         self.calls = 0
         self._history = history
@@ -331,7 +346,7 @@ class Feeds:
 
     def ended(self, event: ToolInvoked) -> None:
         """Take an ended call in."""
-        self._began = True
+        self._began, self.is_shared = True, False
         if event.caller is HARNESS:
             return
         open_calls = self._open

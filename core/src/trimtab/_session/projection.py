@@ -62,7 +62,8 @@ class Projection(Protocol):
     A projection that is attached under its provider's name may also have an attribute ``quiet``.
     While it is True and no episode of the run is open, the guidance provider is not asked, which
     is most of what a decision costs. Set it where the facts seen so far call for no guidance,
-    whatever else `classify` looks at.
+    whatever else `classify` looks at. A quiet projection that needs another may also have an
+    attribute ``rests``.
     """
 
     def call_ended(self, *call: Any, **_: Any) -> Any:
@@ -134,12 +135,18 @@ class BaseProjection:
 
     Attributes:
         quiet: whether the guidance provider need not be asked (see `Projection`).
+        rests: whether facts may wait while it is quiet, until the projection that it needs stirs.
+            Then it takes all of them, in order. Set it where nothing else can end the quiet.
+        stirs: of a projection that others need, whether the last fact may end the quiet of those
+            that rest.
         needs: the class of a projection that takes each fact first, one for all that need it in a
             run. What its method returns for a fact, a tuple, is what the methods of this one take
             in place of the fact; where it returns None, they take the fact itself.
     """
 
     quiet: bool = False
+    rests: bool = False
+    stirs: bool = True
     needs: ClassVar[type[BaseProjection] | None] = None
 
     @classmethod

@@ -14,14 +14,10 @@ T = TypeVar("T")
 Tell = Callable[[str], None]
 
 
-def _nobody(_: str) -> None:
-    """Nobody watches most processes."""
-
-
 class _Watch:
-    """Holds what is told; looked up once for each batch of calls."""
+    """Holds who is told, in most processes nobody; looked up once for each batch of calls."""
 
-    tell: Tell = staticmethod(_nobody)
+    tell: Tell | None = None
 
 
 WATCH = _Watch()
@@ -35,12 +31,14 @@ def watch_calls(tell: Tell | None) -> None:
             with an empty text when the call has returned. It must be short and must not raise.
             None ends the watch.
     """
-    WATCH.tell = tell or _nobody
+    WATCH.tell = tell
 
 
 def call_told(name: str, call: Callable[..., T], *arguments: Any) -> T:
     """Return ``call(*arguments)``, told as a call into the provider `name`."""
     tell = WATCH.tell
+    if tell is None:
+        return call(*arguments)
     tell(name)
     try:
         return call(*arguments)

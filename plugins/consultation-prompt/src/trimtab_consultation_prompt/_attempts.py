@@ -89,6 +89,8 @@ class Attempts(CallProjection):
         turn: number of the last closed turn.
     """
 
+    rests = True
+
     def __init__(self, tool: str) -> None:
         self.quiet = True
         self._tool = tool

@@ -180,6 +180,8 @@ class FailureProjection(CallProjection):
         in_a_row: turns in a row in which everything failed, each time in another way.
     """
 
+    rests = True
+
     def __init__(self) -> None:
         self.quiet = True
         self.failure: Failure | None = None

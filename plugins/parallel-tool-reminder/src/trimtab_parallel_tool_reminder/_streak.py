@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import attrs
@@ -132,7 +133,8 @@ class Streak(CallProjection):
                 self._begin_with([])
             self.length += 1
             self._new.append(last)
-        self.quiet = self.length < self.needed or self.batched or self.alone
+        self.rests = self.needed == inf or self.batched or self.alone
+        self.quiet = self.rests or self.length < self.needed
 
     def user_spoke(self, message: MessageRecord) -> None:
         """End the streak: the calls that follow could not have been asked for before."""

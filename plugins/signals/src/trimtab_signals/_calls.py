@@ -42,7 +42,8 @@ class Calls(BaseProjection):
     """Makes one `CallRecord` of each ended call, once for all projections that need it.
 
     Projections that derive from `CallProjection` take the records. All others get at them with
-    ``context.trajectory.follow(Calls)``.
+    ``context.trajectory.follow(Calls)``. A call that failed, and the end of its turn, stir those
+    that rest.
 
     `tool_frequency` counts the whole run. The other signals are computed when they are read, from
     the last 64 turns, and count to 64 at most. The harness's own calls are left out everywhere.
@@ -64,6 +65,8 @@ class Calls(BaseProjection):
         self._frequency: dict[str, int] = {}
         self._turns = 0
         self._user_spoke_at = 0
+        self._has_failed = False
+        self.stirs = False
 
     @classmethod
     def of_run(cls, tool_profiles: tuple[ToolProfile, ...]) -> Self:
@@ -141,10 +144,13 @@ class Calls(BaseProjection):
             frequency[tool] = frequency.get(tool, 0) + 1
             if len(self._open) < KEPT:
                 self._open.append(record)
+        if record.failed:
+            self.stirs = self._has_failed = True
         return record, call
 
     def turn_closed(self, turn: Turn) -> tuple[TurnRecord]:
         """Return the records of a batch."""
+        self.stirs, self._has_failed = self._has_failed, False
         closed = TurnRecord(tuple(self._open), turn.number)
         if len(closed.calls) > _BATCH_KEPT_WHOLE:
             _release_many(closed.asked)
