@@ -14,7 +14,8 @@ from trimtab.inspection import state_home
 from trimtab_claude_code._guided_session import GuidedSession, SessionTime
 from trimtab_claude_code._host_config import HOST, HostConfig, read_host_config
 from trimtab_claude_code._prompts import Prompts
-from trimtab_claude_code._state.files import SUFFIXES, Problems, StateError, journal_path
+from trimtab_claude_code._state.files import Problems
+from trimtab_claude_code._state.folders import SUFFIXES, StateError, journal_path
 from trimtab_claude_code._state.journal import IndexEntry, Journal, Origin, SessionIndex
 from trimtab_trace import JournalOpened, SessionJournal, journal_folder, remove_old_journals
 

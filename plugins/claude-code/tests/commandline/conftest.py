@@ -94,7 +94,7 @@ def trimtab(capsys):
 @pytest.fixture
 def folder(user):
     """The user's own folder; the server that runs there is ended afterwards."""
-    from trimtab_claude_code._state.files import user_folder
+    from trimtab_claude_code._state.folders import user_folder
 
     folder = user_folder()
     yield folder

@@ -20,7 +20,8 @@ from trimtab_claude_code._guided_session import (
     EVENTS_BEFORE_SNAPSHOT,
     GuidedSession,
 )
-from trimtab_claude_code._state.files import Busy, journal_path, locked
+from trimtab_claude_code._state.files import Busy, locked
+from trimtab_claude_code._state.folders import journal_path
 from trimtab_claude_code._state.journal import Journal, Moment, Origin, ReplayClock
 
 

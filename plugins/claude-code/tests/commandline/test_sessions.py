@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab_claude_code._state.files import SUFFIXES, Problems
+from trimtab_claude_code._state.files import Problems
+from trimtab_claude_code._state.folders import SUFFIXES
 from trimtab_claude_code._state.journal import SessionIndex
 from trimtab_trace import JournalSettings, remove_old_journals
 

@@ -26,7 +26,7 @@ from trimtab_claude_code._settings.document import SettingsError
 from trimtab_claude_code._settings.edit import read_settings
 from trimtab_claude_code._settings.entries import hook_table, our_hooks
 from trimtab_claude_code._settings.in_force import obstacle
-from trimtab_claude_code._state.files import user_folder
+from trimtab_claude_code._state.folders import user_folder
 from trimtab_claude_code._trial import Place, run_trial
 
 

@@ -40,7 +40,7 @@ from trimtab_claude_code._settings.entries import (
     write_plugin,
 )
 from trimtab_claude_code._settings.in_force import obstacle
-from trimtab_claude_code._state.files import user_folder
+from trimtab_claude_code._state.folders import user_folder
 from trimtab_claude_code._state.journal import SessionIndex
 from trimtab_claude_code._transport import remove_endpoint
 from trimtab_claude_code._trial import Place, run_trial

@@ -19,7 +19,8 @@ from trimtab_claude_code._guided_session import restore
 from trimtab_claude_code._server_control import ask_server
 from trimtab_claude_code._session_report import runs_of
 from trimtab_claude_code._settings.edit import Change
-from trimtab_claude_code._state.files import Problem, Problems, sessions_folder, user_folder
+from trimtab_claude_code._state.files import Problem, Problems
+from trimtab_claude_code._state.folders import sessions_folder, user_folder
 from trimtab_claude_code._state.journal import Journal, Recorded, ReplayClock
 
 _RECENT = timedelta(days=1)
