@@ -151,3 +151,163 @@ def test_what_was_delegated_and_came_back_with_its_answer_is_not_under_way():
     back = ("delegate", {"to": "writer"}, "writer: three names, the shortest one is best")
     assert status_of("The writer is at it.", calls=[begun]) == CompletionStatus.UNVERIFIED
     assert status_of("I am closing the task.", calls=[back]) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "Stop. Don't change anything else.",
+        "stop",
+        "STOP!",
+        "Stopp. Nichts mehr ändern.",
+        "Halt!",
+        "Arrête. Ne touche plus à rien.",
+        "Alto, no cambies nada más.",
+        "Pare. Não mude mais nada.",
+        "Хватит. Больше ничего не меняй.",
+        "停。不要再改了。",
+        "やめて。もう何も変えないで。",
+        "그만. 더 이상 바꾸지 마.",
+        "Basta così, fermati.",
+        "Dur. Başka bir şey değiştirme.",
+        "Stop. Nic więcej nie zmieniaj.",
+        "Stop. Verander niets meer.",
+        "That's enough, leave it there.",
+        "Okay hold on, pause here.",
+    ],
+)
+def test_a_user_who_says_stop_is_obeyed_in_any_language(user):
+    assert status_of("It is done so far.", user=user) == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "Write the design, I'll read it before you go on",
+        "Draft it first; I want to review it before the implementation",
+        "Schreib den Entwurf, ich lese ihn, bevor es weitergeht",
+        "Entwurf bitte, ich prüfe ihn zuerst",
+        "Rédige le document, je le relis avant la suite",
+        "Escribe el diseño, lo reviso antes de seguir",
+        "Escreva o desenho, eu reviso antes de continuar",
+        "Напиши проект, я сначала проверю",
+        "先写设计 我看完再继续",
+        "写好设计后等我审核",
+        "設計を書いて。確認してから次へ進みます",
+        "설계를 작성해 줘. 내가 검토한 후 진행하자",
+        "Scrivi il progetto, lo rileggo prima di continuare",
+    ],
+)
+def test_a_user_who_reads_it_first_is_waited_for(user):
+    assert status_of("It is written.", user=user) == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "review by the user",
+        "Durchsicht durch den Nutzer",
+        "relecture par l'utilisateur",
+        "revisión del usuario",
+        "revisão pelo usuário",
+        "проверка пользователем",
+        "用户审核",
+        "ユーザー確認",
+        "사용자 검토",
+        "Sign-off (customer)",
+        "Fehler beheben (Team)",
+        "User: pick a colour",
+        "Deploy [human]",
+        "revisione dell'utente",
+        "Wait for the user's decision",
+        "Warten auf Rückmeldung des Kunden",
+    ],
+)
+def test_a_step_that_people_take_is_waited_for(step):
+    status = status_of("It is written.", steps=(step, "implementation"))
+    assert status == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "Create the user table",
+        "Import users from the CRM",
+        "Benutzer anlegen",
+        "Ajouter la page utilisateur",
+        "Export customer data",
+        "Write the user guide",
+        "Tests for the user model",
+    ],
+)
+def test_a_step_about_people_is_the_agent_s_own(step):
+    assert status_of("It is written.", steps=(step,)) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "request_handoff",
+        "transfer_to_human",
+        "escalate_to_support",
+        "hand_over_to_agent",
+        "assign_to_operator",
+        "confirm_with_user",
+        "wait_for_user",
+    ],
+)
+def test_an_agent_that_has_given_the_work_to_others_may_stop(tool):
+    calls = [(tool, {"summary": "s"}, {"status": "handed_off"})]
+    assert status_of("I passed it on.", calls=calls) == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize("tool", ["transfer_funds", "confirm_order", "assign_label", "list_users"])
+def test_an_agent_that_has_done_something_else_may_not(tool):
+    calls = [(tool, {"id": 4}, {"status": "done"})]
+    assert status_of("It is done.", calls=calls) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which database should I use, Postgres or MySQL?",
+        "Welche Datenbank soll ich nehmen, Postgres oder MySQL?",
+        "Quelle base dois-je utiliser, Postgres ou MySQL ?",
+        "¿Qué base de datos uso, Postgres o MySQL?",
+        "Qual banco devo usar, Postgres ou MySQL?",
+        "Какую базу использовать, Postgres или MySQL?",
+        "您想用哪个数据库 Postgres 还是 MySQL?",
+        "データベースは Postgres と MySQL のどちらにしますか?",
+        "Postgres와 MySQL 중 어느 것을 쓸까요?",
+        "Quale database devo usare, Postgres o MySQL?",
+        "Welke database moet ik gebruiken, Postgres of MySQL?",
+        "Której bazy użyć, Postgres czy MySQL?",
+        "Hangi veritaban\u0131n\u0131 kullanay\u0131m, Postgres mi MySQL mi?",
+        "I need the password for the staging server to go on.",
+        "Ich brauche das Passwort für den Staging-Server.",
+        "我需要测试服务器的密码才能继续。",
+        "Please log in in the browser window, then I can write the parser.",
+        "Мне нужен пароль от сервера, чтобы продолжить.",
+        "Il me faut le mot de passe du serveur pour continuer.",
+        "Necesito la contraseña del servidor para seguir.",
+        "続けるにはサーバーのパスワードが必要です。",
+        "계속하려면 서버 비밀번호가 필요합니다.",
+    ],
+)
+def test_an_agent_that_lacks_something_of_its_user_may_stop_in_any_language(text):
+    assert status_of(f"The design is done. {text}") == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "Don't stop until all steps are done",
+        "Stopwords must be removed by the parser",
+        "Add a stop button",
+        "Fix the pause handling",
+        "Halte dich an den Plan",
+        "The parser stops at line 3, fix it",
+    ],
+)
+def test_a_message_that_speaks_of_stopping_is_no_order_to_stop(user):
+    assert status_of("The design is done.", user=user) == CompletionStatus.INCOMPLETE

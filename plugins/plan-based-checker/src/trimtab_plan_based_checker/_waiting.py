@@ -55,7 +55,12 @@ _QUESTIONS = frozenset(
     {"approval", "ask", "clarification", "clarify", "confirmation", "permission", "question"}
 )
 _PEOPLE = frozenset({"human", "operator", "user"})
-_PUTS = frozenset({"input", "prompt", "query", "request", "ask"})
+_PUTS = frozenset(
+    {"ask", "assign", "confirm", "input", "prompt", "query", "request", "transfer", "wait"}
+)
+_HANDS_OVER = frozenset({"escalate", "escalation", "handoff", "handover"})
+_PASSES_ON = ({"hand", "over"}, {"hand", "off"}, {"transfer", "to"})
+"""Words of tools that give the work to others, alone and together."""
 _LABELS = ("label", "value", "title")
 _MOST_CHOICES = 64
 _LONGEST_CHOICE = 200
@@ -166,7 +171,11 @@ class Waits(CallProjection):
 
 
 def _asks(words: set[str]) -> bool:
-    """Tell whether a tool puts a question to the user, by the words of its name."""
+    """Tell whether a tool puts a question to the user or hands the work over to others, by the
+    words of its name.
+    """
+    if words & _HANDS_OVER or any(both <= words for both in _PASSES_ON):
+        return True
     return bool(words & _QUESTIONS) or bool(words & _PEOPLE and words & _PUTS)
 
 

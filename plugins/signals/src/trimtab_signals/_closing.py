@@ -46,6 +46,16 @@ _DECISION = LazyPattern(
     r"|确认|回复|选择|提供|决定|確認|選|決め|선택|확인|알려",
     re.IGNORECASE,
 )
+# A thing that the agent lacks, other than a deed of its own ("I need to write …").
+_LACKS = LazyPattern(
+    r"\b(?:I (?:still )?need (?!to\b)"
+    r"|brauche (?:ich )?(?:noch )?(?:das|den|die|eine?n?|dein\w*|Ihr\w*)\b"
+    r"|il me faut|j'ai besoin d|necesito (?:el|la|los|las|una?|tu|su)\b|preciso d[aeo]\b"
+    r"|(?:мне|нам) нуж(?:ен|на|но|ны)\b|mi serve\b|ho bisogno d|heb (?:ik )?(?:het|de|een|je)\b"
+    r"|potrzebuję|ihtiyac\u0131m var)|我需要[^。]{1,60}才能"
+    r"|(?:続け|進め)[^。]{0,40}必要|계속[^.]{0,40}필요",
+    re.IGNORECASE,
+)
 # Leave to do what the plan says already is no answer that a step needs.
 _GO_ON = LazyPattern(
     r"\b(?:carry on|continue|go (?:ahead|on)|keep going|proceed|weiter\w*|fortfahr\w*|fortsetz\w*"
@@ -67,22 +77,33 @@ _COMMON = frozenset(
 )  # fmt: skip
 """Beginnings of English words that most questions and titles hold, so that none is a subject."""
 
-# A step that is the user's to take.
+# A step that is the user's to take: it names a deed of theirs, or them as those who act.
 _OF_USER = LazyPattern(
-    r"\b(?:approv\w+|ratif\w+|sign-?off"
+    r"\b(?:approv\w+|ratif\w+|sign-?off|freigabe|abnahme|genehmig\w+|aprobaci\w+|aprova\w+"
+    r"|approbation|согласован\w+"
     r"|(?:review|check|decision|answer|input|feedback|confirmation)s?"
-    r" (?:by|from|of) (?:the |an? )?(?:customer|human|maintainer|owner|user)|freigabe|abnahme"
-    r"|genehmig\w+|aprobaci\w+|aprova\w+|approbation|validation par|согласован\w+)\b"
-    r"|批准|审批|审核|確認待ち|承認|승인",
+    r" (?:by|from|of) (?:the |an? )?(?:customer|human|maintainer|owner|user)"
+    r"|the (?:user|customer)'s (?:answer|approval|choice|decision|feedback|input|reply)"
+    r"|(?:relecture|validation|vérification|avis|retour|réponse|revisi[oó]n\w*|respuesta|decisi[oó]n"
+    r"|revisão|resposta|revisione|conferma|durchsicht|prüfung|rückmeldung|antwort|entscheidung)"
+    r" (?:\w+ )?(?:par|del?|do|da|dell?|pelo|durch|von|des) ?(?:l'|den |dem |la |le |il )?"
+    r"(?:utilisateur|client|usuari[oa]|usuário|cliente|utente|nutzer\w*|benutzer\w*|kunde\w*)"
+    r"|(?:revisione|conferma|risposta) dell'utente)\b"
+    r"|\b(?:проверка|ответ|решение)\w* (?:пользовател|клиент)\w*"
+    r"|批准|审批|(?:用户|客户)(?:审核|确认|反馈|回复)|审核|確認待ち|承認"
+    r"|ユーザー(?:の)?(?:確認|返答|レビュー)"
+    r"|승인|사용자 (?:검토|확인|응답)"
+    r"|[(\[](?:by |the )?(?:customer|human|support|team|user|nutzer|kunde|utilisateur"
+    r"|usuario|用户)[)\]]"
+    r"|^(?:customer|human|user|nutzer|kunde|utilisateur|usuario|用户)\s?[:\uff1a]",
     re.IGNORECASE,
 )
 _STOP = LazyPattern(
-    r"\b(?:stop|pause|wait|waiting|halt|hold|end) (?:\w+ ){0,3}(?:after|at|before|here|there|once"
-    r"|when|until|for my|for me|and await)\b"
+    r"(?<!not )(?<!n't )\b(?:stop|pause|wait|waiting|halt|hold|end) (?:\w+ ){0,3}"
+    r"(?:after|at|before|here|there|once|when|until|for my|for me|and await)\b"
     r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
     r"|look|read|review|see|test|verify)\b"
-    r"|\bnothing (?:else|more)\b"
-    r"|\bleave the (?:rest|others?)\b|\b(?:that's|that is) (?:all|enough) for (?:now|today)\b"
+    r"|\bleave the (?:rest|others?)\b|\b(?:that's|that is) (?:all|enough)\b(?! to\b)"
     r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on|touch"
     r"|write (?:any )?code)\b"
     r"|\b(?:ask|check with|consult) me (?:before|first)\b|\bbefore you (?:continue|go on|proceed"
@@ -92,6 +113,25 @@ _STOP = LazyPattern(
     r"|\b(?:para|pare|detente|espera|aguarde?) (?:\w+ ){0,3}(?:después|antes|hasta|depois|até|aquí"
     r"|aqui)\b|\b(?:arrête|attends|attendez)\b|\b(?:останов\w+|подожди\w*|жди\w*)\b"
     r"|等我|先不要|停下|等待我|我来?(?:审核|确认|看)|止め|待って|確認するまで|멈추|기다려|대기",
+    re.IGNORECASE,
+)
+# The word alone, as a sentence or at the beginning of the message; and nothing more is to be done.
+_BARE_STOP = LazyPattern(
+    r"(?:^|[.!?\n]\s*)\W*(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
+    r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[.!,;\n。\uff01\uff0c、])"
+    r"|\bnothing (?:else|more)\b|\bnichts (?:mehr|weiter)|\bplus (?:à )?rien\b|\bnada m[áa]i?s\b"
+    r"|(?<!\w)больше ничего|\bniets meer\b|\bnic więcej\b|不要再|别再",
+    re.IGNORECASE,
+)
+# The user looks at it first: a verb of reading in the first person, and what comes after it.
+_READS_FIRST = LazyPattern(
+    r"\bje (?:le |la |les |l')?(?:relis|lis|vérifie|valide|regarde|teste)\b"
+    r"|\bich (?:\w+ ){0,2}?(?:prüfe?|lese?|schaue?|sehe?|teste)\b"
+    r"[^.!?]{0,40}\b(?:bevor|vor|erst|zuerst|vorher)\b"
+    r"|\b(?:lo|la|los|las) (?:reviso|leo|valido|compruebo|rileggo|controllo|verifico)\b"
+    r"|\beu (?:o |a )?(?:reviso|leio|aprovo|verifico)\b"
+    r"|\bя (?:\w+ ){0,2}(?:провер|посмотр|прочита|утверж)\w+"
+    r"|我看(?:完|过)|(?:確認|レビュー)してから|(?:검토|확인)한 (?:후|다음|뒤)",
     re.IGNORECASE,
 )
 
@@ -132,6 +172,8 @@ def _needs_answer(sentence: str, behind: Sequence[str], steps: frozenset[str]) -
             return False  # the text answers it itself
         bare = _GO_ON.search(sentence) is not None and _CHOICE.search(sentence) is None
         return not bare or not steps.isdisjoint(_topics(sentence))
+    if _LACKS.search(sentence) is not None:
+        return True
     if not requests:
         return False
     return decides or bool(_CODE.search(sentence)) or not steps.isdisjoint(_topics(sentence))
@@ -168,7 +210,7 @@ def says_stop(message: str) -> bool:
         message: the message.
     """
     message = message[:_LONGEST_ORDER]
-    if _STOP.search(message) is not None:
+    if any(one.search(message) is not None for one in (_STOP, _BARE_STOP, _READS_FIRST)):
         return True
     return any(
         _GO_ON.search(sentence) is not None and _ANOTHER_DAY.search(sentence) is not None
