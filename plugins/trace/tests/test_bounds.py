@@ -62,6 +62,8 @@ def test_what_is_long_is_cut_and_still_differs() -> None:
 
     assert len(first) < LONGEST_TEXT
     assert first != second
+    assert "redacted" not in first
+    assert len({bounded(f"{n}{long[0]}", Redaction()) for n in range(1000)}) == 1000
     assert len(bounded([0] * 10_000, Redaction())) < 10_000
     many = {f"{number:>9000}": ["y" * 8000] * 500 for number in range(50)}
     assert len(json.dumps(bounded(many, Redaction()))) < 3_000_000

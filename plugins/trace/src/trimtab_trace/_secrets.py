@@ -290,7 +290,7 @@ class _Bounder:
 
     def _text(self, text: str) -> str:
         if self._room <= 0 and len(text) > _SHORT:
-            return f"[{len(text)} characters left out, {_digest(text)}]"
+            return f"[{len(text)} characters left out, {_content_digest(text)}]"
         kept = _ends(text, self._redact) if len(text) > LONGEST_TEXT else self._redact(text)
         self._room -= len(kept)
         return kept
@@ -301,8 +301,8 @@ def _ends(text: str, redact: Redaction) -> str:
     left_out = len(text) - 2 * _EDGE
     head = redact(text[: _EDGE + _MARGIN])[:_EDGE]
     tail = redact(text[-_EDGE - _MARGIN :])[-_EDGE:]
-    return f"{head}\n[… {left_out} characters left out, {_digest(text)} …]\n{tail}"
+    return f"{head}\n[… {left_out} characters left out, {_content_digest(text)} …]\n{tail}"
 
 
-def _bounded_digest(text: str) -> str:
+def _content_digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
