@@ -13,10 +13,14 @@ CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9)]
+LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10)]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
     "r8-blind-scroll": "late",
+    # What a subagent declines in other words each time has no line in common.
+    "r10-asks-in-other-words": "missed",
+    # Each notice begins anew, whatever the agent has answered to those before.
+    "r10-thanks-without-end-ja": "missed",
     # Bare arguments have no form.
     "r9-only-arguments": "missed",
 }
@@ -102,8 +106,8 @@ def test_reports_whose_verdicts_were_fixed_before_the_first_run(backtest):
 
 
 def test_reports_that_the_rules_have_learnt_from(backtest):
-    """At first sight 0.91 of the 107 were right, 0.90 of the 58 and 0.84 of the 47: 0.85, 0.89 and
-    0.82 of those about loops and failures.
+    """At first sight 0.91 of the 107 were right, 0.90 of the 58, 0.84 of the 47 and of the last
+    68: 0.85, 0.89, 0.82 and 0.89 of those about loops and failures.
     """
     _, document = backtest(*LATER)
     verdicts = {run["id"]: run["verdict"] for run in document["runs"]}

@@ -524,3 +524,33 @@ def test_clicks_after_which_one_and_the_same_picture_is_shown_are_told():
     run = [Call("browser_click", {"ref": "e4"}, "ok"), Call("browser_screenshot", {}, shot)] * 6
 
     assert first(run) is not None
+
+
+def test_taps_beside_the_button_are_told_on_a_screen_in_any_script():
+    screens = (
+        "首页 | 外卖 美食 酒店民宿 电影演出 | 搜索框 我的",
+        "Start | Essen | Hotels | Kino | Suche",
+    )
+    for screen in screens:
+        told = {"success": True, "app": "shop", "screen": screen}
+        taps = [Call("do", {"action": "Tap", "at": [183 + n, 246 - n]}, told) for n in range(6)]
+
+        assert first([Call("do", {"action": "Launch", "app": "shop"}, told), *taps]) == 5
+
+
+def test_swipes_at_the_end_of_a_list_are_told_though_the_list_has_moved_before():
+    shown = [f"order {n} of a lamp, order {n + 1} of a cup" for n in (1, 3, 5)]
+    swipes = [Call("Swipe", {"from": 820, "to": 260}, {"visible": one}) for one in shown]
+
+    assert first([*swipes, *[swipes[-1]] * 5]) == 4
+
+
+@pytest.mark.parametrize("field", ["content", "text", "data", "body"])
+def test_windows_of_one_short_file_are_told_whatever_field_it_comes_in(field):
+    lines = [f"{n}|Rule {n} of the house is {'abcdefghijklmnop'[n] * 4}." for n in range(1, 15)]
+    run = []
+    for start, limit in ((1, 500), (1, 100), (3, 60), (1, 200), (2, 50), (1, 14), (4, 90)):
+        window = {field: "\n".join(lines[start - 1 :]), "total": 14}
+        run.append(Call("read_file", {"path": "S.md", "offset": start, "limit": limit}, window))
+
+    assert first(run) == 4

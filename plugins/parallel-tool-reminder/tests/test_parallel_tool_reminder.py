@@ -285,3 +285,14 @@ def test_a_program_that_only_looks_counts_whatever_its_name(command):
     calls = [("bash", {"command": command.format(one)}, f"{one[::-1]} 1.2") for one in things]
 
     assert Agent().turns(*calls)[2]
+
+
+@pytest.mark.parametrize("empty", ["no matches", "", "Keine Treffer: no results"])
+def test_searches_for_what_the_user_has_named_need_no_result_of_another(empty):
+    agent = Agent()
+    agent.run.user_message("Check where we still use moment, lodash, request and q")
+    names = ("moment", "lodash", "request", "q")
+    calls = [("grep", {"pattern": f"require('{name}')", "path": "."}, empty) for name in names]
+
+    assert agent.turns(*calls)[2]
+    assert not any(Agent().turns(*calls))

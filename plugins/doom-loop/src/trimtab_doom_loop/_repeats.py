@@ -179,7 +179,9 @@ def _moves_by_itself(actions: Actions, first: Action) -> bool:
     call of its tool has changed lately, though the agent did nothing that may have changed it.
     """
     call = first.calls[0]
-    if call.failed or call.profile.writes or has_ended(call.output) or asks_for_input(call.output):
+    if call.failed or call.profile.writes or call.profile.opaque:  # moved by what the agent did
+        return False
+    if has_ended(call.output) or asks_for_input(call.output):
         return False
     later: dict[str, Action] = {}
     for action in actions.since(first.number - CEILING_CALLS):

@@ -224,8 +224,9 @@ def _only_echoes(calls: Sequence[CallRecord]) -> bool:
 def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     if _complains(calls[-1]):
         return _MORE_FOR_ERROR
-    if alike_but_for_numbers(calls):
-        return _MORE_FOR_NAMES if numbered_names(calls) else _MORE_FOR_NUMBERS
+    again = calls[1:]  # the first answer was news, and its call may have been another
+    if alike_but_for_numbers(again):
+        return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
     if same_subject(calls):
         return _MORE_FOR_NUMBERS
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT

@@ -33,6 +33,7 @@ SHORTEST_WORD = 4
 """A part or word that is shorter stands in any answer by chance."""
 _PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
 _WORD = LazyPattern(r"\b(?!(?:and|for|from|not|the|with)\b)[^\W\d_]{3,}")
+_TOKEN = LazyPattern(r"\w+(?:[.-]\w+)*")
 _DIGITS = LazyPattern(r"\d+")
 _PAGING = LazyPattern(
     r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range"
@@ -82,11 +83,15 @@ class Link:
             return self.call.tool + _DIGITS.sub("#", self.call.command)
         return self.call.tool + _PAGING.sub("#", self.call.params_text)
 
+    @property
+    def text(self) -> str:
+        """Its command, else its arguments as text."""
+        return self.call.command or self.call.params_text
+
     @cached_property
     def files(self) -> frozenset[str]:
         """The files that the arguments name."""
-        text = self.call.command or self.call.params_text
-        return frozenset(_FILE.findall(text))
+        return frozenset(_FILE.findall(self.text))
 
     @cached_property
     def searches(self) -> bool:
@@ -159,18 +164,26 @@ def _leaves(value: Any, left: list[int]) -> Iterator[str]:
             yield text[:LONGEST_VALUE]
 
 
-def depends(link: Link, earlier: Sequence[Link]) -> bool:
+def depends(link: Link, earlier: Sequence[Link], request: str = "") -> bool:
     """Tell whether `link` needed an answer of `earlier` calls, repeats or rewords one, or is its
     next page.
 
     An argument that is part of an earlier answer, and of no earlier argument, is taken from that
-    answer. A search that follows one without results depends on it.
+    answer. A search that follows one without results depends on it, unless the user has named what
+    each of them looks for.
+
+    Args:
+        link: the call.
+        earlier: the calls before.
+        request: the user's last message.
     """
     for other in earlier:
         if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
             return True
         if _counts_on(link, other):
             return True
+        if link.searches and other.searches and _are_both_named(link, other, request):
+            continue
         if other.searches and finds_nothing(other.answer):
             return True
         if link.searches and other.searches and _rewords(link, other):
@@ -180,6 +193,17 @@ def depends(link: Link, earlier: Sequence[Link]) -> bool:
     known = {value for other in earlier for value in other.values}
     new = [value for value in link.values if value not in known]
     return any(_stands(other.answer, value) for value in new for other in earlier)
+
+
+def _are_both_named(link: Link, other: Link, request: str) -> bool:
+    """Tell whether the user has named something that only the one call is about, and something
+    that only the other is.
+    """
+    if not request:
+        return False
+    asked = frozenset(_TOKEN.findall(request))
+    mine, its = (frozenset(_TOKEN.findall(one.text)) for one in (link, other))
+    return not asked.isdisjoint(mine - its) and not asked.isdisjoint(its - mine)
 
 
 def _counts_on(link: Link, other: Link) -> bool:

@@ -93,7 +93,7 @@ class Streak(CallProjection):
         links = self._links = self._all()
         self._new.clear()
         for index in range(max(0, len(links) - self._unchecked), len(links)):
-            if depends(links[index], links[:index]):
+            if depends(links[index], links[:index], self._request):
                 self._begin_with(links[index:])
                 return self.independent()
         self._compared = self.length

@@ -55,6 +55,10 @@ _IN_PROGRESS = LazyPattern(
 _DENIED = LazyPattern(
     r"[\w ]{1,40}[\"']?\s?[=:]\s?(?:false|no|none|null|0)(?![\w.])", re.IGNORECASE
 )
+_HELD = LazyPattern(r"[\w ]{1,40}[\"']?\s?[=:]\s?true(?![\w.])", re.IGNORECASE)
+_WORDS = LazyPattern(r"[^\W\d_]{3,}")
+_TOLD = 4
+"""Words beside a flag that holds: more of them are content, and the flag says only that it came."""
 _GOING = LazyPattern(r"(?<![a-z])[a-z_]{2,24}ing[\"']?\s?[=:]\s?true\b")
 _STATE = LazyPattern(
     r"(?:\b(?:state|status|phase|stage|conclusion)\"?\s?[:=]\s?|<(?:state|status)>)\"?"
@@ -90,6 +94,7 @@ _MALFORMED = LazyPattern(
     re.IGNORECASE,
 )
 _BARE = frozenset({"", "[]", "{}", "()", "null", "none", "0", "''", '""', "false"})
+_WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _BRIEF = 80
 _SHORT = 160
 _STATED = 600
@@ -106,12 +111,22 @@ def confirms(said: str) -> bool:
     said = said.strip()
     if not said:
         return True
-    if len(said) > _BRIEF:
+    if len(said) > _BRIEF or (not said.isascii() and _width(said) > _BRIEF):
         return False
     told = _DENIED.sub("", said)
     if _CONFIRMED.search(told) is not None:
+        content = _HELD.sub("", told)
+        if content != told and len(_WORDS.findall(content)) > _TOLD:
+            return _CONFIRMED.search(content) is not None and _REFUSED.search(told) is None
         return not says_unchanged(said) and _REFUSED.search(told) is None
     return False
+
+
+def _width(said: str) -> int:
+    """Return the length of a text as if it were in English: a character of a wide script says as
+    much as three.
+    """
+    return len(said) + 2 * len(_WIDE.findall(said))
 
 
 def refuses(said: str) -> bool:

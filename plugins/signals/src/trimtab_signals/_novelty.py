@@ -244,6 +244,8 @@ def pieces_of(text: str, params: Any) -> Pieces:
     for echo in sorted(_echoes(params), key=len, reverse=True):
         if echo in text:
             text = _without(text, echo)
+    if "\\n" in text:  # the lines of a text in a structured answer
+        text = text.replace("\\n", "\n").replace('="', "=\n")
     found: set[int] = set()
     for part in dict.fromkeys(_SPLIT.split(text)):  # logs say the same line again and again
         piece = (_MARKER.sub("", part) or part).strip(" \t\r\"',:.")
