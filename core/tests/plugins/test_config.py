@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import attrs
@@ -340,8 +341,11 @@ def test_importing_reads_no_configuration(write, python):
 
 def test_the_folder_for_state(write, monkeypatch, tmp_path):
     configuration = write("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "state"))
+    of_system, of_another = "XDG_STATE_HOME", "LOCALAPPDATA"
+    if sys.platform == "win32":
+        of_system, of_another = of_another, of_system
+    monkeypatch.setenv(of_system, str(tmp_path / "state"))
+    monkeypatch.setenv(of_another, str(tmp_path / "of another system"))
 
     assert state_home() == tmp_path / "state" / "trimtab"
     assert state_home(configuration) == tmp_path / ".trimtab"

@@ -245,9 +245,10 @@ def test_old_calls_are_packed_in_batches_and_read_back_in_order() -> None:
 
 
 WITHIN = {"a": "x" * 100, "b": -3, "c": [1.5, None, {"d": True, "e": "f"}]}
+JUST_WITHIN = {"a": "x" * 240}, {"a": [0.5] * 17}
 
 
-@pytest.mark.parametrize("params", [{}, WITHIN, {"a": "x" * 240}, {"a": {"b": {"c": {}}}}], ids=str)
+@pytest.mark.parametrize("params", [{}, WITHIN, *JUST_WITHIN, {"a": {"b": {"c": {}}}}], ids=str)
 def test_short_arguments_of_old_calls_are_kept(params: Any) -> None:
     session = Session(keep=1)
     for _ in range(2):
@@ -256,7 +257,13 @@ def test_short_arguments_of_old_calls_are_kept(params: Any) -> None:
     assert session[ToolInvoked].all()[0].params == params
 
 
-TOO_LARGE = {"a": "x" * 250}, {str(n): n for n in range(40)}, [0] * 60, {"a": [{"b": "x" * 250}]}
+TOO_LARGE = (
+    {"a": "x" * 241},
+    {"a": [0.5] * 18},
+    {str(n): n for n in range(40)},
+    [0] * 60,
+    {"a": [{"b": "x" * 250}]},
+)
 NOT_PLAIN = {1: "a"}, {"a": (1,)}, {"a": 1j}, {"a": 1 << 70}, {"a": [[[[[]]]]]}, {"a": b"b"}
 
 
