@@ -104,6 +104,8 @@ def wrong(given: list[Case]) -> list[dict[str, Any]]:
 def broken(given: list[Case]) -> set[str]:
     """Return the ids of the changed cases that come out otherwise than their originals."""
     ids = {run["id"] for run in wrong(given)}
+    if not ids:
+        return ids
     names = {name.rpartition("~")[0] for name in ids}
     originals = {run["id"] for run in wrong([case for case in cases() if case["id"] in names])}
     return {name for name in ids if name.rpartition("~")[0] not in originals}

@@ -359,3 +359,48 @@ def test_a_range_that_is_halved_is_work(too):
 )
 def test_a_state_is_asked_for_with_pauses_whatever_it_is_called(state, tool, params):
     assert silent([Call(tool, params, state, at=100 + 8 * number) for number in range(8)])
+
+
+def test_services_that_are_asked_in_turn_with_pauses_are_watched():
+    asked = [
+        Call(
+            "check_health",
+            {"service": ("api", "web", "db")[number % 3]},
+            {"status": "healthy", "latency_ms": 20 + number * 7 % 13},
+            at=60 * number,
+        )
+        for number in range(12)
+    ]
+    assert silent(asked)
+
+
+def test_jobs_of_a_queue_that_end_alike_are_work():
+    run = []
+    for number in range(12):
+        job = f"job-{number * 7919:05d}"
+        run += [
+            Call("pop_queue", {}, {"job": job, "kind": "resize"}),
+            Call("run_job", {"job": job}, {"status": "done"}),
+        ]
+    assert silent(run)
+
+
+@pytest.mark.parametrize("noted", ["", "ok", "Your thought has been recorded."])
+def test_one_thought_after_the_other_is_work(noted):
+    about = (
+        "the parser",
+        "its errors",
+        "a cache",
+        "old callers",
+        "tests",
+        "names",
+        "speed",
+        "docs",
+    )
+    thoughts = [f"Consider {what} in the light of {what[::-1]}" for what in about]
+    assert silent([Call("think", {"thought": thought}, noted) for thought in thoughts])
+
+
+def test_days_of_a_month_without_an_event_are_looked_at_for_longer_than_guesses():
+    days = [Call("get_calendar", {"day": f"2026-03-{day:02}"}, "no events") for day in range(1, 8)]
+    assert silent(days)

@@ -554,3 +554,14 @@ def test_windows_of_one_short_file_are_told_whatever_field_it_comes_in(field):
         run.append(Call("read_file", {"path": "S.md", "offset": start, "limit": limit}, window))
 
     assert first(run) == 4
+
+
+@pytest.mark.parametrize("flag", [{"found": False}, {"success": True}, {"replied": False}])
+def test_a_flag_beside_fields_that_tick_is_the_same_answer(flag):
+    calls = [
+        Call(
+            "lookup", {"mail": "a@b.example"}, {**flag, "request_id": f"{n * 7919:012x}", "seq": n}
+        )
+        for n in range(1, 6)
+    ]
+    assert first(calls) == 2

@@ -216,6 +216,15 @@ def _watches(actions: Actions, tail: Sequence[Action], length: int) -> bool:
     )
 
 
+def watches_in_turn(actions: Actions, tail: Sequence[Action]) -> bool:
+    """Tell whether an agent asks for the states of several things in turn, with pauses."""
+    asked = {action.asked for action in tail}
+    spans = [span_of(action.calls[-1]) for action in tail]
+    if 2 * len(asked) > len(tail) or not _watches(actions, tail, len(asked)):
+        return False
+    return not waited_too_long(spans)
+
+
 def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
     """Tell whether an action asks for a state: its answer is short, and is made of flags, or is
     about what the agent has begun before action `first`; or its tool is for states.

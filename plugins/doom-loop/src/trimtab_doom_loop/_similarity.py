@@ -16,6 +16,8 @@ from trimtab_signals import (
 )
 
 _NUMBER = LazyPattern(r"\d+")
+_FEW_DIGITS = LazyPattern(r"\d{1,9}")
+_NUMBERED = LazyPattern(r"[A-Za-z]\w*\d\w*")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
 _PART = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?![^\W\d_])|[^\W\d_]+")
 _WIDE = LazyPattern(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -147,7 +149,7 @@ def different_things(calls: Sequence[CallRecord]) -> bool:
     beginning of a word in common with the others. Calls that look for one thing in other words
     have.
     """
-    words = [_parts(call.params_text) for call in calls]
+    words = [_parts(call.params_text).union(_NUMBERED.findall(call.params_text)) for call in calls]
     frame = frozenset.intersection(*words)
     own = [parts - frame for parts in words]
     counts = Counter(part for parts in own for part in parts)
@@ -206,6 +208,19 @@ def _parts(text: str) -> frozenset[str]:
         elif len(part) >= _PARTED:
             found.append(part[:_STEM].lower())
     return frozenset(found)
+
+
+def counts_up(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls go from one number to the next, or by equal steps, as through the days of
+    a month.
+    """
+    if not alike_but_for_numbers(calls):
+        return False
+    numbers = [tuple(map(int, _FEW_DIGITS.findall(call.params_text))) for call in calls]
+    if len({len(one) for one in numbers}) != 1:
+        return False
+    steps = {tuple(b - a for a, b in zip(one, two, strict=True)) for one, two in pairwise(numbers)}
+    return len(steps) == 1 and any(steps.pop())
 
 
 def numbered_names(calls: Sequence[CallRecord]) -> bool:

@@ -9,10 +9,12 @@ from trimtab.text import LazyPattern
 from trimtab_doom_loop._action import Action, moves_unseen
 from trimtab_doom_loop._actions import Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
+from trimtab_doom_loop._repeats import watches_in_turn
 from trimtab_doom_loop._similarity import (
     alike,
     alike_but_for_numbers,
     attempts,
+    counts_up,
     different_things,
     numbered_names,
     one_deed,
@@ -27,6 +29,7 @@ from trimtab_signals import (
     confirms,
     excuse_of,
     finds_nothing,
+    is_aside,
     mentions_failure,
     refuses,
     reports_nothing,
@@ -87,12 +90,14 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     calls = [action.calls[0] for action in tail]
     if len({call.tool for call in tail[-1].calls}) > 1:
         return None
-    if len({call.fingerprint for call in calls}) < times:
+    if len({call.fingerprint for call in calls}) < times or watches_in_turn(actions, tail):
         return None
     if any(_stands_by(call) for call in calls):
         needed = 2 * times if _hunts(calls) else None
     elif any(action.waits for action in tail):  # only words say that it goes on
         needed = _MORE_FOR_CONTENT
+    elif is_aside(calls[-1].tool) and not reworded(calls, closely=True):
+        needed = _MORE_FOR_NAMES  # one thought after the other
     else:
         needed = _needed(calls, similarity)
     if needed is None or streak < times + _wanted(needed, calls, similarity):
@@ -139,7 +144,7 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     if not complains and not last.profile.writes and _is_nothing(last):
         if numbered_names(calls) or different_things(calls):
             return _MORE_FOR_NAMES
-        return _MORE_FOR_NOTHING
+        return _MORE_FOR_CONTENT if counts_up(calls) else _MORE_FOR_NOTHING
     if not complains and (_says_little(last) or _only_echoes(calls)):
         return _needed_for_little(calls)
     return _needed_for_content(calls, similarity)

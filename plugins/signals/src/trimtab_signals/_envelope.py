@@ -140,7 +140,7 @@ def without_ticks(result: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _says(value: Any) -> bool:
-    return value not in _EMPTY and not isinstance(value, bool)
+    return value not in _EMPTY
 
 
 def arguments_of(params: Any) -> Any:
