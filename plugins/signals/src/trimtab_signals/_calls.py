@@ -58,7 +58,7 @@ class Calls(BaseProjection):
 
     def __init__(self, tool_profiles: Sequence[ToolProfile] = ()) -> None:
         self.profiles = ToolProfiles(tool_profiles)
-        # Providers ask from several threads, one of which may be taking facts in.
+        # Providers ask from several threads, one of which may be closing a turn.
         self._lock = Lock()
         self._open: list[CallRecord] = []
         self._closed: deque[TurnRecord] = deque(maxlen=KEPT)
@@ -100,8 +100,7 @@ class Calls(BaseProjection):
     @property
     def tool_frequency(self) -> Mapping[str, int]:
         """Calls by tool, over the whole run; names beyond the 256th together under ``…``."""
-        with self._lock:
-            return dict(self._frequency)
+        return self._frequency.copy()
 
     def recent(self, n: int) -> tuple[CallRecord, ...]:
         """Return the last calls, oldest first, those of the open turn included.
@@ -135,15 +134,12 @@ class Calls(BaseProjection):
         except Exception:  # noqa: BLE001  parameters or results whose own methods raise
             safe = attrs.evolve(call, params=plain(call.params), result=plain(call.result))
             record = record_of(safe, profile)
-        # Worked out when the call ends, for at the decision the agent waits.
-        _ = record.fingerprint, record.output_hash
-        with self._lock:
-            frequency, tool = self._frequency, call.tool
-            if tool not in frequency and len(frequency) >= _TOOLS_KEPT:
-                tool = _OTHER_TOOLS
-            frequency[tool] = frequency.get(tool, 0) + 1
-            if len(self._open) < KEPT:
-                self._open.append(record)
+        frequency, tool = self._frequency, call.tool
+        if tool not in frequency and len(frequency) >= _TOOLS_KEPT:
+            tool = _OTHER_TOOLS
+        frequency[tool] = frequency.get(tool, 0) + 1
+        if len(self._open) < KEPT:
+            self._open.append(record)
         if record.failed:
             self.stirs = self._has_failed = True
         return record, call

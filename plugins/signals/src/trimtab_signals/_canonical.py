@@ -179,14 +179,21 @@ def fingerprint(params: Any, profile: ToolProfile | None = None) -> str:
 
 
 def canonical_params(params: Any, profile: ToolProfile | None) -> str:
-    if profile is None:
-        return canonical(params, IGNORED_PARAMS)
-    if profile.progress:
-        chosen = only_fields(params, profile.progress)
-        params = params if chosen is None else chosen
+    """Return the canonical text of arguments; of those whose own methods raise, as plain data."""
+    try:
+        return _canonical_params(params, profile)
+    except Exception:  # noqa: BLE001 - whatever their author raises
+        return _canonical_params(plain(params), profile)
+
+
+def _canonical_params(params: Any, profile: ToolProfile | None) -> str:
     ignored = IGNORED_PARAMS
-    if profile.ignored_params:
-        ignored = _all_ignored(profile.ignored_params)
+    if profile is not None:
+        if profile.progress:
+            chosen = only_fields(params, profile.progress)
+            params = params if chosen is None else chosen
+        if profile.ignored_params:
+            ignored = _all_ignored(profile.ignored_params)
     text = _mapping(params, ignored, 0) if type(params) is dict else canonical(params, ignored)
     # Where nothing else is there, the book-keeping is the matter: a tool for thinking.
     return canonical(params) if text == "{}" and params else text

@@ -10,7 +10,7 @@ import attrs
 from trimtab import Outcome, ToolInvoked, ToolProfile
 from trimtab.events import CallOrigin
 from trimtab.text import LazyPattern, quote, shorten
-from trimtab_signals._canonical import canonical_params, digest, plain
+from trimtab_signals._canonical import canonical_params, digest
 from trimtab_signals._envelope import arguments_of, opened
 from trimtab_signals._failure_lines import best_line, excerpt, lines_of, sounds_like_failure
 from trimtab_signals._failures import failed, failure_text, signatures
@@ -66,6 +66,9 @@ class CallRecord:
         started, ended: monotonic seconds since the run's opening; None where unknown.
         profile: what is known about the tool.
         command: the command line, where the tool is a shell (at most 512 characters).
+        fingerprint: of tool and arguments; equal for calls that mean the same.
+        params_text: the canonical arguments, at most 512 characters, for comparing by likeness.
+        output_hash: fingerprint of the output as it came.
     """
 
     tool: str
@@ -79,54 +82,21 @@ class CallRecord:
     profile: ToolProfile
     command: str | None
     size: int
+    fingerprint: str
+    params_text: str
+    output_hash: str
     _text: str | None = None
     _params: Any = None
-    _output_hash: str | None = None
     _output: str | None = None
     signature: str = ""
     bare_signature: str = ""
     excuse: str | None = None
     # Computed when they are read: most calls are never compared.
-    _fingerprint: str | None = None
-    _params_text: str | None = None
     _output_fingerprint: str | None = None
     _shape: Shape | None = None
     _pieces: Pieces | None = None
     _words: frozenset[str] | None = None
     _lines: str | None = attrs.field(default=None, init=False)
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of tool and arguments; equal for calls that mean the same."""
-        if self._fingerprint is None:
-            return self._look_at_params()[0]
-        return self._fingerprint
-
-    @property
-    def params_text(self) -> str:
-        """The canonical arguments, at most 512 characters, for comparing by likeness."""
-        if self._params_text is None:
-            return self._look_at_params()[1]
-        return self._params_text
-
-    def _look_at_params(self) -> tuple[str, str]:
-        try:
-            text = canonical_params(self._params, self.profile)
-        except Exception:  # noqa: BLE001 - arguments whose own methods raise
-            text = canonical_params(plain(self._params), self.profile)
-        looked = digest(f"{self.tool}\n{text}"), text[:_PARAMS_KEPT]
-        self._fingerprint = looked[0]
-        self._params_text = looked[1]
-        return looked
-
-    @property
-    def output_hash(self) -> str:
-        """Fingerprint of the output as it came."""
-        value = self._output_hash
-        if value is None:
-            value = digest(self._text or "")
-            self._output_hash = value
-        return value
 
     @property
     def output(self) -> str:
@@ -249,8 +219,7 @@ class CallRecord:
 
     def drop_text(self) -> None:
         """Drop the text of the output; what comparisons need stays."""
-        _ = self.output_fingerprint, self.shape, self.pieces
-        _ = self.fingerprint, self.output_hash, self.output
+        _ = self.output_fingerprint, self.shape, self.pieces, self.output
         self._text = self._params = self._lines = None
 
     def state(self) -> SavedCall:
@@ -342,10 +311,17 @@ def mentions_failure(call: CallRecord) -> bool:
     return call.failed or sounds_like_failure(call.output)
 
 
-def _complaint(line: str, text: str, holders: Sequence[Mapping[str, Any]]) -> str:
-    """Return what a text quotes of a failure: its key line, or all of an object with a code."""
-    is_code = bool(holders) and " " not in line  # what it means stands beside it
-    return (text if is_code else line)[:_OUTPUT_KEPT]
+def _complaint(
+    text: str, holders: Sequence[Mapping[str, Any]], params: Any
+) -> tuple[str, str, str]:
+    """Return both signatures of a failure, and what a text quotes of it: its key line, or all of
+    an object with a code.
+    """
+    lines = lines_of(failure_text(text, holders))
+    key = best_line(lines)
+    said = key.strip() or excerpt(text)
+    is_code = bool(holders) and " " not in said  # what it means stands beside it
+    return *signatures(lines, key, params), (text if is_code else said)[:_OUTPUT_KEPT]
 
 
 def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
@@ -367,15 +343,13 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     output = None
     has_failed = failed(event, text, holders, profile, command)
     if has_failed:
-        lines = lines_of(failure_text(text, holders))
-        line = best_line(lines)
-        signature, bare_signature = signatures(lines, line, params)
-        output = _complaint(line.strip() or excerpt(text), text, holders)
+        signature, bare_signature, output = _complaint(text, holders, params)
     elif is_long or type(result) is not str:
         shown = shown_of(result, text)
         if shown is text and type(event.result) is str:
             shown = event.result  # an object in JSON, as it was written
         output = bounded(shown, _OUTPUT_KEPT // 2)
+    asked = canonical_params(params, profile)
     return CallRecord(
         tool=event.tool,
         failed=has_failed,
@@ -388,9 +362,11 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
         profile=profile,
         command=command if command is None else command[:_PARAMS_KEPT],
         size=size,
+        fingerprint=digest(f"{event.tool}\n{asked}"),
+        params_text=asked[:_PARAMS_KEPT],
+        output_hash=digest(text),
         text=bounded(text) if is_long else text,
         params=params,
-        output_hash=digest(text) if is_long else None,
         output=output,
         signature=signature,
         bare_signature=bare_signature,
