@@ -94,24 +94,12 @@ class Inside:
         source: the provider that is being called, where it is one.
     """
 
-    __slots__ = ("_token", "active", "owners", "source")
+    __slots__ = ("active", "owners", "source")
 
     def __init__(self, *owners: object) -> None:
         self.owners = owners
         self.source: Provenance | None = None
         self.active = False
-        self._token: Any = None
-
-    def enter(self) -> None:
-        """Begin; inside a ``try`` whose ``finally`` leaves, for an interrupt may come any time."""
-        self.active = True
-        self._token = _INSIDE.set((*_INSIDE.get(), self))
-
-    def leave(self) -> None:
-        """End, for the threads and tasks that were started inside too."""
-        self.active = False
-        if self._token is not None:
-            _INSIDE.reset(self._token)
 
 
 CAUSE: ContextVar[BaseException | None] = ContextVar("trimtab_cause", default=None)
@@ -134,11 +122,13 @@ def owners() -> tuple[object, ...]:
 def within(owners: Iterable[object], work: Callable[..., T], *arguments: Any) -> T:
     """Return ``work(*arguments)``, which `owners` caused by foreign code that they called."""
     inside = Inside(*owners)
+    token = _INSIDE.set((*_INSIDE.get(), inside))
     try:
-        inside.enter()
+        inside.active = True
         return work(*arguments)
     finally:
-        inside.leave()
+        inside.active = False
+        _INSIDE.reset(token)
 
 
 class Ask(NamedTuple):
@@ -175,8 +165,9 @@ def call_in_turn(
         BaseException: as for `call`.
     """
     tell = WATCH.tell
+    token = _INSIDE.set((*_INSIDE.get(), inside))
     try:
-        inside.enter()
+        inside.active = True  # here, for an interrupt may come any time
         began = monotonic()
         for source, _, work in asks:
             inside.source = source
@@ -199,6 +190,7 @@ def call_in_turn(
             if put(reply):
                 return
     finally:
-        inside.leave()
+        inside.active = False
+        _INSIDE.reset(token)
         if tell is not None:
             tell("")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import attrs
 
@@ -68,7 +68,7 @@ class ToolCall:
                     raise TypeError(f"{name} of a ToolCall must be text, not {shown(value)}")
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Event:
     """What all events of a run share.
 
@@ -86,27 +86,12 @@ class Event:
     newest of them only, as many as its `keep` says.
     """
 
-    # They have no slots, so that `_of_checked` can hand over all fields at once.
-
     keep_newest: ClassVar[bool] = False
     prompt_name: str = ""
     run_id: str = ""
     agent_id: str | None = None
     at: datetime | None = None
     elapsed: float | None = None
-
-    @classmethod
-    def _of_checked(cls, fields: dict[str, Any]) -> Self:
-        """Return the event with these fields, without the constructor's checks.
-
-        Setting them one by one and checking them again is a third of what recording a call takes.
-
-        Args:
-            fields: all of them, each as the constructor would keep it.
-        """
-        event = object.__new__(cls)
-        object.__setattr__(event, "__dict__", fields)
-        return event
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -121,7 +106,7 @@ class Event:
         return f"{type(self).__qualname__}({', '.join(f'{k}={v!r}' for k, v in fields)})"
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class RunOpened(Event):
     """A prompt was opened on the session by one agent.
 
@@ -136,7 +121,7 @@ class RunOpened(Event):
     forked_at: int = 0
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class RunClosed(Event):
     """The run ended; its record stays.
 
@@ -147,7 +132,7 @@ class RunClosed(Event):
     reason: str = ""
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class UserMessage(Event):
     """A message of the user, or of what drives the agent.
 
@@ -161,7 +146,7 @@ class UserMessage(Event):
     notification: bool = False
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ModelResponded(Event):
     """One response of the model: it opens a turn.
 
@@ -188,7 +173,7 @@ class ModelResponded(Event):
     started: datetime | None = None
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolStarted(Event):
     """A tool call is about to run.
 
@@ -208,7 +193,7 @@ class ToolStarted(Event):
     caller: CallOrigin = CallOrigin.MODEL
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolInvoked(Event):
     """One attempted tool call, ended, whatever became of it.
 
@@ -245,7 +230,7 @@ class ToolInvoked(Event):
         return self.outcome in (Outcome.ERROR, Outcome.INVALID)
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class CompactionHappened(Event):
     """The host shortened the model's history; the run's own record is untouched.
 

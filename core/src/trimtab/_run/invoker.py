@@ -76,10 +76,12 @@ class ProviderInvoker:
             SessionError: one of them is asking.
         """
         self._refuse_provider()
-        if not (getattr(self._thread, "known", False) or self._nobody_is_called(asks)):
+        is_known = getattr(self._thread, "known", False)
+        if not (is_known or self._nobody_is_called(asks)):
             return []
         replies = self._call(asks, argument, timeout, self._calls, spent)
-        self._thread.known = True
+        if not is_known:
+            self._thread.known = True
         return replies
 
     def call(

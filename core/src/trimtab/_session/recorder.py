@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
+
 from trimtab._boundary.values import duplicate
 from trimtab._events.run import (
     CallOrigin,
@@ -23,7 +25,7 @@ from trimtab._session.arguments import as_calls, as_flag, as_member, as_seconds,
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Budget, Deadline, Usage
 from trimtab._types.text import shown
-from trimtab._types.values import reduced
+from trimtab._types.values import reduced, unchecked
 
 if TYPE_CHECKING:
     from trimtab._session.record import Record
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Event)
 _NO_CALLS: tuple[ToolCall, ...] = ()
+_COMMON = tuple(field.name for field in attrs.fields(Event))
 LOOKS_EVERY = 32
 """Responses, and ended calls, after which a run looks for projections that are far behind."""
 
@@ -62,11 +65,7 @@ class Recorder:
         self.budget = budget
         self._now, self._monotonic = session.clock.now, session.clock.monotonic
         self._opened = self._monotonic() - state.active_seconds
-        self._identity: dict[str, Any] = {
-            "prompt_name": state.prompt_name,
-            "run_id": state.run_id,
-            "agent_id": state.agent_id,
-        }
+        self._identity = state.prompt_name, state.run_id, state.agent_id
 
     @property
     def run_id(self) -> str:
@@ -169,21 +168,8 @@ class Recorder:
             started = as_time(started)
         with self.session.lock.guard:
             turn = self.state.turns
-            self._record(
-                ModelResponded._of_checked,
-                at,
-                {
-                    "turn": turn,
-                    "text": text,
-                    "reasoning": reasoning,
-                    "tool_calls": calls,
-                    "usage": usage,
-                    "stop_reason": stop_reason,
-                    "model": model,
-                    "provider": provider,
-                    "started": started,
-                },
-            )
+            response = (turn, text, reasoning, calls, usage, stop_reason, model, provider, started)
+            self._record(unchecked(ModelResponded), at, *response)
         if turn % LOOKS_EVERY == 0:
             self._look_after()
         return turn
@@ -218,17 +204,7 @@ class Recorder:
             at = as_time(at)
         with self.session.lock.guard:
             turn = self.state.next_turn()
-            self._record(
-                ToolStarted._of_checked,
-                at,
-                {
-                    "tool": tool,
-                    "params": params,
-                    "call_id": call_id,
-                    "turn": turn,
-                    "caller": caller,
-                },
-            )
+            self._record(unchecked(ToolStarted), at, tool, params, call_id, turn, caller)
 
     def tool_finished(
         self,
@@ -285,14 +261,15 @@ class Recorder:
         state = self.state
         with self.session.lock.guard:
             if running := state.running.get(call_id):
-                fields = self._begun(running[0], duration)
+                tool, params, turn, caller, started, duration = self._begun(running[0], duration)
             else:
                 tool, params = self._asked_for(call_id, tool, params)
-                fields = {"tool": tool, "params": params, "caller": caller, "call_id": call_id}
-                fields |= {"turn": state.next_turn(), "started": None, "duration": duration}
-            fields |= {"result": result, "outcome": outcome, "evidence": evidence}
-            fields |= {"error": error, "poll": poll}
-            event = self._record(ToolInvoked._of_checked, at, fields)
+                turn, started = state.next_turn(), None
+            asked, known = (tool, params, result, call_id, turn), (outcome, evidence, error)
+            make = unchecked(ToolInvoked)
+            event: ToolInvoked = self._record(
+                make, at, *asked, *known, started, duration, caller, poll
+            )
             calls = state.calls
         if state.feeds.shared:
             self._share()
@@ -306,19 +283,13 @@ class Recorder:
     def _share(self) -> None:
         """Called outside the lock after an ended call if providers share a projection."""
 
-    def _begun(self, start: ToolStarted, duration: float | None) -> dict[str, Any]:
+    def _begun(
+        self, start: ToolStarted, duration: float | None
+    ) -> tuple[str, Any, int | None, CallOrigin, datetime | None, float | None]:
         """Return what the start of a call says of its end, and how long it took."""
         if duration is None and start.elapsed is not None:
             duration = self.active_seconds - start.elapsed
-        return {
-            "tool": start.tool,
-            "params": start.params,
-            "caller": start.caller,
-            "call_id": start.call_id,
-            "turn": start.turn,
-            "started": start.at,
-            "duration": duration,
-        }
+        return start.tool, start.params, start.turn, start.caller, start.at, duration
 
     def _asked_for(self, call_id: str, tool: str | None, params: Any) -> tuple[str, Any]:
         """Return tool and arguments of a call that never started."""
@@ -351,21 +322,20 @@ class Recorder:
         """
         at = None if at is None else as_time(at)
         with self.session.lock.guard:
-            return self._record(lambda given: kind(**given), at, fields)
+            return self._record(
+                lambda *common: kind(**fields, **dict(zip(_COMMON, common, strict=True))), at
+            )
 
-    def _record(
-        self, make: Callable[[dict[str, Any]], E], at: datetime | None, fields: dict[str, Any]
-    ) -> E:
+    def _record(self, make: Callable[..., E], at: datetime | None, *fields: Any) -> E:
         """Make an event, and put it into the session and the run; call it while holding the lock.
 
         Args:
-            make: returns the event with the fields that it takes.
+            make: takes what all events share, and then the event's own fields.
             at: as for `dispatch`.
             fields: the event's own.
         """
-        fields |= self._identity
-        fields["at"], fields["elapsed"] = at or self._now(), self._monotonic() - self._opened
-        event = make(fields)
+        elapsed = self._monotonic() - self._opened
+        event = make(*self._identity, at or self._now(), elapsed, *fields)
         self.session.takers[event.__class__](event)
         self.state.apply(event)
         return event
@@ -377,5 +347,5 @@ class Recorder:
             event: an event of any class.
             fields: other fields that change.
         """
-        elapsed = self._monotonic() - self._opened
-        return duplicate(event, **fields, **self._identity, at=self._now(), elapsed=elapsed)
+        common = (*self._identity, self._now(), self._monotonic() - self._opened)
+        return duplicate(event, **fields, **dict(zip(_COMMON, common, strict=True)))

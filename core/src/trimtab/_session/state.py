@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -165,10 +165,10 @@ class RunState:
 
     def apply(self, event: Event) -> None:
         """Fold one event in."""
-        elapsed, kind = event.elapsed, type(event)
+        elapsed = event.elapsed
         if elapsed is not None and elapsed > self.active_seconds:
             self.active_seconds = elapsed
-        handler = _HANDLERS[kind] if kind in _HANDLERS else _provider_handlers().get(kind)
+        handler = _HANDLERS[event.__class__]
         if handler is not None:
             handler(self, event)
 
@@ -265,33 +265,40 @@ class RunState:
 
 Handler = Callable[[RunState, Any], None]
 
-# None: the state does not depend on it, which is known without the handlers below.
-_HANDLERS: Mapping[type[Event], Handler | None] = {
-    RunOpened: None,
-    ModelResponded: RunState._responded,
-    ToolStarted: RunState._called,
-    ToolInvoked: RunState._returned,
-    UserMessage: RunState._said,
-    CompactionHappened: RunState._compacted,
-    RunClosed: RunState._ended,
-}
+
+class _Handlers(dict[type[Event], Handler | None]):
+    """What folds the events of each class in; None where the state does not depend on them."""
+
+    def __missing__(self, kind: type[Event]) -> Handler | None:
+        """Make the handlers of what providers cause when the first of it comes.
+
+        Making these classes is a quarter of what importing core takes.
+        """
+        from trimtab._events import guidance, providers
+
+        self.update(
+            {
+                guidance.GuidanceDelivered: RunState._guided,
+                guidance.GuidanceSuppressed: RunState._withheld,
+                guidance.StopRequested: RunState._stopped,
+                providers.Feedback: RunState._fed_back,
+                providers.FeedbackSuppressed: RunState._counted_feedback,
+                providers.CompletionChecked: RunState._checked,
+                providers.ProviderFaulted: RunState._faulted,
+                providers.ProviderQuarantined: RunState._quarantine,
+            }
+        )
+        return self.get(kind)
 
 
-@cache
-def _provider_handlers() -> Mapping[type[Event], Handler]:
-    """Return the handlers of what providers cause.
-
-    Made when the first of it comes: making these classes is a quarter of what importing core takes.
-    """
-    from trimtab._events import guidance, providers
-
-    return {
-        guidance.GuidanceDelivered: RunState._guided,
-        guidance.GuidanceSuppressed: RunState._withheld,
-        guidance.StopRequested: RunState._stopped,
-        providers.Feedback: RunState._fed_back,
-        providers.FeedbackSuppressed: RunState._counted_feedback,
-        providers.CompletionChecked: RunState._checked,
-        providers.ProviderFaulted: RunState._faulted,
-        providers.ProviderQuarantined: RunState._quarantine,
+_HANDLERS = _Handlers(
+    {
+        RunOpened: None,
+        ModelResponded: RunState._responded,
+        ToolStarted: RunState._called,
+        ToolInvoked: RunState._returned,
+        UserMessage: RunState._said,
+        CompactionHappened: RunState._compacted,
+        RunClosed: RunState._ended,
     }
+)
