@@ -311,3 +311,9 @@ def test_an_agent_that_lacks_something_of_its_user_may_stop_in_any_language(text
 )
 def test_a_message_that_speaks_of_stopping_is_no_order_to_stop(user):
     assert status_of("The design is done.", user=user) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize("params", [{"question": "A or B?"}, '{"question": "A or B?"}'])
+def test_a_thought_after_a_question_takes_it_not_back(params):
+    calls = [("ask_user", params, "shown"), ("think", {"thought": "I wait."}, "ok")]
+    assert status_of("", calls=calls) == CompletionStatus.UNVERIFIED

@@ -32,6 +32,7 @@ from trimtab_signals import (
     failure_episode,
     has_ended,
     in_progress,
+    is_aside,
     is_wait,
     name_words,
     names_in,
@@ -229,12 +230,15 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
     """Tell whether an action asks for a state: its answer is short, and is made of flags, or is
     about what the agent has begun before action `first`; or its tool is for states.
     """
-    call = action.calls[0]
+    calls = [call for call in action.calls if not is_aside(call.tool)]
+    if len(calls) != 1:
+        return False
+    call = calls[0]
     acts = call.profile.writes or call.profile.opaque
     words = name_words(call.command[:_SHORT_COMMAND] if call.command else call.tool)
     named = not _ASKING.isdisjoint(words)
     does = acts or (call.command is not None and not call.reads and not named)
-    if len(action.calls) > 1 or (does and not call.failed):
+    if does and not call.failed:
         return False
     if call.failed:
         return not call.profile.writes and not_yet(call.output)

@@ -15,10 +15,12 @@ from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_signals import (
     CallProjection,
     CallRecord,
+    arguments_of,
     asks_user,
     confirms,
     goes_beyond,
     has_ended,
+    is_aside,
     is_of_user,
     name_words,
     numbers_in,
@@ -130,9 +132,12 @@ class Waits(CallProjection):
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Note work that goes on after the call, and work that has ended."""
+        if is_aside(call.tool):
+            return  # a thought after a question takes it not back
         self.text = ""
         words = set(name_words(call.tool))
-        params = event.params if isinstance(event.params, dict) else {}
+        given = arguments_of(event.params)
+        params = given if isinstance(given, dict) else {}
         asks = _asks(words) or _is_in(call.output, _AWAITS, _OF_AWAITS)
         self._asked = not call.failed and asks and not _is_answered(call, params)
         if self._tasks and not call.failed:

@@ -25,6 +25,7 @@ from trimtab_signals._closing import (
     numbers_in,
     says_stop,
 )
+from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import (
     excerpt,
     key_line,
@@ -117,6 +118,7 @@ __all__ = [
     "TurnRecord",
     "WayOut",
     "advice",
+    "arguments_of",
     "asked_by",
     "asks_for_input",
     "asks_user",
