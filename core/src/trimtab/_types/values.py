@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -13,7 +13,6 @@ from trimtab._types.errors import is_interruption
 from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text
 
-T = TypeVar("T")
 MOST_BITS = 10_000  # Python neither writes nor reads a number of more than 4,300 digits
 DEEPEST = 64
 """Containers in each other: arguments nest less, and Python allows some 1,000 frames."""
@@ -108,7 +107,7 @@ def _number(value: Any) -> Any:
 
 
 @cache
-def unchecked(cls: type[T]) -> Callable[..., T]:
+def unchecked(cls: type[Any]) -> Callable[..., Any]:
     """Return what makes a frozen record of all its fields, in order, each as the record keeps it.
 
     A frozen class sets each field by a call, which takes five times as long as an assignment. An
@@ -128,7 +127,7 @@ def unchecked(cls: type[T]) -> Callable[..., T]:
         "__delattr__": object.__delattr__,
         "__attrs_post_init__": become,
     }
-    fields = {field.name: attrs.field() for field in attrs.fields(cls)}  # type: ignore[arg-type]
+    fields = {field.name: attrs.field() for field in attrs.fields(cls)}
     twin = type(cls.__name__, cls.__bases__, body)
-    made: Callable[..., T] = attrs.define(twin, these=fields, slots=False, eq=False, repr=False)
+    made: Callable[..., Any] = attrs.define(twin, these=fields, slots=False, eq=False, repr=False)
     return made
