@@ -57,6 +57,13 @@ def test_a_batch_is_one_turn(kit: Any) -> None:
     assert (run.state.turns, run.state.calls, run.state.open_turn) == (1, 2, None)
 
 
+@pytest.mark.parametrize("none", [(), [], None])
+def test_a_response_without_calls_has_an_empty_tuple_of_them(kit: Any, none: Any) -> None:
+    kit.run().model_responded(text="Done.", **({} if none is None else {"tool_calls": none}))
+
+    assert kit.session[ModelResponded].latest().tool_calls == ()
+
+
 def test_a_turn_ends_with_the_next_selection_response_or_user_message(kit: Any) -> None:
     run = kit.run()
     for end in (

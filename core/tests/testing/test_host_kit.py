@@ -169,6 +169,19 @@ def test_what_is_not_claimed_is_not_played() -> None:
         HostKit("loop", HOST, host_of(), "gates")
 
 
+def test_the_service_streams_what_it_says_on_each_wire() -> None:
+    for path, field in (
+        ("chat/completions", "messages"),
+        ("responses", "input"),
+        ("messages", "messages"),
+    ):
+        with Service([Says("All is well.")]) as service:
+            told = {"model": "m", "stream": True, field: [{"role": "user", "content": "Go."}]}
+            body = json.dumps({**told, "max_tokens": 9}).encode()
+            with urllib.request.urlopen(f"{service.url}/v1/{path}", body) as answer:
+                assert b"All is well." in answer.read()
+
+
 def test_the_service_refuses_what_the_services_refuse() -> None:
     with Service([Says(calls=(Ask("look"),)), Says("End.")]) as service:
         first = ask_model(service.url, [{"role": "user", "content": "Go."}], [])

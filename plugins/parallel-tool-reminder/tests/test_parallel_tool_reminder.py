@@ -210,6 +210,15 @@ def test_a_restored_session_goes_on_counting():
     assert agent.turn(read("last"))
 
 
+def test_a_restored_session_still_sees_which_call_needed_which():
+    agent = Agent()
+    agent.turns(read("a", "it imports src/b.py"), read("b"))
+    session = Session.restore(agent.session.snapshot())
+    agent.run = session.open_run(agent.run.prompt, run_id=agent.run.run_id)
+
+    assert not agent.turn(read("last"))
+
+
 def test_a_long_streak_keeps_eight_calls():
     agent = Agent(ParallelToolReminder(sequential_threshold=100))
     agent.turns(*reads(40))

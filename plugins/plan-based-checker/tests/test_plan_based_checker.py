@@ -149,6 +149,7 @@ def test_plans_of_any_make_are_read(plan, title):
 def test_a_plan_without_statuses_can_not_be_verified():
     verdict = check(Sketch((ParStep("S1", "Fetch"), ParStep("S2", "Check"))), Sketch)
     assert verdict.status is CompletionStatus.UNVERIFIED
+    assert "doesn't say which steps are done" in verdict.reason
     assert verdict.may_stop
 
 

@@ -88,8 +88,6 @@ def as_calls(values: Iterable[Any], name: str = "tool_calls") -> tuple[ToolCall,
     Raises:
         SessionError: one is no `ToolCall`.
     """
-    if values.__class__ is tuple and not values:
-        return ()
     return tuple([as_recorded(call) for call in check_calls(values, name)])
 
 
