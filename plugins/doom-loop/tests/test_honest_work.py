@@ -404,3 +404,31 @@ def test_one_thought_after_the_other_is_work(noted):
 def test_days_of_a_month_without_an_event_are_looked_at_for_longer_than_guesses():
     days = [Call("get_calendar", {"day": f"2026-03-{day:02}"}, "no events") for day in range(1, 8)]
     assert silent(days)
+
+
+@pytest.mark.parametrize(
+    "done", ["The file was updated.", "Datei wurde geändert.", "已修改", "更新しました"]
+)
+def test_edits_before_each_build_that_passes_are_work_in_any_language(done):
+    run = []
+    for number in range(6):
+        edit = {"path": "a.c", "old": f"{number}", "new": f"{number + 1}"}
+        run += [
+            Call("edit_file", edit, done),
+            Call("bash", {"command": "make"}, "make: 'a' is up to date."),
+        ]
+    assert silent(run)
+
+
+@pytest.mark.parametrize("answer", [{"state": "läuft"}, "status: 运行中", {"phase": "Hydrating"}])
+def test_a_field_that_names_a_state_makes_a_poll_of_any_call_with_pauses(answer):
+    asked = Call("bash", {"command": "curl -s api.test/job/9"}, answer)
+    assert silent([Call(asked.tool, asked.params, answer, at=15 * number) for number in range(8)])
+
+
+def test_checks_of_different_things_with_one_good_answer_are_work():
+    hosts = ("alpha", "beacon", "cobalt", "delta", "ember", "falcon", "garnet", "harbor", "indigo",
+             "jasper", "kettle", "lumen", "marble", "nickel")  # fmt: skip
+    assert silent(
+        [Call("check_ssl", {"host": host}, {"valid": True, "days": 90}) for host in hosts]
+    )

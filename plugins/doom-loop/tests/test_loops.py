@@ -565,3 +565,12 @@ def test_a_flag_beside_fields_that_tick_is_the_same_answer(flag):
         for n in range(1, 6)
     ]
     assert first(calls) == 2
+
+
+def test_clicks_that_all_go_to_one_spot_are_told():
+    spots = [[412 + number % 3, 380 - number % 2] for number in range(12)]
+    clicks = [
+        Call("computer", {"action": "left_click", "coordinate": at}, "[image]") for at in spots
+    ]
+
+    assert first(clicks) == 8

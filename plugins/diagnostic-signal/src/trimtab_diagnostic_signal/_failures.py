@@ -86,8 +86,9 @@ class Failure:
         """Tell whether every failing call was a wait, or came after one as its answer asked, and
         the wait is not too long yet.
         """
-        obeyed = self.early and (self.obeyed or spaced(self.spans, APART))
-        tries = self.obeyed and 1 < self.times <= _TRIES
+        waited = self.obeyed and self.times > 1
+        obeyed = self.early and (waited or spaced(self.spans, APART))
+        tries = waited and self.times <= _TRIES
         waits = self.waiting or obeyed or tries or paused(self.spans)
         return waits and not waited_too_long(self.spans)
 

@@ -134,11 +134,12 @@ def find_own_echo(actions: Actions, times: int, similarity: float) -> Loop | Non
     shown = kept[-2].calls[0]
     for number in range(1, len(kept), 2):
         writer, reader = kept[-number], kept[-number - 1]
-        if len(writer.calls) > 1 or reader.asked != kept[-2].asked or writer.calls[0].failed:
+        one = writer.calls[0]
+        if len(writer.calls) > 1 or reader.asked != kept[-2].asked or one.failed:
             break
-        if written and not _echoes(shown, writer.calls[0]):
+        if written and not _echoes(shown, one):
             break
-        written.append(writer.calls[0])
+        written.append(one)
         shown = reader.calls[0]
     if len(written) < 2 * times or len({call.tool for call in written}) > 1:
         return None

@@ -58,6 +58,7 @@ _WORDS = 40
 """Characters of an answer of a word or two."""
 _WORD = LazyPattern(r"\w{3,}")
 _FLAG = LazyPattern(r"[=:]\s?(?:true|false)\b", re.IGNORECASE)
+_STATE_FIELD = LazyPattern(r"(?i)\b(?:phase|stage|state|status)[\"']?\s?[=:]")
 _DENIED = LazyPattern(r"[=:]\s?false\b", re.IGNORECASE)
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _SHORT_COMMAND = 80
@@ -249,6 +250,7 @@ def _asks_for_state(actions: Actions, action: Action, first: int) -> bool:
         return False
     return (
         named
+        or _STATE_FIELD.search(call.output) is not None
         or (_FLAG.search(call.output) is not None and not _makes_anew(actions, call))
         or _was_begun(actions, call, first)
     )
@@ -335,8 +337,16 @@ def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:
         return True
     if not call.reads and not complains(call) and _follows_news(call, between):
         return True
-    shows = call.profile.writes and not call.failed and not confirms(call.output)
+    shows = call.profile.writes and not call.failed and not _may_confirm(call)
     return not shows and any(action.changes for action in between)
+
+
+def _may_confirm(call: CallRecord) -> bool:
+    """Tell whether an answer may only confirm a change, in whatever language: one short line, and
+    no fields that show what has become of it.
+    """
+    said = call.output
+    return confirms(said) or (call.size <= _STATE and said[:1] not in "{[" and "\n" not in said)
 
 
 def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
@@ -460,7 +470,7 @@ def _alike_alone(earlier: Action, later: Action, similarity: float) -> bool:
 def _brings_nothing(earlier: Action, later: Action, similarity: float) -> bool:
     """Tell whether near-equal actions brought nothing new; a mere confirmation proves nothing."""
     last = later.calls[0]
-    if not last.failed and confirms(last.output):
+    if not last.failed and (confirms(last.output) or (last.profile.writes and _may_confirm(last))):
         return False
     return _alike_alone(earlier, later, similarity)
 

@@ -57,6 +57,8 @@ _SHORT_ECHO = 200
 _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
 _EMPTY = ("[]", "{}", "null", "None", "(no output)")
 _WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ONE_SPOT = 10
+"""Points on a screen within which a button lies."""
 _OFTEN = 4
 """A quarter of the calls come back: they go round, and through no list."""
 _NUMBER = LazyPattern(r"\d{1,6}")
@@ -93,7 +95,7 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     if len({call.fingerprint for call in calls}) < times or watches_in_turn(actions, tail):
         return None
     if any(_stands_by(call) for call in calls):
-        needed = 2 * times if _hunts(calls) else None
+        needed = 2 * times if _hunts(calls) or _is_one_spot(calls) else None
     elif any(action.waits for action in tail):  # only words say that it goes on
         needed = _MORE_FOR_CONTENT
     elif is_aside(calls[-1].tool) and not reworded(calls, closely=True):
@@ -132,6 +134,17 @@ def _hunts(calls: Sequence[CallRecord]) -> bool:
     return _OFTEN * back >= len(calls)
 
 
+def _is_one_spot(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether moves on a screen all go to one place, give or take a few points."""
+    if not all(map(moves_unseen, calls)):
+        return False
+    places = [[int(number) for number in _NUMBER.findall(call.params_text)] for call in calls]
+    if len({len(place) for place in places}) != 1 or len(places[0]) < 2:
+        return False
+    apart = (max(along) - min(along) for along in zip(*places, strict=True))
+    return alike_but_for_numbers(calls) and all(one <= _ONE_SPOT for one in apart)
+
+
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
@@ -143,7 +156,8 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     complains = _complains(last)
     if not complains and not last.profile.writes and _is_nothing(last):
         if numbered_names(calls) or different_things(calls):
-            return _MORE_FOR_NAMES
+            is_told = reports_nothing(last.output) or last.output.strip() in _EMPTY
+            return _MORE_FOR_NAMES if is_told or not last.output.strip() else None
         return _MORE_FOR_CONTENT if counts_up(calls) else _MORE_FOR_NOTHING
     if not complains and (_says_little(last) or _only_echoes(calls)):
         return _needed_for_little(calls)

@@ -117,7 +117,7 @@ _STOP = LazyPattern(
 )
 # The word alone, as a sentence or at the beginning of the message; and nothing more is to be done.
 _BARE_STOP = LazyPattern(
-    r"(?:^|[.!?\n]\s*)\W*(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
+    r"(?:^|[.!?\n])\W{0,8}(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
     r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[.!,;\n。\uff01\uff0c、])"
     r"|\bnothing (?:else|more)\b|\bnichts (?:mehr|weiter)|\bplus (?:à )?rien\b|\bnada m[áa]i?s\b"
     r"|(?<!\w)больше ничего|\bniets meer\b|\bnic więcej\b|不要再|别再",
