@@ -11,6 +11,7 @@ from trimtab._cli import main
 
 CASES = Path(__file__).parents[1] / "data" / "cases.jsonl"
 VARIANTS = CASES.with_name("variants.jsonl")
+MADE_UP = CASES.with_name("made-up.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
 LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10)]
@@ -84,6 +85,17 @@ def test_shapes_written_from_descriptions_alone(backtest):
 
     assert wrong == []
     assert len(document["runs"]) == 275
+
+
+def test_runs_made_up_by_kind_in_many_languages_with_many_tools(backtest):
+    """Two of each kind out of 1,500 that were made by turning languages, tools and forms of
+    answers; they guard the kinds and are no measure.
+    """
+    _, document = backtest(MADE_UP)
+    wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
+
+    assert len(document["runs"]) == 248
+    assert wrong == set()
 
 
 def test_reports_and_variations_with_verdicts_fixed_before_the_first_run(backtest):

@@ -23,7 +23,9 @@ from trimtab._cli import main as trimtab
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = sorted(
-    path for path in DATA.glob("*.jsonl") if path.stem not in ("chains", "claude-code-loop")
+    path
+    for path in DATA.glob("*.jsonl")
+    if path.stem not in ("chains", "claude-code-loop", "made-up")
 )
 ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider", "PlanBasedChecker")
 NOT_HELD = frozenset({"error-in-text-only", "long-banner"})
