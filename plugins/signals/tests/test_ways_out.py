@@ -128,6 +128,18 @@ def test_of_a_part_no_more_is_quoted_than_where_it_goes_on():
     assert advice(asked, "rows") == 'Call rows for the next part: "next_offset\': 10".'
 
 
+@pytest.mark.parametrize(
+    ("answer", "call"),
+    [
+        ("Page 1 of 4: a, b", 'Call rows for page 2: "Page 1 of 4".'),
+        ("第2页 共3页", 'Call rows for page 3: "第2页 共3页".'),
+        ("a […] (Showing lines 1-100 of 777.)", "Call rows for what follows line 100: "),
+    ],
+)
+def test_the_next_part_is_named_where_it_follows(answer, call):
+    assert advice(asked_by(answer), "rows").startswith(call)
+
+
 def test_what_is_asked_for_is_quoted_in_its_own_characters():
     asked = asked_by("Booking failed.\nday must be YYYY-MM-DD\nSee the help.")
 

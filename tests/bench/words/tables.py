@@ -46,7 +46,10 @@ def kinds(rows: Sequence[Row]) -> str:
         cells = []
         for name in names:
             found = _by([row for row in part if row["kind"] == name], "moment", "progress")
-            low, high = wilson(fsum(found.values()), len(found)) if found else (0.0, 1.0)
+            if not found:
+                cells.append("–")
+                continue
+            low, high = wilson(fsum(found.values()), len(found))
             right = f"{fsum(found.values()):g} of {len(found)}"
             cells.append(f"{right} [{_percent(low)}–{_percent(high)}]")
         lines.append(_line(arm, *cells, sum(bool(row["harmful"]) for row in part)))

@@ -8,6 +8,7 @@ count in every language; words are a second look, and those here are English.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 import attrs
@@ -37,11 +38,13 @@ class Asked:
         way: what it asks for.
         said: the characters of the answer that say it.
         seconds: how long to wait, if it says so.
+        part: the part that comes next, if it follows from what the answer says.
     """
 
     way: WayOut
     said: str
     seconds: float | None = None
+    part: str = ""
 
     @property
     def quoted(self) -> bool:
@@ -85,9 +88,11 @@ _NEXT = LazyPattern(
 )
 _PAGE = LazyPattern(
     r"(?i)\bhas_?more\W{1,4}true"
-    r"|\b(?:page|seite|página|pagina|страница) (\d{1,6}) (?:of|von|sur|de|di|из) (?!\1\b)\d{1,6}"
-    r"|第 ?(\d{1,6}) ?[页頁ペ]\w{0,3}\W{0,3}共 ?(?!\2(?!\d))\d{1,6}"
-    r"|\b(?:showing|shown|lines?) (?:lines? )?\d{1,7}(?:-|–| to )(\d{1,7}) of (?!\3\b)\d"
+    r"|\b(?:page|seite|página|pagina|страница) (?P<page>\d{1,6})"
+    r" (?:of|von|sur|de|di|из) (?!(?P=page)\b)\d{1,6}"
+    r"|第 ?(?P<sheet>\d{1,6}) ?[页頁ペ]\w{0,3}\W{0,3}共 ?(?!(?P=sheet)(?!\d))\d{1,6}"
+    r"|\b(?:showing|shown|lines?) (?:lines? )?\d{1,7}(?:-|–| to )(?P<line>\d{1,7})"
+    r" of (?!(?P=line)\b)\d"
 )
 _VALUE = LazyPattern(r"[\w.+/=-]*")
 _ARGUMENTS = LazyPattern(
@@ -168,10 +173,9 @@ def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | 
     for way, pattern in ways:
         found = pattern.search(text)
         if found is not None:
+            if way is WayOut.PAGE:
+                return _part(text, found)
             said = _line(text, found.start())
-            if way is WayOut.PAGE:  # a page says where it goes on in a few characters of many
-                rest = _VALUE.match(text[found.end() :][:_LONGEST_QUOTE])
-                said = found[0] + (rest[0] if rest else "")
             return Asked(way, said, _seconds(text) if way is WayOut.LATER else None)
     stripped = text.rstrip()
     if is_long:
@@ -183,6 +187,16 @@ def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | 
     if not command and "\n" not in stripped and _QUESTION.search(stripped):
         return Asked(WayOut.ASK, stripped)
     return None
+
+
+def _part(text: str, found: re.Match[str]) -> Asked:
+    """Return what a part says of the next: in a few characters, of many."""
+    rest = _VALUE.match(text[found.end() :][:_LONGEST_QUOTE])
+    said = found[0] + (rest[0].rstrip(".") if rest else "")
+    named = found.groupdict()
+    page, line = named.get("page") or named.get("sheet"), named.get("line")
+    part = f"page {int(page) + 1}" if page else f"what follows line {line}" if line else ""
+    return Asked(WayOut.PAGE, said, part=part)
 
 
 def advice(asked: Asked, tool: str, helper: str = "") -> str:
@@ -206,7 +220,7 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
         return f"{decides} call {helper}." if helper else f"{decides} ask."
     said = quote(asked.said, _LONGEST_QUOTE)
     if asked.way is WayOut.PAGE:
-        return f"Call {tool} for the next part: {said}."
+        return f"Call {tool} for {asked.part or 'the next part'}: {said}."
     return f"Call {tool} again with other arguments, as its answer says: {said}."
 
 
