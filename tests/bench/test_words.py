@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -88,6 +90,7 @@ def test_moments_are_read_as_they_were_written(stuck: Moment, tmp_path: Path) ->
 KEPT = list(moments.read())
 SECOND = list(moments.read(moments.MOMENTS.with_name("moments_second.jsonl")))
 FOURTH = list(moments.read(moments.MOMENTS.with_name("moments_fourth.jsonl")))
+SCREEN = list(moments.read(moments.MOMENTS.with_name("moments_screen.jsonl")))
 RESULTS = moments.MOMENTS.with_name("results")
 
 
@@ -106,6 +109,19 @@ def test_the_second_pass_has_enough_moments_of_other_kinds() -> None:
 
     assert len(due) >= 14 and len({moment.family for moment in due}) >= 10
     assert not {moment.family for moment in SECOND} & {moment.family for moment in KEPT}
+
+
+def test_texts_are_screened_on_other_moments_than_they_are_measured_on() -> None:
+    assert not {m.family for m in SCREEN} & {m.family for m in [*KEPT, *SECOND, *FOURTH]}
+
+
+@pytest.mark.parametrize("moment", FOURTH, ids=lambda moment: moment.id)
+def test_a_text_is_short_and_names_no_tool_that_nobody_asked_for(moment: Moment) -> None:
+    block = arms.BLOCK.search(arms.text_at(moment))
+    if block is None:
+        return
+    assert len(html.unescape(block[2])) <= 300
+    assert not set(re.findall(r"\w+", block[2])) & set(moment.harm)
 
 
 @pytest.mark.parametrize("moment", [*KEPT, *SECOND], ids=lambda moment: moment.id)
@@ -353,23 +369,35 @@ def test_a_model_behind_a_url_is_asked_for_one_call(url: str) -> None:
 
 
 def test_the_published_tables_are_those_of_the_published_rows() -> None:
-    names = ("calls", "calls_second", "calls_fourth", "episodes")
-    calls, second, fourth, played = (next_call.read(RESULTS / f"{name}.jsonl") for name in names)
+    names = ("calls", "calls_second", "calls_fourth", "calls_again", "calls_screen", "episodes")
+    calls, second, fourth, again, screen, played = (
+        next_call.read(RESULTS / f"{name}.jsonl") for name in names
+    )
     page = (RESULTS.parent / "RESULTS.md").read_text(encoding="utf-8")
 
     assert tables.report(calls).strip() in page
     assert tables.report(second).strip() in page
     assert tables.report(fourth).strip() in page
+    assert tables.report(again).strip() in page
+    for kind in ("other-wrong", "quiet"):
+        assert tables.report([row for row in screen if row["kind"] == kind]).strip() in page
     assert tables.episodes(played).strip() in page
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("calls", 22), ("calls_second", 16), ("calls_fourth", 26)]
+    ("name", "least"),
+    [
+        ("calls", 22),
+        ("calls_second", 16),
+        ("calls_fourth", 26),
+        ("calls_again", 40),
+        ("calls_screen", 18),
+    ],
 )
 def test_the_published_rows_are_of_the_published_moments_and_judged_alike(
     name: str, least: int
 ) -> None:
-    by_id = {moment.id: moment for moment in [*KEPT, *SECOND, *FOURTH]}
+    by_id = {moment.id: moment for moment in [*KEPT, *SECOND, *FOURTH, *SCREEN]}
     rows = next_call.read(RESULTS / f"{name}.jsonl")
 
     assert len({row["moment"] for row in rows}) >= least

@@ -327,3 +327,13 @@ def test_a_step_that_an_answer_says_has_to_come_first_is_proposed(answer, tools,
         [*tools.split(), "set_state"], "set_state", {"case": "81", "payment": "p"}, answer
     )
     assert (found[0] if found else None) == first
+
+
+@pytest.mark.parametrize(
+    "answer", ["unknown station 'X'", "Haltestelle 'X' unbekannt", "Arrêt inconnu", "該当はありません"]
+)
+def test_what_is_not_found_is_looked_for_in_any_language(answer):
+    tools = ("plan_route", "show_station", "list_stations")
+    params = {"from_station": "X"}
+    assert untried(tools, "plan_route", params, answer)[0] == "list_stations"
+    assert untried(tools, "plan_route", params, "closed today")[0] == "show_station"

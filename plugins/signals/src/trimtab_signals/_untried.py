@@ -92,6 +92,10 @@ _LEAST_VERB = 4
 _MISSING = LazyPattern(
     r"(?i)not[ _]found|no such|no \w+ (?:found|match)|no (?:match|result|route|entr|row|item|hit)"
     r"|\b0 \w+|unknown|n[o']t exist|\bnone\b|\[\]"
+    # "unknown" and "not found" in the languages in which failures are known elsewhere
+    r"|unbekannt|nicht gefunden|inconnu|introuvable|desconocid|no encontrad|não encontrad"
+    r"|sconosciut|non trovat|неизвестн|не найден|не существует|未找到|找不到|不存在|ありません"
+    r"|見つかりません|찾을 수 없|없습니다"
 )
 
 
