@@ -217,7 +217,11 @@ def has_ended(said: str) -> bool:
 
 
 def blames_call(said: str) -> bool:
-    """Tell whether an answer says that the command itself is wrong."""
+    """Tell whether an answer says that the command itself is wrong.
+
+    Args:
+        said: the output.
+    """
     return len(said) <= _STATED and _MALFORMED.search(said) is not None
 
 
