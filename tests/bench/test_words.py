@@ -392,6 +392,7 @@ def test_the_published_tables_are_those_of_the_published_rows() -> None:
         ("calls_fourth", 26),
         ("calls_again", 40),
         ("calls_screen", 18),
+        ("calls_after", 8),
     ],
 )
 def test_the_published_rows_are_of_the_published_moments_and_judged_alike(
