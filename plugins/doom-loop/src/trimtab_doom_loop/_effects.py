@@ -99,9 +99,10 @@ def find_judged_again(actions: Actions, times: int) -> Loop | None:
     last = kept[-1].calls[0]
     for number in range(1, len(kept), 2):
         verdict, maker = kept[-number], kept[-number - 1]
-        if len(verdict.calls) > 1 or len(maker.calls) > 1 or not _judges(verdict, maker, last):
+        judge, one = verdict.calls[0], maker.calls[0]
+        if len(verdict.calls) > 1 or len(maker.calls) > 1 or not _judges(judge, one, last):
             break
-        made.append(maker.calls[0])
+        made.append(one)
     known = complains(last) or refuses(last.output)
     needed = times + (_MORE_FOR_CHANGES if known else _MORE_FOR_CONTENT)
     if len(made) < needed:
@@ -113,9 +114,8 @@ def find_judged_again(actions: Actions, times: int) -> Loop | None:
     return _loop(LoopKind.SAME_CONTENT, last, len(made))
 
 
-def _judges(verdict: Action, maker: Action, last: CallRecord) -> bool:
-    """Tell whether one action says the same as `last` of what the action before it has made."""
-    judge, made = verdict.calls[0], maker.calls[0]
+def _judges(judge: CallRecord, made: CallRecord, last: CallRecord) -> bool:
+    """Tell whether one call says the same as `last` of what the call before it has made."""
     if judge.tool != last.tool or judge.output != last.output or made.tool == last.tool:
         return False
     if judge.failed or judge.profile.writes or made.failed or made.reads:
