@@ -16,7 +16,7 @@ __all__, __getattr__, __dir__ = lazy_names(
             "CallOrigin CompactionHappened Event Evidence ModelResponded ResultDigest "
             "RunClosed RunOpened ToolInvoked ToolStarted UserMessage"
         ),
-        "_run.record_types": "installed_record_type RECORD_TYPES",
+        "_run.snapshot": "installed_record_type RECORD_TYPES",
         "_session.codec": "record_converter structure_problems",
         "_session.values": "decode_value encode_value",
         "_types.plan": "in_namespace is_done Plan",

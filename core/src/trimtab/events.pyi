@@ -39,7 +39,7 @@ from trimtab._events.run import (
     ToolStarted as ToolStarted,
     UserMessage as UserMessage,
 )
-from trimtab._run.record_types import (
+from trimtab._run.snapshot import (
     RECORD_TYPES as RECORD_TYPES,
     installed_record_type as installed_record_type,
 )

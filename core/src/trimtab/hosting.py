@@ -13,7 +13,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.executor": "format_error is_cancelled RAISED ToolAnswer",
         "_hosting.supervision": "Call CallBoard last_call SetAside",
         "_hosting.threads": "call_in_parallel call_within",
-        "_run.batch": "GuidanceBatch",
+        "_run.guidance": "GuidanceBatch",
         "_run.stopping": "AgentStopped",
         "_types.in_flight": "watch_calls",
         "_types.options": "read_seconds",

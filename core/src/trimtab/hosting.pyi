@@ -33,7 +33,7 @@ from trimtab._hosting.threads import (
     call_in_parallel as call_in_parallel,
     call_within as call_within,
 )
-from trimtab._run.batch import (
+from trimtab._run.guidance import (
     GuidanceBatch as GuidanceBatch,
 )
 from trimtab._run.stopping import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 
 import attrs
 
-from trimtab._boundary.calls import Reply, acall, call
-from trimtab._boundary.values import own_result
+from trimtab._boundary.calls import Reply, acall, call, own_result
 from trimtab._contract.context import TaskCompletionContext
 from trimtab._contract.hookspecs import hookimpl
 from trimtab._events.providers import CompletionStatus

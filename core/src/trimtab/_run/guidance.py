@@ -1,4 +1,4 @@
-"""Asking the guidance providers of a run at one decision point."""
+"""What is delivered at one decision."""
 
 from __future__ import annotations
 
@@ -16,13 +16,38 @@ from trimtab._events.guidance import (
 )
 from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._policy.guidance import Candidate, in_shadow, select
-from trimtab._run.batch import NOTHING, GuidanceBatch
 from trimtab._table.entries import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
     from trimtab._boundary.calls import Reply
+    from trimtab._events.guidance import GuidanceInjection
     from trimtab._events.run import ToolCall
     from trimtab._run.open_run import OpenRun
+
+
+@attrs.frozen
+class GuidanceBatch:
+    """What is delivered at one decision; falsy if nothing is.
+
+    Args:
+        injections: in the order in which the agent reads them.
+    """
+
+    injections: tuple[GuidanceInjection, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The blocks that the agent reads; empty where there are none."""
+        from trimtab._events.guidance import format_guidance
+
+        return format_guidance(self.injections)
+
+    def __bool__(self) -> bool:
+        return bool(self.injections)
+
+
+NOTHING = GuidanceBatch()
+
 
 LEAST_SHARE = 4
 """`provide` has at least this part of a provider's timeout, however long `classify` took."""

@@ -9,8 +9,15 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trimtab._boundary.calls import SLOW_SECONDS, Ask, Inside, Reply, call_in_turn
-from trimtab._boundary.values import WrongReturn, own_records
+from trimtab._boundary.calls import (
+    SLOW_SECONDS,
+    Ask,
+    Inside,
+    Reply,
+    WrongReturn,
+    call_in_turn,
+    own_records,
+)
 from trimtab._contract.context import RecorderContext
 from trimtab._events import questions
 from trimtab._events.run import Event

@@ -11,7 +11,7 @@ import attrs
 from trimtab._contract.context import GuidanceContext, RunContext
 from trimtab._events.provenance import DecisionPoint, Delivery, Provenance, ProviderKind
 from trimtab._events.run import RunClosed, ToolCall
-from trimtab._run.batch import NOTHING, GuidanceBatch
+from trimtab._run.guidance import NOTHING, GuidanceBatch
 from trimtab._run.open_run import OpenRun
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_point, as_text, as_timeout
 from trimtab._types.errors import SessionError

@@ -9,8 +9,7 @@ from operator import itemgetter
 from sys import maxsize
 from typing import Any, TypeVar
 
-from trimtab._boundary.calls import call, owners, within
-from trimtab._boundary.values import duplicate
+from trimtab._boundary.calls import call, duplicate, owners, within
 from trimtab._events.run import (
     CompactionHappened,
     Event,

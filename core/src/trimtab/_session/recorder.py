@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._boundary.values import duplicate
+from trimtab._boundary.calls import duplicate
 from trimtab._events.run import (
     CallOrigin,
     CompactionHappened,

@@ -9,8 +9,8 @@ import attrs
 from trimtab._events.guidance import StopRequested
 from trimtab._events.providers import Feedback
 from trimtab._events.run import ModelResponded, ToolStarted
+from trimtab._policy.completion import GateState
 from trimtab._policy.feedback import FeedbackState, Mark
-from trimtab._policy.gate import GateState
 from trimtab._policy.guidance import Episode, EpisodeBook, GuidanceState, Spoken
 from trimtab._session.feeds import SavedFeeds
 from trimtab._session.state import Origin, RunState

@@ -20,8 +20,8 @@ from trimtab._events.run import (
     ToolStarted,
     UserMessage,
 )
+from trimtab._policy.completion import GateState
 from trimtab._policy.feedback import FeedbackState, Mark
-from trimtab._policy.gate import GateState
 from trimtab._policy.guidance import GuidanceState
 from trimtab._session.feeds import Feeds
 from trimtab._session.trajectory import Trajectory

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from trimtab._boundary.calls import Ask, call
-from trimtab._boundary.values import (
+from trimtab._boundary.calls import (
+    Ask,
+    call,
     exact,
     own_feedback,
     own_flag,
