@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from hypothesis import given, strategies
+from hypothesis import example, given, strategies
 
 from trimtab import Event, Outcome, Plan, PlanStep, Session, ToolInvoked
 from trimtab.events import RunClosed, ToolStarted, UserMessage, decode_value, encode_value
@@ -163,6 +163,11 @@ json_values = strategies.recursive(
 
 
 @given(json_values)
+@example(-(1 << 63) - 1)
+@example(-(1 << 63))
+@example(1 << 64)
+@example((1 << 64) - 1)
+@example([10**4000])
 def test_any_value_comes_back_from_both_json_libraries(value: object) -> None:
     for backend in (STANDARD, BACKEND):
         assert decode_value(backend.loads(backend.dumps(encode_value(value)))) == value

@@ -14,19 +14,20 @@ import attrs
 
 from trimtab._events.run import ResultDigest
 from trimtab._types.text import as_text, shown
-from trimtab._types.values import DEEPEST, MOST_BITS, SMALL_INT
+from trimtab._types.values import DEEPEST, SMALL_INT
 
 _MARK = "$"
 _FLOATS = ("nan", "inf", "-inf")
+_LEAST_INT, _MOST_INT = -(1 << 63), (1 << 64) - 1  # what 64 bits hold, signed or not
 _SCALARS = (Enum, str, int, float, bytes, bytearray, ResultDigest)
 
 
 def encode_value(value: Any, inside: tuple[int, ...] = ()) -> Any:
     """Return what JSON can hold of `value`, from which `decode_value` returns an equal value.
 
-    JSON lacks bytes, sets, numbers that are not finite or very long, and the digests that a
-    session keeps of old results: each becomes an object with one key that begins with ``$``.
-    Sets have one order. Keys become text, tuples lists, enum members their values, records
+    JSON lacks bytes, sets, numbers that are not finite or take more than 64 bits, and the digests
+    that a session keeps of old results: each becomes an object with one key that begins with
+    ``$``. Sets have one order. Keys become text, tuples lists, enum members their values, records
     objects. What has no counterpart, is nested deeper than 64, or contains itself becomes its
     text.
 
@@ -88,7 +89,10 @@ def _container(value: Any, inside: tuple[int, ...]) -> Any:
 
 
 def encode_number(value: float) -> Any:
-    """Return a number, marked if it is not finite or has more digits than Python reads."""
+    """Return a number, marked if it is not finite or takes more than 64 bits.
+
+    Fast JSON libraries, and those of most other languages, read such a number as a float.
+    """
     if type(value) is float and isfinite(value):
         return value
     if isinstance(value, float):
@@ -97,7 +101,7 @@ def encode_number(value: float) -> Any:
     if type(value) is int and -SMALL_INT < value < SMALL_INT:
         return value
     whole = int.__int__(value)
-    return whole if whole.bit_length() < MOST_BITS else {"$int": hex(whole)}
+    return whole if _LEAST_INT <= whole <= _MOST_INT else {"$int": hex(whole)}
 
 
 def in_order(items: list[Any]) -> list[Any]:
