@@ -14,7 +14,7 @@ VARIANTS = CASES.with_name("variants.jsonl")
 MADE_UP = CASES.with_name("made-up.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10)]
+LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10, 11)]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
     "r8-blind-scroll": "late",
@@ -24,6 +24,21 @@ STILL_WRONG = {
     "r10-thanks-without-end-ja": "missed",
     # Bare arguments have no form.
     "r9-only-arguments": "missed",
+    # What names the thing, or says that it is the same, is known to those who read the language.
+    "r11-one-mail-eight-times-tr": "missed",
+    "r11-rewritten-without-end-ar": "missed",
+    "r11-staff-greets-itself-es": "missed",
+    "r11-planned-never-asked-es": "missed",
+    "r11-only-an-answer-ar": "false alarm",
+    "r11-says-what-is-open-vi": "false alarm",
+    # A number that moves passes for news for a while.
+    "r11-only-the-tally-changes": "late",
+    "r11-limit-is-no-argument": "late",
+    "r11-says-it-starts-and-looks-ko": "late",
+    # Fifteen minutes without change are too long, whatever the user has said about it.
+    "r11-never-cancel-ko": "false alarm",
+    # A tool that writes entries is not known to read.
+    "r11-fifteen-entries-one-by-one": "missed",
 }
 RIGHT = ("hit", "quiet")
 UNSEEN = CASES.with_name("reports-5.jsonl")

@@ -432,3 +432,30 @@ def test_checks_of_different_things_with_one_good_answer_are_work():
     assert silent(
         [Call("check_ssl", {"host": host}, {"valid": True, "days": 90}) for host in hosts]
     )
+
+
+def test_equal_requests_for_what_is_new_each_time_are_left_alone():
+    queue = {"queue": "mails to customers of the shop"}
+    people = ("anna", "bob", "carl", "dora", "emil", "fritz", "gerd", "hans")
+    jobs = [f'{{"success": true, "job_id": {70 + n}, "to": "{p}"}}' for n, p in enumerate(people)]
+    assert silent([Call("take_job", queue, job) for job in jobs])
+    question = {"of": "BTC in EUR at Kraken today"}
+    assert silent([Call("price", question, {"price": 70_000 + 37 * n}) for n in range(6)])
+
+
+def test_a_note_after_each_reading_is_left_alone_though_notes_are_equal():
+    note = {"text": "temperature is within its limits"}
+    run = []
+    for n in range(8):
+        run += [Call("thermometer", {"room": "lab"}, f"{n}.{n * 7 % 10} °C, {n * 31 % 97} % humid")]
+        run += [Call("add_note", note, f"note {n} saved")]
+    assert silent(run)
+
+
+def test_pages_that_name_the_next_one_are_left_alone():
+    rows = [f"row {7 * n} of the table, row {7 * n + 3}, next: c{n + 1}" for n in range(9)]
+    assert silent([Call("list", {"cursor": f"c{n}"}, row) for n, row in enumerate(rows)])
+    etags = [
+        Call("put", {"etag": f"v{n}", "row": "abcdefghi"[n]}, f"ok v{n + 1}") for n in range(9)
+    ]
+    assert silent(etags)

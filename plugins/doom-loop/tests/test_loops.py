@@ -574,3 +574,32 @@ def test_clicks_that_all_go_to_one_spot_are_told():
     ]
 
     assert first(clicks) == 8
+
+
+ARTICLE = {"title": "Festival", "content": "Music on July 12, free entry."}
+
+
+@pytest.mark.parametrize(
+    ("tool", "made", "turn"),
+    [
+        ("wordpress_publish", '{{"success": true, "url": "https://a.example/?p={}"}}', 3),
+        ("create_ticket", "Ticket #{} created.", 3),
+        ("opublikuj", "zapisano pod numerem {}", 6),
+        ("发布", "已发布 编号 {}", 6),
+    ],
+)
+def test_one_deed_again_is_told_though_each_makes_a_thing_with_a_name_of_its_own(tool, made, turn):
+    assert first([Call(tool, ARTICLE, made.format(2210 + 3 * n)) for n in range(9)]) == turn
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "page"),
+    [
+        ("click", "E{}", "Tour | People: 2 | box Rules not ticked | button Send [E{}]"),
+        ("鼠标", "x{}", "表单 未勾选 提交 [x{}]"),
+    ],
+)
+def test_a_button_is_known_again_under_the_name_that_each_page_gives_it(tool, name, page):
+    run = [Call(tool, {"ref": name.format(n)}, page.format(n + 13)) for n in range(17, 150, 13)]
+
+    assert first(run) == 4

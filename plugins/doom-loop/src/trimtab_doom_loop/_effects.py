@@ -28,10 +28,11 @@ from trimtab_signals import (
     without_input,
 )
 
-_FILE = LazyPattern(r"(?<![\w./-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
+_FILE = LazyPattern(r"(?<![\w./@-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 # What names a single thing: a file, an address, a long number.
 _NAMED = LazyPattern(r"(?<![\w-])(?=[\w-]*\d)[\w-]{8,}")
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
+_SUCCEEDED = LazyPattern(r"(?i)\b(?:ok|succeeded|success)[\"']?\s?[=:]\s?true\b")
 _VALUE = LazyPattern(r"\"([^\"]{3,})\"")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
 _MORE_FOR_SUBJECT = 1
@@ -42,6 +43,11 @@ _MORE_FOR_DEEDS = 3
 with one answer least, deeds of several kinds most."""
 _SMALLEST = 60
 """Characters: a shorter answer, such as "done", is alike by chance."""
+_SENTENCE = 20
+"""Characters from which a value with a blank, or in another script, is a text and no name: what
+such a call does again is said again, and no state is asked for."""
+_RENAMED = 8
+"""Characters by which an answer changes when a few names in it have a digit more or less."""
 _SHORT = 600
 """Characters up to which a cheap look tells first whether an answer may be equal."""
 _NEAR = 0.1
@@ -152,6 +158,94 @@ def _echoes(shown: CallRecord, written: CallRecord) -> bool:
     """Tell whether an answer holds all the texts of an earlier call's arguments."""
     values = _VALUE.findall(written.params_text)
     return bool(values) and all(value in shown.output for value in values)
+
+
+def find_done_again(actions: Actions, repeats: int) -> Loop | None:
+    """Find one deed that is done again and again in a row: a post that is published, a message
+    that is sent, each time with success. Its answers differ in the names of what each has made.
+
+    Where nothing says that it succeeded, more are needed: a tool that nobody knows may look.
+
+    Args:
+        actions: the last actions.
+        repeats: how many equal actions are a loop.
+    """
+    last = actions.kept[-1]
+    call = last.calls[0]
+    if (
+        len(last.calls) > 1
+        or actions.count(call) <= repeats
+        or call.reads
+        or call.command is not None
+        or last.waits
+    ):
+        return None
+    if not any(len(one) >= _SENTENCE and _is_text(one) for one in _VALUE.findall(call.params_text)):
+        return None
+    form = _without_handles(call)
+    done = takewhile(
+        lambda action: (
+            action.asked == last.asked
+            and not action.calls[0].failed
+            and _without_handles(action.calls[0]) == form
+        ),
+        reversed(actions.kept),
+    )
+    times = sum(1 for _ in done)
+    succeeded = confirms(call.output) or _SUCCEEDED.search(form) is not None
+    more = 0 if succeeded else _MORE_FOR_DEEDS
+    return _loop(LoopKind.SAME_CONTENT, call, times) if times > repeats + more else None
+
+
+def find_renamed(actions: Actions, times: int) -> Loop | None:
+    """Find one thing that is acted on again and again under the names that each answer gives it,
+    such as a button with a new number in each picture of a page that stays as it is.
+
+    Args:
+        actions: the last actions.
+        times: how many equal actions are a loop.
+    """
+    kept = actions.kept
+    call, count, rest = kept[-1].calls[0], 0, ""
+    if len(kept) < times + 2 or call.command is not None or kept[-1].waits:
+        return None
+    if abs(call.size - kept[-2].calls[0].size) > _RENAMED:  # so that few are looked at
+        return None
+    for later, earlier in pairwise(reversed(kept)):
+        one, before = later.calls[0], earlier.calls[0]
+        if len(later.calls) + len(earlier.calls) > 2 or before.tool != call.tool:
+            break
+        left = _without_names(one, before)
+        if not left or left != (rest or left):
+            break
+        rest, count = left, count + 1
+    if count <= times or _without_handles(call) != _without_handles(kept[-2].calls[0]):
+        return None
+    return _loop(LoopKind.REWORDED, call, count + 1)
+
+
+def _without_names(call: CallRecord, before: CallRecord) -> str:
+    """Return the answer before a call without the names that the call takes from it; empty if it
+    takes none, the same as before, or differs in more than names.
+    """
+    names, left = set(_HANDLE.findall(call.params_text)), before.output[:_SHORT]
+    if not names or names == set(_HANDLE.findall(before.params_text)):
+        return ""
+    if _HANDLE.sub("#", call.params_text) != _HANDLE.sub("#", before.params_text):
+        return ""
+    for name in names:
+        if name not in left:
+            return ""
+        left = left.replace(name, "#")
+    return left
+
+
+def _is_text(value: str) -> bool:
+    return " " in value or not value.isascii()
+
+
+def _without_handles(call: CallRecord) -> str:
+    return str(_HANDLE.sub("#", call.output[:_SHORT]))
 
 
 def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:

@@ -10,7 +10,7 @@ import attrs
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
-from trimtab_doom_loop._effects import find_news_without_effect
+from trimtab_doom_loop._effects import find_news_without_effect, find_renamed
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._rejections import Rejections, backs_off
 from trimtab_doom_loop._search import Limits, find_loop
@@ -180,7 +180,9 @@ class LoopProjection(CallProjection):
             return None
         found = find_news_without_effect(self._actions, action, self._limits.times)
         if found is None and same_tool:
-            found = find_paged_again(self._actions, action, self._repeats)
+            found = find_paged_again(self._actions, action, self._repeats) or find_renamed(
+                self._actions, self._limits.times
+            )
         return found
 
     def _teaches_nothing(self, action: Action, before: Action | None) -> bool:

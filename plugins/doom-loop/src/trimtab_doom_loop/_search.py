@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 from trimtab_doom_loop._action import Action
 from trimtab_doom_loop._actions import Actions
-from trimtab_doom_loop._effects import find_judged_again, find_own_echo, find_without_effect
+from trimtab_doom_loop._effects import (
+    find_done_again,
+    find_judged_again,
+    find_own_echo,
+    find_without_effect,
+)
 from trimtab_doom_loop._loop import Loop
 from trimtab_doom_loop._rejections import find_rejected
 from trimtab_doom_loop._repeats import (
@@ -66,6 +71,7 @@ def find_loop(
         or _find_near_repeats(actions, action, limits, repeats, streak)
         or find_without_effect(actions, times)
         or find_known(actions, stale, repeats)
+        or find_done_again(actions, repeats)
         or find_judged_again(actions, times)
         or find_own_echo(actions, times, limits.similarity)
     )
