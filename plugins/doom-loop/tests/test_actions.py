@@ -8,8 +8,7 @@ from itertools import product
 from hypothesis import given, settings, strategies as st
 
 from trimtab import Prompt, Session
-from trimtab_doom_loop._action import Action
-from trimtab_doom_loop._actions import _TOGETHER, Actions
+from trimtab_doom_loop._actions import _TOGETHER, Action, Actions
 from trimtab_doom_loop._similarity import answer_key
 from trimtab_signals import CallRecord, Calls, TurnRecord, same_outputs
 

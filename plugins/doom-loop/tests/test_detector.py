@@ -9,7 +9,7 @@ from trimtab import DecisionPoint, Host, enable
 from trimtab.testing import Call, Text
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._messages import text_for
+from trimtab_doom_loop._provider import text_for
 
 from .playing import first, play
 

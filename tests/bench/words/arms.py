@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import attrs
 
-from trimtab_diagnostic_signal._messages import TEXTS as FAILURES
-from trimtab_doom_loop._messages import TEXTS as LOOPS
+from trimtab_diagnostic_signal._provider import TEXTS as FAILURES
+from trimtab_doom_loop._provider import TEXTS as LOOPS
 from trimtab_signals import ToolProfiles, name_words
 from words.guided import PROVIDERS, false_alarm, request_at
 from words.moments import Moment

@@ -1,8 +1,8 @@
-"""DiagnosticSignalProvider: points out a failure that keeps coming back."""
+"""The provider, and what it says to the agent."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -14,14 +14,141 @@ from trimtab import (
     GuidanceInjection,
     whole_number,
 )
-from trimtab.text import level_texts, text_option
+from trimtab.text import level_texts, quote, shorten, text_option
 from trimtab.trajectory import Following
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
-from trimtab_diagnostic_signal._messages import Rest, seed_text, text_for
-from trimtab_signals import helpers_of, untried_tools
+from trimtab_signals import Asked, WayOut, advice, asked_by, helpers_of, tool_name, untried_tools
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext, RunContext
+
+TEXTS: Mapping[int, str] = {
+    1: "Turn {turn}: {seen} {stop} {look} Or say what blocks you.",
+    2: "Turn {turn}, this goes on: {seen} {stop} {look} Or say what blocks you.",
+    3: "Turn {turn}, still the same: {seen} {stop} {look} Or say what blocks you.",
+}
+"""By level: nudge, firmer, way out."""
+
+_STOPS: Mapping[int, str] = {
+    1: "Do not try again in the same way.",
+    2: "Do not try a further variation before you know the cause.",
+    3: "Stop trying.",
+}
+"""Left out where the answer asks for the same tool, for a weak model obeys what it reads first."""
+
+SEED = "Found {times} new console errors. {look}"
+"""The specification's sentences, ``wording = "seed"``."""
+
+LONGEST = 300
+"""Characters of a built-in text."""
+_LONGEST_OWN = 500
+"""As long as a nudge may be, so that no text of a user is cut."""
+_LONGEST_QUOTES = (110, 60, 30)
+_LONGEST_CALL = 90
+"""A call is named, not quoted: enough to tell it from others, on one line."""
+_READ_IT = "Read the whole message and what it names."
+_NOTHING_LEFT = quote("")
+
+
+@attrs.frozen
+class Rest:
+    """What a text is filled with, besides the failure.
+
+    Args:
+        tool: the one to examine with; None if the agent has none.
+        untried: other tools to propose, the most helpful first.
+        helpers: the tools by which the agent can wait, or ask its user.
+        turn: the number of the turn.
+    """
+
+    tool: str | None = None
+    untried: Sequence[str] = ()
+    helpers: Mapping[WayOut, str] = attrs.field(factory=dict)
+    turn: int = 0
+
+
+def _asked(failure: Failure) -> Asked | None:
+    """Return what the answer asks for, if one tool gave it."""
+    if len(failure.tools) != 1:
+        return None
+    return asked_by(failure.output, command=failure.command, given=failure.call)
+
+
+def _look(failure: Failure, asked: Asked | None, rest: Rest) -> str:
+    if asked is not None:  # what the answer asks for comes before other tools
+        helper = rest.helpers.get(asked.way, "")
+        return advice(asked, tool_name(failure.tools[0]), helper and tool_name(helper))
+    if rest.tool is not None:
+        return _use(rest.tool)
+    if failure.name == VARIOUS or not rest.untried:
+        return _READ_IT  # many ways to fail have no one tool as their way out
+    names = " or ".join(tool_name(name) for name in rest.untried)
+    return f"Find the cause first: call {names}."
+
+
+def _use(tool: str) -> str:
+    return f"Use the {tool_name(tool)} tool to examine before continuing."
+
+
+def _quoted(output: str, longest: int) -> str:
+    """Return an output in quotes; empty if nothing readable is in it."""
+    said = quote(output, longest)
+    return "" if said == _NOTHING_LEFT else said
+
+
+def _seen(failure: Failure, longest: int, *, quoted: bool = True) -> str:
+    said = _quoted(failure.output, longest) if quoted else ""
+    if failure.name == VARIOUS:
+        last = f"; the last said {said}" if said else ""
+        return f"The last turns all failed, in {failure.times} different ways{last}."
+    tools = ", ".join(tool_name(tool) for tool in failure.tools[:3])
+    if failure.varies and said:
+        return f"{tools} failed in {failure.times} turns in the same way, the last with {said}."
+    same = f": {said}" if said else ""
+    return f"{tools} failed in {failure.times} turns with the same error{same}."
+
+
+def text_for(
+    failure: Failure, level: int, texts: Mapping[int, str], rest: Rest | None = None
+) -> str:
+    """Return the text of `level` about `failure`: a built-in one has at most 300 characters."""
+    template = texts.get(level)
+    rest = rest or Rest()
+    if template is not None:
+        text = _filled(template, failure, level, rest, _LONGEST_QUOTES[0])
+        return shorten(text, _LONGEST_OWN)
+    template = TEXTS[level]
+    made = (_filled(template, failure, level, rest, longest) for longest in _LONGEST_QUOTES)
+    return next((text for text in made if len(text) <= LONGEST), "") or shorten(
+        _filled(template, failure, level, attrs.evolve(rest, untried=()), _LONGEST_QUOTES[-1]),
+        LONGEST,
+    )
+
+
+def seed_text(failure: Failure, tool: str | None) -> str:
+    """Return the specification's text with its numbers filled in."""
+    return SEED.format(times=failure.times, look=_use(tool) if tool else _READ_IT)
+
+
+def _filled(template: str, failure: Failure, level: int, rest: Rest, longest: int) -> str:
+    said = _quoted(failure.output, longest)
+    asked = _asked(failure)
+    # Twice the same quote would be half of the text; a user's own text may have no other.
+    is_quoted = asked is None or not asked.quoted or template not in TEXTS.values()
+    text = template.format(
+        times=failure.times,
+        turn=rest.turn,
+        seen=_seen(failure, longest, quoted=is_quoted),
+        stop=_STOPS[level] if asked is None else "",
+        look=_look(failure, asked, rest),
+        said=said,
+        evidence=said,
+        call=shorten(failure.call, _LONGEST_CALL),
+        untried=", ".join(tool_name(name) for name in rest.untried),
+        tools=shorten(", ".join(failure.tools), 80),
+    )
+    return " ".join(text.split())
+
 
 _LONGEST_TEXT = 500
 """As long as a nudge may be, so that no text of a user is cut."""

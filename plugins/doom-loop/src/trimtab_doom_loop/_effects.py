@@ -7,8 +7,7 @@ from itertools import islice, pairwise, takewhile
 from posixpath import basename
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._action import Action
-from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,

@@ -8,8 +8,7 @@ from itertools import islice
 import attrs
 
 from trimtab.trajectory import MessageRecord, TextRecord
-from trimtab_doom_loop._action import Action
-from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._effects import find_news_without_effect, find_renamed
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._rejections import Rejections, backs_off

@@ -1,8 +1,12 @@
-"""DoomLoopDetector: tells an agent that it repeats itself without progress."""
+"""The provider, and what it says to the agent.
+
+Texts name what changed the behaviour of a model: the call with its arguments, how often and with
+what answer, a plain prohibition, and concrete next tools. See the package's README.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -15,16 +19,227 @@ from trimtab import (
     number,
     whole_number,
 )
-from trimtab.text import level_texts
+from trimtab.text import level_texts, quote, shorten
 from trimtab.trajectory import Following
-from trimtab_doom_loop._loop import Loop
-from trimtab_doom_loop._messages import SEED, seen, text_for
+from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._projection import LoopProjection
 from trimtab_doom_loop._search import Limits
-from trimtab_signals import ToolProfiles, helpers_of, untried_tools
+from trimtab_signals import (
+    Asked,
+    ToolProfiles,
+    WayOut,
+    advice,
+    asked_by,
+    helpers_of,
+    tool_name,
+    untried_tools,
+)
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext, RunContext
+
+TEXTS: Mapping[int, str] = {
+    1: "Turn {turn}: {seen} {stop} {next}",
+    2: "Turn {turn}, this goes on: {seen} {stop} {next}",
+    3: "Turn {turn}, still the same: {seen} Stop. {next}",
+}
+"""By level: nudge, firmer, way out; see `DoomLoopDetector.texts`."""
+
+SEED = (
+    "Detected repeated unsuccessful pattern. Consider a different approach or consult "
+    "the planning tool to reassess strategy."
+)
+"""The specification's sentence, ``wording = "seed"``."""
+
+_SEEN: Mapping[LoopKind, str] = {
+    LoopKind.REPEAT: "You made the call {call} {times} times in a row{answer}.",
+    LoopKind.CYCLE: "You repeated the same {length} turns {times} times with the same answers, "
+    "{call} among them.",
+    LoopKind.LIKE_CYCLE: "You repeated much the same {length} turns {times} times with the same "
+    "answers, {call} among them.",
+    LoopKind.INTERLEAVED: "You made the call {call} {times} times{answer}; what you did in "
+    "between made no difference.",
+    LoopKind.REJECTED: "{tool} rejected almost the same call {times} times{answer}.",
+    LoopKind.WAITING: "You waited with {call} {times} times and nothing changed{answer}.",
+    LoopKind.BATCH: "One response asked {times} times for the same call {call}.",
+    LoopKind.SAME_ANSWER: "{times} calls of {tool} in a row had various arguments, and all after "
+    "the first brought nothing new{answer}.",
+    LoopKind.SAME_ERROR: "{times} calls of {tool} in a row failed in the same way{answer}.",
+    LoopKind.SAME_CONTENT: "{times} calls of {tool} brought the same content.",
+    LoopKind.SAME_PAGE: "{times} calls of several tools in a row got one and the same "
+    "answer{answer}.",
+    LoopKind.KNOWN: "The last {times} turns made only calls that you had made before, with the "
+    "same answers; the last was {call}.",
+    LoopKind.UNMOVED: "{call} gave the same result {times} times, after a change each "
+    "time{answer}.",
+    LoopKind.ELSEWHERE: "{times} changes with {tool} named one file, but the answers show "
+    "another{answer}.",
+    LoopKind.REWORDED: "{times} requests to {tool} in much the same words had the same "
+    "effect{answer}.",
+    LoopKind.TEXT: "You wrote the same text in {times} responses{answer}.",
+    LoopKind.CHANT: "One response repeats a passage {times} times{answer}.",
+}
+_STOP: Mapping[LoopKind, str] = {
+    LoopKind.WAITING: "Do not ask again now: find out what holds it up.",
+    LoopKind.BATCH: "",
+    LoopKind.UNMOVED: "Do not make another such change: find out whether your changes reach what "
+    "you test.",
+    LoopKind.ELSEWHERE: "Do not edit again before you have opened the right file.",
+    LoopKind.TEXT: "Do not write it again.",
+    LoopKind.CHANT: "Do not write it again.",
+}
+_AGAIN = "Do not call {tool} like this again now."
+_CALL_ONE = "Call {untried}."
+_OTHERWISE = "Do something that you have not tried yet."
+_IN_DOUBT = "If you have what you need, go on with the task, or say what blocks you."
+_OR = "Or say what blocks you."
+"""Open at every level: where only the user can help, a list of tools led to calls that nobody
+asked for."""
+_NEXT: Mapping[LoopKind, str] = {
+    LoopKind.BATCH: "Ask for it once.",
+    LoopKind.TEXT: "Take the next step, or finish.",
+    LoopKind.CHANT: "Take the next step, or finish.",
+}
+_FIRM_FROM = 0.85
+"""Confidence from which the agent is told not to call again, and sent elsewhere. Below it no
+text has a ban or names a tool to call, and the first one does not show the call again: at a false
+alarm in mid-work a list took the right call away in 10 of 10 cases and a ban in 8 of 8, and a model
+repeats a call that it reads."""
+LONGEST = 300
+"""Characters of a built-in text."""
+_LONGEST_OWN = 500
+"""As long as a nudge may be, so that no text of a user is cut."""
+_LONGEST_QUOTES = (80, 70, 60, 50, 40, 30, 24, 16)
+_LONGEST_CALL = 90
+"""A call is named, not quoted: enough to tell it from others, on one line."""
+_NOTHING_LEFT = quote("")
+
+
+def seen(
+    loop: Loop,
+    longest_quote: int = _LONGEST_QUOTES[0],
+    *,
+    quoted: bool = True,
+    named: bool = True,
+) -> str:
+    """Return what was seen, with numbers; names and quotes are bounded.
+
+    Args:
+        loop: what was found.
+        longest_quote: characters.
+        quoted: whether the answer is quoted here, and not elsewhere in the text.
+        named: whether the call is named with its arguments.
+    """
+    call = _short_call(loop.call, min(_LONGEST_CALL, 2 * longest_quote))
+    return _SEEN[loop.kind].format(
+        tool=tool_name(loop.tool),
+        call=call if named else f"{tool_name(loop.tool)}(…)",
+        times=loop.times,
+        length=loop.length,
+        answer=_answer(loop, longest_quote) if quoted else "",
+    )
+
+
+def _short_call(call: str, longest: int) -> str:
+    """Return a call as it was described, cut inside of its brackets."""
+    return call if len(call) <= longest else f"{shorten(call.removesuffix(')'), longest - 1)})"
+
+
+def _answer(loop: Loop, longest: int) -> str:
+    if loop.kind in (LoopKind.TEXT, LoopKind.CHANT):
+        return f": {quote(loop.output, longest)}"
+    said = _quoted(loop.output, longest)
+    return f" and got {said}" if loop.kind is LoopKind.REPEAT else f" ({said})"
+
+
+def _quoted(output: str, longest: int) -> str:
+    if not output.strip():
+        return "an empty answer"
+    said = quote(output, longest)
+    return "an answer without readable characters" if said == _NOTHING_LEFT else said
+
+
+def text_for(
+    loop: Loop,
+    level: int,
+    texts: Mapping[int, str],
+    *,
+    untried: Sequence[str] = (),
+    helpers: Mapping[WayOut, str] | None = None,
+    turn: int = 0,
+) -> str:
+    """Return the text of `level` about `loop`: a built-in one has at most 300 characters.
+
+    Args:
+        loop: what was found.
+        level: 1, 2 or 3.
+        texts: of the user, by level.
+        untried: tools to propose, the most helpful first.
+        helpers: the tools by which the agent can wait, or ask its user.
+        turn: the number of the turn.
+    """
+    template = texts.get(level)
+    rest = _Rest(untried, helpers or {}, turn)
+    if template is not None:
+        text = _filled(template, loop, rest, _LONGEST_QUOTES[0])
+        return shorten(text, _LONGEST_OWN)
+    made = (_filled(TEXTS[level], loop, rest, longest) for longest in _LONGEST_QUOTES)
+    return next((text for text in made if len(text) <= LONGEST), "") or shorten(
+        _filled(TEXTS[level], loop, attrs.evolve(rest, untried=()), _LONGEST_QUOTES[-1]), LONGEST
+    )
+
+
+@attrs.frozen
+class _Rest:
+    """What a text is filled with, besides the loop."""
+
+    untried: Sequence[str]
+    helpers: Mapping[WayOut, str]
+    turn: int
+
+
+def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOut, str]) -> str:
+    """Return what to do: what the answer asks for, before other tools are named."""
+    if asked is not None:
+        helper = helpers.get(asked.way, "")
+        return f"{advice(asked, tool_name(loop.tool), helper and tool_name(helper))} {_OR}"
+    if loop.confidence < _FIRM_FROM:
+        return _IN_DOUBT
+    if names:
+        return f"{_CALL_ONE.format(untried=names)} {_OR}"
+    return f"{_OTHERWISE} {_OR}"
+
+
+def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
+    names = " or ".join(tool_name(name) for name in rest.untried)
+    asked = asked_by(loop.output, command=loop.command, given=loop.call)
+    if loop.kind in _NEXT:
+        asked = None
+    follow = _NEXT.get(loop.kind) or _way_out(loop, asked, names, rest.helpers)
+    stop = _STOP.get(loop.kind, _AGAIN)
+    if stop is _AGAIN and asked is not None:
+        stop = ""  # a model that reads first that it must not call the tool calls another one
+    # Twice the same quote would be half of the text; a user's own text may have no other.
+    if stop is _AGAIN and loop.confidence < _FIRM_FROM:
+        stop = ""
+    is_own = template not in TEXTS.values()
+    is_weak = template == TEXTS[1] and loop.confidence < _FIRM_FROM
+    is_named = not is_weak or asked is not None
+    is_quoted = is_own or (is_named and (asked is None or not asked.quoted))
+    text = template.format(
+        seen=seen(loop, longest, quoted=is_quoted, named=is_named),
+        stop=stop.format(tool=tool_name(loop.tool)),
+        next=follow,
+        evidence=_quoted(loop.output, longest),
+        tool=tool_name(loop.tool),
+        call=_short_call(loop.call, _LONGEST_CALL),
+        untried=names,
+        times=loop.times,
+        length=loop.length,
+        turn=rest.turn,
+    )
+    return " ".join(text.split())
+
 
 _LONGEST_TEXT = 500
 """As long as a nudge may be."""

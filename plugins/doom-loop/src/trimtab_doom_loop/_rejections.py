@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 
-from trimtab_doom_loop._action import Action
-from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
 from trimtab_signals import CallRecord, is_aside, is_wait, not_yet, paused, says_unchanged, span_of

@@ -10,8 +10,7 @@ from itertools import pairwise
 import attrs
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._action import Action, moves_unseen, waits
-from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab_doom_loop._action import Action
-from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._effects import (
     find_done_again,
     find_judged_again,

@@ -17,7 +17,7 @@ from trimtab_signals import (
 
 _NUMBER = LazyPattern(r"\d+")
 _FEW_DIGITS = LazyPattern(r"\d{1,9}")
-_NUMBERED = LazyPattern(r"[A-Za-z]\w*\d\w*")
+_NUMBERED = LazyPattern(r"\b[A-Za-z]\w*\d\w*")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
 _PART = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?![^\W\d_])|[^\W\d_]+")
 _WIDE = LazyPattern(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import islice, pairwise, takewhile
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._action import Action, moves_unseen
-from trimtab_doom_loop._actions import Actions
+from trimtab_doom_loop._actions import Action, Actions, moves_unseen
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._repeats import watches_in_turn
 from trimtab_doom_loop._similarity import (

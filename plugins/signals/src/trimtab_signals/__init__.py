@@ -12,7 +12,13 @@ from trimtab_signals._answers import (
     reports_nothing,
     says_unchanged,
 )
-from trimtab_signals._calls import CallProjection, Calls
+from trimtab_signals._calls import (
+    CallProjection,
+    Calls,
+    SavedTurn,
+    TurnRecord,
+    same_outputs,
+)
 from trimtab_signals._canonical import (
     canonical,
     digest,
@@ -68,11 +74,6 @@ from trimtab_signals._shell import (
     reads_only,
     starts_background,
     without_input,
-)
-from trimtab_signals._turns import (
-    SavedTurn,
-    TurnRecord,
-    same_outputs,
 )
 from trimtab_signals._untried import (
     helpers_of,

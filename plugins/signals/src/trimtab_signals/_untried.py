@@ -20,15 +20,6 @@ from trimtab.events import CallOrigin
 from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
 from trimtab_signals._profiles import (
-    READING,
-    SHELLS,
-    STATES,
-    WRITING,
-    ToolProfiles,
-    name_words,
-)
-from trimtab_signals._records import CallRecord
-from trimtab_signals._tool_words import (
     CIRCUMSTANCES,
     CREATING,
     EDITING,
@@ -36,9 +27,16 @@ from trimtab_signals._tool_words import (
     EXPLAINING,
     FINDING,
     GENERIC,
+    READING,
+    SHELLS,
     SIGHTING,
+    STATES,
     TIES,
+    WRITING,
+    ToolProfiles,
+    name_words,
 )
+from trimtab_signals._records import CallRecord
 from trimtab_signals._ways_out import WayOut
 
 _MOST_TOOLS = 2
