@@ -148,7 +148,7 @@ TOLD = {
         [call("query", {"sql": f"select {w}"}, "Error 401: the token has expired") for w in WORDS],
         3,
     ),
-    "one file in ever other words": (
+    "one file in several wordings": (
         [
             call(agent, {"task": f"{word} notes-2026.mp3"}, text)
             for word in WORDS[:6]

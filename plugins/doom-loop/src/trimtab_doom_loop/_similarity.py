@@ -123,7 +123,7 @@ def alike(calls: Sequence[CallRecord], similarity: float) -> bool:
 
 
 def one_deed(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether commands do one thing in ever other dress: flags, pipes and shells around it
+    """Tell whether commands do one thing in several forms: flags, pipes and shells around it
     change, and three of the commands are it and nothing else.
     """
     deeds = [frozenset(_CONTENT.findall(call.command)) for call in calls if call.command]
@@ -158,7 +158,7 @@ def different_things(calls: Sequence[CallRecord]) -> bool:
 
 
 def attempts(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether calls try to get at one thing in ever other ways: what differs in the
+    """Tell whether calls try to get at one thing in several ways: what differs in the
     arguments of most has a beginning of a word in common with what differs in others. Calls that
     go through a list have names of their own.
     """
@@ -180,7 +180,7 @@ def attempts(calls: Sequence[CallRecord]) -> bool:
 
 
 def respelled(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether calls try one value in ever other spellings, or with additions, and all else is
+    """Tell whether calls try one value in several spellings, or with additions, and all else is
     equal: three quarters of the values hold the letters of one (``won``, ``Won``, ``closed_won``).
     """
     if calls[0].command is not None or numbered_names(calls) or alike_but_for_numbers(calls):

@@ -1,4 +1,4 @@
-"""Actions that bring nothing new: one answer to ever-varying arguments, or answers known before."""
+"""Actions that bring nothing new: one answer to varying arguments, or answers known before."""
 
 from __future__ import annotations
 
