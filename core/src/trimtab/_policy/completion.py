@@ -1,4 +1,4 @@
-"""What a completion check comes to, and whether an agent is still held back."""
+"""Verdicts of completion checkers, and how often the gate may send an agent back."""
 
 from __future__ import annotations
 

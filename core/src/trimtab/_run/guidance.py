@@ -1,4 +1,4 @@
-"""What is delivered at one decision."""
+"""Asking the guidance providers of a run at one decision point, and what is delivered there."""
 
 from __future__ import annotations
 

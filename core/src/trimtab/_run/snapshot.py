@@ -1,4 +1,4 @@
-"""The types of records that snapshots and traces name: core's own, and those of plugins."""
+"""Sessions read back from JSON text, and the types of records that snapshots and traces name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of a prompt as an in-process MCP server."""
+"""Running prompts to their end through the Claude Agent SDK, their tools as an MCP server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the Claude Agent SDK delivers a provider's text: as Claude Code does."""
+"""Settings of the host, and how the Claude Agent SDK delivers a provider's text."""
 
 from __future__ import annotations
 

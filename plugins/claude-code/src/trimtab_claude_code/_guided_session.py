@@ -1,4 +1,4 @@
-"""How long one session has waited for answers that came late, and for whom; in the hook server."""
+"""One guided session of Claude Code, and how long it has waited for answers that came late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durations and amounts in words."""
+"""The provider: which limit is near, and how much is left in words."""
 
 from __future__ import annotations
 

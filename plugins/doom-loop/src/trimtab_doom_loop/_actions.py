@@ -1,4 +1,4 @@
-"""One turn as the detector compares it: its calls that count, and what they may have changed."""
+"""One turn as the detector compares it, and the turns that it keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tokens cost, by litellm's table of prices."""
+"""litellm as an OpenAI client, and what tokens cost by its table of prices."""
 
 from __future__ import annotations
 

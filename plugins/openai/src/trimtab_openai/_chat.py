@@ -1,4 +1,4 @@
-"""Chat Completions: messages in, a message out."""
+"""Chat Completions: messages in, a message out, whole or in chunks."""
 
 from __future__ import annotations
 

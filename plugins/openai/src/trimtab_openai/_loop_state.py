@@ -1,4 +1,4 @@
-"""Tool calls that a model wrote as text instead of asking for them."""
+"""One conversation of a loop, without any I/O, and calls that a model wrote as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan that the agent keeps with tools of its host, followed through one run."""
+"""The checker, and the plan that an agent keeps with tools of its host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients for a URL: one server, the server that Sentinels name, or a cluster."""
+"""The mailbox on Redis: one server, the server that Sentinels name, or a cluster."""
 
 from __future__ import annotations
 

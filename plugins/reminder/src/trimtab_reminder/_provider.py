@@ -1,4 +1,4 @@
-"""What has been said of each rule, and how things stood then."""
+"""The provider, and what has been said of each rule and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the errors of SQS mean for a lease: gone for good, at its limit, or nothing learnt."""
+"""The mailbox on SQS, and what its errors mean for a lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lease of an activity: Temporal's heartbeat timeout."""
+"""Activities that run prompts, and their lease: Temporal's heartbeat timeout."""
 
 from __future__ import annotations
 

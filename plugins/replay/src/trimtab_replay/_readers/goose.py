@@ -1,4 +1,4 @@
-"""Sessions of goose: JSON lines, a head and then messages, or an export with both."""
+"""Sessions of goose, and those that goose and OpenCode keep in SQLite, opened read-only."""
 
 from __future__ import annotations
 
