@@ -459,3 +459,10 @@ def test_pages_that_name_the_next_one_are_left_alone():
         Call("put", {"etag": f"v{n}", "row": "abcdefghi"[n]}, f"ok v{n + 1}") for n in range(9)
     ]
     assert silent(etags)
+
+
+def test_a_list_of_names_that_get_one_unknown_answer_is_left_alone():
+    names = ("anna", "bob", "carl", "dora", "emil", "fritz", "gerd", "hans", "ida", "jonas")
+    for answer in ("Hier steht nichts zu diesem Namen.", "目录里查不到这个人"):
+        for more in ({}, {"tabelle": "kunden"}):
+            assert silent([Call("nachsehen", {**more, "name": name}, answer) for name in names])

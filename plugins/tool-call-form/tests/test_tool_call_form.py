@@ -162,6 +162,15 @@ def test_hostile_text_takes_linear_time(part: str, length: int) -> None:
     assert time.perf_counter() - began < 1
 
 
+@pytest.mark.parametrize(
+    "form", ['{}(query="{}")', '→ {}[{{"query": "{}"}}]', 'tool: {} {{"q": "{}"}}']
+)
+def test_long_arguments_are_no_prose(form: str) -> None:
+    text = form.format("search_museums", "the hours of all the museums in the old town of Rome")
+
+    assert find_written_call(text, frozenset({"search_museums"})) == "search_museums"
+
+
 def test_the_message_is_bounded_and_quotes_the_name() -> None:
     host = Host("test", tools=frozenset({"x" * 80}))
     text = (
