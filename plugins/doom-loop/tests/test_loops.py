@@ -597,6 +597,7 @@ def test_one_deed_again_is_told_though_each_makes_a_thing_with_a_name_of_its_own
     [
         ("click", "E{}", "Tour | People: 2 | box Rules not ticked | button Send [E{}]"),
         ("鼠标", "x{}", "表单 未勾选 提交 [x{}]"),
+        ("click", "b{0}, b{0}0", "Tour | box Rules not ticked | form [b{0}0] | Send [b{0}]"),
     ],
 )
 def test_a_button_is_known_again_under_the_name_that_each_page_gives_it(tool, name, page):

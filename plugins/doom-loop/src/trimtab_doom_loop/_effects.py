@@ -227,16 +227,14 @@ def _without_names(call: CallRecord, before: CallRecord) -> str:
     """Return the answer before a call without the names that the call takes from it; empty if it
     takes none, the same as before, or differs in more than names.
     """
-    names, left = set(_HANDLE.findall(call.params_text)), before.output[:_SHORT]
+    names, shown = set(_HANDLE.findall(call.params_text)), before.output[:_SHORT]
     if not names or names == set(_HANDLE.findall(before.params_text)):
         return ""
     if _HANDLE.sub("#", call.params_text) != _HANDLE.sub("#", before.params_text):
         return ""
-    for name in names:
-        if name not in left:
-            return ""
-        left = left.replace(name, "#")
-    return left
+    if not names.issubset(_HANDLE.findall(shown)):
+        return ""
+    return str(_HANDLE.sub(lambda found: "#" if found[0] in names else found[0], shown))
 
 
 def _is_text(value: str) -> bool:
