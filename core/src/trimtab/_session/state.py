@@ -288,7 +288,7 @@ class _Handlers(dict[type[Event], Handler | None]):
                 providers.ProviderQuarantined: RunState._quarantine,
             }
         )
-        return self.get(kind)
+        return self.setdefault(kind, None)
 
 
 _HANDLERS = _Handlers(
