@@ -8,13 +8,15 @@ import pytest
 
 from trimtab.testing import HostConformance
 from trimtab_hosts._conformance import (
-    agent_framework,
-    autogen,
-    crewai,
-    dspy,
-    haystack,
-    llama_index,
-    smolagents,
+    AGENT_FRAMEWORK_KIT,
+    AUTOGEN_KIT,
+    CREWAI_KIT,
+    DSPY_KIT,
+    HAYSTACK_KIT,
+    LLAMA_INDEX_KIT,
+    SMOLAGENTS_KIT,
+    _play_crewai_on_a_loop,
+    _play_dspy_on_a_loop,
 )
 
 pytestmark = pytest.mark.e2e
@@ -29,50 +31,50 @@ def needs(package: str) -> pytest.MarkDecorator:
 @pytest.fixture(autouse=True, scope="class")
 def imported(request: pytest.FixtureRequest) -> None:
     """Import the framework, which takes many seconds, before a scenario's time begins."""
-    name = request.cls.kit.play.__module__.rpartition(".")[2]
+    name = request.cls.kit.name.replace("-", "_")
     import_module(f"trimtab_hosts.{name}")
 
 
 @needs("agent_framework_openai")
 class TestAgentFramework(HostConformance):
-    kit = agent_framework.KIT
+    kit = AGENT_FRAMEWORK_KIT
 
 
 @needs("autogen_ext")
 class TestAutoGen(HostConformance):
-    kit = autogen.KIT
+    kit = AUTOGEN_KIT
 
 
 @needs("crewai")
 class TestCrewAI(HostConformance):
-    kit = crewai.KIT
+    kit = CREWAI_KIT
 
 
 @needs("crewai")
 class TestCrewAIOnALoop(HostConformance):
-    kit = attrs.evolve(crewai.KIT, play=crewai.play_on_a_loop)
+    kit = attrs.evolve(CREWAI_KIT, play=_play_crewai_on_a_loop)
 
 
 @needs("dspy")
 class TestDSPy(HostConformance):
-    kit = dspy.KIT
+    kit = DSPY_KIT
 
 
 @needs("dspy")
 class TestDSPyOnALoop(HostConformance):
-    kit = attrs.evolve(dspy.KIT, play=dspy.play_on_a_loop)
+    kit = attrs.evolve(DSPY_KIT, play=_play_dspy_on_a_loop)
 
 
 @needs("haystack")
 class TestHaystack(HostConformance):
-    kit = haystack.KIT
+    kit = HAYSTACK_KIT
 
 
 @needs("llama_index.llms.openai_like")
 class TestLlamaIndex(HostConformance):
-    kit = llama_index.KIT
+    kit = LLAMA_INDEX_KIT
 
 
 @needs("smolagents")
 class TestSmolagents(HostConformance):
-    kit = smolagents.KIT
+    kit = SMOLAGENTS_KIT

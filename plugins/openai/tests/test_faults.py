@@ -40,9 +40,8 @@ from trimtab_openai import (
     Settings,
     UnmeasuredBudget,
 )
-from trimtab_openai._chat import CHAT
-from trimtab_openai._host import guidance_role
-from trimtab_openai._responses import RESPONSES
+from trimtab_openai._chat import CHAT, RESPONSES
+from trimtab_openai._settings import guidance_role
 from trimtab_test_servers import Call, Fault, OpenAIServer, Thinking, say
 
 pytestmark = pytest.mark.slow

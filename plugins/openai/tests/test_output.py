@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from trimtab import PromptEvaluationError, Tool, ToolResult
 from trimtab.hosting import json_schema
-from trimtab_openai._output import OutputForm, decode_answer, describe_tool
+from trimtab_openai._model_response import OutputForm, decode_answer, describe_tool
 
 
 @attrs.frozen

@@ -9,9 +9,8 @@ import attrs
 import pytest
 
 from trimtab_openai import GuidedLoop, LoopStopped
-from trimtab_openai._chat import CHAT
-from trimtab_openai._errors import ModelFailed
-from trimtab_openai._responses import RESPONSES
+from trimtab_openai._chat import CHAT, RESPONSES
+from trimtab_openai._model_response import ModelFailed
 
 
 def streamed(*deltas, usage=None):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from trimtab_postgres._connection import TIMEOUT
+from trimtab_postgres import TIMEOUT
 from trimtab_worker import LEASE_CLOCK, MailboxError, Unknown, open_mailbox
 from trimtab_worker.testing import (
     MailboxConformance,

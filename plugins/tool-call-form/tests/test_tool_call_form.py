@@ -10,8 +10,7 @@ import pytest
 
 from trimtab import Host, ToolCall
 from trimtab.testing import Call, Lab, Player, Text
-from trimtab_tool_call_form import ToolCallForm
-from trimtab_tool_call_form._recognition import find_written_call
+from trimtab_tool_call_form import ToolCallForm, find_written_call
 
 HOST = Host("test", tools=frozenset({"read", "shell"}))
 BAR = "\uff5c"

@@ -5,8 +5,7 @@ prompt to its end. The SDK itself is imported when one of them is used.
 """
 
 from trimtab_claude_agent_sdk._adapter import ClaudeAgentSDKAdapter
-from trimtab_claude_agent_sdk._callbacks import hooks
-from trimtab_claude_agent_sdk._config import CLAUDE_AGENT_SDK, ClaudeAgentSDKClientConfig
+from trimtab_claude_agent_sdk._callbacks import CLAUDE_AGENT_SDK, ClaudeAgentSDKClientConfig, hooks
 
 __all__ = [
     "CLAUDE_AGENT_SDK",

@@ -23,11 +23,11 @@ from trimtab import (
 )
 from trimtab.events import CompletionStatus
 from trimtab.hosting import RAISED, format_error, from_json, is_cancelled, json_schema
-from trimtab_claude_agent_sdk._callbacks import matchers
-from trimtab_claude_agent_sdk._config import (
+from trimtab_claude_agent_sdk._callbacks import (
     CLAUDE_AGENT_SDK,
     ClaudeAgentSDKClientConfig,
     check_prompts,
+    matchers,
 )
 from trimtab_claude_agent_sdk._conversation import Conversation, Ending
 from trimtab_claude_code.hooks import ClaudeCodeHooks

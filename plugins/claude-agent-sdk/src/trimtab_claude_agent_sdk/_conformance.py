@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from trimtab.events import StopRequested
 from trimtab.testing import HostKit, Played, Task
-from trimtab_claude_agent_sdk._callbacks import hooks
-from trimtab_claude_agent_sdk._config import CLAUDE_AGENT_SDK
+from trimtab_claude_agent_sdk._callbacks import CLAUDE_AGENT_SDK, hooks
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, SdkMcpTool

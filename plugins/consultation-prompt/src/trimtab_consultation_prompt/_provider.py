@@ -1,7 +1,8 @@
-"""The provider: suggests to consult another agent when attempts keep failing."""
+"""The provider: suggests to consult another agent when different attempts at a problem fail."""
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import attrs
@@ -16,9 +17,271 @@ from trimtab import (
     RunContext,
     whole_number,
 )
-from trimtab.text import quote, shorten, text_option
-from trimtab.trajectory import Following
-from trimtab_consultation_prompt._attempts import Attempts, is_tool
+from trimtab.events import CallOrigin
+from trimtab.text import LazyPattern, quote, shorten, text_option
+from trimtab.trajectory import Following, MessageRecord
+from trimtab_signals import (
+    CallProjection,
+    CallRecord,
+    TurnRecord,
+    digest,
+    is_wait,
+    operation,
+    without_input,
+)
+
+MOST_ATTEMPTS = 64
+_MENDED_KEPT = 2_000
+LAPSE = 6
+"""An attempt ends after so many turns without a failure."""
+
+_LEFT = LazyPattern(
+    r"\b(\d+) (?:\w+ )?(?:errors?|failed|failing|failures?|issues?|problems?)\b", re.IGNORECASE
+)
+_QUOTED = LazyPattern("['\"`]")
+_WORD = LazyPattern(r"\w{2,}")
+
+
+def is_tool(name: str, wanted: str) -> bool:
+    """Return whether `name` is the tool `wanted`, with or without the prefix of a server."""
+    return name == wanted or name.endswith(f"__{wanted}")
+
+
+@attrs.define
+class Attempt:
+    """One way that was tried, and failed.
+
+    Args:
+        kind: the tool, or the program in a shell.
+        signature: what identifies the failure, whatever number of errors it states.
+        output: the key line of the failure.
+        times: how often it failed.
+        fine: turns without a failure since.
+    """
+
+    kind: str
+    signature: str
+    output: str
+    times: int = 1
+    fine: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SavedAttempts:
+    """An `Attempts` projection as a snapshot keeps it."""
+
+    turn: int
+    consulted_at: int | None
+    changes: str
+    mended: str
+    attempts: dict[str, Attempt]
+    left: dict[str, int]
+    form: str
+    told: str
+
+
+class Attempts(CallProjection):
+    """The attempts of one run that failed and are not repaired.
+
+    An attempt is a turn with a failure: what failed, with what was changed since the failure
+    before. A failure that comes back after no change, or after a change that was tried before, is
+    the same attempt; ten calls that fail in one turn are one. A failure is repaired when the same
+    operation succeeds, or fails in another way after a change; one that differs in a word only is
+    the same unless it names another thing, in quotes, or the change names the word. A failure with
+    fewer errors than the one before is progress as well. If one program refuses one input after
+    the other, each answer says something new: only the first is an attempt. A consultation and a
+    new request of the user end all attempts.
+
+    Args:
+        tool: the tool of consultation.
+
+    Attributes:
+        consulted_at: number of the turn of the last consultation, None before the first.
+        turn: number of the last closed turn.
+    """
+
+    rests = True
+
+    def __init__(self, tool: str) -> None:
+        self.quiet = True
+        self._tool = tool
+        self.turn = -1
+        self.consulted_at: int | None = None
+        self._done: list[CallRecord] = []  # since the last failure; which of it changed something
+        self._changes = ""  # is computed at the next one
+        self._mended = ""  # what these changes name
+        self._attempts: dict[str, Attempt] = {}
+        self._left: dict[str, int] = {}
+        self._form = self._told = ""
+
+    @property
+    def count(self) -> int:
+        """How many different attempts have failed; at most 64 are counted."""
+        return len(self._attempts)
+
+    @property
+    def failures(self) -> int:
+        """How many turns have failed, repeated attempts included."""
+        return sum(attempt.times for attempt in self._attempts.values())
+
+    @property
+    def output(self) -> str:
+        """The key line of the last failure, raw and bounded."""
+        return next(reversed(self._attempts.values())).output if self._attempts else ""
+
+    def turn_closed(self, turn: TurnRecord) -> None:
+        """Take a whole batch."""
+        self.turn, calls = turn.number, turn.calls
+        wanted, has_failed = self._tool, False
+        for call in calls:
+            if call.failed:
+                has_failed = True
+            # A consultation by any caller, with any outcome.
+            if call.tool.endswith(wanted) and is_tool(call.tool, wanted):
+                self.consulted_at = self.turn
+                self._forget()
+        if self.quiet and not has_failed:
+            if len(self._done) < MOST_ATTEMPTS:
+                self._done += calls
+            return
+        asked = [call for call in calls if call.caller is CallOrigin.MODEL]
+        failures = [call for call in asked if self._counts(call) and not self._asks(call)]
+        wrong = {_kind(call) for call in failures}
+        for call in asked:
+            if not call.failed:
+                self._succeeded(call, wrong)
+        if failures:
+            self._note(failures[0], "+".join(sorted({call.fingerprint for call in failures})))
+        elif self._attempts:
+            self._lapse()
+        self.quiet = not self._attempts
+
+    def user_spoke(self, message: MessageRecord) -> None:
+        """Reset everything: a new request is a new piece of work."""
+        if not message.notification:
+            self._forget()
+
+    def _counts(self, call: CallRecord) -> bool:
+        return call.failed and not is_wait(call) and not is_tool(call.tool, self._tool)
+
+    def _asks(self, call: CallRecord) -> bool:
+        """Tell whether a failure is the answer of the program that failed last to other input."""
+        form, told = self._form, self._told
+        self._form = without_input(call.command) if call.command else ""
+        self._told = call.output
+        return form != "" and form == self._form and told != call.output
+
+    def _succeeded(self, call: CallRecord, wrong: set[str]) -> None:
+        if self._attempts and (kind := _kind(call)) not in wrong:
+            self._drop(kind)
+        if len(self._done) < MOST_ATTEMPTS:
+            self._done.append(call)
+
+    def _lapse(self) -> None:
+        for key, attempt in tuple(self._attempts.items()):
+            attempt.fine += 1
+            if attempt.fine > LAPSE:
+                del self._attempts[key]
+
+    def _drop(self, kind: str, but: str = "", mended: str = "") -> None:
+        """Forget the attempts of `kind`, except those that failed with the signature `but`, or
+        nearly so, unless what they name was changed.
+
+        Args:
+            kind: the operation.
+            but: the signature; empty for none.
+            mended: what the changes since the last failure name.
+        """
+        if not but:
+            self._left.pop(kind, None)
+        for key, attempt in tuple(self._attempts.items()):
+            if attempt.kind == kind and not (but and _stays(attempt, but, mended)):
+                del self._attempts[key]
+
+    def _note(self, call: CallRecord, calls: str) -> None:
+        changes, mended = self._changed(), self._mended
+        self._changes = self._mended = ""
+        key, kind = digest(calls + changes), _kind(call)
+        signature = _LEFT.sub("#", call.signature)
+        if changes:
+            self._drop(kind, signature, mended)
+        self._compare(kind, call.output)
+        known = self._attempts.pop(key, None)
+        for attempt in self._attempts.values():
+            attempt.fine *= attempt.kind != kind
+        if known is not None:
+            self._attempts[key] = attrs.evolve(known, times=known.times + 1, fine=0)
+        elif len(self._attempts) < MOST_ATTEMPTS:
+            self._attempts[key] = Attempt(kind, signature, call.output)
+
+    def _changed(self) -> str:
+        """Return what was changed since the last failure."""
+        done = [call for call in self._done if not call.failed and not call.reads]
+        self._done = []
+        self._changes += "".join(call.fingerprint for call in done)
+        named = " ".join(call.params_text for call in done)
+        self._mended = f"{self._mended} {named}"[-_MENDED_KEPT:] if named else self._mended
+        return self._changes
+
+    def _compare(self, kind: str, output: str) -> None:
+        """Drop the attempts of `kind` if fewer errors are left than the last time."""
+        match = _LEFT.search(output)
+        if match is None:
+            return
+        left = int(match[1])
+        if left < self._left.get(kind, left):
+            self._drop(kind)
+        if kind in self._left or len(self._left) < MOST_ATTEMPTS:
+            self._left[kind] = left
+
+    def _forget(self) -> None:
+        self._attempts, self.quiet = {}, True
+        self._left = {}
+        self._done, self._changes, self._mended = [], "", ""
+
+    def state(self) -> SavedAttempts:
+        """Return everything."""
+        self._changed()
+        return SavedAttempts(
+            turn=self.turn,
+            consulted_at=self.consulted_at,
+            changes=self._changes,
+            mended=self._mended,
+            attempts=self._attempts,
+            left=self._left,
+            form=self._form,
+            told=self._told,
+        )
+
+    def load_state(self, state: SavedAttempts) -> None:
+        """Take back what `state` returned."""
+        self.turn = state.turn
+        self.consulted_at = state.consulted_at
+        self._changes, self._mended = state.changes, state.mended
+        self._attempts = state.attempts
+        self.quiet = not self._attempts
+        self._left = state.left
+        self._form, self._told = state.form, state.told
+
+
+def _stays(attempt: Attempt, signature: str, mended: str) -> bool:
+    """Tell whether a failure is the one of an earlier attempt: three quarters of the words are the
+    same, and those that are not are no names in quotes, and were not changed since.
+    """
+    if attempt.signature == signature:
+        return True
+    before, now = set(attempt.signature.split()), set(signature.split())
+    gone = before - now
+    if 4 * len(before & now) < 3 * max(len(before), len(now)) or _QUOTED.search(" ".join(gone)):
+        return False
+    words = {word for text in gone for word in _WORD.findall(text)}
+    return not any(word in mended for word in words)
+
+
+def _kind(call: CallRecord) -> str:
+    """Return the operation that must succeed to count as progress: the tool, or its program."""
+    return call.tool if call.command is None else f"{call.tool} {operation(call.command)}"
+
 
 NAME = "consultation-prompt"
 PAUSE = 5

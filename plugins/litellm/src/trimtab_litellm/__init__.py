@@ -4,7 +4,13 @@
 asks the model through. litellm is imported when a client is made.
 """
 
-from trimtab_litellm._adapter import HOST, SETTINGS, LiteLLMAdapter
-from trimtab_litellm._client import async_client, client, cost
+from trimtab_litellm._adapter import (
+    HOST,
+    SETTINGS,
+    LiteLLMAdapter,
+    async_client,
+    client,
+    listed_price as cost,
+)
 
 __all__ = ["HOST", "SETTINGS", "LiteLLMAdapter", "async_client", "client", "cost"]

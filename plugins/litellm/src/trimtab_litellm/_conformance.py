@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from trimtab.testing import Task
-from trimtab_litellm._adapter import HOST, SETTINGS
-from trimtab_litellm._client import async_client
+from trimtab_litellm._adapter import HOST, SETTINGS, async_client
 from trimtab_openai import GuidedLoop
 from trimtab_openai.testing import loop_kit, loop_of
 

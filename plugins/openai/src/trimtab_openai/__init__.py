@@ -5,8 +5,10 @@ for a loop of your own. The client's package is imported only when a client has 
 """
 
 from trimtab_openai._adapter import OpenAIAdapter
-from trimtab_openai._asking import Cost, OnChunk
-from trimtab_openai._errors import (
+from trimtab_openai._hooks import LoopHooks, StopDecision
+from trimtab_openai._loop import Cost, GuidedLoop, OnChunk
+from trimtab_openai._loop_state import LoopResult
+from trimtab_openai._model_response import (
     ClientMismatch,
     Exhausted,
     LoopStopped,
@@ -14,11 +16,7 @@ from trimtab_openai._errors import (
     TurnLimitReached,
     UnmeasuredBudget,
 )
-from trimtab_openai._hooks import LoopHooks, StopDecision
-from trimtab_openai._host import DELIVERY, HOST
-from trimtab_openai._loop import GuidedLoop
-from trimtab_openai._loop_state import LoopResult
-from trimtab_openai._settings import Settings
+from trimtab_openai._settings import DELIVERY, HOST, Settings
 
 __all__ = [
     "DELIVERY",

@@ -28,11 +28,9 @@ from trimtab import (
 )
 from trimtab.events import CompletionChecked, CompletionStatus
 from trimtab.text import describe_error
-from trimtab_openai._asking import Cost
-from trimtab_openai._host import HOST
-from trimtab_openai._loop import GuidedLoop
+from trimtab_openai._loop import Cost, GuidedLoop
 from trimtab_openai._loop_state import LoopResult
-from trimtab_openai._settings import DEFAULTS, Settings
+from trimtab_openai._settings import DEFAULTS, HOST, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,8 @@ from __future__ import annotations
 from openai import AsyncOpenAI
 
 from trimtab.testing import Task
-from trimtab_openai._host import HOST
 from trimtab_openai._loop import GuidedLoop
-from trimtab_openai._settings import Settings
+from trimtab_openai._settings import HOST, Settings
 from trimtab_openai.testing import loop_kit, loop_of
 
 

@@ -11,10 +11,17 @@ import attrs
 from trimtab import PromptEvaluationError, TaskCompletionChecker, Tool, ToolCall
 from trimtab.events import CompletionChecked
 from trimtab.text import describe_error, plural
-from trimtab_openai._errors import Exhausted, LoopStopped, TurnLimitReached
 from trimtab_openai._hooks import LoopHooks
-from trimtab_openai._model_response import Json, ModelResponse, field, make_call_id
-from trimtab_openai._output import OutputForm
+from trimtab_openai._model_response import (
+    Exhausted,
+    Json,
+    LoopStopped,
+    ModelResponse,
+    OutputForm,
+    TurnLimitReached,
+    field,
+    make_call_id,
+)
 from trimtab_openai._settings import Settings
 
 _OPEN, _CLOSE, _FENCE = "<tool_call>", "</tool_call>", "```"

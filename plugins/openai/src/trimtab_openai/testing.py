@@ -12,11 +12,10 @@ import attrs
 
 from trimtab import Host
 from trimtab.testing import HostKit, Played, Task
-from trimtab_openai._api import ApiName
-from trimtab_openai._errors import Exhausted
 from trimtab_openai._loop import GuidedLoop
 from trimtab_openai._loop_state import LoopResult
-from trimtab_openai._settings import Settings
+from trimtab_openai._model_response import Exhausted
+from trimtab_openai._settings import ApiName, Settings
 
 __all__ = ["loop_kit", "loop_of"]
 

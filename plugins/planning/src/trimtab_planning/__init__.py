@@ -3,12 +3,14 @@
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import ExitCriterion, Guardrails, PlanCriteria
 from trimtab_planning._current import CurrentPlan
-from trimtab_planning._drift import PlanDrift
-from trimtab_planning._events import (
+from trimtab_planning._drift import PlanActReflect, PlanDrift
+from trimtab_planning._guard import guarded
+from trimtab_planning._history import (
     EVENTS,
     CriterionResult,
     PlanAuthored,
     PlanChange,
+    PlanHistory,
     PlanUpdated,
     ReflectionAdded,
     StageCompleted,
@@ -18,10 +20,8 @@ from trimtab_planning._events import (
     StagesTerminated,
     StepCalled,
     Termination,
+    current_plan,
 )
-from trimtab_planning._guard import guarded
-from trimtab_planning._history import PlanHistory, current_plan
-from trimtab_planning._par import PlanActReflect
 from trimtab_planning._plan_calls import (
     PLAN_TOOLS,
     is_plan_tool,
@@ -29,8 +29,7 @@ from trimtab_planning._plan_calls import (
     plan_after,
     planning_tool,
 )
-from trimtab_planning._plans import PlanDiff, StepDiff, diff
-from trimtab_planning._render import plan_text
+from trimtab_planning._plans import PlanDiff, StepDiff, diff, plan_text
 from trimtab_planning._runner import StageResult, StageRunner
 from trimtab_planning._stages import (
     Fallback,

@@ -8,14 +8,16 @@ from typing import Any
 import attrs
 
 from trimtab import Plan, PlanStep, Run, ToolContext
-from trimtab_planning._events import (
+from trimtab_planning._history import (
+    ABANDONED,
+    COMPLETED,
     CriterionResult,
     PlanAuthored,
     PlanChange,
+    PlanRecord,
     PlanUpdated,
     ReflectionAdded,
 )
-from trimtab_planning._history import ABANDONED, COMPLETED, PlanRecord
 from trimtab_planning._plans import (
     MAX_TEXT,
     abandoned,

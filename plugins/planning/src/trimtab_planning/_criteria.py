@@ -11,7 +11,7 @@ import attrs
 from trimtab import Outcome, TaskCompletionContext, TaskCompletionResult, Tool, ToolInvoked
 from trimtab.events import in_namespace
 from trimtab.text import describe_error, quote, shorten
-from trimtab_planning._events import CriterionResult
+from trimtab_planning._history import CriterionResult
 
 _NOT_RUN = (Outcome.INVALID, Outcome.DENIED)
 Filter: TypeAlias = Callable[[str], str | None]

@@ -21,10 +21,9 @@ from trimtab import (
 )
 from trimtab.text import plural, quote, shorten
 from trimtab.trajectory import Following
-from trimtab_planning._events import ReflectionAdded
-from trimtab_planning._history import PlanHistory, current_plan
+from trimtab_planning._history import PlanHistory, ReflectionAdded, current_plan
 from trimtab_planning._plan_calls import HostPlan, SavedHostPlan
-from trimtab_planning._render import tool_names
+from trimtab_planning._plans import tool_names
 
 LEAST, MOST = 120, 500
 _TITLE = 70

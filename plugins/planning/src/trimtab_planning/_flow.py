@@ -11,7 +11,7 @@ from trimtab import Prompt, PromptResponse, Run, ToolInvoked, TrimtabError
 from trimtab.hosting import to_json
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import Guardrails
-from trimtab_planning._events import (
+from trimtab_planning._history import (
     ReflectionAdded,
     StageCompleted,
     StageDecision,
@@ -19,19 +19,6 @@ from trimtab_planning._events import (
     StageStarted,
     StagesTerminated,
     Termination,
-)
-from trimtab_planning._policy import (
-    REASONS,
-    Failure,
-    FailureKind,
-    Move,
-    StageFailed,
-    Stages,
-    after_failure,
-    after_success,
-    asked,
-    first_stage,
-    termination,
 )
 from trimtab_planning._stage_plan import (
     REPORT,
@@ -44,7 +31,21 @@ from trimtab_planning._stage_plan import (
     output_of,
     typed_output,
 )
-from trimtab_planning._stages import INPUT, StageDefinition
+from trimtab_planning._stages import (
+    INPUT,
+    REASONS,
+    Failure,
+    FailureKind,
+    Move,
+    StageDefinition,
+    StageFailed,
+    Stages,
+    after_failure,
+    after_success,
+    asked,
+    first_stage,
+    termination,
+)
 
 MAX_TEXT = 2_000
 

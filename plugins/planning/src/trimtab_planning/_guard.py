@@ -22,7 +22,7 @@ from trimtab_planning._plan_calls import (
     is_neutral,
     planning_tool,
 )
-from trimtab_planning._render import tool_names
+from trimtab_planning._plans import tool_names
 
 MOST_REMEMBERED = 256
 

@@ -21,8 +21,8 @@ from trimtab import (
 )
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import Guardrails, as_guardrails
-from trimtab_planning._events import StageCompleted, Termination
 from trimtab_planning._flow import Attempt, StageFlow
+from trimtab_planning._history import StageCompleted, Termination
 from trimtab_planning._stage_plan import StagePlan, stage_prompt
 from trimtab_planning._stages import StageDefinition, check_stages
 

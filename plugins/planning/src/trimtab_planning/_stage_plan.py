@@ -23,9 +23,8 @@ from trimtab.hosting import from_json, to_json
 from trimtab.text import shorten
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import Guardrails
-from trimtab_planning._events import StageCompleted, StageDecision, StageReason, Termination
-from trimtab_planning._policy import Failure, FailureKind, Stages
-from trimtab_planning._stages import StageDefinition
+from trimtab_planning._history import StageCompleted, StageDecision, StageReason, Termination
+from trimtab_planning._stages import Failure, FailureKind, StageDefinition, Stages
 
 
 def output_of(stage: StageDefinition, response: PromptResponse[Any]) -> Any:

@@ -26,7 +26,7 @@ from trimtab_planning._criteria import (
 )
 from trimtab_planning._current import SHOWN_PER_RUN, trace_words
 from trimtab_planning._guard import guarded
-from trimtab_planning._render import plan_text
+from trimtab_planning._plans import plan_text
 from trimtab_planning._tools import plan_tools
 
 KEY = "planning"

@@ -11,7 +11,7 @@ from trimtab import Plan, PlannedTool, PlanStep, Tool, ToolContext, ToolResult
 from trimtab_planning._book import PlanBook
 from trimtab_planning._criteria import ExitCriterion, as_criteria, results, unmet
 from trimtab_planning._plan_calls import PLAN_REFLECT, PLAN_REVISE, PLAN_SET, PLAN_UPDATE_STEP
-from trimtab_planning._render import plan_text
+from trimtab_planning._plans import plan_text
 
 P = TypeVar("P")
 Status = Literal["pending", "in_progress", "done", "skipped", "blocked"]

@@ -10,9 +10,8 @@ import attrs
 from trimtab import Plan, PlanStep, RecorderContext, Slice, ToolInvoked
 from trimtab.events import ToolStarted, UserMessage
 from trimtab_planning._book import PlanBook
-from trimtab_planning._events import PlanAuthored, PlanChange, PlanUpdated, StepCalled
 from trimtab_planning._guard import declares
-from trimtab_planning._history import Readable
+from trimtab_planning._history import PlanAuthored, PlanChange, PlanUpdated, Readable, StepCalled
 from trimtab_planning._plan_calls import is_plan_tool, is_planning_tool, steps_after
 from trimtab_planning._plans import same_work, with_ids
 

@@ -1,5 +1,427 @@
-"""Guidance for LLM agents: reminds of the form of tool calls when one was written as text."""
+"""Guidance for LLM agents: reminds of the form of tool calls when one was written as text.
 
-from trimtab_tool_call_form._provider import ToolCallForm
+A call that was meant to be run stands where a call would: on a line of its own, or with its
+arguments right behind it, and hardly any prose follows. What stands in quotes, in backticks, in
+code or in an example of a longer explanation is talk about calls.
+
+The forms that models are trained on are many, and new ones come with each family. So apart from
+the marks that only calls have, one thing is looked for: the name of one of the agent's tools that
+is bound to arguments, whatever stands around it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from trimtab import (
+    NOT_RELEVANT,
+    ClassificationResult,
+    DecisionPoint,
+    GuidanceContext,
+    GuidanceInjection,
+)
+from trimtab.events import UserMessage
+from trimtab.text import quote, shorten, text_option
 
 __all__ = ["ToolCallForm"]
+
+
+LONGEST = 20_000
+"""Characters that are looked at, at the beginning and at the end of a longer text."""
+
+_FENCE = "```"
+_AFTERWORD = 80
+"""More prose behind a fence makes the fence an example."""
+
+_AROUND_MARKS = 160
+_REMARK = 24
+"""More prose around a fence with marks, or a sentence behind it, makes them an example: who wants
+an answer waits for it."""
+_LEFT = 40
+"""Letters behind a call that is in no fence: as many as "I wait for the result" has."""
+_LATEST = 16
+"""Names of tools in a text that are looked at, from its end: a call stands there."""
+_GLUE_WORDS = 3
+"""Words around a name that bind it to its arguments: ``Action Input``, ``called tool … with``."""
+_DEEP = 5
+"""How deep a call may stand in JSON."""
+
+# JSON, and the same as Python prints it.
+_NAME = re.compile(
+    r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,80})[\"']"
+)
+# Where JSON may begin that is no part of a sentence.
+_AT_END = re.compile(r"(?:\n|[.!?…。\uff01\uff1f>]\s{0,2})(?=[{\[]\s{0,8}[\"'{])")
+_ARGUMENTS = re.compile(r"[\"'](?:arguments|parameters|params|args|input)[\"']\s{0,8}:")
+_ARGUMENT = re.compile(r"arg|param|input|kwargs", re.IGNORECASE)
+_OUTCOMES = frozenset({"data", "error", "output", "response", "result", "results", "returns"})
+_ASIDE = frozenset({"id", "index", "reasoning", "thought", "type"})
+"""Fields of a record about a call that was made, and fields beside those of a call."""
+# Code within a line, quotes that hold a mark, indented code and quoted lines.
+_TALK = re.compile(
+    r"``[^`\n]{1,400}``|`[^`\n]{1,400}`|[\"“„«'][^\"“”„«»'\n]{0,8}<[^\"“”„«»'\n]{1,80}[\"”»']"
+    r"|^(?: {4}|\t|>)[^\n]*$",
+    re.MULTILINE,
+)
+_QUOTED_LINE = re.compile(r"^>[^\n]*$", re.MULTILINE)
+_THOUGHT = re.compile(r"<(think(?:ing)?)>[^<]{0,20000}</\1>")
+# Marks of several families of models, with and without their bars: what belongs to a call only.
+_MARK = re.compile(
+    r"(?P<start>^[ \t]{0,3})?(?:"
+    r"<[|\uff5c]{0,2}(?:\w{1,12}:)?(?:DSML[|\uff5c]{1,2})?"
+    r"(?:(?:tool|function)[▁_ ]?calls?(?:[▁_]begin)?|invoke name=|function=|python_tag)"
+    r"|<[|\uff5c]{1,2}(?:DSML[|\uff5c]{1,2}|tool▁)"
+    r"|(?<=[}\]])\s{0,8}</(?:tool|function)_calls?>|<parameter=|</(?:function|invoke)>"
+    r"|<function>\s{0,8}<name>|\[TOOL_CALLS\]|\bto=functions\.)",
+    re.MULTILINE,
+)
+# What follows a mark in the middle of a line if it is no talk about the mark.
+_GOES_ON = re.compile(r"[\w▁|\uff5c=\"' ]{0,80}>?\s{0,8}(?:[\[{<\n]|\Z)")
+# Tokens that steer a model, of any family; no answer holds them.
+_CONTROL = re.compile(r"<[|\uff5c][\w▁]{1,40}[|\uff5c]>|<end_code>")
+_REACT = re.compile(r"^Action:[ \t]{0,8}([\w.-]{1,80})[ \t]*\n+Action Input:", re.MULTILINE)
+_BARE_ARGUMENTS = re.compile(r"\s*(?:tool|function)?[_ ]?calls?:?[ \t]*\n\s*[\[{]", re.IGNORECASE)
+_PYTHON_API = re.compile(r"\b(?:default_api|functions)\.(\w{1,80})\(")
+_PYTHON_CALL = re.compile(r"([A-Za-z_]\w{0,80})\([^\n]*\)\s*\Z")
+_NAMED = re.compile(
+    r"(?:<function=|name=\"|to=functions\.|<name>|tool_call>\s{0,8}|tool▁sep\uff5c>)([\w.-]{1,80})"
+)
+_PREFIXES = ("functions.", "default_api.", "tools.")
+# Fences that hold what the reader is to run or to save, rather than a call.
+_DATA = frozenset(
+    {"", "json", "jsonc", "markdown", "md", "plaintext", "text", "txt", "xml", "yaml", "yml"}
+)
+_SENTENCE_END = re.compile(r"[.!?。\uff01\uff1f\uff1a]\s|[。\uff01\uff1f\uff1a]")
+_WORD = re.compile(r"\w+")
+_TAG = re.compile(r"<[^<>\n]{1,200}>")
+_DEFINES = re.compile(r"\b(?:def|import|from|class|function|fn|func)\s+\Z")
+# Up to where the arguments begin: a call of Python, an object, elements, or lines of YAML.
+_BINDS = re.compile(
+    r"(?P<glue>[^({\[<\n]{0,60}(?:[>\]]?[ \t]*\n[^({\[<\n:]{0,24}[:>]?[ \t]*)?"
+    r"(?:</?\w[\w ]{0,30}>\s{0,8}){0,3})"
+    r"(?:(?P<open>\((?=\s*(?:\)|[\w]+\s*=|[\"'{\[\d]))|\{(?=\s*(?:[\"'}]|\w+\s*:))|\[(?=\s*[\"'{\w]))"
+    r"|(?P<tag><\w[\w.= \"'-]{0,60}>))"
+)
+_YAML = re.compile(
+    r"[\"']?[ \t]*\n[ \t]*(?:arguments?|args|parameters|params|input)s?:[ \t]*\n[ \t]+\w+:"
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+# A user who asks how a call is written, in eight languages: a word of calls and one of forms.
+_OF_CALLS = re.compile(
+    r"\bcalls?\b|\btools?\b|aufruf|\bappels?\b|llamada|chamada|вызов|调用|呼び出し|호출",
+    re.IGNORECASE,
+)
+_OF_FORMS = re.compile(
+    r"\bexamples?\b|\bformat\b|\blooks? like\b|\bmarkup\b|\braw\b|\bsyntax\b|\btemplate\b|\bxml\b"
+    r"|beispiel|exemple|ejemplo|exemplo|пример|示例|标记|格式|書き方|マークアップ|예시|형식",
+    re.IGNORECASE,
+)
+
+
+def find_written_call(text: str, tools: frozenset[str] | None, request: str = "") -> str | None:
+    """Return the name of a tool that `text` tries to call; "" if the name can't be read.
+
+    Args:
+        text: what the model answered.
+        tools: names of the agent's tools; None if they are unknown.
+        request: the user's last message.
+
+    Returns:
+        None if the text holds no such call, or the user asked how one is written.
+    """
+    if _asks_for_form(request[:LONGEST], tools):
+        return None
+    text = _THOUGHT.sub("", _bounded(text))
+    prose = _TALK.sub(" ", "".join(text.split(_FENCE)[::2]))
+    if _is_marked(prose):
+        return _named_tool(text, tools)
+    for block, around, behind in _blocks(text):
+        told = _QUOTED_LINE.sub("", block)
+        if around <= _AROUND_MARKS and behind <= _REMARK and _is_marked(told):
+            return _named_tool(text, tools)
+        name = _in_json(block, tools) or _in_python(block, tools)
+        if name and behind <= _AFTERWORD:
+            return name
+    return _in_lines(prose, text, tools)
+
+
+def _asks_for_form(request: str, tools: frozenset[str] | None) -> bool:
+    if not request or _OF_FORMS.search(request) is None:
+        return False
+    named = tools is not None and any(tool in request for tool in tools)
+    return named or _OF_CALLS.search(request) is not None
+
+
+def _bounded(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
+
+
+def _is_marked(text: str) -> bool:
+    return any(
+        found["start"] is not None or _GOES_ON.match(text, found.end())
+        for found in _MARK.finditer(text)
+    )
+
+
+def _blocks(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the texts in fences, with how much prose is around and behind each, and the JSON that
+    begins on a line of its own.
+    """
+    parts = text.split(_FENCE)
+    lengths = [len(part.strip()) for part in parts[::2]]
+    for number, block in enumerate(parts[1::2], 1):
+        if _language(block) in _DATA or "tool" in _language(block):
+            yield block, sum(lengths), sum(lengths[number:])
+    if len(parts) == 1:
+        stripped = _QUOTED_LINE.sub("", text).strip()
+        found = _AT_END.search(stripped) if stripped[:1] not in ("{", "[") else None
+        start = found.end() if found else 0
+        if stripped[start : start + 1] in ("{", "["):
+            end = _end_of(stripped, start)
+            yield stripped[start:end], start, _letters(stripped[end:])
+
+
+def _language(block: str) -> str:
+    first = block.partition("\n")[0].strip().lower()
+    return "" if first[:1] in ("{", "[", "<") else first
+
+
+def _in_json(block: str, tools: frozenset[str] | None) -> str:
+    """Return the tool that JSON with a name and arguments calls; empty if it calls none."""
+    first, _, rest = block.partition("\n")
+    body = (block if first.lstrip()[:1] in ("{", "[") else rest).strip()
+    if not body.startswith(("{", "[")):
+        return ""
+    if tools:
+        try:
+            return _called(json.loads(body), tools, _DEEP)
+        except (ValueError, RecursionError):
+            pass  # cut off, or as Python prints it
+    if not _ARGUMENTS.search(body):
+        return ""
+    name = _NAME.search(body)
+    return name[1] if name and (tools is None or name[1] in tools) else ""
+
+
+def _called(value: Any, tools: frozenset[str], depth: int) -> str:
+    """Return the tool that a value of JSON calls: a field names it, and another holds arguments."""
+    if isinstance(value, list):
+        found = (_called(item, tools, depth - 1) for item in value[:_LATEST] if depth)
+        return next(filter(None, found), "")
+    if not isinstance(value, Mapping):
+        return ""
+    for key, name in value.items():
+        if isinstance(name, str) and _bare(name) in tools:
+            others = {k: v for k, v in value.items() if k != key and k not in _ASIDE}
+            if _holds_arguments(others):
+                return _bare(name)
+    only = next(iter(value.items())) if len(value) == 1 else ("", None)
+    if only[0] in tools and isinstance(only[1], Mapping):
+        return only[0]
+    found = (_called(item, tools, depth - 1) for item in list(value.values())[:_LATEST] if depth)
+    return next(filter(None, found), "")
+
+
+def _holds_arguments(others: Mapping[str, Any]) -> bool:
+    """Tell whether fields beside a tool's name are its arguments, rather than its schema."""
+    given = [value for key, value in others.items() if _ARGUMENT.search(key)]
+    if not given and len(others) == 1:
+        given = [v for k, v in others.items() if isinstance(v, Mapping) and k not in _OUTCOMES]
+    return any(not (isinstance(one, Mapping) and "properties" in one) for one in given)
+
+
+def _bare(name: str) -> str:
+    return next((name.removeprefix(one) for one in _PREFIXES if name.startswith(one)), name)
+
+
+def _in_python(block: str, tools: frozenset[str] | None) -> str:
+    """Return the tool that code calls through the names that some models are trained on."""
+    found = _PYTHON_API.search(block)
+    if found is None and block.startswith("tool_code"):
+        found = _PYTHON_CALL.match(block.removeprefix("tool_code").strip())
+    return found[1] if found and (tools is None or found[1] in tools) else ""
+
+
+def _in_lines(prose: str, text: str, tools: frozenset[str] | None) -> str | None:
+    """Return the tool that a text without marks and fences calls in one of the other forms."""
+    found = _REACT.search(prose)
+    if found and (tools is None or found[1] in tools):
+        return found[1]
+    if _BARE_ARGUMENTS.match(text) and text.rstrip()[-1:] in ("]", "}"):
+        return ""
+    if not tools:
+        return None
+    if _CONTROL.search(prose) is not None:
+        names = [found[1] for found in _names_of(tools).finditer(text)]
+        if names:
+            return _whole(names[-1], tools)
+    return _bound_to_arguments(_with_data(text), tools) or None
+
+
+def _with_data(text: str) -> str:
+    """Return a text without the fences that hold code, and without talk."""
+    parts = text.split(_FENCE)
+    kept = [
+        part if not number % 2 or _language(part) in _DATA or "(" not in part else ""
+        for number, part in enumerate(parts)
+    ]
+    around = sum(len(part.strip()) for part in parts[::2])
+    if len(parts) > 1 and around > _AROUND_MARKS:
+        kept = kept[::2]
+    return str(_TALK.sub(" ", "\n".join(kept)))
+
+
+@lru_cache(maxsize=16)
+def _names_of(tools: frozenset[str]) -> re.Pattern[str]:
+    """Return an expression for the names of tools, with or without that of their server."""
+    names = {name for tool in tools for name in (tool, tool.rpartition("__")[2]) if name}
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w-])")
+
+
+def _whole(name: str, tools: frozenset[str]) -> str:
+    return name if name in tools else next(t for t in sorted(tools) if t.endswith(f"__{name}"))
+
+
+def _bound_to_arguments(text: str, tools: frozenset[str]) -> str:
+    """Return the tool whose name stands where a call would, with arguments behind it and hardly
+    anything behind them; empty if there is none.
+    """
+    for found in [*_names_of(tools).finditer(text)][-1 : -1 - _LATEST : -1]:
+        start = text.rfind("\n", 0, found.start()) + 1
+        if not _leads_to_call(text[start : found.start()]):
+            continue
+        end = _end_of_arguments(text, found.end())
+        if end is not None and _letters(text[end:]) <= _LEFT:
+            return _whole(found[1], tools)
+    return ""
+
+
+def _leads_to_call(before: str) -> bool:
+    """Tell whether a name may be that of a call, by what stands before it on its line."""
+    if _DEFINES.search(before) is not None:
+        return False
+    said = _TAG.sub("", before)
+    ends = [found.end() for found in _SENTENCE_END.finditer(said)]
+    said = said[ends[-1] :].strip() if ends else said.strip()
+    if said.endswith("<"):
+        return said == "<"
+    if not said:
+        return True
+    bare = said[-1].isalnum() and said[0].isalnum() and said != "await"
+    return not bare and len(_WORD.findall(said)) <= _GLUE_WORDS
+
+
+def _end_of_arguments(text: str, start: int) -> int | None:
+    """Return where the arguments end that begin soon behind `start`; None if there are none."""
+    if _YAML.match(text, start):
+        return len(text)
+    found = _BINDS.match(text, start)
+    if found is None or len(_WORD.findall(_TAG.sub("", found["glue"]))) > _GLUE_WORDS:
+        return None
+    if found["open"] is not None:
+        return _end_of(text, found.start("open"))
+    return max(text.rfind(">"), found.end() - 1) + 1
+
+
+def _end_of(text: str, start: int) -> int:
+    """Return where the bracket at `start` is closed; the end of the text if it is not."""
+    closing: list[str] = []
+    quote = ""
+    place = start
+    while place < len(text):
+        char = text[place]
+        if quote:
+            if char == "\\":
+                place += 1
+            elif char == quote:
+                quote = ""
+        elif char == '"' or (char == "'" and not text[place - 1].isalnum()):
+            quote = char
+        elif char in _CLOSING:
+            closing.append(_CLOSING[char])
+        elif closing and char == closing[-1]:
+            closing.pop()
+            if not closing:
+                return place + 1
+        place += 1
+    return len(text)
+
+
+def _letters(text: str) -> int:
+    """Return how many letters of prose a text has: none of tags and tokens."""
+    return sum(map(len, _WORD.findall(_CONTROL.sub("", _TAG.sub("", text)))))
+
+
+def _named_tool(text: str, tools: frozenset[str] | None) -> str:
+    """Return the tool that a marked call names; empty if it can't be read."""
+    names = [found[1] for found in (*_NAME.finditer(text), *_NAMED.finditer(text))]
+    known = [name for name in names if tools is None or not tools or name in tools]
+    return known[0] if known else ""
+
+
+NAME = "tool-call-form"
+LONGEST_NAME = 40
+LONGEST_TEXT = 400
+"""Together with the name of a tool, and the words around it, they fit into a nudge."""
+MESSAGE = (
+    "Your answer holds a tool call written as text{tool}, so nothing was run and there is no"
+    " result. Do not write calls into the answer: make the call through the tool interface, with"
+    " its arguments as a JSON object. If no call is needed, answer in plain words."
+)
+
+
+@attrs.frozen
+class ToolCallForm:
+    """Reminds of the form of tool calls when the agent's answer only contains one as text.
+
+    It is asked before the agent ends (PRE_RESPONSE), and sends it back.
+
+    Args:
+        message: what the agent reads, with ``{tool}``, e.g. ``" (to read)"``; empty if the name
+            can't be read.
+
+    Raises:
+        ValueError: the message is empty, too long, or names an unknown field.
+    """
+
+    message: str = attrs.field(default=MESSAGE, validator=text_option(LONGEST_TEXT, tool=""))
+    name: str = attrs.field(default=NAME, init=False)
+    category: str = attrs.field(default="tool-form", init=False)
+    decision_points: tuple[DecisionPoint, ...] = attrs.field(
+        default=(DecisionPoint.PRE_RESPONSE,), init=False
+    )
+
+    def classify(self, *, context: GuidanceContext) -> ClassificationResult:
+        """Return whether the last response ends the turn with a call as text."""
+        tool = self._written(context)
+        if tool is None:
+            return attrs.evolve(NOT_RELEVANT, episode=NAME)
+        return ClassificationResult(
+            relevant=True,
+            confidence=0.9,
+            reason=f"a call as text: {tool or '?'}",
+            episode=NAME,
+            found=tool,
+        )
+
+    def provide(self, *, context: GuidanceContext) -> GuidanceInjection:
+        """Return the reminder."""
+        tool: str = context.found
+        named = f" (to {quote(shorten(tool, LONGEST_NAME))})" if tool else ""
+        text = self.message.format(tool=named)
+        return GuidanceInjection(NAME, text, priority=50, category=self.category)
+
+    def _written(self, context: GuidanceContext) -> str | None:
+        response = context.last_response
+        if response is None or response.tool_calls:
+            return None
+        asked = context.session[UserMessage].latest()
+        return find_written_call(response.text, context.tools, asked.text if asked else "")
