@@ -337,3 +337,91 @@ def test_what_is_not_found_is_looked_for_in_any_language(answer):
     params = {"from_station": "X"}
     assert untried(tools, "plan_route", params, answer)[0] == "list_stations"
     assert untried(tools, "plan_route", params, "closed today")[0] == "show_station"
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "answer", "told", "first"),
+    [
+        # an id that is unknown: the tool that gives ids
+        *[
+            (
+                "plan_route",
+                {"from_id": "FFM"},
+                answer,
+                {
+                    "get_train_info": "Show route and stops of a train.",
+                    "find_stop": "Look a stop up by name; returns the IDs that fit.",
+                },
+                "find_stop",
+            )
+            for answer in ("unknown stop 'FFM'", "Haltestelle 'FFM' ist unbekannt", "未找到")
+        ],
+        # what does not exist has no rules
+        (
+            "get_price",
+            {"sku": "MUG"},
+            "no such article",
+            {
+                "get_packing_rules": "Show the rules for packing an article.",
+                "search_products": "Search articles by name; returns the codes.",
+            },
+            "search_products",
+        ),
+        # a person whom the tool does not know: the tool that finds people
+        *[
+            (
+                "send_mail",
+                {"to": "Ken", "subject": "x"},
+                answer,
+                {
+                    "read_mail": "Show a mail.",
+                    "list_rules": "List the rules that sort mails.",
+                    "find_contact": "Look a person up in the address book.",
+                },
+                "find_contact",
+            )
+            for answer in ("not a valid recipient", "destinatario no válido", "收件人无效")
+        ],
+        # what the answer says was not done
+        (
+            "read_file_of",
+            {"archive": "a"},
+            "archive a is on tape and has not been recalled",
+            {
+                "get_policy": "Show how long an archive is kept.",
+                "recall_archive": "Bring an archive from tape to disk.",
+            },
+            "recall_archive",
+        ),
+        # what the answer says it is done with
+        (
+            "create_refund",
+            {"payment_id": "p"},
+            "p is not captured; an authorization is released with a void",
+            {
+                "capture_payment": "Draw the amount.",
+                "void_authorization": "Release the amount held.",
+            },
+            "void_authorization",
+        ),
+        # an edit that failed: the text itself
+        (
+            "apply_patch",
+            {"file": "a.go", "diff": "x"},
+            "1 hunk FAILED",
+            {
+                "git_blame": "Show who changed each line of a file.",
+                "read_lines": "Return lines of a file.",
+            },
+            "read_lines",
+        ),
+    ],
+)
+def test_the_tool_that_gives_what_the_failed_call_needs_comes_first(
+    tool, params, answer, told, first
+):
+    assert untried([tool, *told], tool, params, answer, told)[:1] == (first,)
+
+
+def test_what_was_done_with_a_thing_names_no_tool():
+    assert untried(("ship", "refund_order"), "ship", {"order": 1}, "closed with a refund") == ()

@@ -61,6 +61,19 @@ _PEOPLE = frozenset(
     {"caller", "client", "customer", "guest", "human", "maintainer", "operator", "owner", "person",
      "patient", "user", "users"}
 )  # fmt: skip
+_WHOM = frozenset(
+    {"assignee", "attendee", "bcc", "cc", "contact", "invitee", "participant", "recipient", "to"}
+)
+"""Fields that take a person, or the address of one."""
+_KNOWN = frozenset({"contact", "directory", "member", "people", "person", "user"})
+"""What holds people, in the names and descriptions of tools that find one."""
+_WRONG = LazyPattern(
+    r"(?i)\b(?:in|un)valid|not (?:a )?(?:valid|known)|unknown|no such|not[ _]found|n[o't]{2} exist"
+    r"|no v[áa]lid|non valid|ungültig|nicht gültig|недейств|无效|無効|不正|유효하지"
+)
+_IDS = frozenset({"code", "id", "ids", "key", "number", "ref", "sku", "uri", "uuid"})
+_GIVES_IDS = LazyPattern(r"(?i)\b(?:ids?|identifiers?|codes?|numbers?|keys?|refs?|skus?|uris?)\b")
+"""What a description of a tool says that finds the value of a field such as `from_id`."""
 _KEYS = LazyPattern(r"[{,](\w{1,40})=")
 _NAMES = LazyPattern(r"[\w.-]+")
 _ON_REQUEST = LazyPattern(
@@ -78,9 +91,13 @@ _FAR = frozenset({"browser", "internet", "online", "url", "web", "website"})
 _BEFORE = LazyPattern(
     r"(?i)\b(?:(?:has|have|needs?) to (?:first )?be|must (?:first )?be) (?:first )?(\w{4,20})"
     r"|\b(\w{4,20}) (?:it|them|this|the \w{1,20}) (?:first|before)\b"
+    r"|\b(?:is|are|be) \w{2,20}ed (?:by|through|with) an? (\w{4,20})\b"
 )
-"""What an answer says has to be done before. That something was not done says less: of "not
-captured", to capture it may be the last thing that the user wants."""
+"""What an answer says has to be done before, or does what is wanted ("is released with a void").
+That something was not done says less: of "not captured", to capture it may be the last thing that
+the user wants."""
+_NOT_YET = LazyPattern(r"(?i)\bnot (?:yet )?(?:been )?(\w{4,20})ed\b")
+"""What an answer says was not done: among tools that may be proposed, who does it comes first."""
 _TAKING = frozenset(
     {"cancel", "clear", "close", "delete", "destroy", "drop", "purge", "remove", "reset", "stop"}
 )
@@ -115,6 +132,7 @@ _EXPLAINING = _stems(EXPLAINING)
 _FILE_STEMS = _stems(_FILES)
 _STATE_STEMS = _stems(STATES)
 _VERB_STEMS = _stems(_VERBS)
+_PEOPLE_STEMS = _stems(_KNOWN)
 _STATES = _stems(STATES | CIRCUMSTANCES)
 _GENERIC = _stems(GENERIC)
 
@@ -127,11 +145,13 @@ class _Words:
         verb: what it does; empty if unknown.
         nouns: stems of the other words of its name.
         told: stems of the description.
+        gives_ids: whether the description speaks of ids.
     """
 
     verb: str
     nouns: frozenset[str]
     told: frozenset[str]
+    gives_ids: bool = False
 
     @property
     def reads(self) -> bool:
@@ -144,7 +164,8 @@ def _words(name: str, description: str, common: frozenset[str]) -> _Words:
     told = name_words(description)
     verb = _verb(words, told)
     nouns = _stems(word for word in words if word != verb)
-    return _Words(verb, nouns, _stems(told) - _TIES)
+    gives_ids = _GIVES_IDS.search(description) is not None
+    return _Words(verb, nouns, _stems(told) - _TIES, gives_ids)
 
 
 def _verb(words: Sequence[str], told: Sequence[str]) -> str:
@@ -178,6 +199,9 @@ class _Problem:
         missing: whether something was not found.
         local: whether what was not found is a file.
         files: whether a shell or a path is in it.
+        named: whether a person was named whom the tool does not know.
+        ids: whether ids were handed over.
+        undone: what the answers say was not done, each in one word without its ending.
         recent: tools called lately.
     """
 
@@ -192,6 +216,9 @@ class _Problem:
     missing: bool
     local: bool
     files: bool
+    named: bool
+    ids: bool
+    undone: frozenset[str]
     recent: frozenset[str]
 
     @property
@@ -226,7 +253,9 @@ def _problem_of(
     return _Problem(
         names=frozenset(_NAMES.findall(said)),
         steps=frozenset(
-            (found[1] or found[2]).lower() for text in answers for found in _BEFORE.finditer(text)
+            next(filter(None, found.groups())).lower()
+            for text in answers
+            for found in _BEFORE.finditer(text)
         ),
         said=_stems(name_words(said)),
         told=_stems(name_words(said)) - given - _GENERIC - _TIES,
@@ -243,6 +272,9 @@ def _problem_of(
         or any(call.command is not None for call in hard)
         or not _FILE_STEMS.isdisjoint(_stems(fields))
         or any(_PATH.search(text) is not None for text in (said, *params)),
+        named=not _WHOM.isdisjoint(fields) and bool(_WRONG.search(said)),
+        ids=not _IDS.isdisjoint(fields),
+        undone=frozenset(found[1].lower() for found in _NOT_YET.finditer(said)),
         recent=frozenset(call.tool for call in calls),
     )
 
@@ -281,7 +313,7 @@ def _matches(words: _Words, problem: _Problem) -> bool:
         (theirs | problem.about) - _GENERIC - _VERB_STEMS
     ):
         return True
-    if _stem(words.verb) in _EXPLAINING:
+    if _stem(words.verb) in _EXPLAINING or (problem.named and _knows_people(words)):
         return True
     if problem.files:
         return not words.nouns - _FILE_STEMS
@@ -290,22 +322,36 @@ def _matches(words: _Words, problem: _Problem) -> bool:
     return problem.missing and words.verb in FINDING
 
 
+def _knows_people(words: _Words) -> bool:
+    """Return whether a tool finds persons."""
+    return words.reads and not _PEOPLE_STEMS.isdisjoint(words.nouns | words.told)
+
+
 def _score(name: str, words: _Words, problem: _Problem) -> int:
     """Return how much a tool promises; only the order of scores matters."""
     finds = words.verb in FINDING
     score = 20 if name in problem.names or _comes_first(name, problem) else 0
     score += 10 if words.reads else 0
-    score -= 15 if ENDING & {*name_words(name)} else 0
+    if ENDING & {*name_words(name)} and (not words.reads or words.verb in ENDING):
+        score -= 15  # `find_stop` ends nothing
     score -= 8 if name in problem.recent else 0
     score -= 15 if problem.local and _FAR & {*name_words(name)} else 0
     score += 1 if finds == problem.missing else 0
+    if problem.named and _knows_people(words):
+        score += 8 if words.verb == "list" else 10  # by a name that is known, look it up
+    score += 6 if words.verb in {*problem.undone, *(word + "e" for word in problem.undone)} else 0
+    score += 3 if problem.missing and problem.ids and finds and words.gives_ids else 0
+    if problem.files and problem.acting and words.nouns and words.nouns <= _FILE_STEMS:
+        score += 2  # what was to be changed, before what is known about it
     score += _spoken_of(words, problem, finds=finds)
     score += _likeness(words, problem, finds=finds)
     if _stem(words.verb) in _EXPLAINING:
         return score + 6
     if words.nouns & _EXPLAINING:  # a log or a rule explains what it is about, and nothing else
         about = (words.nouns - _EXPLAINING) | words.told
-        return score + (6 if about & (problem.objects | problem.things | problem.told) else 0)
+        if problem.missing or not about & (problem.objects | problem.things | problem.told):
+            return score  # what does not exist has no rules either
+        return score + 6
     seen = words.nouns & problem.objects and not words.nouns & problem.things
     return score + (2 if words.nouns & _STATES and not seen else 0)
 
@@ -323,7 +369,7 @@ def _spoken_of(words: _Words, problem: _Problem, *, finds: bool) -> int:
         score += 2
     if words.nouns & problem.things:
         return score + 3
-    return score + (1 if words.told & (problem.things | problem.objects) else 0)
+    return score + (2 if words.told & (problem.things | problem.objects) else 0)
 
 
 def _likeness(words: _Words, problem: _Problem, *, finds: bool) -> int:
