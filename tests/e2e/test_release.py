@@ -122,7 +122,7 @@ def test_a_plugin_of_today_works_with_the_next_minor_version_and_another_level(
     shutil.copytree(ROOT / "core", core, ignore=shutil.ignore_patterns("tests", "__pycache__"))
     for name, old, new in (
         ("_version.py", '"0.1.0"', '"0.2.0"'),
-        ("_plugins/requirements.py", "LEVEL = 1", "LEVEL = 2"),
+        ("_plugins/__init__.py", "LEVEL = 1", "LEVEL = 2"),
     ):
         path = core / "src" / "trimtab" / name
         text = path.read_text()

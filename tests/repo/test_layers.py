@@ -45,10 +45,10 @@ def test_core_keeps_its_layers(root: Path, source: Path) -> None:
     ("module", "line"),
     [
         ("_session/state.py", "from trimtab._run.run import Run"),
-        ("_types/text.py", f"{ONLY_TYPES}\n    import trimtab._events.run"),
+        ("_types/text.py", f"{ONLY_TYPES}\n    import trimtab._events"),
         (
             "_policy/guidance.py",
-            "def later():\n    from trimtab._session.trajectory import Trajectory",
+            "def later():\n    from trimtab._session.state import Trajectory",
         ),
     ],
     ids=["upwards", "annotation only", "sideways and late"],

@@ -10,48 +10,46 @@ from trimtab._version import __version__ as __version__
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_contract.context": (
+        "_contract": (
             "FeedbackContext GuidanceContext RecorderContext RunContext TaskCompletionContext"
         ),
         "_contract.hookspecs": "hookimpl",
+        "_contract.hosts": "Host",
         "_contract.providers": (
             "CompositeChecker FeedbackProvider GuidanceProvider Recorder RunRecording "
             "TaskCompletionChecker"
         ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",
-        "_contract.hosts": "Host",
+        "_events": "DecisionPoint Delivery enable Event Outcome ProviderRef ToolCall ToolInvoked",
         "_events.guidance": (
-            "ClassificationResult format_guidance GuidanceDelivered GuidanceInjection "
-            "NOT_RELEVANT Proposal"
+            "ClassificationResult Feedback format_guidance GuidanceDelivered "
+            "GuidanceInjection NOT_RELEVANT Observation Proposal"
         ),
-        "_events.provenance": "DecisionPoint Delivery enable ProviderRef",
-        "_events.providers": "Feedback Observation",
-        "_events.run": "Event Outcome ToolCall ToolInvoked",
         "_functions": "check_completion collect_feedback collect_guidance",
-        "_hosting.adapter": "Adapter PromptResponse",
+        "_hosting.chat": "Adapter PromptResponse",
         "_hosting.executor": "ToolExecutor",
         "_plugins.config_tables": "Configuration",
         "_plugins.configuration": "find_configuration load_configuration",
-        "_policy.completion": "TaskCompletionResult",
-        "_policy.guidance": "Episode",
-        "_policy.settings": (
+        "_policy": (
             "CompletionCheckerConfig FeedbackProviderConfig FeedbackTrigger "
             "GuidanceProviderConfig RecorderConfig"
         ),
+        "_policy.feedback": "TaskCompletionResult",
+        "_policy.guidance": "Episode",
+        "_prompt": "Prompt PromptTemplate",
         "_prompt.sections": "MarkdownSection",
-        "_prompt.template": "Prompt PromptTemplate",
         "_run.run": "Run",
         "_run.session": "Session",
         "_session.slices": "Append keep_last Replace Slice",
         "_types.errors": (
-            "ConfigurationError PromptError PromptEvaluationError ProviderError ResourceError "
-            "SessionError SnapshotError ToolError TrimtabDeprecationWarning TrimtabError"
+            "ConfigurationError PromptError PromptEvaluationError ProviderError "
+            "ResourceError SessionError SnapshotError ToolError TrimtabDeprecationWarning "
+            "TrimtabError"
         ),
         "_types.heartbeat": "Heartbeat",
         "_types.limits": "Budget Clock Deadline SYSTEM_CLOCK SystemClock Usage",
         "_types.options": "number whole_number",
         "_types.plan": "Plan PlannedTool PlanStep",
-        "_types.profiles": "ToolProfile",
-        "_types.resources": "Filesystem Resources RootedFilesystem",
+        "_types.resources": "Filesystem Resources RootedFilesystem ToolProfile",
     },
 )

@@ -1,4 +1,4 @@
-from trimtab._contract.context import (
+from trimtab._contract import (
     FeedbackContext as FeedbackContext,
     GuidanceContext as GuidanceContext,
     RecorderContext as RecorderContext,
@@ -25,36 +25,32 @@ from trimtab._contract.tools import (
     ToolContext as ToolContext,
     ToolResult as ToolResult,
 )
+from trimtab._events import (
+    DecisionPoint as DecisionPoint,
+    Delivery as Delivery,
+    Event as Event,
+    Outcome as Outcome,
+    ProviderRef as ProviderRef,
+    ToolCall as ToolCall,
+    ToolInvoked as ToolInvoked,
+    enable as enable,
+)
 from trimtab._events.guidance import (
     NOT_RELEVANT as NOT_RELEVANT,
     ClassificationResult as ClassificationResult,
+    Feedback as Feedback,
     GuidanceDelivered as GuidanceDelivered,
     GuidanceInjection as GuidanceInjection,
+    Observation as Observation,
     Proposal as Proposal,
     format_guidance as format_guidance,
-)
-from trimtab._events.provenance import (
-    DecisionPoint as DecisionPoint,
-    Delivery as Delivery,
-    ProviderRef as ProviderRef,
-    enable as enable,
-)
-from trimtab._events.providers import (
-    Feedback as Feedback,
-    Observation as Observation,
-)
-from trimtab._events.run import (
-    Event as Event,
-    Outcome as Outcome,
-    ToolCall as ToolCall,
-    ToolInvoked as ToolInvoked,
 )
 from trimtab._functions import (
     check_completion as check_completion,
     collect_feedback as collect_feedback,
     collect_guidance as collect_guidance,
 )
-from trimtab._hosting.adapter import (
+from trimtab._hosting.chat import (
     Adapter as Adapter,
     PromptResponse as PromptResponse,
 )
@@ -68,25 +64,25 @@ from trimtab._plugins.configuration import (
     find_configuration as find_configuration,
     load_configuration as load_configuration,
 )
-from trimtab._policy.completion import (
-    TaskCompletionResult as TaskCompletionResult,
-)
-from trimtab._policy.guidance import (
-    Episode as Episode,
-)
-from trimtab._policy.settings import (
+from trimtab._policy import (
     CompletionCheckerConfig as CompletionCheckerConfig,
     FeedbackProviderConfig as FeedbackProviderConfig,
     FeedbackTrigger as FeedbackTrigger,
     GuidanceProviderConfig as GuidanceProviderConfig,
     RecorderConfig as RecorderConfig,
 )
-from trimtab._prompt.sections import (
-    MarkdownSection as MarkdownSection,
+from trimtab._policy.feedback import (
+    TaskCompletionResult as TaskCompletionResult,
 )
-from trimtab._prompt.template import (
+from trimtab._policy.guidance import (
+    Episode as Episode,
+)
+from trimtab._prompt import (
     Prompt as Prompt,
     PromptTemplate as PromptTemplate,
+)
+from trimtab._prompt.sections import (
+    MarkdownSection as MarkdownSection,
 )
 from trimtab._run.run import (
     Run as Run,
@@ -132,12 +128,10 @@ from trimtab._types.plan import (
     PlannedTool as PlannedTool,
     PlanStep as PlanStep,
 )
-from trimtab._types.profiles import (
-    ToolProfile as ToolProfile,
-)
 from trimtab._types.resources import (
     Filesystem as Filesystem,
     Resources as Resources,
     RootedFilesystem as RootedFilesystem,
+    ToolProfile as ToolProfile,
 )
 from trimtab._version import __version__ as __version__

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext
-from trimtab._events.provenance import DecisionPoint
+from trimtab._contract import GuidanceContext
+from trimtab._events import DecisionPoint
 from trimtab._run.run import Run
 from trimtab._run.session import Session
 from trimtab._session.arguments import as_instance, as_point
 
 if TYPE_CHECKING:
-    from trimtab._events.guidance import GuidanceInjection
-    from trimtab._events.providers import CompletionChecked
-    from trimtab._prompt.template import Prompt
+    from trimtab._events.guidance import CompletionChecked, GuidanceInjection
+    from trimtab._prompt import Prompt
     from trimtab._types.limits import Deadline
 
 

@@ -5,20 +5,19 @@ from trimtab._lazy import lazy_names
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_events.guidance": "GuidanceDelivered GuidanceSuppressed StopRequested",
-        "_events.provenance": "Provenance ProviderKind",
-        "_events.providers": (
-            "CompletionChecked CompletionStatus Feedback FeedbackSuppressed ObserverFaulted "
-            "ProviderEvent ProviderFaulted ProviderQuarantined ProviderSkipped ProviderSlow"
+        "_events": (
+            "CallOrigin CompactionHappened Event Evidence ModelResponded Provenance "
+            "ProviderKind ResultDigest RunClosed RunOpened ToolInvoked ToolStarted "
+            "UserMessage"
         ),
-        "_events.questions": "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question",
-        "_events.run": (
-            "CallOrigin CompactionHappened Event Evidence ModelResponded ResultDigest "
-            "RunClosed RunOpened ToolInvoked ToolStarted UserMessage"
+        "_events.guidance": (
+            "CompletionChecked CompletionStatus Feedback FeedbackSuppressed "
+            "GuidanceDelivered GuidanceSuppressed ObserverFaulted ProviderEvent "
+            "ProviderFaulted ProviderQuarantined ProviderSkipped ProviderSlow StopRequested"
         ),
+        "_run.recording": "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question",
         "_run.snapshot": "installed_record_type RECORD_TYPES",
-        "_session.codec": "record_converter structure_problems",
-        "_session.values": "decode_value encode_value",
+        "_session.codec": "decode_value encode_value record_converter structure_problems",
         "_types.plan": "in_namespace is_done Plan",
     },
 )

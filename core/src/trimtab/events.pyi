@@ -1,37 +1,11 @@
-from trimtab._events.guidance import (
-    GuidanceDelivered as GuidanceDelivered,
-    GuidanceSuppressed as GuidanceSuppressed,
-    StopRequested as StopRequested,
-)
-from trimtab._events.provenance import (
-    Provenance as Provenance,
-    ProviderKind as ProviderKind,
-)
-from trimtab._events.providers import (
-    CompletionChecked as CompletionChecked,
-    CompletionStatus as CompletionStatus,
-    Feedback as Feedback,
-    FeedbackSuppressed as FeedbackSuppressed,
-    ObserverFaulted as ObserverFaulted,
-    ProviderEvent as ProviderEvent,
-    ProviderFaulted as ProviderFaulted,
-    ProviderQuarantined as ProviderQuarantined,
-    ProviderSkipped as ProviderSkipped,
-    ProviderSlow as ProviderSlow,
-)
-from trimtab._events.questions import (
-    CompletionAsked as CompletionAsked,
-    FeedbackAsked as FeedbackAsked,
-    GuidanceAsked as GuidanceAsked,
-    PromptRendered as PromptRendered,
-    Question as Question,
-)
-from trimtab._events.run import (
+from trimtab._events import (
     CallOrigin as CallOrigin,
     CompactionHappened as CompactionHappened,
     Event as Event,
     Evidence as Evidence,
     ModelResponded as ModelResponded,
+    Provenance as Provenance,
+    ProviderKind as ProviderKind,
     ResultDigest as ResultDigest,
     RunClosed as RunClosed,
     RunOpened as RunOpened,
@@ -39,17 +13,37 @@ from trimtab._events.run import (
     ToolStarted as ToolStarted,
     UserMessage as UserMessage,
 )
+from trimtab._events.guidance import (
+    CompletionChecked as CompletionChecked,
+    CompletionStatus as CompletionStatus,
+    Feedback as Feedback,
+    FeedbackSuppressed as FeedbackSuppressed,
+    GuidanceDelivered as GuidanceDelivered,
+    GuidanceSuppressed as GuidanceSuppressed,
+    ObserverFaulted as ObserverFaulted,
+    ProviderEvent as ProviderEvent,
+    ProviderFaulted as ProviderFaulted,
+    ProviderQuarantined as ProviderQuarantined,
+    ProviderSkipped as ProviderSkipped,
+    ProviderSlow as ProviderSlow,
+    StopRequested as StopRequested,
+)
+from trimtab._run.recording import (
+    CompletionAsked as CompletionAsked,
+    FeedbackAsked as FeedbackAsked,
+    GuidanceAsked as GuidanceAsked,
+    PromptRendered as PromptRendered,
+    Question as Question,
+)
 from trimtab._run.snapshot import (
     RECORD_TYPES as RECORD_TYPES,
     installed_record_type as installed_record_type,
 )
 from trimtab._session.codec import (
-    record_converter as record_converter,
-    structure_problems as structure_problems,
-)
-from trimtab._session.values import (
     decode_value as decode_value,
     encode_value as encode_value,
+    record_converter as record_converter,
+    structure_problems as structure_problems,
 )
 from trimtab._types.plan import (
     Plan as Plan,

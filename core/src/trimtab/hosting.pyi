@@ -13,13 +13,13 @@ from trimtab._hosting.chat import (
     Answer as Answer,
     Chat as Chat,
     Driver as Driver,
-)
-from trimtab._hosting.drivers import (
     Drivers as Drivers,
 )
 from trimtab._hosting.executor import (
     RAISED as RAISED,
     ToolAnswer as ToolAnswer,
+    call_in_parallel as call_in_parallel,
+    call_within as call_within,
     format_error as format_error,
     is_cancelled as is_cancelled,
 )
@@ -29,17 +29,13 @@ from trimtab._hosting.supervision import (
     SetAside as SetAside,
     last_call as last_call,
 )
-from trimtab._hosting.threads import (
-    call_in_parallel as call_in_parallel,
-    call_within as call_within,
+from trimtab._run.completion import (
+    AgentStopped as AgentStopped,
 )
 from trimtab._run.guidance import (
     GuidanceBatch as GuidanceBatch,
 )
-from trimtab._run.stopping import (
-    AgentStopped as AgentStopped,
-)
-from trimtab._types.in_flight import (
+from trimtab._types.errors import (
     watch_calls as watch_calls,
 )
 from trimtab._types.options import (

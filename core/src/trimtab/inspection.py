@@ -6,15 +6,14 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_cli.output": "say_json",
+        "_plugins": (
+            "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
+        ),
         "_plugins.configuration": "state_home",
         "_plugins.discovery": "discover installed_version refresh",
         "_plugins.loading": "load",
         "_plugins.options": "Option options_of",
-        "_plugins.registry": (
-            "did_you_mean normalise_full_name pip_install PluginInfo Problem quoted_list Registry"
-        ),
-        "_plugins.resolution": "resolve resolve_all",
-        "_plugins.selection": "matching select",
+        "_plugins.resolution": "matching resolve resolve_all select",
         "_types.errors": (
             "AmbiguousProvider IncompatibleProvider ProviderInvalid ProviderLoadError "
             "ProviderNotAllowed ProviderOptionsError UnknownProvider"

@@ -1,6 +1,15 @@
 from trimtab._cli.output import (
     say_json as say_json,
 )
+from trimtab._plugins import (
+    PluginInfo as PluginInfo,
+    Problem as Problem,
+    Registry as Registry,
+    did_you_mean as did_you_mean,
+    normalise_full_name as normalise_full_name,
+    pip_install as pip_install,
+    quoted_list as quoted_list,
+)
 from trimtab._plugins.configuration import (
     state_home as state_home,
 )
@@ -16,21 +25,10 @@ from trimtab._plugins.options import (
     Option as Option,
     options_of as options_of,
 )
-from trimtab._plugins.registry import (
-    PluginInfo as PluginInfo,
-    Problem as Problem,
-    Registry as Registry,
-    did_you_mean as did_you_mean,
-    normalise_full_name as normalise_full_name,
-    pip_install as pip_install,
-    quoted_list as quoted_list,
-)
 from trimtab._plugins.resolution import (
+    matching as matching,
     resolve as resolve,
     resolve_all as resolve_all,
-)
-from trimtab._plugins.selection import (
-    matching as matching,
     select as select,
 )
 from trimtab._types.errors import (

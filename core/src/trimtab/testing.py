@@ -8,8 +8,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_testing.conformance": (
             "CompletionConformance FeedbackConformance GuidanceConformance RecorderConformance"
         ),
-        "_testing.host_kit.conformance": "HostConformance",
-        "_testing.host_kit.kit": "host_table HostKit Played Task Verdict",
+        "_testing.host_kit.kit": "host_table HostConformance HostKit Played Task Verdict",
         "_testing.host_kit.service": "Ask Says Service",
         "_testing.lab": "Checker Commentator Lab Speaker",
         "_testing.player": "build_trajectory Player ProviderFailed recorded_session",

@@ -4,10 +4,8 @@ from trimtab._testing.conformance import (
     GuidanceConformance as GuidanceConformance,
     RecorderConformance as RecorderConformance,
 )
-from trimtab._testing.host_kit.conformance import (
-    HostConformance as HostConformance,
-)
 from trimtab._testing.host_kit.kit import (
+    HostConformance as HostConformance,
     HostKit as HostKit,
     Played as Played,
     Task as Task,

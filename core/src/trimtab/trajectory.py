@@ -8,8 +8,8 @@ from trimtab._session.projection import (
     TextRecord,
     Turn,
 )
-from trimtab._session.trajectory import Trajectory
-from trimtab._types.profiles import ToolProfile
+from trimtab._session.state import Trajectory
+from trimtab._types.resources import ToolProfile
 
 __all__ = [
     "BaseProjection",

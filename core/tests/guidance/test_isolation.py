@@ -20,8 +20,7 @@ from trimtab import (
     GuidanceDelivered,
     TaskCompletionResult,
 )
-from trimtab._boundary import workers
-from trimtab._boundary.calls import Ask, Inside
+from trimtab._boundary import Ask, Inside, workers
 from trimtab.events import (
     CompletionStatus,
     Provenance,

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from trimtab import DecisionPoint, Prompt, Session, TrimtabDeprecationWarning, enable
-from trimtab._plugins import requirements
+from trimtab import DecisionPoint, Prompt, Session, TrimtabDeprecationWarning, _plugins, enable
 from trimtab.inspection import IncompatibleProvider, discover, refresh
 
 SOURCE = """
@@ -26,9 +25,9 @@ ENTRIES = "[trimtab.guidance]\nold = {module}:Old\n[trimtab.api]\n{level} = trim
 @pytest.fixture
 def core(importable: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A core 0.2 of level 3 that works with plugins from level 2."""
-    monkeypatch.setattr(requirements, "LEVEL", 3)
-    monkeypatch.setattr(requirements, "OLDEST", 2)
-    monkeypatch.setattr(requirements, "__version__", "0.2.0")
+    monkeypatch.setattr(_plugins, "LEVEL", 3)
+    monkeypatch.setattr(_plugins, "OLDEST", 2)
+    monkeypatch.setattr(_plugins, "__version__", "0.2.0")
     importable.add("trimtab", "0.2.0", requires=())
     return importable
 

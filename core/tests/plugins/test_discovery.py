@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from trimtab._plugins.registry import GROUPS
+from trimtab._plugins import GROUPS
 from trimtab.inspection import PluginInfo, discover, installed_version, refresh
 
 LOOP = "[trimtab.guidance]\nloop = acme_loop:Loop\n"

@@ -14,8 +14,13 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from trimtab._plugins.discovery import _grouped, _scan
-from trimtab._plugins.folders import ForeignMetadata, MetadataFolder, installed_metadata
+from trimtab._plugins.discovery import (
+    ForeignMetadata,
+    MetadataFolder,
+    _grouped,
+    _scan,
+    installed_metadata,
+)
 from trimtab.inspection import Registry, discover, installed_version, refresh
 
 FILES = ("entry_points.txt", "METADATA", "PKG-INFO")

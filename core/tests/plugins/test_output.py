@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from trimtab._plugins import loading
+from trimtab._plugins import PluginInfo, loading, pip_install
 from trimtab._plugins.loading import load
-from trimtab._plugins.registry import PluginInfo, pip_install
 from trimtab._types.errors import ProviderLoadError
 from trimtab.inspection import others_to_stderr, say
 

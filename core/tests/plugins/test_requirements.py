@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab._plugins.requirements import admits, parse_requirement, plainly_admits
+from trimtab._plugins import admits, parse_requirement, plainly_admits
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_nothing_plain_is_left_to_the_library(parts, version):
 
 def test_a_usual_requirement_is_understood_without_the_library(python):
     code = (
-        "import sys; from trimtab._plugins.requirements import plainly_admits;"
+        "import sys; from trimtab._plugins import plainly_admits;"
         "assert plainly_admits('trimtab<0.2,>=0.1', '0.1.7');"
         "print([name for name in sys.modules if name.startswith('packaging')])"
     )

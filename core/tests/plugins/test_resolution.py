@@ -15,7 +15,7 @@ from trimtab import (
     ProviderError,
     enable,
 )
-from trimtab._plugins.registry import pip_install
+from trimtab._plugins import pip_install
 from trimtab._plugins.resolution import read_environment
 from trimtab.events import ProviderKind
 from trimtab.inspection import (

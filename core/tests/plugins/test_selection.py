@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from trimtab._plugins.registry import pip_install
-from trimtab._plugins.selection import check_allowed, check_compatible, check_required, mismatch
+from trimtab._plugins import pip_install
+from trimtab._plugins.resolution import check_allowed, check_compatible, check_required, mismatch
 from trimtab.inspection import (
     AmbiguousProvider,
     IncompatibleProvider,

@@ -26,7 +26,7 @@ from trimtab import (
     ToolInvoked,
     ToolResult,
 )
-from trimtab._hosting.threads import call_in_parallel
+from trimtab._hosting.executor import call_in_parallel
 from trimtab.testing import ManualClock
 
 

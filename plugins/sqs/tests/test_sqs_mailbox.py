@@ -8,8 +8,7 @@ from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 from botocore.stub import Stubber
 
 from trimtab import Heartbeat
-from trimtab_sqs import SqsMailbox
-from trimtab_sqs._mailbox import make_client, outcome_of
+from trimtab_sqs import SqsMailbox, make_client, outcome_of
 from trimtab_worker import (
     CalibrationError,
     Capped,

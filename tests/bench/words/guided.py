@@ -10,7 +10,7 @@ from unittest.mock import patch
 import attrs
 
 from trimtab import GuidanceContext, GuidanceProviderConfig, Outcome, Prompt, Session, enable
-from trimtab._run.invoker import ProviderInvoker
+from trimtab._run import ProviderInvoker
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_openai import HOST, LoopHooks, Settings

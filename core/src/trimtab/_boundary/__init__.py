@@ -1,0 +1,379 @@
+"""The one way to call foreign code, and what it returns as own records of exact values.
+
+A subclass of a public record, of `str` or of `int` brings the methods of its author: an ``__eq__``
+that raises would do so wherever the value is compared later. Everything is therefore read, checked
+and copied once, while the provider is still being called; what it does then is its own failure.
+
+Whatever such code does becomes a `Reply`: a value of our own, or the text of an error. What a fault
+is, `trimtab._types.errors` says for all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import attrs
+
+from trimtab._events import Provenance
+from trimtab._events.guidance import (
+    MAX_FEEDBACK,
+    ClassificationResult,
+    Feedback,
+    GuidanceInjection,
+    Observation,
+    Proposal,
+)
+from trimtab._policy.feedback import TaskCompletionResult
+from trimtab._types.errors import WATCH, class_name, is_cancelled, is_interruption, raised_by
+from trimtab._types.text import describe_error, shorten
+from trimtab._types.values import blake2b
+
+T = TypeVar("T")
+MAX_REASON = 2_000
+"""Most characters of a reason on record; nobody but people reads it."""
+
+MAX_NAME = 1_000
+"""Most characters of what names an episode, a category or a state of progress. Fingerprints of a
+batch of calls are some hundred; beyond this a name keeps its beginning and a digest."""
+
+MOST_PARTS = 100
+"""Most observations, and most suggestions, of one feedback; the agent reads 4,000 characters."""
+
+_EXACT = frozenset({str, int, float, bool, type(None)})
+
+
+class WrongReturn(TypeError):
+    """A provider returned something that its hook doesn't take."""
+
+
+def wrong_return(value: object, hook: str) -> WrongReturn:
+    """Return the error for a value that a hook doesn't take; a stray coroutine is closed."""
+    if inspect.iscoroutine(value):
+        value.close()
+    return WrongReturn(f"{hook} returned {class_name(value)}")
+
+
+def expect(value: object, kind: type[T], hook: str) -> T:
+    """Return `value` if it is of `kind`.
+
+    Raises:
+        WrongReturn: it is not.
+    """
+    if not isinstance(value, kind):
+        raise wrong_return(value, hook)
+    return value
+
+
+def exact(value: Any) -> Any:
+    """Return a text or number without what a subclass adds; anything else as it is."""
+    if type(value) in _EXACT:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value) if isinstance(value, float) else value
+
+
+def own_verdict(value: object, hook: str = "classify") -> ClassificationResult:
+    """Return what `classify` found."""
+    verdict = expect(value, ClassificationResult, hook)
+    return ClassificationResult(
+        relevant=verdict.relevant,
+        confidence=exact(verdict.confidence),
+        reason=_shortened(exact(verdict.reason), MAX_REASON),
+        episode=_name(exact(verdict.episode)),
+        found=verdict.found,
+    )
+
+
+def own_injection(value: object, hook: str = "provide") -> GuidanceInjection:
+    """Return what `provide` made."""
+    injection = expect(value, GuidanceInjection, hook)
+    return GuidanceInjection(
+        key=exact(injection.key),
+        content=exact(injection.content),
+        priority=exact(injection.priority),
+        category=_name(exact(injection.category)),
+    )
+
+
+def own_proposal(value: object, hook: str) -> Proposal:
+    """Return what a hook of a guidance provider returned."""
+    if isinstance(value, GuidanceInjection):
+        return Proposal(own_injection(value, hook))
+    proposal = expect(value, Proposal, hook)
+    return Proposal(
+        own_injection(proposal.injection, hook), own_verdict(proposal.classification, hook)
+    )
+
+
+def own_flag(value: object, hook: str) -> bool:
+    """Return what `should_run` answered."""
+    return expect(value, bool, hook)
+
+
+def own_feedback(value: object, hook: str) -> Feedback | None:
+    """Return what a feedback provider says; where it stands in the run is left to core."""
+    if value is None:
+        return None
+    feedback = expect(value, Feedback, hook)
+    return Feedback(
+        summary=_shortened(exact(feedback.summary), MAX_FEEDBACK),
+        observations=_parts(feedback.observations, _observation),
+        suggestions=_parts(feedback.suggestions, _suggestion),
+        severity=exact(feedback.severity),
+    )
+
+
+def own_result(value: object, hook: str) -> TaskCompletionResult:
+    """Return the verdict of a completion checker."""
+    result = expect(value, TaskCompletionResult, hook)
+    return TaskCompletionResult(
+        exact(result.status), exact(result.feedback), _name(exact(result.progress))
+    )
+
+
+def own_records(value: object) -> tuple[object, ...]:
+    """Return the records that a recorder adds to its run: copies, of their own classes.
+
+    Raises:
+        WrongReturn: it is no list of attrs records.
+    """
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple) and all(attrs.has(type(record)) for record in value):
+        return tuple([duplicate(record) for record in value])
+    raise WrongReturn("record must return None, or a list of attrs records to add to the run")
+
+
+def duplicate(record: T, **changes: Any) -> T:
+    """Return a copy of an attrs record, with other values for some fields.
+
+    Unlike `attrs.evolve` it does not call the constructor, which a subclass may have replaced by
+    one that takes other arguments.
+
+    Args:
+        record: a record of any class.
+        changes: the new values by field.
+    """
+    made = object.__new__(type(record))
+    for name, value in getattr(record, "__dict__", {}).items():
+        object.__setattr__(made, name, value)
+    for field in attrs.fields(type(record)):  # type: ignore[arg-type]
+        value = changes[field.name] if field.name in changes else getattr(record, field.name)
+        object.__setattr__(made, field.name, value)
+    return made
+
+
+def _observation(value: object) -> Observation:
+    observation = expect(value, Observation, "provide")
+    return Observation(
+        _shortened(exact(observation.category), MAX_NAME),
+        _shortened(exact(observation.description), MAX_FEEDBACK),
+        _shortened(exact(observation.evidence), MAX_FEEDBACK),
+    )
+
+
+def _suggestion(value: object) -> str:
+    text: str = _shortened(exact(value), MAX_FEEDBACK)
+    return text
+
+
+def _parts(values: Iterable[Any], own: Callable[[Any], T]) -> tuple[T, ...]:
+    return tuple([own(value) for value in islice(values, MOST_PARTS)])
+
+
+def _shortened(value: Any, limit: int) -> Any:
+    """Return a text cut to `limit`; what is no text is left to the validator of its field."""
+    return shorten(value, limit) if type(value) is str else value
+
+
+def _name(value: Any) -> Any:
+    """Return a text by which something is told apart, cut so that it still is."""
+    if type(value) is not str or len(value) <= MAX_NAME:
+        return value
+    digest = blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{value[:MAX_NAME]}…{digest}"
+
+
+MAX_ERROR_TEXT = 500
+"""Most characters of an error on record: room for a message, not for what a tool returned."""
+
+SLOW_SECONDS = 0.05
+"""A call that takes longer is on record as slow."""
+
+
+@attrs.define(eq=False, repr=False)
+class Reply(Generic[T]):
+    """What foreign code returned, or the text of the error by which it failed.
+
+    Args:
+        value: what it returned; None if it failed.
+        error: what went wrong; None if nothing did.
+        seconds: how long it took, where that was measured and is of interest.
+        cause: what it raised, if it raised.
+    """
+
+    value: T | None = None
+    error: str | None = None
+    seconds: float = 0.0
+    cause: BaseException | None = None
+
+
+NOTHING: Reply[Any] = Reply()
+"""The reply of all code that returned None in good time; don't change it."""
+
+
+def call(work: Callable[..., T], *arguments: Any) -> Reply[T]:
+    """Call foreign code, and return what became of it.
+
+    Args:
+        work: what is called. It checks and copies what it returns (see `trimtab._boundary`).
+        arguments: what it takes.
+
+    Raises:
+        BaseException: what a signal brought meanwhile, and nothing else.
+    """
+    try:
+        return Reply(work(*arguments))
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        return Reply(error=describe_error(error, MAX_ERROR_TEXT), cause=error)
+
+
+async def acall(value: Awaitable[T]) -> Reply[T]:
+    """As `call`, for what an ``async def`` returned.
+
+    Raises:
+        BaseException: the cancellation of the running task, its end from outside, or what a signal
+            brought meanwhile.
+    """
+    try:
+        return Reply(await value)
+    except BaseException as error:
+        closed = isinstance(error, GeneratorExit) and not raised_by(error)
+        if closed or is_cancelled(error) or is_interruption(error):
+            raise
+        return Reply(error=describe_error(error, MAX_ERROR_TEXT), cause=error)
+
+
+class Inside:
+    """A stretch of foreign code that somebody called.
+
+    A thread or task that starts there with a copy of the context is inside too, until the stretch
+    ends.
+
+    Args:
+        owners: who called it.
+
+    Attributes:
+        active: whether it lasts.
+        source: the provider that is being called, where it is one.
+    """
+
+    __slots__ = ("active", "owners", "source")
+
+    def __init__(self, *owners: object) -> None:
+        self.owners = owners
+        self.source: Provenance | None = None
+        self.active = False
+
+
+CAUSE: ContextVar[BaseException | None] = ContextVar("trimtab_cause", default=None)
+"""What a provider raised, while its fault is being recorded: for those that test providers."""
+
+_INSIDE: ContextVar[tuple[Inside, ...]] = ContextVar("trimtab_inside", default=())
+
+
+def is_inside(owner: object) -> bool:
+    """Return whether this context is in foreign code that `owner` called."""
+    stretches = _INSIDE.get()  # mostly none, and an empty tuple is quickly told
+    return bool(stretches) and any(i.active and owner in i.owners for i in stretches)
+
+
+def owners() -> tuple[object, ...]:
+    """Return whose foreign code this context is in, from the outermost on."""
+    return tuple([owner for inside in _INSIDE.get() if inside.active for owner in inside.owners])
+
+
+def within(owners: Iterable[object], work: Callable[..., T], *arguments: Any) -> T:
+    """Return ``work(*arguments)``, which `owners` caused by foreign code that they called."""
+    inside = Inside(*owners)
+    token = _INSIDE.set((*_INSIDE.get(), inside))
+    try:
+        inside.active = True
+        return work(*arguments)
+    finally:
+        inside.active = False
+        _INSIDE.reset(token)
+
+
+class Ask(NamedTuple):
+    """One call of a provider that is to be made.
+
+    Attributes:
+        source: who is called.
+        hook: what is called, for events.
+        work: the call; it takes one argument.
+    """
+
+    source: Provenance
+    hook: str
+    work: Callable[[Any], Any]
+
+
+def call_in_turn(
+    asks: Iterable[Ask],
+    argument: Any,
+    inside: Inside,
+    monotonic: Callable[[], float],
+    put: Callable[[Reply[Any]], object],
+) -> None:
+    """Make the calls on this thread, one after the other, and measure each.
+
+    Args:
+        asks: what is called.
+        argument: what each takes.
+        inside: the stretch of foreign code that they are.
+        monotonic: returns the time in seconds.
+        put: takes each reply. If it returns something true, the others are not called.
+
+    Raises:
+        BaseException: as for `call`.
+    """
+    tell = WATCH.tell
+    token = _INSIDE.set((*_INSIDE.get(), inside))
+    try:
+        inside.active = True  # here, for an interrupt may come any time
+        began = monotonic()
+        for source, _, work in asks:
+            inside.source = source
+            if tell is not None:
+                tell(source.name)
+            try:
+                value = work(argument)
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
+                reply: Reply[Any] = Reply(error=describe_error(error, MAX_ERROR_TEXT), cause=error)
+            else:
+                reply = NOTHING if value is None else Reply(value)
+            ended = monotonic()
+            if reply is not NOTHING:
+                reply.seconds = ended - began
+            elif ended - began > SLOW_SECONDS:
+                reply = Reply(seconds=ended - began)
+            began = ended
+            if put(reply):
+                return
+    finally:
+        inside.active = False
+        _INSIDE.reset(token)
+        if tell is not None:
+            tell("")

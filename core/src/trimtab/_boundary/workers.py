@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import TIMEOUT_MAX, Lock, Thread
 from typing import Any
 
-from trimtab._boundary.calls import Ask, Inside, Reply, call_in_turn
+from trimtab._boundary import Ask, Inside, Reply, call_in_turn
 
 TICKS = 4
 MOST_IDLE = 8

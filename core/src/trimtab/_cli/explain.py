@@ -9,13 +9,18 @@ from typing import Any, cast
 import attrs
 
 from trimtab._cli.output import say_json, say_table
-from trimtab._events.provenance import ProviderKind, ProviderRef
+from trimtab._events import ProviderKind, ProviderRef
+from trimtab._plugins import PluginInfo, did_you_mean, quoted_list
 from trimtab._plugins.config_tables import Configuration, PromptSettings
 from trimtab._plugins.configuration import active_configuration, load_configuration
-from trimtab._plugins.registry import PluginInfo, did_you_mean, quoted_list
-from trimtab._plugins.resolution import Environment, admit, presumed_source, read_environment
-from trimtab._plugins.selection import check_required
-from trimtab._policy.settings import ProviderConfig
+from trimtab._plugins.resolution import (
+    Environment,
+    admit,
+    check_required,
+    presumed_source,
+    read_environment,
+)
+from trimtab._policy import ProviderConfig
 from trimtab._types.errors import ConfigurationError, ProviderError
 from trimtab._types.stdout import say
 from trimtab._types.text import sanitize

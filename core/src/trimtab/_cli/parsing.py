@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
-from trimtab._plugins.registry import PluginInfo, Registry, did_you_mean
+from trimtab._plugins import PluginInfo, Registry, did_you_mean
 from trimtab._types.errors import ProviderInvalid, ProviderLoadError
 from trimtab._types.stdout import say
 from trimtab._types.text import describe_error, sanitize
@@ -36,9 +36,9 @@ def _plugins(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.check import register
+    from trimtab._cli.doctor import register_check
 
-    register(parser)
+    register_check(parser)
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
@@ -54,9 +54,9 @@ def _new(parser: argparse.ArgumentParser) -> None:
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.completion import register
+    from trimtab._cli.output import register_completion
 
-    register(parser)
+    register_completion(parser)
 
 
 OWN_COMMANDS: dict[str, tuple[str, Registrar]] = {
@@ -128,7 +128,7 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
         ProviderError: another package's command is ambiguous, or can't be loaded.
     """
     if "_ARGCOMPLETE" in os.environ:
-        from trimtab._cli.completion import complete
+        from trimtab._cli.output import complete
 
         complete(lambda words: parser_for(words, main)[0])
     if arguments[:1] == ["help"]:
@@ -191,7 +191,7 @@ def _add_installed(
 ) -> None:
     """Add the commands of packages; only `command` is described unless all are `described`."""
     from trimtab._plugins.discovery import discover
-    from trimtab._plugins.selection import matching, select
+    from trimtab._plugins.resolution import matching, select
 
     registry = discover()
     entries = [
@@ -212,7 +212,7 @@ def _add_installed(
 
 
 def _summary(offers: Sequence[PluginInfo]) -> str:
-    from trimtab._cli.sources import command_summary
+    from trimtab._cli.probe import command_summary
 
     return " or ".join(f"{command_summary(one)} ({one.package})" for one in offers)
 
@@ -230,7 +230,7 @@ def _register(entry: PluginInfo, parser: argparse.ArgumentParser) -> None:
 
 def _registrar(entry: PluginInfo) -> Registrar:
     from trimtab._plugins.loading import load
-    from trimtab._plugins.selection import check_compatible
+    from trimtab._plugins.resolution import check_compatible
 
     check_compatible(entry)
     register: Registrar = load(entry)
@@ -259,7 +259,7 @@ def _add_offers(
     Raises:
         AmbiguousProvider: two packages offer the command for that host.
     """
-    from trimtab._plugins.selection import select
+    from trimtab._plugins.resolution import select
 
     offers = [e for e in registry.of("commands") if e.name.startswith(f"{command}-")]
     known = {entry.name.removeprefix(f"{command}-"): entry for entry in offers}

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from trimtab._cli.completion import complete_names
-from trimtab._cli.output import entry_json, problem_json, say_json, say_table
+from trimtab._cli.output import complete_names, entry_json, problem_json, say_json, say_table
+from trimtab._plugins import GROUPS, WORDS, PluginInfo, Registry
 from trimtab._plugins.discovery import discover
-from trimtab._plugins.registry import GROUPS, WORDS, PluginInfo, Registry
-from trimtab._plugins.selection import mismatch, named, shortest_names
+from trimtab._plugins.resolution import mismatch, named, shortest_names
 from trimtab._types.stdout import say
 from trimtab._types.text import sanitize
 

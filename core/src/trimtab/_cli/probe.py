@@ -1,18 +1,22 @@
-"""Ask another process about code of other packages: it may raise, exit, crash or hang there."""
+"""What code of other packages shows: in its source, or asked in a process of its own."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
+from importlib import util
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import IO, Any
 
 import attrs
 
-from trimtab._plugins.registry import PluginInfo
-from trimtab._types.text import sanitize
+from trimtab._plugins import PluginInfo
+from trimtab._types.text import describe_error, sanitize
 
 _CODE = "from trimtab._cli.probe_jobs import main; main()"
 _TAIL = 300
@@ -116,3 +120,61 @@ def probe_options(entry: PluginInfo, timeout: float) -> tuple[list[dict[str, Any
         return [], f"{entry.full_name} can't be loaded: {answers.failure}"
     found: dict[str, Any] = answers.values[0]
     return found["options"], found["wrong"]
+
+
+def static_problem(entry: PluginInfo) -> str | None:
+    """Say that an entry's module is missing or no Python; None if neither shows."""
+    spec = _find_module(entry.module)
+    if spec is None:
+        return f"{entry.full_name} points to {entry.module}, which is not installed"
+    loader = spec.loader
+    if not isinstance(loader, SourceFileLoader):
+        return None
+    try:
+        compile(loader.get_data(loader.path), loader.path, "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError) as error:
+        return (
+            f"{entry.full_name} points to {entry.module}, which is damaged: {describe_error(error)}"
+        )
+    return None
+
+
+def command_summary(entry: PluginInfo) -> str:
+    """Return the help of a command: the first line of its function's docstring.
+
+    Read from the source, importing nothing; the package's summary if there is none.
+    """
+    spec = _find_module(entry.module)
+    loader = spec.loader if spec else None
+    if isinstance(loader, SourceFileLoader):
+        try:
+            tree = ast.parse(loader.get_data(loader.path))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            tree = ast.Module([], [])
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name == entry.attr:
+                text = ast.get_docstring(node) or ""
+                return sanitize(text.partition("\n")[0], 200).rstrip(".") or entry.summary
+    return entry.summary or "a command"
+
+
+def _find_module(module: str) -> ModuleSpec | None:
+    """Find a module's spec; `find_spec` with the dotted name would import the parents."""
+    spec: ModuleSpec | None = None
+    path: Iterable[str] | None = None
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = _find_in(name, path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return spec
+
+
+def _find_in(name: str, path: Iterable[str] | None) -> ModuleSpec | None:
+    if path is None and "." in name:
+        return None  # the parent is no package
+    if path is None:
+        return util.find_spec(name)
+    return PathFinder.find_spec(name, list(path))

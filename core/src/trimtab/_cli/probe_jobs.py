@@ -10,17 +10,16 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trimtab._events.provenance import ProviderKind
+from trimtab._events import ProviderKind
+from trimtab._plugins import PluginInfo
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.loading import construct, load, needed_options
-from trimtab._plugins.registry import PluginInfo
-from trimtab._plugins.resolution import presumed_source
-from trimtab._plugins.selection import check_compatible, select
+from trimtab._plugins.resolution import check_compatible, presumed_source, select
 from trimtab._types.errors import TrimtabError
 from trimtab._types.text import describe_error
 
 if TYPE_CHECKING:
-    from trimtab._policy.settings import ProviderConfig
+    from trimtab._policy import ProviderConfig
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,7 +60,7 @@ def _options(group: str, full_name: str) -> Iterator[dict[str, Any]]:
 
 def _providers(path: str, start: str) -> Iterator[str | None]:
     """Build the providers of a configuration, one after the other."""
-    from trimtab._cli.check import providers_of
+    from trimtab._cli.doctor import providers_of
     from trimtab._plugins.configuration import load_configuration
     from trimtab._plugins.resolution import read_environment, resolve
 
@@ -75,7 +74,7 @@ def _providers(path: str, start: str) -> Iterator[str | None]:
 def _prompts(path: str, start: str) -> Iterator[str | None]:
     """Build the prompts of a configuration, one after the other, as their tables say."""
     from trimtab._plugins.configuration import load_configuration
-    from trimtab._prompt.template import Prompt
+    from trimtab._prompt import Prompt
 
     configuration = load_configuration(path)
     for name in [*configuration.prompts][int(start) :]:
@@ -88,7 +87,7 @@ def _declared(*modules: str) -> Iterator[dict[str, Any]]:
     """Import modules and find the prompts that exist then, wherever they are kept."""
     import gc
 
-    from trimtab._prompt.template import PromptTemplate
+    from trimtab._prompt import PromptTemplate
 
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     wrong = [_wrong(module, partial(import_module, module)) for module in modules]
@@ -127,15 +126,21 @@ def _make(entry: PluginInfo) -> None:
 
 
 def _settings(kind: ProviderKind, instance: Any) -> ProviderConfig:
-    from trimtab._policy import settings
+    from trimtab._policy import (
+        CompletionCheckerConfig,
+        FeedbackProviderConfig,
+        FeedbackTrigger,
+        GuidanceProviderConfig,
+        RecorderConfig,
+    )
 
     if kind is ProviderKind.FEEDBACK:
-        return settings.FeedbackProviderConfig(instance, settings.FeedbackTrigger(every_n_calls=1))
+        return FeedbackProviderConfig(instance, FeedbackTrigger(every_n_calls=1))
     if kind is ProviderKind.GUIDANCE:
-        return settings.GuidanceProviderConfig(instance)
+        return GuidanceProviderConfig(instance)
     if kind is ProviderKind.RECORDER:
-        return settings.RecorderConfig(instance)
-    return settings.CompletionCheckerConfig(instance)
+        return RecorderConfig(instance)
+    return CompletionCheckerConfig(instance)
 
 
 _JOBS: Mapping[str, Callable[..., Iterator[Any]]] = {

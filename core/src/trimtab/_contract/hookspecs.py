@@ -16,15 +16,14 @@ import pluggy
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from trimtab._contract.context import (
+    from trimtab._contract import (
         FeedbackContext,
         GuidanceContext,
         RunContext,
         TaskCompletionContext,
     )
-    from trimtab._events.guidance import GuidanceInjection, Proposal
-    from trimtab._events.providers import Feedback
-    from trimtab._policy.completion import TaskCompletionResult
+    from trimtab._events.guidance import Feedback, GuidanceInjection, Proposal
+    from trimtab._policy.feedback import TaskCompletionResult
 
 
 PROJECT = "trimtab"

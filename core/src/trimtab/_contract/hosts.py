@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import attrs
 
-from trimtab._events.provenance import DecisionPoint, Delivery
+from trimtab._events import DecisionPoint, Delivery
 from trimtab._types.options import is_collection, text, whole_number, yes_or_no
-from trimtab._types.profiles import ToolProfile
+from trimtab._types.resources import ToolProfile
 from trimtab._types.text import shown
 
 E = TypeVar("E", bound=Enum)

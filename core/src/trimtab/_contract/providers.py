@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 
 import attrs
 
-from trimtab._boundary.calls import Reply, acall, call, own_result
-from trimtab._contract.context import TaskCompletionContext
+from trimtab._boundary import Reply, acall, call, own_result
+from trimtab._contract import TaskCompletionContext
 from trimtab._contract.hookspecs import hookimpl
-from trimtab._events.providers import CompletionStatus
-from trimtab._policy.completion import TaskCompletionResult
+from trimtab._events.guidance import CompletionStatus
+from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._session.projection import Projection
 from trimtab._types.errors import class_name
 from trimtab._types.text import as_text, shown
 
 if TYPE_CHECKING:
-    from trimtab._contract.context import (
+    from trimtab._contract import (
         FeedbackContext,
         GuidanceContext,
         RecorderContext,
         RunContext,
         TaskCompletionContext,
     )
-    from trimtab._events.guidance import ClassificationResult, GuidanceInjection
-    from trimtab._events.providers import Feedback
-    from trimtab._policy.completion import TaskCompletionResult
+    from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInjection
+    from trimtab._policy.feedback import TaskCompletionResult
 
 P = TypeVar("P", bound=Projection)
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import attrs
 
-from trimtab._events.provenance import DecisionPoint, Delivery
-from trimtab._events.run import Evidence, Outcome, ToolCall
+from trimtab._events import DecisionPoint, Delivery, Evidence, Outcome, ToolCall
 from trimtab._hosting.calls import AskedCalls, RunningCall
 from trimtab._hosting.executor import named
 from trimtab._hosting.placement import Placement
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trimtab._contract.tools import RenderedPrompt
-    from trimtab._events.guidance import StopRequested
-    from trimtab._events.providers import CompletionChecked
+    from trimtab._events.guidance import CompletionChecked, StopRequested
     from trimtab._run.run import Run
     from trimtab._types.limits import Usage
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import attrs
 
-from trimtab._events.run import CallOrigin, Evidence, Outcome, ToolCall
+from trimtab._events import CallOrigin, Evidence, Outcome, ToolCall
 from trimtab._hosting.executor import RAISED, format_error, is_cancelled, named
 from trimtab._types.errors import SessionError
 from trimtab._types.text import shown

@@ -5,11 +5,11 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from trimtab._events.provenance import DecisionPoint, Delivery
+from trimtab._events import DecisionPoint, Delivery
 from trimtab._types.errors import SessionError
 
 if TYPE_CHECKING:
-    from trimtab._events.run import ToolCall
+    from trimtab._events import ToolCall
     from trimtab._run.run import Run
 
 REQUEST, TOOLS, RESULT = (

@@ -8,10 +8,9 @@ from typing import Any, Literal, TypeVar
 
 import attrs
 
-from trimtab._events.provenance import ProviderRef
-from trimtab._plugins.registry import did_you_mean, quoted_list
-from trimtab._plugins.requirements import parse_requirement
-from trimtab._policy.settings import (
+from trimtab._events import ProviderRef
+from trimtab._plugins import did_you_mean, parse_requirement, quoted_list
+from trimtab._policy import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     FeedbackTrigger,

@@ -17,18 +17,17 @@ from functools import partial
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
-from trimtab._plugins.registry import PluginInfo, did_you_mean, pip_install, quoted_list, title
-from trimtab._plugins.requirements import level_note
-from trimtab._policy.settings import setting_hint
+from trimtab._plugins import PluginInfo, did_you_mean, level_note, pip_install, quoted_list, title
+from trimtab._policy import setting_hint
 from trimtab._types.errors import (
     ProviderInvalid,
     ProviderLoadError,
     ProviderOptionsError,
     TrimtabDeprecationWarning,
     TrimtabError,
+    call_told,
     is_interruption,
 )
-from trimtab._types.in_flight import call_told
 from trimtab._types.text import describe_error, error_message, refusal, sanitize
 
 FIRST_WORD = 10.0

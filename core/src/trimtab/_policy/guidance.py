@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from trimtab._events.provenance import Delivery
-from trimtab._types.hashing import blake2b
+from trimtab._events import Delivery
+from trimtab._types.values import blake2b
 
 if TYPE_CHECKING:
+    from trimtab._events import Provenance
     from trimtab._events.guidance import (
         GuidanceDelivered,
         GuidanceInjection,
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
         Proposal,
         StopRequested,
     )
-    from trimtab._events.provenance import Provenance
-    from trimtab._policy.settings import GuidanceProviderConfig
+    from trimtab._policy import GuidanceProviderConfig
 
 
 MAX_LEVEL = 3

@@ -1,21 +1,34 @@
-"""Asking the completion checkers whether an agent may stop."""
+"""Whether an agent may stop, when it must, and the feedback that it reads meanwhile."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from trimtab._contract.context import TaskCompletionContext
-from trimtab._events.providers import CompletionChecked, CompletionStatus
-from trimtab._policy.completion import TaskCompletionResult
-from trimtab._policy.settings import CompletionCheckerConfig
-from trimtab._table.entries import CheckEntry
+from trimtab._contract import FeedbackContext, TaskCompletionContext
+from trimtab._events.guidance import (
+    CompletionChecked,
+    CompletionStatus,
+    Feedback,
+    FeedbackSuppressed,
+    ProviderSkipped,
+    StopRequested,
+)
+from trimtab._policy import CompletionCheckerConfig
+from trimtab._policy.feedback import Mark, TaskCompletionResult
+from trimtab._policy.guidance import in_shadow
+from trimtab._table import CheckEntry, FeedbackEntry
+from trimtab._types.errors import TrimtabError
+from trimtab._types.text import plural, quote
 
 if TYPE_CHECKING:
-    from trimtab._run.open_run import OpenRun
-
+    from trimtab._events import DecisionPoint, ToolInvoked
+    from trimtab._run import OpenRun
+    from trimtab._table import GuidanceEntry
 
 _RANK = {
     CompletionStatus.OK: 0,
@@ -137,7 +150,7 @@ def _verdict(
     asked: list[CheckEntry] = []
     for entry in entries:
         asked.append(entry)
-        result = _ask(run, entry, context)
+        result = _ask_checkers(run, entry, context)
         if worst is None or _RANK[result.status] > _RANK[worst.status]:
             worst = result
         if result.status is CompletionStatus.INCOMPLETE:
@@ -146,7 +159,9 @@ def _verdict(
     return worst, tuple(asked)
 
 
-def _ask(run: OpenRun, entry: CheckEntry, context: TaskCompletionContext) -> TaskCompletionResult:
+def _ask_checkers(
+    run: OpenRun, entry: CheckEntry, context: TaskCompletionContext
+) -> TaskCompletionResult:
     reply = run.invoker.check(entry.source, entry.check, context, entry.timeout)
     if reply.value is None:
         failure = f"the checker {entry.source.name!r} failed: {reply.error}"
@@ -176,3 +191,188 @@ def _record(
         call_index=run.state.calls - 1,
         turn=run.state.turn,
     )
+
+
+class AgentStopped(TrimtabError):
+    """Nudges had no effect, and the prompt's ``stop_after`` ends the agent then.
+
+    For runtimes in which a host has no other way to end an agent.
+
+    Args:
+        request: what asked for it; its summary is the message.
+    """
+
+    def __init__(self, request: StopRequested) -> None:
+        super().__init__(request.summary)
+        self.request = request
+
+
+CALLS_LOOKED_AT = 20
+CALLS_NAMED = 3
+LONGEST_CALL = 120
+LONGEST_WORDS = 240
+"""A summary that fits on a screen: the calls made most often lately, and what was said last."""
+
+
+def request_stop(run: OpenRun, entry: GuidanceEntry, episode: str, point: DecisionPoint) -> None:
+    """Record that the host is to end the turn, or would be; call it while holding the lock.
+
+    Args:
+        run: the run.
+        entry: the provider whose nudges had no effect.
+        episode: the problem.
+        point: where it was seen again.
+    """
+    outcome: Literal["asked", "shadow", "unsupported"] = "asked"
+    if in_shadow(entry.config, entry.source, run.run_id):
+        outcome = "shadow"
+    elif not run.host.stops:
+        outcome = "unsupported"
+    known = run.state.episodes.get(episode)
+    nudges = known.nudges if known is not None else 0
+    run.dispatch(
+        StopRequested,
+        provider_name=entry.source.name,
+        decision_point=point,
+        source=entry.source,
+        turn=run.state.turn,
+        call_index=run.state.calls - 1,
+        episode=episode,
+        nudges=nudges,
+        summary=_summary(run, entry.source.name, nudges),
+        outcome=outcome,
+    )
+
+
+def _summary(run: OpenRun, provider: str, nudges: int) -> str:
+    """Return what was tried: what the agent was told last, and what it called most since."""
+    words = run.state.guidance.spoken[provider].last_text
+    recent = Counter(map(_shown, run.recent_tool_calls(CALLS_LOOKED_AT)))
+    tried = [
+        call if times == 1 else f"{call} ({times} times)"
+        for call, times in recent.most_common(CALLS_NAMED)
+    ]
+    parts = [
+        f"Stopped: {plural(nudges, 'nudge')} of {provider} had no effect.",
+        f"The agent was told: {quote(words, LONGEST_WORDS)}",
+        f"Its last calls: {'; '.join(tried)}" if tried else "",
+    ]
+    return "\n".join(filter(None, parts))
+
+
+def _shown(call: ToolInvoked) -> str:
+    params = json.dumps(call.params, ensure_ascii=False, default=lambda _: "…")
+    return f"{call.tool[:40]} {quote(params, LONGEST_CALL)[1:-1]} → {call.outcome.value}"
+
+
+def feedback(
+    run: OpenRun, timeout: float | None, *, replayed: bool = False
+) -> tuple[Feedback, ...]:
+    """Ask the providers that are due; the first that speaks wins unless the prompt wants all.
+
+    A provider that is due is reserved under the lock, asked outside it, and counted when it
+    has spoken, so that parallel calls never deliver one firing twice.
+
+    Args:
+        run: the run that asks.
+        timeout: seconds per provider; None for no limit.
+        replayed: count what would be delivered, and return nothing.
+    """
+    table = run.prompt.table
+    limits = (run.deadline, run.budget, run.host.max_turns)
+    limited = any(limit is not None for limit in limits)
+    said: list[Feedback] = []
+    for entry in table.feedback:
+        if entry.limits_only and not limited:
+            continue
+        spoken = _ask(run, entry, timeout, replayed)
+        if spoken is not None:
+            said.append(spoken)
+            if table.feedback_delivery == "first":
+                break
+    return () if replayed else tuple(said)
+
+
+def _ask(
+    run: OpenRun, entry: FeedbackEntry, timeout: float | None, replayed: bool
+) -> Feedback | None:
+    if run.state.quarantined and entry.source.key in run.state.quarantined:
+        return None
+    name = entry.source.name
+    created = _created(run, entry, timeout)
+    with run.session.lock:
+        if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
+            return None
+    try:
+        context = FeedbackContext(run)
+        value = run.invoker.call(entry.source, "give_feedback", entry.ask, context, timeout).value
+        if value is None or run.state.closed:
+            return None
+        return _deliver(run, entry, value, created=created, replayed=replayed)
+    finally:
+        run.state.feedback.release(name)
+
+
+def _due(run: OpenRun, entry: FeedbackEntry, *, created: bool) -> bool:
+    return run.state.feedback.due(
+        entry.source.name,
+        entry.trigger,
+        now=Mark(run.state.calls, run.active_seconds),
+        created=created,
+    )
+
+
+def _created(run: OpenRun, entry: FeedbackEntry, timeout: float | None) -> bool:
+    path = entry.trigger.on_file_created
+    return path is not None and _exists(run, entry, path, timeout) is True
+
+
+def _exists(run: OpenRun, entry: FeedbackEntry, path: str, timeout: float | None) -> bool | None:
+    """Whether a file exists; None without a filesystem, or if that fails (recorded)."""
+
+    def look(path: str) -> bool | None:
+        files = FeedbackContext(run).filesystem
+        return None if files is None else bool(files.exists(path))
+
+    return run.invoker.call(entry.source, "on_file_created", look, path, timeout).value
+
+
+def _deliver(
+    run: OpenRun, entry: FeedbackEntry, value: Feedback, *, created: bool, replayed: bool
+) -> Feedback:
+    if created:
+        run.state.feedback.file_created(entry.source.name)
+    stamped = run.stamp(
+        value,
+        provider_name=entry.source.name,
+        call_index=run.state.calls - 1,
+        source=entry.source,
+    )
+    if replayed:
+        run.dispatch(FeedbackSuppressed, feedback=stamped, reason="replayed")
+    else:
+        run.session.dispatch(stamped)
+    return stamped
+
+
+def note_existing_files(run: OpenRun, timeout: float | None) -> None:
+    """Look which files of ``on_file_created`` exist already: those will not be created.
+
+    Args:
+        run: the run that is being opened.
+        timeout: seconds per look; None for no limit.
+    """
+    for entry in run.prompt.table.feedback:
+        path = entry.trigger.on_file_created
+        if path is None:
+            continue
+        there = _exists(run, entry, path, timeout)
+        if there:
+            run.state.feedback.file_created(entry.source.name)
+        elif there is None:
+            run.dispatch(
+                ProviderSkipped,
+                source=entry.source,
+                hook="give_feedback",
+                reason="on_file_created needs a Filesystem that works among the prompt's resources",
+            )

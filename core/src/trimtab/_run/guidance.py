@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext
+from trimtab._contract import GuidanceContext
+from trimtab._events import DecisionPoint, Delivery
 from trimtab._events.guidance import (
     ClassificationResult,
     GuidanceDelivered,
     GuidanceSuppressed,
     Proposal,
 )
-from trimtab._events.provenance import DecisionPoint, Delivery
 from trimtab._policy.guidance import Candidate, in_shadow, select
-from trimtab._table.entries import GuidanceEntry, ProviderResult
+from trimtab._table import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
-    from trimtab._boundary.calls import Reply
+    from trimtab._boundary import Reply
+    from trimtab._events import ToolCall
     from trimtab._events.guidance import GuidanceInjection
-    from trimtab._events.run import ToolCall
-    from trimtab._run.open_run import OpenRun
+    from trimtab._run import OpenRun
 
 
 @attrs.frozen
@@ -182,7 +182,7 @@ def _held_back(run: OpenRun, entry: GuidanceEntry, episode: str, point: Decision
     with run.session.lock:
         state.episodes.seen(episode, state.turn)
         if state.guidance.must_stop(episode, entry.config, state.turn):
-            from trimtab._run.stopping import request_stop
+            from trimtab._run.completion import request_stop
 
             request_stop(run, entry, episode, point)
         if state.guidance.stop is not None:

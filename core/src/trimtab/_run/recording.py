@@ -1,4 +1,4 @@
-"""Recorders of a run: opened with it, fed in order, closed with it."""
+"""Recorders of a run: opened with it, fed in order, told what hosts ask, closed with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trimtab._boundary.calls import (
+import attrs
+
+from trimtab._boundary import (
     SLOW_SECONDS,
     Ask,
     Inside,
@@ -18,17 +20,86 @@ from trimtab._boundary.calls import (
     call_in_turn,
     own_records,
 )
-from trimtab._contract.context import RecorderContext
-from trimtab._events import questions
-from trimtab._events.run import Event
+from trimtab._contract import RecorderContext
+from trimtab._events import DecisionPoint, Delivery, Event, ToolCall
 from trimtab._session.slices import Sink
 from trimtab._types.errors import class_name
 
 if TYPE_CHECKING:
     from trimtab._boundary.workers import Worker
-    from trimtab._events.provenance import Provenance
-    from trimtab._run.open_run import OpenRun
-    from trimtab._table.entries import RunHook
+    from trimtab._events import Provenance
+    from trimtab._run import OpenRun
+    from trimtab._table import RunHook
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Question(Event):
+    """A host asked the run something.
+
+    Args:
+        deadline: seconds allowed and seconds used, or None without a deadline.
+    """
+
+    deadline: tuple[float, float] | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class GuidanceAsked(Question):
+    """A host asked for guidance.
+
+    Args:
+        decision_point: where.
+        pending: calls about to run.
+        delivery: how the text is placed this time; as the host declares if None.
+        replayed: the decision was made before, by a run that is no longer known.
+    """
+
+    decision_point: DecisionPoint
+    pending: tuple[ToolCall, ...] = ()
+    delivery: Delivery | None = None
+    replayed: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class FeedbackAsked(Question):
+    """A host asked for feedback.
+
+    Args:
+        replayed: as for `GuidanceAsked`.
+    """
+
+    replayed: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class CompletionAsked(Question):
+    """A host asked whether the agent may stop.
+
+    Args:
+        output, stop_reason, background_work, awaiting_user, api_error, final: as for
+            `Run.check_completion`.
+        extra: names of the client's own checkers.
+    """
+
+    output: Any = None
+    stop_reason: str | None = None
+    background_work: bool = False
+    awaiting_user: bool = False
+    api_error: str | None = None
+    final: bool = False
+    extra: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PromptRendered(Event):
+    """The prompt was rendered; recorders see it, the session does not keep it.
+
+    Args:
+        text: what the model reads.
+    """
+
+    text: str
+
 
 T = TypeVar("T")
 PATIENCE = 1.0
@@ -44,6 +115,8 @@ _REPORTS = (
 _Feeds = tuple["RecorderFeed", ...]
 _Caused = tuple[object, _Feeds]
 """A record, and the recorders that caused it, the first of them first."""
+
+_QUESTIONS = {kind.__name__: kind for kind in (CompletionAsked, FeedbackAsked, GuidanceAsked)}
 
 
 class _Causes:
@@ -255,11 +328,11 @@ class Recordings:
         limit = self._run.deadline
         if limit is not None:
             fields["deadline"] = (limit.total, limit.elapsed().total_seconds())
-        self._tell(getattr(questions, question)(**fields))
+        self._tell(_QUESTIONS[question](**fields))
 
     def rendered(self, text: str) -> None:
         """Tell the recorders what the model reads."""
-        self._tell(questions.PromptRendered(text=text))
+        self._tell(PromptRendered(text=text))
 
     def _tell(self, event: Event) -> None:
         session = self._run.session

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import attrs
 
-from trimtab._contract.context import GuidanceContext, RunContext
-from trimtab._events.provenance import DecisionPoint, Delivery, Provenance, ProviderKind
-from trimtab._events.run import RunClosed, ToolCall
+from trimtab._contract import GuidanceContext, RunContext
+from trimtab._events import DecisionPoint, Delivery, Provenance, ProviderKind, RunClosed, ToolCall
+from trimtab._run import OpenRun
 from trimtab._run.guidance import NOTHING, GuidanceBatch
-from trimtab._run.open_run import OpenRun
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_point, as_text, as_timeout
 from trimtab._types.errors import SessionError
 from trimtab._types.text import shown
@@ -20,12 +19,12 @@ from trimtab._types.text import shown
 if TYPE_CHECKING:
     from trimtab._contract.hosts import Host
     from trimtab._contract.tools import RenderedPrompt
-    from trimtab._events.providers import CompletionChecked, Feedback
-    from trimtab._prompt.template import Prompt
+    from trimtab._events.guidance import CompletionChecked, Feedback
+    from trimtab._prompt import Prompt
     from trimtab._run.recording import Recordings
     from trimtab._session.record import Record
     from trimtab._session.state import RunState
-    from trimtab._table.entries import GuidanceEntry
+    from trimtab._table import GuidanceEntry
     from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
@@ -117,7 +116,7 @@ class Run(OpenRun):
         for skipped in self.prompt.table.skipped:
             self.session.dispatch(self.stamp(skipped))
         if self.prompt.table.feedback and not resumed:
-            from trimtab._run.feedback import note_existing_files
+            from trimtab._run.completion import note_existing_files
 
             note_existing_files(self, self._timeout)
         self._call_run_hooks(self.prompt.table.opened, "run_opened")
@@ -320,7 +319,7 @@ class Run(OpenRun):
     @cached_property
     def _ask_feedback(self) -> Callable[..., tuple[Feedback, ...]]:
         """How feedback providers are asked: loaded by the first run that has any."""
-        from trimtab._run.feedback import feedback
+        from trimtab._run.completion import feedback
 
         return feedback
 

@@ -1,21 +1,188 @@
-"""Sessions as JSON text, to be read back by `trimtab._run.snapshot`."""
+"""What is kept of runs as records of plain types: for snapshots, and for runs that branch off."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
-from trimtab._events.run import ToolInvoked
-from trimtab._session.codec import record_converter
+import attrs
+
+from trimtab._events import (
+    CompactionHappened,
+    DecisionPoint,
+    Event,
+    ModelResponded,
+    ToolInvoked,
+    ToolStarted,
+    UserMessage,
+)
+from trimtab._events.guidance import (
+    CompletionChecked,
+    Feedback,
+    FeedbackSuppressed,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    ProviderFaulted,
+    ProviderQuarantined,
+    StopRequested,
+)
+from trimtab._policy.feedback import FeedbackState, GateState, Mark
+from trimtab._policy.guidance import Episode, EpisodeBook, GuidanceState, Spoken
+from trimtab._session.codec import encode_value, record_converter
+from trimtab._session.feeds import SavedFeeds
+from trimtab._session.record import position
 from trimtab._session.retention import FACTS, HEAD, ToolLog
-from trimtab._session.saved import SavedRun
 from trimtab._session.slices import Slice
-from trimtab._session.values import encode_value
-from trimtab._types.errors import SnapshotError
+from trimtab._session.state import Origin, RunState
+from trimtab._types.errors import SessionError, SnapshotError
+from trimtab._types.limits import Usage
 from trimtab._types.text import describe_error
 from trimtab._types.values import reduced
+
+if TYPE_CHECKING:
+    from trimtab._session.record import Record
+    from trimtab._session.slices import SessionLock
+    from trimtab._session.state import History
+
+
+@attrs.frozen
+class SavedGuidance:
+    """A `GuidanceState`; its attributes by their names, the open episodes as a list."""
+
+    episodes: tuple[Episode, ...]
+    spoken: dict[str, Spoken]
+    persisted: frozenset[str]
+    withheld: dict[str, str]
+    stop: StopRequested | None = None
+
+    @classmethod
+    def of(cls, state: GuidanceState) -> SavedGuidance:
+        """Return what is to be kept of `state`, copied."""
+        return cls(
+            state.episodes.all(),
+            dict(state.spoken),
+            frozenset(state.persisted),
+            dict(state.withheld),
+            state.stop,
+        )
+
+    def restored(self) -> GuidanceState:
+        """Return the state."""
+        state = GuidanceState()
+        state.episodes = EpisodeBook(self.episodes)
+        state.spoken = dict(self.spoken)
+        state.persisted = set(self.persisted)
+        state.withheld = dict(self.withheld)
+        state.stop = self.stop
+        return state
+
+
+@attrs.frozen
+class SavedFeedback:
+    """A `FeedbackState`; what is reserved for a moment is not kept."""
+
+    last: Feedback | None
+    by_provider: tuple[Feedback, ...]
+    times: dict[str, int]
+    used: dict[str, Mark]
+    created: frozenset[str]
+
+    @classmethod
+    def of(cls, state: FeedbackState) -> SavedFeedback:
+        """Return what is to be kept of `state`, copied."""
+        return cls(
+            state.last,
+            tuple(state._by_provider.values()),
+            dict(state._times),
+            dict(state._used),
+            frozenset(state.created),
+        )
+
+    def restored(self) -> FeedbackState:
+        """Return the state."""
+        state = FeedbackState()
+        state.last = self.last
+        state._by_provider = {event.provider_name: event for event in self.by_provider}
+        state._times = dict(self.times)
+        state._used = dict(self.used)
+        state.created = set(self.created)
+        return state
+
+
+@attrs.frozen(kw_only=True)
+class SavedRun:
+    """A `RunState`; its attributes by their names, the running calls as a list."""
+
+    run_id: str
+    prompt_name: str
+    agent_id: str | None
+    turns: int
+    open_turn: int | None
+    calls: int
+    running: tuple[ToolStarted, ...]
+    last_response: ModelResponded | None
+    usage: Usage
+    closed: bool
+    origin: Origin | None
+    active_seconds: float
+    feeds: SavedFeeds
+    guidance: SavedGuidance
+    feedback: SavedFeedback
+    gate: GateState
+    faults: dict[str, dict[str, int]]
+    quarantined: frozenset[str]
+    requested_at: int = 0
+
+    @classmethod
+    def of(cls, state: RunState) -> SavedRun:
+        """Return what is to be kept of `state`, copied; call it while holding the lock."""
+        return cls(
+            run_id=state.run_id,
+            prompt_name=state.prompt_name,
+            agent_id=state.agent_id,
+            turns=state.turns,
+            open_turn=state.open_turn,
+            calls=state.calls,
+            running=tuple(event for events in state.running.values() for event in events),
+            last_response=state.last_response,
+            usage=state.usage,
+            closed=state.closed,
+            origin=state.origin,
+            active_seconds=state.active_seconds,
+            feeds=state.feeds.saved(),
+            guidance=SavedGuidance.of(state.guidance),
+            feedback=SavedFeedback.of(state.feedback),
+            gate=attrs.evolve(state.gate),
+            faults={provider: dict(hooks) for provider, hooks in state.faults.items()},
+            quarantined=frozenset(state.quarantined),
+            requested_at=state.requested_at,
+        )
+
+    def restored(
+        self, *, lock: SessionLock | None = None, history: History | None = None
+    ) -> RunState:
+        """Return the state, for a session with that lock and history."""
+        state = RunState(self.run_id, self.prompt_name, self.agent_id, lock=lock, history=history)
+        state.turns, state.open_turn, state.calls = self.turns, self.open_turn, self.calls
+        for event in self.running:
+            state.running.setdefault(event.call_id, []).append(event)
+        state.last_response = self.last_response
+        state.usage = self.usage
+        state.closed = self.closed
+        state.origin = self.origin
+        state.active_seconds = self.active_seconds
+        state.feeds.restore(self.feeds)
+        state.guidance = self.guidance.restored()
+        state.feedback = self.feedback.restored()
+        state.gate = attrs.evolve(self.gate)
+        state.faults = {provider: dict(hooks) for provider, hooks in self.faults.items()}
+        state.quarantined = set(self.quarantined)
+        state.requested_at = self.requested_at
+        return state
+
 
 VERSION = 4
 """Of the form of a snapshot; raised when older code could not read it."""
@@ -106,3 +273,122 @@ def _rows(batch: list[Any]) -> str:
 
 def _finite(fact: Any) -> Any:
     return None if type(fact) is float and not isfinite(fact) else reduced(fact)
+
+
+_KINDS: tuple[type[Event], ...] = (
+    UserMessage,
+    CompactionHappened,
+    ModelResponded,
+    ToolStarted,
+    ToolInvoked,
+    Feedback,
+    FeedbackSuppressed,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    StopRequested,
+    CompletionChecked,
+    ProviderFaulted,
+    ProviderQuarantined,
+)
+_GOES_ON = (UserMessage, ModelResponded, ToolStarted, ToolInvoked, CompletionChecked)
+_NEXT = (DecisionPoint.PRE_TOOL_SELECTION, DecisionPoint.PRE_RESPONSE)
+
+
+def fork(
+    session: Record, parent: RunState, calls: int | None, run_id: str, agent_id: str | None
+) -> RunState:
+    """Return a new state that starts where `parent` was; call it while holding the lock.
+
+    Args:
+        session: the session of both.
+        parent: the run that is forked.
+        calls: how many of its ended calls the new run has seen; None forks it as it is now.
+        run_id, agent_id: identity of the new run.
+
+    Raises:
+        SessionError: `parent` has not that many calls.
+    """
+    if calls is None or calls == parent.calls:
+        state = _copy(session, parent, run_id, agent_id)
+    else:
+        _check(calls, parent)
+        state = _rebuilt(session, parent, calls, run_id, agent_id)
+    seen = sum(1 for _ in _until(session.events_of(parent.run_id), calls))
+    state.origin = Origin(parent.run_id, state.calls, seen)
+    return state
+
+
+def _check(calls: object, parent: RunState) -> None:
+    whole = isinstance(calls, int) and not isinstance(calls, bool)
+    if not whole or calls not in range(parent.calls):
+        raise SessionError(
+            f"calls must be a whole number from 0 to {parent.calls}, the calls of run "
+            f"{parent.run_id!r}, not {calls!r:.100}"
+        )
+
+
+def _copy(session: Record, parent: RunState, run_id: str, agent_id: str | None) -> RunState:
+    saved = SavedRun.of(parent)
+    forked = attrs.evolve(
+        saved,
+        run_id=run_id,
+        agent_id=agent_id,
+        closed=False,
+        running=(),
+    )
+    state = forked.restored(lock=session.lock, history=session.events_of)
+    state.recent.extend(parent.recent)
+    return state
+
+
+def _rebuilt(
+    session: Record, parent: RunState, calls: int, run_id: str, agent_id: str | None
+) -> RunState:
+    state = RunState(
+        run_id, parent.prompt_name, agent_id, lock=session.lock, history=session.events_of
+    )
+    state.feedback.watched = parent.feedback.watched
+    state.use_profiles(parent.feeds.profiles)
+    for provider in parent.feedback.created:
+        state.feedback.file_created(provider)
+    for event in _until(_all_events(session, parent), calls):
+        state.apply(event)
+    state.running.clear()
+    for episode in state.episodes.all():  # unrecorded: when a problem was seen without a nudge
+        state.episodes.seen(episode.key, state.turn)
+    return state
+
+
+def _all_events(session: Record, state: RunState) -> Iterator[Event]:
+    """Yield what happened in a run and, before it, in the run that it was forked from."""
+    if state.origin is not None:
+        parent = session.runs()[state.origin.run_id]
+        yield from _until(_all_events(session, parent), state.origin.calls)
+    found: list[tuple[tuple[float, int, int], Event]] = [
+        (position(event, rank), event)
+        for rank, kind in enumerate(_KINDS)
+        for event in session[kind].all()
+        if event.run_id == state.run_id
+    ]
+    found.sort(key=itemgetter(0))
+    for _, event in found:
+        yield event
+
+
+def _until(events: Iterator[Event], calls: int | None) -> Iterator[Event]:
+    """Yield the events up to the end of the `calls`-th call, and what was said about it."""
+    if calls is None:
+        yield from events
+        return
+    seen = 0
+    for event in events:
+        if seen == calls and _goes_on(event):
+            return
+        seen += isinstance(event, ToolInvoked)
+        yield event
+
+
+def _goes_on(event: Event) -> bool:
+    if isinstance(event, GuidanceDelivered | GuidanceSuppressed | StopRequested):
+        return event.decision_point in _NEXT
+    return isinstance(event, _GOES_ON)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trimtab._contract.hosts import LOCAL_HOST, Host
-from trimtab._events.run import RunOpened, ToolInvoked
-from trimtab._policy.settings import RecorderConfig
+from trimtab._events import RunOpened, ToolInvoked
+from trimtab._policy import RecorderConfig
 from trimtab._run.run import Run
 from trimtab._session.arguments import as_instance, as_text, as_timeout
 from trimtab._session.record import Record, new_id
@@ -18,8 +18,8 @@ from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline
 from trimtab._types.text import plural, shown
 
 if TYPE_CHECKING:
-    from trimtab._prompt.template import Prompt
-    from trimtab._table.entries import RunHook
+    from trimtab._prompt import Prompt
+    from trimtab._table import RunHook
 
 
 class Session(Record):
@@ -128,7 +128,7 @@ class Session(Record):
             ProviderError: one of `recorders` can't be used; nothing is recorded.
             SessionError: `run_id` is known already, or `run` has not that many calls.
         """
-        from trimtab._run.forking import fork
+        from trimtab._run.saving import fork
 
         _check_names(agent_id=agent_id, run_id=run_id)
         if not isinstance(run, Run):
@@ -195,8 +195,7 @@ class Session(Record):
 
     def snapshot(self) -> str:
         """Return the session as JSON text, to be read back by `restore`."""
-        from trimtab._run.saving import dump
-        from trimtab._session.saved import SavedRun
+        from trimtab._run.saving import SavedRun, dump
 
         for run in tuple(self._runs.values()):
             run.save()
@@ -250,7 +249,7 @@ def _check_names(**names: object) -> None:
 
 
 def _check_arguments(prompt: object, deadline: object, budget: object = None) -> None:
-    from trimtab._prompt.template import Prompt
+    from trimtab._prompt import Prompt
 
     as_instance("prompt", prompt, Prompt, "write Prompt(template)")
     if deadline is not None and not isinstance(deadline, Deadline):

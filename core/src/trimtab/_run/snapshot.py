@@ -9,24 +9,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import attrs
 
-from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed, StopRequested
-from trimtab._events.providers import (
-    CompletionChecked,
-    Feedback,
-    FeedbackSuppressed,
-    ObserverFaulted,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSkipped,
-    ProviderSlow,
-)
-from trimtab._events.questions import (
-    CompletionAsked,
-    FeedbackAsked,
-    GuidanceAsked,
-    PromptRendered,
-)
-from trimtab._events.run import (
+from trimtab._events import (
     CompactionHappened,
     ModelResponded,
     RunClosed,
@@ -35,10 +18,28 @@ from trimtab._events.run import (
     ToolStarted,
     UserMessage,
 )
-from trimtab._run.saving import VERSION
+from trimtab._events.guidance import (
+    CompletionChecked,
+    Feedback,
+    FeedbackSuppressed,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    ObserverFaulted,
+    ProviderFaulted,
+    ProviderQuarantined,
+    ProviderSkipped,
+    ProviderSlow,
+    StopRequested,
+)
+from trimtab._run.recording import (
+    CompletionAsked,
+    FeedbackAsked,
+    GuidanceAsked,
+    PromptRendered,
+)
+from trimtab._run.saving import VERSION, SavedRun
 from trimtab._session.codec import record_converter, structure_problems
 from trimtab._session.retention import FACTS, HEAD, OldCalls
-from trimtab._session.saved import SavedRun
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
 from trimtab._types.text import sanitize, shown

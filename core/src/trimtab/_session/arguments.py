@@ -7,8 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from trimtab._events.provenance import DecisionPoint
-from trimtab._events.run import ToolCall
+from trimtab._events import DecisionPoint, ToolCall
 from trimtab._types.errors import SessionError
 from trimtab._types.options import bounded, is_collection, is_finite, is_number
 from trimtab._types.text import shown

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._events.run import (
+from trimtab._events import (
     HARNESS,
     CompactionHappened,
     Event,
@@ -27,7 +27,7 @@ from trimtab._session.projection import (
     TextRecord,
     Turn,
 )
-from trimtab._types.profiles import ToolProfile
+from trimtab._types.resources import ToolProfile
 
 BACKLOG = 128
 """Facts that may wait for one projection before its run hands them over unasked."""

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import attrs
 
-from trimtab._events.run import ToolInvoked
-from trimtab._types.profiles import ToolProfile
+from trimtab._events import ToolInvoked
+from trimtab._types.resources import ToolProfile
 
 HOOKS = ("call_ended", "turn_closed", "responded", "user_spoke", "compacted")
 

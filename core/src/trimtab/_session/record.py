@@ -9,17 +9,16 @@ from operator import itemgetter
 from sys import maxsize
 from typing import Any, TypeVar
 
-from trimtab._boundary.calls import call, duplicate, owners, within
-from trimtab._events.run import (
+from trimtab._boundary import call, duplicate, owners, within
+from trimtab._events import (
     CompactionHappened,
     Event,
     ModelResponded,
     ToolInvoked,
     UserMessage,
 )
-from trimtab._session.lock import SessionLock
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
-from trimtab._session.slices import Reducer, Sink, Slice, Takers
+from trimtab._session.slices import Reducer, SessionLock, Sink, Slice, Takers
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError, class_name
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
@@ -228,7 +227,7 @@ class Record:
             self._observer_failed(callback, error, event)
 
     def _observer_failed(self, callback: object, error: str, event: object) -> None:
-        from trimtab._events.providers import ObserverFaulted
+        from trimtab._events.guidance import ObserverFaulted
 
         name = call(_name_of, callback).value or class_name(callback)
         if name not in self._warned:

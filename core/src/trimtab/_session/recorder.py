@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._boundary.calls import duplicate
-from trimtab._events.run import (
+from trimtab._boundary import duplicate
+from trimtab._events import (
     CallOrigin,
     CompactionHappened,
     Event,
@@ -29,8 +29,7 @@ from trimtab._types.values import reduced, unchecked
 
 if TYPE_CHECKING:
     from trimtab._session.record import Record
-    from trimtab._session.state import RunState
-    from trimtab._session.trajectory import Trajectory
+    from trimtab._session.state import RunState, Trajectory
 
 E = TypeVar("E", bound=Event)
 _NO_CALLS: tuple[ToolCall, ...] = ()

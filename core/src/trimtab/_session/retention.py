@@ -10,11 +10,10 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from trimtab._events.run import ResultDigest, ToolInvoked
+from trimtab._events import ResultDigest, ToolInvoked
 from trimtab._session.slices import Slice
-from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text, shorten
-from trimtab._types.values import SMALL_INT
+from trimtab._types.values import SMALL_INT, blake2b
 
 T = TypeVar("T")
 _KEPT_PARAMS = 256

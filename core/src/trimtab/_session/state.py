@@ -1,15 +1,15 @@
-"""State of one run, updated by each event in constant time."""
+"""State of one run, updated by each event in constant time, and how its providers follow it."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab._events.run import (
+from trimtab._events import (
     CompactionHappened,
     Event,
     ModelResponded,
@@ -20,25 +20,99 @@ from trimtab._events.run import (
     ToolStarted,
     UserMessage,
 )
-from trimtab._policy.completion import GateState
-from trimtab._policy.feedback import FeedbackState, Mark
+from trimtab._policy.feedback import FeedbackState, GateState, Mark
 from trimtab._policy.guidance import GuidanceState
 from trimtab._session.feeds import Feeds
-from trimtab._session.trajectory import Trajectory
+from trimtab._session.projection import BaseProjection, Projection
 from trimtab._types.limits import Usage
 
 if TYPE_CHECKING:
-    from trimtab._events.guidance import GuidanceDelivered, GuidanceSuppressed, StopRequested
-    from trimtab._events.providers import (
+    from trimtab._events.guidance import (
         CompletionChecked,
         Feedback,
         FeedbackSuppressed,
+        GuidanceDelivered,
+        GuidanceSuppressed,
         ProviderFaulted,
         ProviderQuarantined,
+        StopRequested,
     )
     from trimtab._policy.guidance import EpisodeBook
-    from trimtab._session.lock import SessionLock
-    from trimtab._types.profiles import ToolProfile
+    from trimtab._session.feeds import Feeds
+    from trimtab._session.slices import SessionLock
+    from trimtab._types.resources import ToolProfile
+
+P = TypeVar("P", bound=BaseProjection)
+
+
+class Trajectory:
+    """The tool calls of one run, as projections follow them.
+
+    The harness's own calls are left out everywhere.
+
+    Args:
+        feeds: takes the run's events in.
+    """
+
+    __slots__ = ("_feeds",)
+
+    def __init__(self, feeds: Feeds) -> None:
+        self._feeds = feeds
+
+    @property
+    def tool_profiles(self) -> tuple[ToolProfile, ...]:
+        """What prompt and host declare about the tools, in order of precedence."""
+        return self._feeds.profiles
+
+    @property
+    def calls(self) -> int:
+        """Ended tool calls."""
+        return self._feeds.calls
+
+    @property
+    def turns(self) -> int:
+        """Closed turns with calls."""
+        return self._feeds.turns
+
+    def attach(self, name: str, projection: Projection) -> Projection:
+        """Feed a projection from now on, and return what is fed under `name`.
+
+        A provider calls it in its hook ``run_opened``, marked with `trimtab.hookimpl`:
+        ``context.trajectory.attach(self.name, MyProjection())``. In a restored session the
+        projection first gets its saved state; if it has none, or joins a run late, it is rebuilt
+        from the record of the run. A name that is taken keeps what it has.
+
+        Args:
+            name: the provider's name.
+            projection: what is fed.
+        """
+        return self._feeds.attach(name, projection)
+
+    def projection(self, name: str) -> Projection | None:
+        """Return what is fed under `name`, up to date, or None.
+
+        What the projection raises passes through: in a provider's call, it counts as the
+        provider's failure.
+
+        Args:
+            name: the provider's name.
+        """
+        feed = self._feeds.feeds.get(name)
+        if feed is None:
+            return None
+        feed.catch_up()
+        return feed.projection
+
+    def follow(self, kind: type[P]) -> P:
+        """Return the projection of a class that the providers of a run share, up to date.
+
+        It is made with `BaseProjection.of_run` when it is first needed or asked for, and saved
+        with the session like all others. What it raises passes through.
+
+        Args:
+            kind: its class.
+        """
+        return self._feeds.follow(kind)  # type: ignore[return-value]
 
 
 History = Callable[[str], Iterable[Event]]
@@ -274,18 +348,18 @@ class _Handlers(dict[type[Event], Handler | None]):
 
         Making these classes is a quarter of what importing core takes.
         """
-        from trimtab._events import guidance, providers
+        from trimtab._events import guidance
 
         self.update(
             {
                 guidance.GuidanceDelivered: RunState._guided,
                 guidance.GuidanceSuppressed: RunState._withheld,
                 guidance.StopRequested: RunState._stopped,
-                providers.Feedback: RunState._fed_back,
-                providers.FeedbackSuppressed: RunState._counted_feedback,
-                providers.CompletionChecked: RunState._checked,
-                providers.ProviderFaulted: RunState._faulted,
-                providers.ProviderQuarantined: RunState._quarantine,
+                guidance.Feedback: RunState._fed_back,
+                guidance.FeedbackSuppressed: RunState._counted_feedback,
+                guidance.CompletionChecked: RunState._checked,
+                guidance.ProviderFaulted: RunState._faulted,
+                guidance.ProviderQuarantined: RunState._quarantine,
             }
         )
         return self.setdefault(kind, None)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from trimtab._boundary.calls import (
+from trimtab._boundary import (
     Ask,
     call,
     exact,
@@ -17,17 +17,17 @@ from trimtab._boundary.calls import (
     own_result,
     own_verdict,
 )
+from trimtab._events import DecisionPoint
 from trimtab._events.guidance import NOT_RELEVANT
-from trimtab._events.provenance import DecisionPoint
+from trimtab._plugins import WORDS
 from trimtab._plugins.config_tables import Configuration
-from trimtab._plugins.registry import WORDS
-from trimtab._policy.settings import (
+from trimtab._policy import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     GuidanceProviderConfig,
     RecorderConfig,
 )
-from trimtab._table.entries import (
+from trimtab._table import (
     CheckEntry,
     FeedbackEntry,
     GuidanceEntry,
@@ -38,13 +38,12 @@ from trimtab._types.errors import ConfigurationError, ProviderInvalid
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
-    from trimtab._events.guidance import GuidanceInjection
-    from trimtab._events.providers import Feedback, ProviderSkipped
+    from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext
+    from trimtab._events.guidance import Feedback, GuidanceInjection, ProviderSkipped
     from trimtab._plugins.validation import LoadedProvider
-    from trimtab._policy.completion import TaskCompletionResult
-    from trimtab._policy.settings import FeedbackTrigger, ProviderConfig
-    from trimtab._table.entries import FeedbackDelivery, ProviderResult, RunHook
+    from trimtab._policy import FeedbackTrigger, ProviderConfig
+    from trimtab._policy.feedback import TaskCompletionResult
+    from trimtab._table import FeedbackDelivery, ProviderResult, RunHook
     from trimtab._types.limits import Budget
 
 

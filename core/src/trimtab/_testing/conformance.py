@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, ClassVar
 
-from trimtab._events.provenance import DecisionPoint, ProviderKind, enable
+from trimtab._events import DecisionPoint, ProviderKind, enable
+from trimtab._plugins import PluginInfo
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.loading import load
 from trimtab._plugins.options import options_of
-from trimtab._plugins.registry import PluginInfo
-from trimtab._plugins.selection import select
-from trimtab._policy.settings import FeedbackProviderConfig, FeedbackTrigger
+from trimtab._plugins.resolution import select
+from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger
 from trimtab._testing.lab import Lab
 from trimtab._testing.player import Player
 from trimtab._testing.runs import Call, Item, good_runs, odd_run

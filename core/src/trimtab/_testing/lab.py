@@ -7,22 +7,21 @@ from typing import Any, Literal
 
 import attrs
 
-from trimtab._contract.context import FeedbackContext, GuidanceContext, TaskCompletionContext
-from trimtab._events.guidance import ClassificationResult, GuidanceInjection
-from trimtab._events.provenance import DecisionPoint, ProviderKind, ProviderRef
-from trimtab._events.providers import Feedback
+from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext
+from trimtab._events import DecisionPoint, ProviderKind, ProviderRef
+from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInjection
+from trimtab._plugins import PluginInfo, Registry, normalise_name
 from trimtab._plugins.loading import construct
-from trimtab._plugins.registry import PluginInfo, Registry, normalise_name
-from trimtab._plugins.selection import select
-from trimtab._policy.completion import TaskCompletionResult
-from trimtab._policy.settings import (
+from trimtab._plugins.resolution import select
+from trimtab._policy import (
     CompletionCheckerConfig,
     FeedbackProviderConfig,
     GuidanceProviderConfig,
     ProviderConfig,
     RecorderConfig,
 )
-from trimtab._prompt.template import Prompt
+from trimtab._policy.feedback import TaskCompletionResult
+from trimtab._prompt import Prompt
 from trimtab._testing.player import Player
 
 ALWAYS = ClassificationResult(relevant=True)

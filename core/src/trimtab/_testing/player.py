@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
-from trimtab._boundary.calls import CAUSE
+from trimtab._boundary import CAUSE
 from trimtab._contract.hosts import LOCAL_HOST, Host
-from trimtab._events.guidance import GuidanceDelivered
-from trimtab._events.provenance import DecisionPoint
-from trimtab._events.providers import CompletionChecked, Feedback, ProviderFaulted
-from trimtab._events.run import CallOrigin, Outcome, ToolCall
-from trimtab._prompt.template import Prompt, PromptTemplate
+from trimtab._events import CallOrigin, DecisionPoint, Outcome, ToolCall
+from trimtab._events.guidance import CompletionChecked, Feedback, GuidanceDelivered, ProviderFaulted
+from trimtab._prompt import Prompt, PromptTemplate
 from trimtab._run.run import Run
 from trimtab._run.session import Session
-from trimtab._session.trajectory import Trajectory
+from trimtab._session.state import Trajectory
 from trimtab._testing.runs import Call, Compaction, Item, Message, Text, Wait
 from trimtab._types.limits import Budget, Deadline, ManualClock
-from trimtab._types.profiles import ToolProfile
-from trimtab._types.resources import NO_RESOURCES, Resources
+from trimtab._types.resources import NO_RESOURCES, Resources, ToolProfile
 from trimtab._types.text import as_text
 
 

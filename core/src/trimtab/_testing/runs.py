@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from trimtab._events.run import CallOrigin, Outcome
+from trimtab._events import CallOrigin, Outcome
 from trimtab._types.options import number
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab._plugins.discovery import discover
-from trimtab._plugins.selection import named
+from trimtab._plugins.resolution import named
 from trimtab._testing import conformance
 from trimtab._testing.pytest_plugin import NAMES
 

@@ -1,20 +1,24 @@
-"""Errors that trimtab raises on purpose, and which others are faults of foreign code.
+"""Errors that trimtab raises on purpose, faults of foreign code, and whose code is running.
 
 One rule for all code that others wrote, here below everything that calls some. Whatever such code
 raises is its own fault: also SystemExit, GeneratorExit, an exception of its own beside `Exception`,
 and a CancelledError that leaves synchronous code, which nobody can cancel. What comes from outside
 is not: an interrupt or any other exception that a signal brings, and the cancellation of the task
 that is running.
+
+A thread can't be ended, and one that holds the interpreter's lock stops all others, the one that
+counts its seconds too. Only another process can see that and end it; this is how it learns whose
+code was running.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType, FrameType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 
 class TrimtabError(Exception):
@@ -179,3 +183,39 @@ def _handlers() -> Iterator[CodeType]:
             code = getattr(called, "__code__", None)
             if isinstance(code, CodeType):
                 yield code
+
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+
+
+class _Watch:
+    """Holds who is told, in most processes nobody; looked up once for each batch of calls."""
+
+    tell: Tell | None = None
+
+
+WATCH = _Watch()
+
+
+def watch_calls(tell: Tell | None) -> None:
+    """Be told of every call into a provider in this process, before and after it.
+
+    Args:
+        tell: called on the thread of the call with the provider's name, e.g. ``"doom-loop"``, and
+            with an empty text when the call has returned. It must be short and must not raise.
+            None ends the watch.
+    """
+    WATCH.tell = tell
+
+
+def call_told(name: str, call: Callable[..., T], *arguments: Any) -> T:
+    """Return ``call(*arguments)``, told as a call into the provider `name`."""
+    tell = WATCH.tell
+    if tell is None:
+        return call(*arguments)
+    tell(name)
+    try:
+        return call(*arguments)
+    finally:
+        tell("")

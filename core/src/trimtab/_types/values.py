@@ -1,4 +1,4 @@
-"""Values as a record keeps them: copied from the caller's, and none that JSON can't hold."""
+"""Values as a record keeps them: copied from the caller's, none that JSON can't hold, digests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from typing import Any
 import attrs
 
 from trimtab._types.errors import is_interruption
-from trimtab._types.hashing import blake2b
 from trimtab._types.text import as_text
+
+__all__ = ["blake2b"]
+
+
+try:
+    from _blake2 import blake2b
+except ImportError:  # not CPython
+    from hashlib import blake2b
+
 
 MOST_BITS = 10_000  # Python neither writes nor reads a number of more than 4,300 digits
 DEEPEST = 64

@@ -17,7 +17,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from trimtab.testing import HostKit, Played, Task
-from trimtab_adk._plugin import HOST, TrimtabPlugin
+from trimtab_adk import HOST, TrimtabPlugin
 
 
 class Final(BaseModel):

@@ -23,7 +23,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from trimtab.testing import HostKit, Played, Task
-from trimtab_langchain._middleware import HOST, STEPS_OF_TURN, TrimtabMiddleware
+from trimtab_langchain import HOST, STEPS_OF_TURN, TrimtabMiddleware
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

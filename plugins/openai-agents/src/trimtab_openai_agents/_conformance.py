@@ -18,7 +18,7 @@ from openai import AsyncOpenAI
 from pydantic import BaseModel
 
 from trimtab.testing import HostKit, Played, Task
-from trimtab_openai_agents._runner import HOST, TrimtabRunner
+from trimtab_openai_agents import HOST, TrimtabRunner
 
 
 class Final(BaseModel):

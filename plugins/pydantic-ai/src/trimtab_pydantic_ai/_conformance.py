@@ -14,7 +14,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from trimtab.testing import HostKit, Played, Task
-from trimtab_pydantic_ai._capability import HOST, Trimtab
+from trimtab_pydantic_ai import HOST, Trimtab
 
 
 class Final(BaseModel):

@@ -10,7 +10,7 @@ from strands import Agent, tool
 from strands.models.openai import OpenAIModel
 
 from trimtab.testing import HostKit, Played, Task
-from trimtab_strands._plugin import HOST, TrimtabPlugin
+from trimtab_strands import HOST, TrimtabPlugin
 
 
 class Final(BaseModel):

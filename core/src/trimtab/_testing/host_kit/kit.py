@@ -7,20 +7,20 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
 import attrs
+import pytest
 
 from trimtab._contract.tools import Tool, ToolResult
-from trimtab._prompt.template import Prompt
+from trimtab._prompt import Prompt
 from trimtab._run.session import Session
-from trimtab._testing.host_kit.service import Json, Script, Service
-from trimtab._testing.host_kit.wires import messages_of, texts_in
+from trimtab._testing.host_kit.service import Json, Script, Service, messages_of, texts_in
 from trimtab._types.stdout import others_to_stderr, say
 
 if TYPE_CHECKING:
     from trimtab._contract.hosts import Host
-    from trimtab._prompt.template import Prompt
+    from trimtab._prompt import Prompt
     from trimtab._types.limits import Deadline
 
 T = TypeVar("T")
@@ -376,7 +376,7 @@ class Stage:
 
     def outcomes(self) -> list[tuple[str, str]]:
         """Return tool and outcome of all calls on record."""
-        from trimtab._events.run import ToolInvoked
+        from trimtab._events import ToolInvoked
 
         called = self.session[ToolInvoked].all()
         return [(call.tool.rpartition("__")[2], call.outcome.value) for call in called]
@@ -385,3 +385,33 @@ class Stage:
 def look(path: str) -> str:
     """Look at a file."""
     return f"contents of {path}"
+
+
+class HostConformance:
+    """The tests of a host: one for each scenario that its claims allow.
+
+    Attributes:
+        kit: the host's.
+    """
+
+    # Warnings of a runtime's client are no fault of its host.
+    pytestmark: ClassVar[list[Any]] = [pytest.mark.filterwarnings("default")]
+
+    kit: ClassVar[HostKit]
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make a test of each scenario.
+
+        Args:
+            metafunc: the test method that pytest asks about.
+        """
+        if "scenario" in metafunc.fixturenames:
+            metafunc.parametrize("scenario", self.kit.scenarios)
+
+    def test_the_host_holds_to_its_claims(self, scenario: str) -> None:
+        """Play a scenario.
+
+        Args:
+            scenario: its name.
+        """
+        self.kit.check(scenario)

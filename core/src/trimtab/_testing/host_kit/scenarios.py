@@ -11,26 +11,26 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from trimtab._events.guidance import ClassificationResult, GuidanceSuppressed, StopRequested
-from trimtab._events.provenance import DecisionPoint, Delivery
-from trimtab._events.run import (
+from trimtab._events import (
     CompactionHappened,
+    DecisionPoint,
+    Delivery,
     ModelResponded,
     RunClosed,
     ToolInvoked,
     ToolStarted,
     UserMessage,
 )
-from trimtab._policy.completion import TaskCompletionResult
-from trimtab._policy.settings import (
+from trimtab._events.guidance import ClassificationResult, GuidanceSuppressed, StopRequested
+from trimtab._policy import (
     FeedbackProviderConfig,
     FeedbackTrigger,
     GuidanceProviderConfig,
 )
-from trimtab._run.stopping import AgentStopped
+from trimtab._policy.feedback import TaskCompletionResult
+from trimtab._run.completion import AgentStopped
 from trimtab._testing.host_kit.kit import SCENARIOS, WIRES, HostKit, Scenario, Stage
-from trimtab._testing.host_kit.service import Ask, Json, Says
-from trimtab._testing.host_kit.wires import messages_of, texts_in
+from trimtab._testing.host_kit.service import Ask, Json, Says, messages_of, texts_in
 from trimtab._testing.lab import Checker, Commentator, Speaker
 from trimtab._types.errors import ProviderError
 
