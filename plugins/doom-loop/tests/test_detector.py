@@ -283,8 +283,21 @@ def test_what_the_answer_asks_for_comes_before_certainty_and_is_not_forbidden(co
     text = text_for(loop, 1, {}, untried=("list_ports",), turn=4)
 
     assert text == (
-        "Turn 4: You made the call tides(days=7) 3 times in a row. Call tides again with other "
-        'arguments, as its answer says: "days must be between 1 and 3". Or say what blocks you.'
+        "Turn 4: tides refused days=7 3 times. Call tides with days=3. Or say what blocks you."
+    )
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_where_no_one_argument_follows_the_answer_is_quoted_and_the_call_not_shown(confidence):
+    said = "year_from must not be after year_to"
+    call = "papers(year_from=2021,year_to=2019)"
+    loop = Loop(LoopKind.REPEAT, "e", confidence, 3, 1, "papers", call, said)
+    text = text_for(loop, 1, {}, untried=("list_journals",), turn=3)
+
+    assert text == (
+        "Turn 3: You made the call papers(…) 3 times in a row. Call papers again with other "
+        'arguments, as its answer says: "year_from must not be after year_to". Or say what '
+        "blocks you."
     )
 
 

@@ -146,9 +146,113 @@ def test_what_is_asked_for_is_quoted_in_its_own_characters():
     assert advice(asked, "book").endswith('as its answer says: "day must be YYYY-MM-DD".')
 
 
-@pytest.mark.parametrize("unit", ["retry", "must be ", "next_page: ", "wait 1 ", "expected ", "x?"])
+CALL = "book(day='12.06.2025',size='XL',start='2:30 pm',count=7,code='48')"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        # a date or a time in the form that is wanted, if its parts can be told apart
+        ("day: expected YYYY-MM-DD", "Call book with day='2025-06-12'."),
+        ("day im Format JJJJ-MM-TT", None),  # words that no reader knows, and one line
+        ("day must be in the format JJJJ-MM-TT", "Call book with day='2025-06-12'."),
+        ("start must be HH:MM", "Call book with start='14:30'."),
+        # else the form itself, and no example: it would be copied
+        ("code must match AA-0000, e.g. WQ-0031", "Call book with code in the form AA-0000."),
+        # a number within its bounds
+        ("count must be between 1 and 3", "Call book with count=3."),
+        ("count must be at most 5", "Call book with count=5."),
+        ("count <= 5", "Call book with count=5."),
+        ("the range must be at most 6 h", "Call book with at most 6 h."),
+        # one of the values, all of them in the order of the answer
+        ("size must be one of S, M (medium) or L", "Call book with size='S', 'M' or 'L'."),
+        ('{"field": "size", "allowed": ["S", "M"]}', "Call book with size='S' or 'M'."),
+        ("Taille 'XL' inconnue : S, M, L", "Call book with size='S', 'M' or 'L'."),
+        ("尺码“XL”无效\uff1aS、M、L", "Call book with size='S', 'M' or 'L'."),
+        ("size 'XL': did you mean 'X2'?", "Call book with size='X2'."),
+        # a field that lacks
+        ("missing required field 'plz'", "Add plz to the arguments, then call book."),
+        ("plz_code is required", "Add plz_code to the arguments, then call book."),
+        (
+            "Angabe fehlt: 'plz' (fünf Ziffern).",
+            "Add plz ('fünf Ziffern') to the arguments, then call book.",
+        ),
+        # what to ask for, in the answer's words
+        ("413: ask for a shorter period.", "Call book with a shorter period."),
+    ],
+)
+def test_the_argument_that_an_answer_wants_is_named_where_it_follows(answer, said):
+    asked = asked_by(answer, given=CALL)
+
+    assert (advice(asked, "book") if asked else None) == said
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "start must not be after day",
+        "size must be a number",
+        "a field is missing, see the help",
+        "code must be 06/12/2025",
+        "must be one of the values that the manual names, such as those of chapter four",
+    ],
+)
+def test_where_no_argument_follows_the_answer_is_quoted(answer):
+    asked = asked_by(answer, given=CALL)
+
+    assert advice(asked, "book").startswith("Call book again with other arguments, as its answer")
+
+
+@pytest.mark.parametrize(
+    ("day", "written"),
+    [
+        ("2025/06/12", "2025-06-12"),
+        ("13/06/2025", "2025-06-13"),
+        ("06/13/2025", "2025-06-13"),
+        ("12 June 2025", "2025-06-12"),
+        ("Jun 12, 2025", "2025-06-12"),
+        ("6/7/2025", None),
+        ("next week", None),
+        ("31.31.2025", None),
+    ],
+)
+def test_a_date_whose_parts_can_not_be_told_apart_is_not_written_anew(day, written):
+    asked = asked_by("day must be YYYY-MM-DD", given=f"book(day='{day}')")
+    said = f"day='{written}'" if written else "day in the form YYYY-MM-DD"
+
+    assert advice(asked, "book") == f"Call book with {said}."
+
+
+def test_the_value_that_is_like_the_given_one_is_named_first():
+    asked = asked_by('{"allowed": ["INC-01", "INC-02", "INC-03"]}', given="heat(unit='rack 3')")
+
+    assert advice(asked, "heat") == "Call heat with unit='INC-03', 'INC-01' or 'INC-02'."
+
+
+@pytest.mark.parametrize(
+    ("answer", "call"),
+    [
+        ('{"rows": [1], "next_offset": 10}', "rows(offset='0')"),
+        ('{"rows": [1], "next": "10"}', "rows(customer='a',offset='')"),
+    ],
+)
+def test_the_argument_of_the_next_part_is_named(answer, call):
+    said = advice(asked_by(answer, given=call), "rows")
+
+    assert said.startswith("Call rows with offset='10': ")
+
+
+def test_what_an_answer_offers_is_shown_as_a_quote_would_show_it():
+    asked = asked_by("size must be one of S, \u202eM", given="book(size='XL')")
+
+    assert "\u202e" not in advice(asked, "book")
+
+
+@pytest.mark.parametrize(
+    "unit", ["retry", "must be ", "next_page: ", "wait 1 ", "expected ", "x?", "one of a, "]
+)
 def test_reading_a_long_answer_takes_linear_time(unit):
     began = time.process_time()
-    asked_by(unit * (1_000_000 // len(unit)))
+    asked_by(unit * (1_000_000 // len(unit)), given=f"f({unit * 10}='{unit * 100}')")
 
     assert time.process_time() - began < 0.5

@@ -26,7 +26,7 @@ CONTEXT = 8192
 SEQUENCES = 32
 TEMPERATURE = 0.7
 TOP_P = 0.9
-LONGEST = 60
+LONGEST = 120
 """Tokens of one completion."""
 
 

@@ -26,6 +26,7 @@ from trimtab_doom_loop._projection import LoopProjection
 from trimtab_doom_loop._search import Limits
 from trimtab_signals import (
     Asked,
+    Change,
     ToolProfiles,
     WayOut,
     advice,
@@ -140,6 +141,16 @@ def seen(
     )
 
 
+def _refused(loop: Loop, change: Change | None) -> str:
+    """Return what was refused, if it is known: a weak model repeats a call that it reads."""
+    if change is None or loop.kind not in (LoopKind.REPEAT, LoopKind.INTERLEAVED):
+        return ""
+    tool = tool_name(loop.tool)
+    if change.refused:
+        return f"{tool} refused {change.refused} {loop.times} times."
+    return f"{tool} failed {loop.times} times." if change.lacks else ""
+
+
 def _short_call(call: str, longest: int) -> str:
     """Return a call as it was described, cut inside of its brackets."""
     return call if len(call) <= longest else f"{shorten(call.removesuffix(')'), longest - 1)})"
@@ -223,11 +234,16 @@ def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
     if stop is _AGAIN and loop.confidence < _FIRM_FROM:
         stop = ""
     is_own = template not in TEXTS.values()
-    is_weak = template == TEXTS[1] and loop.confidence < _FIRM_FROM
-    is_named = not is_weak or asked is not None
+    is_first = template == TEXTS[1]
+    if asked is not None:  # the same call with something else is wanted: it is not shown again
+        is_named = not (is_first and asked.quoted)
+    else:
+        is_named = not is_first or loop.confidence >= _FIRM_FROM
     is_quoted = is_own or (is_named and (asked is None or not asked.quoted))
+    change = None if asked is None or is_own else asked.change
+    what = _refused(loop, change) or seen(loop, longest, quoted=is_quoted, named=is_named)
     text = template.format(
-        seen=seen(loop, longest, quoted=is_quoted, named=is_named),
+        seen=what,
         stop=stop.format(tool=tool_name(loop.tool)),
         next=follow,
         evidence=_quoted(loop.output, longest),

@@ -24,6 +24,7 @@ from trimtab_signals._canonical import (
     digest,
     fingerprint,
 )
+from trimtab_signals._changes import Change
 from trimtab_signals._closing import (
     asks_user,
     goes_beyond,
@@ -109,6 +110,7 @@ __all__ = [
     "CallProjection",
     "CallRecord",
     "Calls",
+    "Change",
     "Excuse",
     "Orders",
     "Pieces",

@@ -14,6 +14,7 @@ from enum import StrEnum
 import attrs
 
 from trimtab.text import LazyPattern, quote
+from trimtab_signals._changes import Change, change_in, next_in
 
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""
@@ -39,12 +40,14 @@ class Asked:
         said: the characters of the answer that say it.
         seconds: how long to wait, if it says so.
         part: the part that comes next, if it follows from what the answer says.
+        change: what to change in the call, if that follows; for a part, what to call it with.
     """
 
     way: WayOut
     said: str
     seconds: float | None = None
     part: str = ""
+    change: Change | None = None
 
     @property
     def quoted(self) -> bool:
@@ -106,6 +109,7 @@ _ARGUMENTS = LazyPattern(
     r"|valores? (?:permitidos?|válidos?)|допустимы|允许的值|有效值|使用できる値"
     r"|missing (?:\d+ )?(?:required |positional )*(?:field|argument|parameter|property)"
     r"|(?:field|argument|parameter|property) .{0,40}(?:is )?(?:required|missing)"
+    r"|\b[a-z]{1,20}_\w{1,20} is (?:required|missing)\b"
     r"|(?:invalid|wrong|bad) (?:date |time )?format|in the form(?:at)? "
     r"|expected .{1,40}(?:got|but)\b|did you mean|use .{1,40} instead"
     # a range that is too large, an upper or lower bound
@@ -118,6 +122,8 @@ _FIELD = LazyPattern(
     r"[\"'`\u201d\u201c\u00bb\u300d](?:\s?[(\uff08][^()\uff08\uff09\n]{1,60}[)\uff09])?[.\u3002]?\Z"
 )
 """What a line ends with that says, in whatever language, which name lacks or is wrong."""
+_OFFER = LazyPattern(r"[:\uff1a] ?[^\s,:][^,:\n]{0,24}(?:[,/|、\uff0c] ?[^,:\n]{1,24}){2,8}\Z")
+"""Several values after a colon: in whatever language, what can be chosen from."""
 _LONGEST_LINE = 160
 """Characters of an answer of one sentence; in a longer one a name in quotes ends it by chance."""
 
@@ -173,30 +179,41 @@ def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | 
     for way, pattern in ways:
         found = pattern.search(text)
         if found is not None:
-            if way is WayOut.PAGE:
-                return _part(text, found)
-            said = _line(text, found.start())
-            return Asked(way, said, _seconds(text) if way is WayOut.LATER else None)
+            return _asked(way, text, found, "" if command else given)
     stripped = text.rstrip()
-    if is_long:
-        return None
-    if not command and given and len(stripped) <= _LONGEST_LINE and "\n" not in stripped:
-        named = _FIELD.search(stripped)
+    return None if is_long or command or "\n" in stripped else _by_form(stripped, given)
+
+
+def _asked(way: WayOut, text: str, found: re.Match[str], given: str) -> Asked:
+    if way is WayOut.PAGE:
+        return _part(text, found, given)
+    said = _line(text, found.start())
+    if way is WayOut.ARGUMENTS:
+        return Asked(way, said, change=change_in(said, given))
+    return Asked(way, said, _seconds(text) if way is WayOut.LATER else None)
+
+
+def _by_form(line: str, given: str) -> Asked | None:
+    """Return what a short answer asks for in whatever language: a name, a choice, a question."""
+    if given and len(line) <= _LONGEST_LINE:
+        named = _FIELD.search(line)
         if named is not None and named[1] not in given:
-            return Asked(WayOut.ARGUMENTS, stripped)
-    if not command and "\n" not in stripped and _QUESTION.search(stripped):
-        return Asked(WayOut.ASK, stripped)
-    return None
+            return Asked(WayOut.ARGUMENTS, line, change=change_in(line, given))
+        change = change_in(line, given) if _OFFER.search(line) is not None else None
+        if change is not None and change.refused:
+            return Asked(WayOut.ARGUMENTS, line, change=change)
+    return Asked(WayOut.ASK, line) if _QUESTION.search(line) else None
 
 
-def _part(text: str, found: re.Match[str]) -> Asked:
+def _part(text: str, found: re.Match[str], given: str) -> Asked:
     """Return what a part says of the next: in a few characters, of many."""
     rest = _VALUE.match(text[found.end() :][:_LONGEST_QUOTE])
     said = found[0] + (rest[0].rstrip(".") if rest else "")
     named = found.groupdict()
     page, line = named.get("page") or named.get("sheet"), named.get("line")
     part = f"page {int(page) + 1}" if page else f"what follows line {line}" if line else ""
-    return Asked(WayOut.PAGE, said, part=part)
+    call = next_in(said, part, given)
+    return Asked(WayOut.PAGE, said, part=part, change=Change(call) if call else None)
 
 
 def advice(asked: Asked, tool: str, helper: str = "") -> str:
@@ -210,18 +227,27 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
         helper: that of the tool by which the agent can wait, or ask its user; empty if it has none.
     """
     if asked.way is WayOut.LATER:
-        if asked.seconds is None:
-            return f"The answer says to come back: wait or do other work, then call {tool} again."
-        if helper:
-            return f"Call {helper} for {asked.seconds:g} seconds, then call {tool} again."
-        return f"The answer says when: wait {asked.seconds:g} seconds, then call {tool} again."
+        return _come_back(asked.seconds, tool, helper)
     if asked.way is WayOut.ASK:
         decides = "The answer needs a decision of your user:"
         return f"{decides} call {helper}." if helper else f"{decides} ask."
-    said = quote(asked.said, _LONGEST_QUOTE)
+    said, change = quote(asked.said, _LONGEST_QUOTE), asked.change
     if asked.way is WayOut.PAGE:
-        return f"Call {tool} for {asked.part or 'the next part'}: {said}."
-    return f"Call {tool} again with other arguments, as its answer says: {said}."
+        how = change.call if change is not None else f"for {asked.part or 'the next part'}"
+        return f"Call {tool} {how}: {said}."
+    if change is None:
+        return f"Call {tool} again with other arguments, as its answer says: {said}."
+    if change.lacks:
+        return f"Add {change.call} to the arguments, then call {tool}."
+    return f"Call {tool} {change.call}."
+
+
+def _come_back(seconds: float | None, tool: str, helper: str) -> str:
+    if seconds is None:
+        return f"The answer says to come back: wait or do other work, then call {tool} again."
+    if helper:
+        return f"Call {helper} for {seconds:g} seconds, then call {tool} again."
+    return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
 
 
 def _line(text: str, at: int) -> str:

@@ -1,0 +1,330 @@
+"""Which argument of a call an answer wants to be another, and what it wants there.
+
+A weak model that reads "other arguments" repeats the call, and copies what it is shown. So where
+it follows from the answer by form, the argument is named with what belongs there: a date as the
+answer wants it, a number within its bounds, one of its values, a field that the call lacks.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from trimtab.text import LazyPattern, quote
+
+_LONGEST = 90
+"""Characters of what is wanted; a longer one does not fit into a text beside the rest."""
+_MOST_VALUES = 8
+_LONGEST_VALUE = 24
+_MOST_WORDS = 2
+"""Of one of several values; more of them are a sentence."""
+
+_GIVEN = LazyPattern(r"[(,](\w{1,40})=('[^']{0,80}'|[\w.+-]{0,80})(?=[,)])")
+_MISSING = LazyPattern(
+    r"(?i)\b(?:missing|required|lacks?|fehlt|fehlend\w*|falta|manquant|requis)\b[^\n]{0,40}?"
+    r"(?:[:\uff1a]\s?|\b(?:argument|field|parameter|property)s? )"
+    r"[\"'`“„«]?(?P<a>[a-z_][\w-]{1,30})[\"'`”“»]?"
+    r"(?P<b>\s?\([^()\n]{1,40}\))?\s?(?:\Z|[.!;\n}\]])"
+    r"|[\"'`“„«](?P<c>[a-z_][\w-]{1,30})[\"'`”“»] (?:is |are )?(?:missing|required)\b"
+    r"|\b(?P<d>[a-z]+_[\w-]{1,30}|(?<=field )[a-z]{2,30}|(?<=parameter )[a-z]{2,30}"
+    r"|(?<=argument )[a-z]{2,30}) (?:is |are )?(?:missing|required)\b"
+)
+_ENDS_IN_NAME = LazyPattern(
+    r"[:\uff1a]\s?[\"'`„“«「](?P<a>[A-Za-z_][\w-]{1,30})[\"'`”“»」]"
+    r"(?P<b>\s?[(\uff08][^()\uff08\uff09\n]{1,60}[)\uff09])?[.。]?\Z"
+)
+_DATE = LazyPattern(
+    r"\b(?:(?P<y>[Yy]{4}|J{4}|A{4})(?P<s>[-/.])(?:MM|mm)(?P=s)(?:DD|dd|TT|JJ|GG)"
+    r"|(?:DD|dd|TT|JJ|GG)(?P<t>[-/.])(?:MM|mm)(?P=t)(?:[Yy]{4}|J{4}|A{4}))\b"
+)
+_TIME = LazyPattern(r"\b(?:HH|hh):(?:MM|mm)\b(?!:)")
+_FORM = LazyPattern(
+    r"(?<![\w-])(?=[^\s]{0,30}[AX#N])(?:[AX#N]{1,6}|[09]{1,8})"
+    r"(?:[-/.:](?:[AX#N]{1,6}|[09]{1,8})){1,4}(?![\w-])"
+)
+_WRITTEN_DATE = LazyPattern(r"\A(\d{1,4})([-/. ])(\d{1,2})\2(\d{1,4})\Z")
+_NAMED_DATE = LazyPattern(r"\A(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.?(?: (\d{1,2}),?)? (\d{4})\Z")
+_WRITTEN_TIME = LazyPattern(r"\A(\d{1,2})(?:[:.h](\d{2}))? ?([AaPp])?\.?(?:[Mm]\.?)?\Z")
+_LISTED_JSON = LazyPattern(
+    r'"(?:allowed(?:_values)?|choices|enum|expected|options|valid(?:_values)?)"\s{0,3}:\s{0,3}'
+    r"\[([^\[\]\n]{1,300})\]"
+)
+_LISTED = LazyPattern(
+    r"(?i:one of|(?:allowed|valid|accepted|possible|supported|available)"
+    r"(?: values?| options?| choices?| names?)?(?: (?:are|is))?|(?:erlaubt|gültig|zulässig) sind"
+    r"|valeurs? (?:autorisées|possibles)|valores? (?:permitidos?|válidos?)|допустимы"
+    r"|允许的值|有效值|使用できる値)\s?[:\uff1a]?\s?([^\n:]{1,200})"
+)
+_AFTER_COLON = LazyPattern(r"[:\uff1a]\s?([^\n:]{3,160})\Z")
+_BRACKETS = LazyPattern(r"\s?\([^()\n]{0,80}\)")
+_STOP = LazyPattern(r"[.!;](?:\s|\Z)|。")
+_COMMA = LazyPattern(
+    r"\s?[,/|、\uff0c]\s?(?:(?:or|and|oder|und|ou|et|o|y|e|или|и) )?"
+    r"| (?:or|and|oder|und|ou|et|o|y|e|или|и) "
+)
+_QUOTES = " \t\"'`“”„«»「」[]()."
+_BETWEEN = LazyPattern(
+    r"(?i)\b(?:between|from|zwischen|entre|von|range|de)\W{1,3}(?:of )?(-?\d{1,9})"
+    r" ?(?:and|to|und|bis|et|y|à|a|-|–|\.\.) ?(-?\d{1,9})\b"
+)
+_MOST = LazyPattern(
+    r"(?i)(?:\b(?:at most|max(?:imum|imal)?(?: is| of)?:?|höchstens|no more than|not exceed|up to"
+    r"|limit(?: is| of)?:?|au plus|como máximo)|<=|≤)\s?(\d{1,9})\b(?: [a-zA-Z]{1,10}\b)?"
+)
+_LEAST = LazyPattern(
+    r"(?i)(?:\b(?:at least|min(?:imum|imal)?(?: is| of)?:?|mindestens|au moins|al menos)|>=|≥)"
+    r"\s?(\d{1,9})\b(?: [a-zA-Z]{1,10}\b)?"
+)
+_LESS = LazyPattern(
+    r"(?i)\b(?:ask for|choose|give|request|select|set|specify|try|use) ((?:an? |the )?(?:\w+ ){0,2}"
+    r"(?:fewer|lower|narrower|shorter|smaller|larger|higher|longer|later|earlier)"
+    r"(?: (?!(?:than|per|in|and|or)\b)\w+){0,2})"
+)
+_MEANT = LazyPattern(r"(?i)\bdid you mean:? [\"'`“]?([\w./@-]{1,60})[\"'`”]?\s?\?")
+_WHOLE = LazyPattern(r"-?\d{1,9}")
+_WORD = LazyPattern(r"[^\W\d_]{3,}|\d+")
+_TIES = ("a", "an", "and", "are", "is", "of", "or", "the", "to", "was", "were")
+
+
+@attrs.frozen
+class Change:
+    """What to change in a call, in characters of the answer.
+
+    Args:
+        call: what follows "call TOOL", such as ``with date='2025-06-12'``.
+        refused: the argument as it was, ready to be shown; empty if it is not known.
+        lacks: whether the call lacks a field, so that it is to be added.
+    """
+
+    call: str
+    refused: str = ""
+    lacks: bool = False
+
+
+def arguments_in(given: str) -> Mapping[str, str]:
+    """Return the arguments of a call as `describe_call` names it, those that are whole."""
+    return {found[1]: found[2].strip("'") for found in _GIVEN.finditer(given)}
+
+
+def change_in(line: str, given: str) -> Change | None:
+    """Return what an answer wants to be changed in a call; None if that does not follow from it.
+
+    Args:
+        line: of the answer, what says what it wants.
+        given: the call with its arguments.
+    """
+    arguments = arguments_in(given)
+    key = _key(line, arguments)
+    for made in (_lacking, _formed, _listed, _bounded, _less):
+        change = made(line, key, arguments)
+        if change is not None and len(change.call) <= _LONGEST:
+            name = change.refused.partition("=")[0]
+            bare = bool(name) and f"{name}='" not in given  # a number, as it was given
+            call, refused = (
+                _shown(text.replace("'", "") if bare else text)
+                for text in (change.call, change.refused)
+            )
+            return attrs.evolve(change, call=call, refused=refused)
+    return None
+
+
+def _shown(text: str) -> str:
+    """Return a text as a nudge may hold it: of an answer, nothing is taken for markup."""
+    return quote(text, 2 * _LONGEST)[1:-1]
+
+
+def _key(line: str, arguments: Mapping[str, str]) -> str:
+    """Return the one argument that a line speaks of, by its name or by what was given."""
+    named = [key for key in arguments if _stands(key, line)]
+    if not named:
+        named = [key for key, value in arguments.items() if len(value) > 1 and _stands(value, line)]
+    named = named or list(arguments)
+    return named[0] if len(named) == 1 else ""
+
+
+def _stands(text: str, line: str) -> bool:
+    """Return whether a text stands in a line, and is not a part of a word."""
+    at = line.find(text)
+    while at >= 0:
+        end = at + len(text)
+        if not line[at - 1 : at].isalnum() and not line[end : end + 1].isalnum():
+            return True
+        at = line.find(text, end)
+    return False
+
+
+def _instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
+    return Change(f"with {key}='{value}'", f"{key}='{arguments[key]}'")
+
+
+def _lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
+    """Return the field that a call lacks, or has without a value."""
+    found = _MISSING.search(line) or _ENDS_IN_NAME.search(line)
+    if found is None:
+        return None
+    groups = found.groupdict()
+    name = groups["a"] or groups.get("c") or groups.get("d") or ""
+    if arguments.get(name) or not name or name.lower() in _TIES:
+        return None
+    what = (groups["b"] or "").strip(" ()\uff08\uff09")
+    return Change(f'{name} ("{what}")' if what else name, lacks=True)
+
+
+def _formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+    """Return a value in the form that is wanted, a date or a time; else the form itself."""
+    for pattern, read, write in ((_DATE, _read_date, _as_date), (_TIME, _read_time, _as_time)):
+        form = pattern.search(line)
+        if form is None:
+            continue
+        fits = [k for k, value in arguments.items() if read(value)]
+        key = key or (fits[0] if len(fits) == 1 else "")
+        if not key:
+            return None
+        parts = read(arguments[key])
+        if parts is None:
+            return _shaped(key, form[0], arguments)
+        value = write(form[0], parts)
+        return None if value == arguments[key] else _instead(key, value, arguments)
+    form = _FORM.search(line)
+    return _shaped(key, form[0], arguments) if key and form is not None else None
+
+
+def _shaped(key: str, form: str, arguments: Mapping[str, str]) -> Change:
+    return Change(f"with {key} in the form {form}", f"{key}='{arguments[key]}'")
+
+
+def _read_date(value: str) -> tuple[int, int, int] | None:
+    """Return year, month and day, if they can be told apart."""
+    found = _WRITTEN_DATE.match(value)
+    if found is not None:
+        one, mark, two, three = found[1], found[2], int(found[3]), found[4]
+        if len(one) == 4:
+            return _date(int(one), two, int(three))
+        if len(three) != 4:
+            return None
+        first = int(one)
+        if mark == "." or first > 12 or first == two:  # with points the day is first everywhere
+            return _date(int(three), two, first)
+        return _date(int(three), first, two) if two > 12 else None
+    found = _NAMED_DATE.match(value)
+    if found is None or bool(found[1]) == bool(found[3]):
+        return None
+    names = [name.lower() for name in calendar.month_name]
+    month = [n for n, name in enumerate(names) if name and name.startswith(found[2].lower())]
+    return _date(int(found[4]), month[0], int(found[1] or found[3])) if len(month) == 1 else None
+
+
+def _date(year: int, month: int, day: int) -> tuple[int, int, int] | None:
+    return (year, month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
+
+
+def _as_date(form: str, date: tuple[int, ...]) -> str:
+    year, month, day = date
+    mark = next(letter for letter in form if not letter.isalpha())
+    parts = (f"{year:04}", f"{month:02}", f"{day:02}")
+    return mark.join(parts if form[4] == mark else reversed(parts))
+
+
+def _read_time(value: str) -> tuple[int, int] | None:
+    """Return hour and minute, if a value is a time."""
+    found = _WRITTEN_TIME.match(value)
+    if found is None or not (found[2] or found[3]):
+        return None
+    hour, minute, half = int(found[1]), int(found[2] or 0), (found[3] or "").lower()
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return (hour, minute) if hour < 24 and minute < 60 else None
+
+
+def _as_time(_: str, time: tuple[int, ...]) -> str:
+    return f"{time[0]:02}:{time[1]:02}"
+
+
+def _listed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+    """Return the values that an answer allows, what is like the given one first."""
+    if not key:
+        return None
+    meant = _MEANT.search(line)
+    if meant is not None:
+        return _instead(key, meant[1], arguments)
+    json = _LISTED_JSON.search(line)
+    cued = json or _LISTED.search(line)
+    said = cued or _AFTER_COLON.search(line)
+    values = list(_values(said[1])) if said is not None else []
+    if not (2 if cued else 3) <= len(values) <= _MOST_VALUES or arguments[key] in values:
+        return None
+    values.sort(key=lambda value: -_likeness(value, arguments[key]))
+    shown = [f"'{value}'" for value in values]
+    return Change(f"with {key}={', '.join(shown[:-1])} or {shown[-1]}", f"{key}='{arguments[key]}'")
+
+
+def _values(said: str) -> Iterator[str]:
+    """Return the values of a list; none if it is a sentence."""
+    said = _BRACKETS.sub("", said)
+    stop = _STOP.search(said)
+    values = _COMMA.split(said[: stop.start()] if stop else said)
+    tidy = [value.strip(_QUOTES) for value in values if value]
+    if all(
+        value and len(value) <= _LONGEST_VALUE and len(value.split()) <= _MOST_WORDS
+        for value in tidy
+    ):
+        yield from dict.fromkeys(tidy)
+
+
+def _likeness(one: str, other: str) -> int:
+    """Return how many words and numbers two values share, a word also by its beginning."""
+    ours, theirs = (
+        {w.lower()[:3] if w[0].isalpha() else w.lstrip("0") for w in _WORD.findall(value)}
+        for value in (one, other)
+    )
+    return len(ours & theirs)
+
+
+def _bounded(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+    """Return a number within the bounds that are wanted, or the bound in the answer's words."""
+    between = _BETWEEN.search(line)
+    most, least = _MOST.search(line), _LEAST.search(line)
+    value = arguments.get(key, "")
+    if not key or not _WHOLE.fullmatch(value):
+        found = most or least
+        told = found is not None and not key and " " in found[0].rstrip("0123456789 ")
+        return Change(f"with {found[0]}") if found is not None and told else None
+    number = int(value)
+    low = int(between[1]) if between else int(least[1]) if least else number
+    high = int(between[2]) if between else int(most[1]) if most else number
+    nearest = min(max(number, low), high)
+    return None if nearest == number else _instead(key, str(nearest), arguments)
+
+
+def _less(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+    """Return what an answer tells to ask for, in its words: "a shorter period"."""
+    found = _LESS.search(line)
+    if found is None:
+        return None
+    refused = f"{key}='{arguments[key]}'" if key else ""
+    return Change(f"with {found[1]}", refused)
+
+
+def next_in(said: str, part: str, given: str) -> str:
+    """Return what to call a part's tool with to have the next part; empty if it does not follow.
+
+    Args:
+        said: what the answer says of the next part.
+        part: the number of the next page or line, if the answer counts.
+        given: the call with its arguments.
+    """
+    arguments = arguments_in(given)
+    if part.startswith("page ") and "page" in arguments:
+        return f"with page='{part[5:]}'"
+    found = re.fullmatch(r"(?i)[\"']?(?:next|continuation)_?(\w*)\W{1,5}([\w.+/=-]{1,60})\W*", said)
+    if found is None:
+        return ""
+    name = found[1].lower()
+    keys = [key for key in arguments if name and key.lower().replace("_", "").endswith(name)]
+    keys = keys or [key for key, value in arguments.items() if not name and value == ""]
+    return _shown(f"with {keys[0]}='{found[2]}'") if len(keys) == 1 else ""
