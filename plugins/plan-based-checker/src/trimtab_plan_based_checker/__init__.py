@@ -232,7 +232,8 @@ class PlanBasedChecker:
             said = "The one step" if one else f"All {len(steps)} steps"
             return TaskCompletionResult.ok(f"{said} of the plan {'is' if one else 'are'} done.")
         titles = [step.title for step in left]
-        reason = "" if context.final else _waits(context).reason(titles)
+        ended = [step.title for step in steps if step.done]
+        reason = "" if context.final else _waits(context).reason(titles, ended)
         if reason:
             return TaskCompletionResult.unverified(f"{len(left)} steps are open, but {reason}")
         message = SEED if self.wording == "seed" else self.message

@@ -22,9 +22,11 @@ from trimtab_signals import (
     has_ended,
     is_aside,
     is_of_user,
+    is_served,
     name_words,
     numbers_in,
     says_stop,
+    stops_as_told,
 )
 
 _EDGE = 1_200
@@ -78,6 +80,8 @@ class SavedWaits:
     text: str
     told_to_stop: bool
     numbers: tuple[int, ...] = ()
+    message: str = ""
+    changed: bool = False
     asked: bool
     tasks: dict[str, bool]
 
@@ -94,20 +98,28 @@ class Waits(CallProjection):
         self.text = ""
         self.told_to_stop = False
         self._numbers: tuple[int, ...] = ()
+        self._message = ""
+        self._changed = False
         self._asked = False
         self._tasks: dict[str, bool] = {}
 
-    def reason(self, open_steps: Sequence[str]) -> str:
+    def reason(self, open_steps: Sequence[str], done_steps: Sequence[str] = ()) -> str:
         """Return why the turn may end with open steps; empty if there is no reason.
 
         Args:
             open_steps: their titles, in order.
+            done_steps: titles of the others.
         """
         if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
             return "work that it started is still running"
         if self.told_to_stop or goes_beyond(self._numbers, open_steps):
             return "the user asked it to stop on the way"
-        if self._asked or asks_user(self.text, open_steps):
+        message, steps = self._message, {"done": done_steps, "left": open_steps}
+        if stops_as_told(message, self.text, **steps):
+            return "the user asked for what is done"
+        if not self._changed and is_served(message, self.text, **steps):
+            return "the user asked no more than it answered"
+        if self._asked or asks_user(self.text, open_steps, " ".join([message, *done_steps])):
             return "it asks the user"
         return "the next step is the user's" if any(map(is_of_user, open_steps[:1])) else ""
 
@@ -124,6 +136,7 @@ class Waits(CallProjection):
             return
         self.told_to_stop = says_stop(message.text)
         self._numbers = numbers_in(message.text)
+        self._message, self._changed = message.text[:_EDGE], False
 
     def _notified(self, text: str) -> None:
         named = [task for task in self._tasks if task in text]
@@ -135,6 +148,7 @@ class Waits(CallProjection):
         if is_aside(call.tool):
             return  # a thought after a question takes it not back
         self.text = ""
+        self._changed = self._changed or not call.reads
         words = set(name_words(call.tool))
         given = arguments_of(event.params)
         params = given if isinstance(given, dict) else {}
@@ -162,6 +176,8 @@ class Waits(CallProjection):
             text=self.text,
             told_to_stop=self.told_to_stop,
             numbers=self._numbers,
+            message=self._message,
+            changed=self._changed,
             asked=self._asked,
             tasks=dict(self._tasks),
         )
@@ -171,6 +187,7 @@ class Waits(CallProjection):
         self.text = state.text
         self.told_to_stop = state.told_to_stop
         self._numbers = state.numbers
+        self._message, self._changed = state.message, state.changed
         self._asked = state.asked
         self._tasks = dict(state.tasks)
 

@@ -25,13 +25,7 @@ from trimtab_signals._canonical import (
     fingerprint,
 )
 from trimtab_signals._changes import Change
-from trimtab_signals._closing import (
-    asks_user,
-    goes_beyond,
-    is_of_user,
-    numbers_in,
-    says_stop,
-)
+from trimtab_signals._closing import asks_user
 from trimtab_signals._envelope import arguments_of
 from trimtab_signals._failure_lines import (
     excerpt,
@@ -49,6 +43,14 @@ from trimtab_signals._novelty import (
     Pieces,
     brings_nothing,
     names_in,
+)
+from trimtab_signals._obligation import (
+    goes_beyond,
+    is_of_user,
+    is_served,
+    numbers_in,
+    says_stop,
+    stops_as_told,
 )
 from trimtab_signals._orders import (
     NO_ORDERS,
@@ -144,6 +146,7 @@ __all__ = [
     "in_progress",
     "is_aside",
     "is_of_user",
+    "is_served",
     "is_wait",
     "key_line",
     "leaves_running",
@@ -165,6 +168,7 @@ __all__ = [
     "spaced",
     "span_of",
     "starts_background",
+    "stops_as_told",
     "text_of",
     "tool_name",
     "untried_tools",

@@ -1,9 +1,11 @@
-"""Whether an agent's closing text needs an answer of its user, and whether a user said to stop.
+"""Whether an agent's closing text needs an answer of its user, and whether a user wants no more.
 
-A closing question needs an answer, unless it is an offer or only asks for leave to go on with what
-the plan says already. A request needs one if it names a decision, a command, or an open step.
-Courtesy, whatever its language, does none of this. The words here are the most frequent ones of
-such sentences in eight languages; what they leave open, the titles of the open steps decide.
+Both rest on what the run shows: which steps are open, what the user asked last and whether the
+agent changed anything since, and what their sentences share with the steps and with each other.
+A closing question needs an answer if it names something: a step, a number, a name, a choice. A
+user who only asks or forbids something has got what was asked for with an answer, and one who
+wants a part of the plan, with that part. The words here are hints, in the languages that are most
+frequent; without them the rest decides.
 """
 
 from __future__ import annotations
@@ -18,15 +20,37 @@ _SENTENCES = 4
 """What an agent ends with stands in the last sentences; before them it reports."""
 _LONGEST_ORDER = 2_400
 """Characters of a message in which the user may say where to stop."""
-_SENTENCE = LazyPattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[。\uff01\uff1f])|\n+")
+_SENTENCE = LazyPattern(
+    r"(?<=[.!?…\u061f\u0964])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[\u0370-\u03ff];)\s+"
+    r"|(?<=[。\uff01\uff1f])|\n+"
+)
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u0eff\u200c"
+"""Signs within words that are no letters for ``\\w``: vowels of Hindi, Thai, Hebrew and others."""
 _LISTED = LazyPattern(r"\s{0,20}(?:[-*•+]|\d{1,2}[.)])\s")
-_ASKED = LazyPattern(r"\w[\"')\]`*_”»]{0,3}\s?[?\uff1f\u061f][\W_]*$|\w[か吗呢][。.]?\W*$")
-_WORD = LazyPattern(r"[^\W_]+(?:[._/-][^\W_]+)*")
-_WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+# Greek asks with a semicolon.
+_ASKED = LazyPattern(
+    rf"[\w{_MARKS}][\"')\]`*_”»]{{0,3}}\s?[?\uff1f\u061f][\W_]*$|\w[か吗呢][。.]?\W*$"
+    r"|[\u0370-\u03ff][^;\n]{0,80};\s*$"
+)
+_JOINED = LazyPattern(r"[._/-]")
+_WORD = LazyPattern(rf"(?:(?!_)[\w{_MARKS}])+(?:[._/-](?:(?!_)[\w{_MARKS}])+)*")
+# Scripts without spaces between words, those of South-East Asia among them.
+_WIDE = LazyPattern(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff"
+    r"\u3400-\u9fff\uac00-\ud7af]"
+)
 _CODE = LazyPattern(r"`[^`\n]{1,200}`")
 _CHOICE = LazyPattern(
     r"\b(?:or|oder|ou|o|или|which|welche[rsnm]?|cuál(?:es)?|quel(?:le)?s?|qual|как\w{2,3})\b"
     r"|还是|或者|哪|それとも|または|どちら|どの|どれ|아니면|또는|어느",
+    re.IGNORECASE,
+)
+# A particle for each language: closed classes, which no list of verbs is.
+_NEGATION = LazyPattern(
+    r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|rien|jamais|no|nada|nunca|não|non|niente"
+    r"|nie|nic|niet|niets|geen|не|нічого|ничего|нельзя|inte|ikke|jangan|tidak|đừng|không|chớ|μην?"
+    r"|δεν|אל|אי|לא|لا|لم|نمی\w*|نکن\w*|نده\w*|نباید|मत|नहीं|न)(?![\w\u0900-\u0963])"
+    r"|n't\b|\busi\w+|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|ません|지 ?마|말고|않",
     re.IGNORECASE,
 )
 # What an agent needs of its user: an answer, a decision, a deed of theirs.
@@ -71,170 +95,141 @@ _OFFER = LazyPattern(
     r"|任何|其他|随时|如有|帮助|他に|何か|ご質問|お気軽|不明な点|궁금|언제든",
     re.IGNORECASE,
 )
+# Words of languages in which offers are known: their other questions refer to what was said.
+_KNOWN_LANGUAGE = LazyPattern(
+    r"\b(?:the|this|that|your?|me|ich|das|sie|vous|\w+-je|le|lo|los|la|você|isso|com|это|мне|вы|ли)\b"
+    r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]",
+    re.IGNORECASE,
+)
 _COMMON = frozenset(
     {"about", "befor", "could", "doing", "first", "have", "shoul", "start", "step", "still", "that",
      "them", "then", "this", "want", "what", "when", "will", "with", "would"}
 )  # fmt: skip
 """Beginnings of English words that most questions and titles hold, so that none is a subject."""
 
-# A step that is the user's to take: it names a deed of theirs, or them as those who act.
-_OF_USER = LazyPattern(
-    r"\b(?:approv\w+|ratif\w+|sign-?off|freigabe|abnahme|genehmig\w+|aprobaci\w+|aprova\w+"
-    r"|approbation|согласован\w+"
-    r"|(?:review|check|decision|answer|input|feedback|confirmation)s?"
-    r" (?:by|from|of) (?:the |an? )?(?:customer|human|maintainer|owner|user)"
-    r"|the (?:user|customer)'s (?:answer|approval|choice|decision|feedback|input|reply)"
-    r"|(?:relecture|validation|vérification|avis|retour|réponse|revisi[oó]n\w*|respuesta|decisi[oó]n"
-    r"|revisão|resposta|revisione|conferma|durchsicht|prüfung|rückmeldung|antwort|entscheidung)"
-    r" (?:\w+ )?(?:par|del?|do|da|dell?|pelo|durch|von|des) ?(?:l'|den |dem |la |le |il )?"
-    r"(?:utilisateur|client|usuari[oa]|usuário|cliente|utente|nutzer\w*|benutzer\w*|kunde\w*)"
-    r"|(?:revisione|conferma|risposta) dell'utente)\b"
-    r"|\b(?:проверка|ответ|решение)\w* (?:пользовател|клиент)\w*"
-    r"|批准|审批|(?:用户|客户)(?:审核|确认|反馈|回复)|审核|確認待ち|承認"
-    r"|ユーザー(?:の)?(?:確認|返答|レビュー)"
-    r"|승인|사용자 (?:검토|확인|응답)"
-    r"|[(\[](?:by |the )?(?:customer|human|support|team|user|nutzer|kunde|utilisateur"
-    r"|usuario|用户)[)\]]"
-    r"|^(?:customer|human|user|nutzer|kunde|utilisateur|usuario|用户)\s?[:\uff1a]",
-    re.IGNORECASE,
-)
-_STOP = LazyPattern(
-    r"(?<!not )(?<!n't )\b(?:stop|pause|wait|waiting|halt|hold|end) (?:\w+ ){0,3}"
-    r"(?:after|at|before|here|there|once|when|until|for my|for me|and await)\b"
-    r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
-    r"|look|read|review|see|test|verify)\b"
-    r"|\bleave the (?:rest|others?)\b|\b(?:that's|that is) (?:all|enough)\b(?! to\b)"
-    r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on|touch"
-    r"|write (?:any )?code)\b"
-    r"|\b(?:ask|check with|consult) me (?:before|first)\b|\bbefore you (?:continue|go on|proceed"
-    r"|implement|start)\b|\bfor my (?:approval|review|confirmation)\b|\bonly (?:the )?(?:plan"
-    r"|spec)\b"
-    r"|\b(?:stopp?|warte|halte?) (?:\w+ ){0,4}(?:nach|bevor|bis|dann|auf)\b"
-    r"|\b(?:para|pare|detente|espera|aguarde?) (?:\w+ ){0,3}(?:después|antes|hasta|depois|até|aquí"
-    r"|aqui)\b|\b(?:arrête|attends|attendez)\b|\b(?:останов\w+|подожди\w*|жди\w*)\b"
-    r"|等我|先不要|停下|等待我|我来?(?:审核|确认|看)|止め|待って|確認するまで|멈추|기다려|대기",
-    re.IGNORECASE,
-)
-# The word alone, as a sentence or at the beginning of the message; and nothing more is to be done.
-_BARE_STOP = LazyPattern(
-    r"(?:^|[.!?\n])\W{0,8}(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
-    r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[.!,;\n。\uff01\uff0c、])"
-    r"|\bnothing (?:else|more)\b|\bnichts (?:mehr|weiter)|\bplus (?:à )?rien\b|\bnada m[áa]i?s\b"
-    r"|(?<!\w)больше ничего|\bniets meer\b|\bnic więcej\b|不要再|别再",
-    re.IGNORECASE,
-)
-# The user looks at it first: a verb of reading in the first person, and what comes after it.
-_READS_FIRST = LazyPattern(
-    r"\bje (?:le |la |les |l')?(?:relis|lis|vérifie|valide|regarde|teste)\b"
-    r"|\bich (?:\w+ ){0,2}?(?:prüfe?|lese?|schaue?|sehe?|teste)\b"
-    r"[^.!?]{0,40}\b(?:bevor|vor|erst|zuerst|vorher)\b"
-    r"|\b(?:lo|la|los|las) (?:reviso|leo|valido|compruebo|rileggo|controllo|verifico)\b"
-    r"|\beu (?:o |a )?(?:reviso|leio|aprovo|verifico)\b"
-    r"|\bя (?:\w+ ){0,2}(?:провер|посмотр|прочита|утверж)\w+"
-    r"|我看(?:完|过)|(?:確認|レビュー)してから|(?:검토|확인)한 (?:후|다음|뒤)",
-    re.IGNORECASE,
-)
 
-_ANOTHER_DAY = LazyPattern(
-    r"\b(?:tomorrow|later|another (?:day|time)|next (?:week|time)|morgen|später|mañana|luego"
-    r"|demain|plus tard|amanhã|depois|domani|завтра|позже"
-    r"|yar\u0131n|jutro)\b|明天|下次|明日|後で|내일|나중에",
-    re.IGNORECASE,
-)
-_NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
-
-
-def asks_user(text: str, about: Iterable[str] = ()) -> bool:
+def asks_user(text: str, about: Iterable[str] = (), known: str = "") -> bool:
     """Tell whether an agent's closing text needs an answer of its user.
 
     Args:
         text: the text; its last four sentences are looked at.
         about: titles of the steps that are open.
+        known: what else the run is about, such as the user's message and the steps that are done.
     """
-    sentences = [part for part in _SENTENCE.split(text.strip()[-_LAST:]) if part.strip()]
-    while sentences and _LISTED.match(sentences[-1]) and not _ASKED.search(sentences[-1]):
+    sentences = sentences_of(text.strip()[-_LAST:])
+    while sentences and _LISTED.match(sentences[-1]) and not is_question(sentences[-1]):
         sentences.pop()
-    steps = _topics(" ".join(about))
+    steps = topics_in(" ".join(about))
+    subjects = steps | topics_in(known)
     closing = sentences[-_SENTENCES:]
-    return any(_needs_answer(closing[n], closing[n + 1 :], steps) for n in range(len(closing)))
-
-
-def _needs_answer(sentence: str, behind: Sequence[str], steps: frozenset[str]) -> bool:
-    if _OFFER.search(sentence) is not None:
-        return False
-    decides, requests = (
-        _DECISION.search(sentence) is not None,
-        _REQUEST.search(sentence) is not None,
+    return any(
+        _needs_answer(closing[n], closing[n + 1 :], steps, subjects)
+        for n in range(len(closing))
+        if _OFFER.search(closing[n]) is None
     )
-    if _ASKED.search(sentence) is not None:
-        asks_on = any(_REQUEST.search(one) or _DECISION.search(one) for one in behind)
-        if behind and not (decides or requests or asks_on):
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text, in any script."""
+    return [part for part in _SENTENCE.split(text) if part.strip()]
+
+
+def is_question(sentence: str) -> bool:
+    """Tell whether a sentence is a question by its form."""
+    return _ASKED.search(sentence) is not None
+
+
+def denies(text: str) -> bool:
+    """Tell whether a text holds a negation."""
+    return _NEGATION.search(text) is not None
+
+
+def goes_on(text: str) -> bool:
+    """Tell whether a text speaks of going on."""
+    return _GO_ON.search(text) is not None
+
+
+def _needs_answer(
+    sentence: str, behind: Sequence[str], steps: frozenset[str], subjects: frozenset[str]
+) -> bool:
+    about = topics_in(sentence)
+    pleads = _pleads(sentence)
+    if is_question(sentence):
+        if behind and not pleads and not any(map(_pleads, behind)):
             return False  # the text answers it itself
-        bare = _GO_ON.search(sentence) is not None and _CHOICE.search(sentence) is None
-        return not bare or not steps.isdisjoint(_topics(sentence))
+        if goes_on(sentence) and _CHOICE.search(sentence) is None:
+            return not steps.isdisjoint(about)
+        return pleads or _is_specific(sentence, subjects)
     if _LACKS.search(sentence) is not None:
-        return True
-    if not requests:
+        # What it lacks it gets itself where it says next which step it takes.
+        takes = any(not steps.isdisjoint(topics_in(one)) for one in behind)
+        return not takes or any(_pleads(one) or is_question(one) for one in behind)
+    if _REQUEST.search(sentence) is None:
+        return _stands_still(sentence, behind, steps, subjects)
+    decides = _DECISION.search(sentence) or _CODE.search(sentence)
+    return bool(decides) or not steps.isdisjoint(about)
+
+
+def _pleads(sentence: str) -> bool:
+    return _DECISION.search(sentence) is not None or _REQUEST.search(sentence) is not None
+
+
+def _stands_still(
+    sentence: str, behind: Sequence[str], steps: frozenset[str], subjects: frozenset[str]
+) -> bool:
+    """Tell whether a sentence says that an open step can't be done, for want of a thing that the
+    last sentence names again and nothing in the run has named: "I can't send it without the
+    password. First give me the password."
+    """
+    if len(behind) != 1 or not denies(sentence):
         return False
-    return decides or bool(_CODE.search(sentence)) or not steps.isdisjoint(_topics(sentence))
+    about, last = topics_in(sentence), topics_in(behind[0])
+    return not about.isdisjoint(steps) and not last <= subjects and bool((about & last) - subjects)
 
 
-def _topics(text: str) -> frozenset[str]:
-    """Return what a text is about: the beginnings of its longer words, numbers, and pairs of
+def _is_specific(sentence: str, subjects: frozenset[str]) -> bool:
+    """Tell whether a question names something: what the run is about, a choice, a number, a name.
+
+    An offer ("anything else?", "shall I?") does not. Where offers are known, what is none will do.
+    """
+    if any(one.search(sentence) is not None for one in (_CODE, _CHOICE, _KNOWN_LANGUAGE)):
+        return True
+    if not subjects.isdisjoint(topics_in(sentence)):
+        return True
+    words = _WORD.findall(sentence)
+    foreign = not sentence.isascii() and any(not word.isascii() for word in words[:1])
+    return any(
+        any(map(str.isdigit, word))
+        or (len(word) > 1 and (word[0].isupper() or (foreign and word.isascii())))
+        for word in words[1:]
+    )
+
+
+def topics_in(text: str) -> frozenset[str]:
+    """Return what a text is about: the beginnings of its longer words, numbers, and groups of
     characters where words are not set apart.
     """
     return frozenset(_parts(text)) - _COMMON
 
 
 def _parts(text: str) -> Iterator[str]:
-    for word in _WORD.findall(text.lower()):
-        if _WIDE.search(word):
-            yield from (word[place : place + 2] for place in range(len(word) - 1))
-        elif len(word) > 3 or any(map(str.isdigit, word)):
-            yield word[:5] if word.isalpha() else word
+    for word in words_of(text.lower()):
+        if size := size_of_pieces(word):
+            yield from (word[place : place + size] for place in range(len(word) - size + 1))
+        elif any(map(str.isdigit, word)):
+            yield word
+        elif len(word) > 3:
+            yield word if _JOINED.search(word) else word[:5]
 
 
-def is_of_user(title: str) -> bool:
-    """Tell whether a step is the user's to take, such as an approval.
+def words_of(text: str) -> list[str]:
+    """Return the words and numbers of a text, in any script."""
+    return _WORD.findall(text)
 
-    Args:
-        title: of the step.
+
+def size_of_pieces(word: str) -> int:
+    """Return how many characters of a script without spaces between words are about a word; 0
+    where words are set apart.
     """
-    return _OF_USER.search(title) is not None
-
-
-def says_stop(message: str) -> bool:
-    """Tell whether a user's message asks the agent to stop before the end, or to go on another day.
-
-    Args:
-        message: the message.
-    """
-    message = message[:_LONGEST_ORDER]
-    if any(one.search(message) is not None for one in (_STOP, _BARE_STOP, _READS_FIRST)):
-        return True
-    return any(
-        _GO_ON.search(sentence) is not None and _ANOTHER_DAY.search(sentence) is not None
-        for sentence in _SENTENCE.split(message)
-    )
-
-
-def numbers_in(message: str) -> tuple[int, ...]:
-    """Return the whole numbers in a user's message, in order, each once.
-
-    Args:
-        message: the message.
-    """
-    found = map(int, _NUMBER.findall(message[:_LONGEST_ORDER]))
-    return tuple(dict.fromkeys(found))
-
-
-def goes_beyond(numbers: Sequence[int], steps: Sequence[str]) -> bool:
-    """Tell whether steps are numbered, and begin right behind the last number that the user named:
-    then the user asked for what is before them.
-
-    Args:
-        numbers: those in the user's message.
-        steps: titles of the steps that are open.
-    """
-    firsts = [int(found[0]) for title in steps if (found := _NUMBER.search(title)) is not None]
-    return len(firsts) == len(steps) > 0 < len(numbers) and min(firsts) == max(numbers) + 1
+    found = _WIDE.search(word)
+    return 0 if found is None else 2 if found[0] >= "\u1100" else 3

@@ -1,0 +1,219 @@
+"""Whether a user wants no more for now: what they asked last, and what came since."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from trimtab.text import LazyPattern
+from trimtab_signals._closing import (
+    denies,
+    goes_on,
+    is_question,
+    sentences_of,
+    size_of_pieces,
+    words_of,
+)
+
+_LONGEST_ORDER = 2_400
+"""Characters of a message in which the user may say where to stop."""
+_SHARE = 0.4
+"""Part of a title that a text holds where it names the step: titles leave out and inflect words."""
+_MOST = 0.75
+"""Part of a title in a reply that announces the step; an answer may name things of it."""
+_SIZE = 4
+"""Characters of the pieces in which inflected words are still alike."""
+_LONGEST_ANSWERED = 600
+"""Characters of a message that is a question or a ban and nothing else."""
+_CLAUSE = LazyPattern(r"[,;:\u060c\uff0c\u3001]|[-–—] ")
+_HALT = LazyPattern(
+    r"\b(?:stop\w*|paus\w+|aufhör\w*|anhalt\w*|arrêt\w*|par(?:es?|ar|en)|deten\w*|останавл\w*"
+    r"|fermar\w*|przestawa\w*|dur\w*)\b|停|止ま|멈추",
+    re.IGNORECASE,
+)
+"""A ban of these is an order to go on."""
+
+# A step that is the user's to take: it names a deed of theirs, or them as those who act.
+_OF_USER = LazyPattern(
+    r"\b(?:approv\w+|ratif\w+|sign-?off|freigabe|abnahme|genehmig\w+|aprobaci\w+|aprova\w+"
+    r"|approbation|согласован\w+"
+    r"|(?:review|check|decision|answer|input|feedback|confirmation)s?"
+    r" (?:by|from|of) (?:the |an? )?(?:customer|human|maintainer|owner|user)"
+    r"|the (?:user|customer)'s (?:answer|approval|choice|decision|feedback|input|reply)"
+    r"|(?:relecture|validation|vérification|avis|retour|réponse|revisi[oó]n\w*|respuesta|decisi[oó]n"
+    r"|revisão|resposta|revisione|conferma|durchsicht|prüfung|rückmeldung|antwort|entscheidung)"
+    r" (?:\w+ )?(?:par|del?|do|da|dell?|pelo|durch|von|des) ?(?:l'|den |dem |la |le |il )?"
+    r"(?:utilisateur|client|usuari[oa]|usuário|cliente|utente|nutzer\w*|benutzer\w*|kunde\w*)"
+    r"|(?:revisione|conferma|risposta) dell'utente)\b"
+    r"|\b(?:проверка|ответ|решение)\w* (?:пользовател|клиент)\w*"
+    r"|批准|审批|(?:用户|客户)(?:审核|确认|反馈|回复)|审核|確認待ち|承認"
+    r"|ユーザー(?:の)?(?:確認|返答|レビュー)"
+    r"|승인|사용자 (?:검토|확인|응답)"
+    r"|[(\[](?:by |the )?(?:customer|human|support|team|user|nutzer|kunde|utilisateur"
+    r"|usuario|用户)[)\]]"
+    r"|^(?:customer|human|user|nutzer|kunde|utilisateur|usuario|用户)\s?[:\uff1a]",
+    re.IGNORECASE,
+)
+_STOP = LazyPattern(
+    r"(?<!not )(?<!n't )\b(?:stop|pause|wait|waiting|halt|hold|end) (?:\w+ ){0,3}"
+    r"(?:after|at|before|here|there|once|when|until|for my|for me|and await)\b"
+    r"|\b(?:let me|I(?:'ll| will| want to| need to)) (?:first )?(?:approve|check|confirm|decide"
+    r"|look|read|review|see|test|verify)\b"
+    r"|\bleave the (?:rest|others?)\b|\b(?:that's|that is) (?:all|enough)\b(?! to\b)"
+    r"|\b(?:do not|don't) (?:implement|continue|go on|proceed|start|move on|touch"
+    r"|write (?:any )?code)\b"
+    r"|\b(?:ask|check with|consult) me (?:before|first)\b|\bbefore you (?:continue|go on|proceed"
+    r"|implement|start)\b|\bfor my (?:approval|review|confirmation)\b|\bonly (?:the )?(?:plan"
+    r"|spec)\b"
+    r"|\b(?:stopp?|warte|halte?) (?:\w+ ){0,4}(?:nach|bevor|bis|dann|auf)\b"
+    r"|\b(?:para|pare|detente|espera|aguarde?) (?:\w+ ){0,3}(?:después|antes|hasta|depois|até|aquí"
+    r"|aqui)\b|\b(?:arrête|attends|attendez)\b|\b(?:останов\w+|подожди\w*|жди\w*)\b"
+    r"|等我|先不要|停下|等待我|我来?(?:审核|确认|看)|止め|待って|確認するまで|멈추|기다려|대기",
+    re.IGNORECASE,
+)
+# The word alone, as a sentence or at the beginning of the message; and nothing more is to be done.
+_BARE_STOP = LazyPattern(
+    r"(?:^|[.!?\n])\W{0,8}(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
+    r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[.!,;\n。\uff01\uff0c、])"
+    r"|\bnothing (?:else|more)\b|\bnichts (?:mehr|weiter)|\bplus (?:à )?rien\b|\bnada m[áa]i?s\b"
+    r"|(?<!\w)больше ничего|\bniets meer\b|\bnic więcej\b|不要再|别再",
+    re.IGNORECASE,
+)
+# The user looks at it first: a verb of reading in the first person, and what comes after it.
+_READS_FIRST = LazyPattern(
+    r"\bje (?:le |la |les |l')?(?:relis|lis|vérifie|valide|regarde|teste)\b"
+    r"|\bich (?:\w+ ){0,2}?(?:prüfe?|lese?|schaue?|sehe?|teste)\b"
+    r"[^.!?]{0,40}\b(?:bevor|vor|erst|zuerst|vorher)\b"
+    r"|\b(?:lo|la|los|las) (?:reviso|leo|valido|compruebo|rileggo|controllo|verifico)\b"
+    r"|\beu (?:o |a )?(?:reviso|leio|aprovo|verifico)\b"
+    r"|\bя (?:\w+ ){0,2}(?:провер|посмотр|прочита|утверж)\w+"
+    r"|我看(?:完|过)|(?:確認|レビュー)してから|(?:검토|확인)한 (?:후|다음|뒤)",
+    re.IGNORECASE,
+)
+
+_ANOTHER_DAY = LazyPattern(
+    r"\b(?:tomorrow|later|another (?:day|time)|next (?:week|time)|morgen|später|mañana|luego"
+    r"|demain|plus tard|amanhã|depois|domani|завтра|позже"
+    r"|yar\u0131n|jutro)\b|明天|下次|明日|後で|내일|나중에",
+    re.IGNORECASE,
+)
+_NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
+
+
+def is_of_user(title: str) -> bool:
+    """Tell whether a step is the user's to take, such as an approval.
+
+    Args:
+        title: of the step.
+    """
+    return _OF_USER.search(title) is not None
+
+
+def says_stop(message: str) -> bool:
+    """Tell whether a user's message asks the agent to stop before the end, or to go on another day.
+
+    Args:
+        message: the message.
+    """
+    message = message[:_LONGEST_ORDER]
+    if any(one.search(message) is not None for one in (_STOP, _BARE_STOP, _READS_FIRST)):
+        return True
+    return any(
+        goes_on(sentence) and _ANOTHER_DAY.search(sentence) is not None
+        for sentence in sentences_of(message)
+    )
+
+
+def numbers_in(message: str) -> tuple[int, ...]:
+    """Return the whole numbers in a user's message, in order, each once.
+
+    Args:
+        message: the message.
+    """
+    found = map(int, _NUMBER.findall(message[:_LONGEST_ORDER]))
+    return tuple(dict.fromkeys(found))
+
+
+def goes_beyond(numbers: Sequence[int], steps: Sequence[str]) -> bool:
+    """Tell whether steps are numbered, and begin right behind the last number that the user named:
+    then the user asked for what is before them.
+
+    Args:
+        numbers: those in the user's message.
+        steps: titles of the steps that are open.
+    """
+    firsts = [int(found[0]) for title in steps if (found := _NUMBER.search(title)) is not None]
+    return len(firsts) == len(steps) > 0 < len(numbers) and min(firsts) == max(numbers) + 1
+
+
+def is_served(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
+    """Tell whether a user who only asked or forbade something has been answered.
+
+    Args:
+        message: the user's last message, since when the agent changed nothing.
+        reply: what the agent said last.
+        done: titles of the steps that are done; with none, the message began the work.
+        left: titles of the steps that are open.
+    """
+    message = message.strip()
+    if not (message and reply.strip() and done) or len(message) > _LONGEST_ANSWERED:
+        return False
+    sentences = sentences_of(message)
+    bans = [one for one in sentences if not is_question(one) and _forbids(one)]
+    if not all(is_question(one) or one in bans for one in sentences):
+        return False
+    if bans:
+        return denies(reply) or not _names(reply, left, _MOST)
+    if goes_on(message) or goes_on(reply):
+        return False
+    return not _names(message, left) and not _names(reply, left, _MOST)
+
+
+def _forbids(sentence: str) -> bool:
+    """Tell whether a sentence begins with a ban, other than that of a stop."""
+    first = next(part for part in [*_CLAUSE.split(sentence.strip()), sentence] if part.strip())
+    return denies(first.strip()) and _HALT.search(sentence) is None
+
+
+def stops_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
+    """Tell whether an agent tells its user what is left of a plan of which the user asked for a
+    part, and ends with words of that message, about no step.
+
+    "Read it and leave it there, I decide on the rest", "Read. Left are A and B. I leave it here."
+
+    Args:
+        message: the user's last message.
+        reply: what the agent said last.
+        done: titles of the steps that are done.
+        left: titles of the steps that are open.
+    """
+    *before, last = sentences_of(reply.strip()) or [""]
+    if not (before and done) or is_question(last) or any(_names(message, [one]) for one in left):
+        return False
+    if not all(_names(" ".join(before), [one]) for one in left) or _names(last, left):
+        return False
+    asked = " ".join(one for one in sentences_of(message) if not is_question(one))
+    shared = (_pieces(asked) & _pieces(last)) - _pieces(" ".join([*done, *left]))
+    return any(len(piece) >= (size_of_pieces(piece) or _SIZE) for piece in shared)
+
+
+def _names(text: str, steps: Sequence[str], share: float = _SHARE) -> bool:
+    """Tell whether a text holds so much of what one of the titles is made of."""
+    held = _pieces(text)
+    for step in steps:
+        parts = _pieces(step)
+        if parts and len(parts & held) >= len(parts) * share:
+            return True
+    return False
+
+
+def _pieces(text: str) -> frozenset[str]:
+    return frozenset(_cut(text))
+
+
+def _cut(text: str) -> Iterator[str]:
+    for word in words_of(text.lower()):
+        size = size_of_pieces(word) or _SIZE
+        if len(word) <= size:
+            yield word
+        yield from (word[place : place + size] for place in range(len(word) - size + 1))
