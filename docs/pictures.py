@@ -42,7 +42,7 @@ def watch() -> str:
     """Return `trimtab watch` of the recorded run as SVG."""
     from trimtab_replay import Job, Prompts, enabled, replay
     from trimtab_trace import Journal
-    from trimtab_trace._journal.files import journal_folder
+    from trimtab_trace._journal import journal_folder
     from trimtab_trace._journal.sessions import Tail
     from trimtab_trace._journal.watch import KEEP_CALLS, WatchView
 

@@ -23,7 +23,7 @@ from measure import row
 
 from trimtab_claude_code import _client
 from trimtab_claude_code._program import find_program
-from trimtab_claude_code._server_control import ask_server
+from trimtab_claude_code._status import ask_server
 from trimtab_claude_code._transport import connect, remove_endpoint
 
 ROUNDS, TURNS, RUNS = 40, 20, 5

@@ -19,8 +19,7 @@ import attrs
 from measure import row, yardstick
 
 from trimtab_replay._driver import replay
-from trimtab_replay._file import Job, ReadStats
-from trimtab_replay._pool import replay_all
+from trimtab_replay._file import Job, ReadStats, replay_all
 from trimtab_replay._recording import Recording
 from trimtab_replay._selection import Prompts, everything
 

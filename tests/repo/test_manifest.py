@@ -17,7 +17,7 @@ def pod():
 
 
 def test_the_worker_of_the_manifest_starts_and_ends_before_it_is_killed(pod):
-    from trimtab_worker._commands.worker import register
+    from trimtab_worker._worker_command import register
 
     parser = argparse.ArgumentParser()
     register(parser)

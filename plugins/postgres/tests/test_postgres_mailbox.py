@@ -18,7 +18,7 @@ from trimtab_worker.testing import (
     network_faults,
     run_chaos,
 )
-from trimtab_worker.testing._server_conformance import HELD, through
+from trimtab_worker.testing._servers import HELD, through
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # chaos takes a minute
 

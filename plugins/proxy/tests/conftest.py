@@ -14,7 +14,7 @@ from trimtab import (
 )
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._items import items_of
-from trimtab_proxy._wires import (
+from trimtab_proxy._service import (
     ANTHROPIC_MESSAGES,
     CHAT_COMPLETIONS,
     GENERATE_CONTENT,

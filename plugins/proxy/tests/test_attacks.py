@@ -6,10 +6,14 @@ import socket
 
 import pytest
 
-from trimtab_proxy._checks import MOST_BODY_BYTES
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._server import ProxyServer, ServerFailed
-from trimtab_proxy._upstreams import Upstream as Service, UpstreamInvalid, stays_below
+from trimtab_proxy._upstreams import (
+    MOST_BODY_BYTES,
+    Upstream as Service,
+    UpstreamInvalid,
+    stays_below,
+)
 
 from . import upstream as fake
 

@@ -14,7 +14,7 @@ import pytest
 
 from trimtab import ConfigurationError, DecisionPoint, GuidanceProviderConfig
 from trimtab.__main__ import main
-from trimtab_proxy import _interrupts, read_guide
+from trimtab_proxy import _frames, read_guide
 from trimtab_proxy._launching import LaunchFailed, cautions, launch, upstream_variables
 from trimtab_proxy._settings import UnsupportedPoint, check_prompt, read_settings
 from trimtab_proxy._upstreams import read_upstreams
@@ -287,10 +287,10 @@ for _ in range(300):
 
 def test_a_system_that_names_no_sender_is_asked_for_the_foreground(monkeypatch):
     passed_on = []
-    monkeypatch.setattr(_interrupts, "_CAN_WAIT", False)
+    monkeypatch.setattr(_frames, "_CAN_WAIT", False)
     for foreground in (True, False):
-        monkeypatch.setattr(_interrupts, "_in_foreground", lambda answer=foreground: answer)
-        with _interrupts.told(lambda: passed_on.append("interrupt")):
+        monkeypatch.setattr(_frames, "_in_foreground", lambda answer=foreground: answer)
+        with _frames.interrupts_told(lambda: passed_on.append("interrupt")):
             signal.raise_signal(signal.SIGINT)
 
     assert passed_on == ["interrupt"]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from trimtab_proxy._identity import descriptions, host_for
-from trimtab_proxy._programs import program_of
+from trimtab_proxy._identity import descriptions, host_for, program_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from trimtab import GuidanceDelivered, GuidanceProviderConfig
 from trimtab.events import GuidanceSuppressed, ModelResponded
-from trimtab_proxy._collecting import collect_often
+from trimtab_proxy._frames import collect_often
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import Relation, shared_prefix
 from trimtab_proxy._items import Answer

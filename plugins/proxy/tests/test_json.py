@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from trimtab_proxy._json import Place, Unreadable
 from trimtab_proxy._reader import read
-from trimtab_proxy._wires import CHAT_COMPLETIONS, GENERATE_CONTENT
+from trimtab_proxy._service import CHAT_COMPLETIONS, GENERATE_CONTENT
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._reader import Reader, read
-from trimtab_proxy._wires import ANTHROPIC_MESSAGES, CHAT_COMPLETIONS, GENERATE_CONTENT, WIRES
+from trimtab_proxy._service import ANTHROPIC_MESSAGES, CHAT_COMPLETIONS, GENERATE_CONTENT, WIRES
 
 WORDS = st.sampled_from(["go", "é ✓", '"', "\\u0041", "a" * 50])
 CALL = st.builds(

@@ -7,7 +7,7 @@ from math import isclose
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab_replay._backtest.verdicts import (
+from trimtab_replay._backtest import (
     Judged,
     Label,
     Verdict,

@@ -12,10 +12,9 @@ import pytest
 
 from trimtab import Session
 from trimtab.inspection import refresh
-from trimtab_replay import _file, _pool
+from trimtab_replay import _file
 from trimtab_replay._results import Decision, Note, Replayed
-from trimtab_replay._terminal import Screen, cells, fit, wrap
-from trimtab_replay._timeline import show
+from trimtab_replay._timeline import Screen, cells, fit, show, wrap
 
 from .conftest import call
 from .telling import DATA
@@ -222,11 +221,11 @@ def test_all_asks_everyone_and_goes_on_without_those_that_fail(run, write_cases,
     assert "ruin" in {note["provider"] for note in line["notes"] if note["event"] == "skipped"}
 
 
-@pytest.mark.parametrize("way", sorted({_pool._way_to_start(), "spawn"}))
+@pytest.mark.parametrize("way", sorted({_file._way_to_start(), "spawn"}))
 def test_any_number_of_jobs_prints_the_same(run, write_cases, tmp_path, monkeypatch, way):
-    if way == "fork" and _pool._way_to_start() != way:
+    if way == "fork" and _file._way_to_start() != way:
         pytest.skip("another test left a thread behind")
-    monkeypatch.setattr(_pool, "_way_to_start", lambda: way)
+    monkeypatch.setattr(_file, "_way_to_start", lambda: way)
     for number in range(4):
         write_cases({**LOOP, "id": f"n{number}"}, QUIET, name=f"{number}.jsonl")
     arguments = ["replay", tmp_path, "--enable", "points", "--enable", "broken", "--json"]
@@ -240,7 +239,7 @@ def test_a_process_with_threads_is_not_forked():
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()
-    way = _pool._way_to_start()
+    way = _file._way_to_start()
     done.set()
     thread.join()
 
@@ -251,7 +250,7 @@ def test_a_process_in_which_a_provider_started_a_thread_is_not_forked(
     run, write_cases, tmp_path, monkeypatch
 ):
     done, ways = threading.Event(), []
-    prepare, get_context = _pool._prepare, multiprocessing.get_context
+    prepare, get_context = _file._prepare, multiprocessing.get_context
 
     def import_a_client(job):
         prepare(job)
@@ -261,7 +260,7 @@ def test_a_process_in_which_a_provider_started_a_thread_is_not_forked(
         ways.append(way)
         return get_context(way)
 
-    monkeypatch.setattr(_pool, "_prepare", import_a_client)
+    monkeypatch.setattr(_file, "_prepare", import_a_client)
     monkeypatch.setattr(multiprocessing, "get_context", context)
     for number in range(2):
         write_cases(LOOP, name=f"{number}.jsonl")

@@ -10,9 +10,18 @@ import attrs
 import pytest
 
 from trimtab import Outcome, Prompt, PromptTemplate, Session
-from trimtab_replay._effect.measures import Aftermath, Arm, Comparison, Measure, compare
-from trimtab_replay._effect.records import Moment, RecordedCall, RecordedRun, Records
-from trimtab_replay._effect.verdicts import Difference, Share, Verdict, effects, sentence
+from trimtab_replay._effect import Difference, Share, Verdict, effects, sentence
+from trimtab_replay._effect_measures import (
+    Aftermath,
+    Arm,
+    Comparison,
+    Measure,
+    Moment,
+    RecordedCall,
+    RecordedRun,
+    Records,
+    compare,
+)
 
 from .simulated import Traffic
 

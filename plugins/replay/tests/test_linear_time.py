@@ -18,9 +18,9 @@ import pytest
 
 import trimtab_replay
 from trimtab_replay._corpus import Corpus
-from trimtab_replay._readers.cline import _tagged
-from trimtab_replay._readers.mini_swe_agent import _commands
-from trimtab_replay._readers.text_calls import action_call, tagged_calls
+from trimtab_replay._readers.anthropic import _tagged
+from trimtab_replay._readers.coders import _commands
+from trimtab_replay._readers.messages import action_call, tagged_calls
 from trimtab_replay._values import parse, repair
 from trimtab_replay.outcomes import outcome_of
 from trimtab_signals.agents import PROFILES

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab_replay._report.command import embedded, visible
+from trimtab_replay._report import embedded, visible
 
 from .conftest import call
 

@@ -16,7 +16,7 @@ from trimtab_worker import (
     SqliteMailbox,
     calibrate,
 )
-from trimtab_worker._calibration import working
+from trimtab_worker._lease_config import working
 
 FACTS = MailboxFacts(engine="fake", fenced=True, reports_loss=True, call_timeout=5)
 seconds = st.floats(0.1, 10_000)

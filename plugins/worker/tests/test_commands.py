@@ -17,9 +17,8 @@ import pytest
 
 from trimtab import __main__  # noqa: F401 - the command line that is tested
 from trimtab_worker import SqliteMailbox, WorkerError
-from trimtab_worker._commands.supervisor import Supervisor
-from trimtab_worker._commands.worker import describe
-from trimtab_worker._setup import make_loop
+from trimtab_worker._setup import Supervisor, make_loop
+from trimtab_worker._worker_command import describe
 
 pytestmark = pytest.mark.slow
 
@@ -205,7 +204,7 @@ def test_wrong_input_is_named_with_status_2(folder, capsys, arguments, said):
 
 
 def test_an_endless_body_on_standard_input_is_refused(folder, capsys, monkeypatch):
-    monkeypatch.setattr("trimtab_worker._commands.mailbox.LONGEST_INPUT", 10)
+    monkeypatch.setattr("trimtab_worker._mailbox_command.LONGEST_INPUT", 10)
     monkeypatch.setattr("sys.stdin", io.StringIO('"' + "x" * 20))
 
     from trimtab.__main__ import main

@@ -372,7 +372,7 @@ def test_a_foreign_message_with_a_mailbox_of_its_own_kind_is_extended():
 
 @pytest.mark.parametrize("answer", [None, 17, "yes"])
 def test_a_foreign_message_that_returns_anything_counts_as_extended(answer):
-    from trimtab_worker._extension import extend_one
+    from trimtab_worker._keeper import extend_one
 
     class Foreign:
         def extend_visibility(self, seconds):
@@ -386,7 +386,7 @@ def test_a_foreign_message_that_returns_anything_counts_as_extended(answer):
 )
 def test_only_an_outcome_of_a_mailbox_is_one(answer):
     """A mailbox of somebody else's that returns something else has granted nothing."""
-    from trimtab_worker._extension import extend
+    from trimtab_worker._keeper import extend
 
     class Odd(InMemoryMailbox):
         def prolong(self, receipt, seconds):

@@ -14,7 +14,7 @@ from trimtab_worker import (
     SqliteMailbox,
     open_mailbox,
 )
-from trimtab_worker._clock import boot_id
+from trimtab_worker._records import boot_id
 
 
 class SetClock(LeaseClock):

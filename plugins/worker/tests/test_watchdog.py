@@ -110,7 +110,7 @@ def test_the_first_process_of_a_container_ends_too():
     alone = ["unshare", *as_root, "--pid", "--fork", "--kill-child"]
     if shutil.which("unshare") is None or subprocess.run([*alone, "true"]).returncode:
         pytest.skip("no namespace of processes can be made")
-    code = "from trimtab_worker._watchdog import end_process; end_process(); print('alive')"
+    code = "from trimtab_worker._health import end_process; end_process(); print('alive')"
     done = subprocess.run([*alone, sys.executable, "-c", code], capture_output=True, timeout=60)
 
     assert (done.returncode, done.stdout) == (137, b"")

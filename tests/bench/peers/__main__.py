@@ -16,9 +16,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from trimtab_replay._backtest.verdicts import Judged, Scores, Verdict, judge_case, score
-from trimtab_replay._file import Job, ReadStats
-from trimtab_replay._pool import replay_all
+from trimtab_replay._backtest import Judged, Scores, Verdict, judge_case, score
+from trimtab_replay._file import Job, ReadStats, replay_all
 from trimtab_replay._results import Decision, Replayed
 from trimtab_replay._selection import everything
 from trimtab_test_servers.interpreters import find_python

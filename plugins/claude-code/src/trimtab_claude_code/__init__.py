@@ -10,6 +10,6 @@ __all__ = ["installed_hooks"]
 
 def installed_hooks() -> "tuple[Path, ...]":
     """Return the settings files with trimtab's hooks that Claude Code reads in this folder."""
-    from trimtab_claude_code._commands.configuration import with_our_hooks
+    from trimtab_claude_code._settings_edit import with_our_hooks
 
     return tuple(with_our_hooks())

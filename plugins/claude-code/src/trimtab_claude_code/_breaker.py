@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trimtab_claude_code._client import PAUSED, RETRY_AFTER
-from trimtab_claude_code._state.files import Busy, locked, replace
+from trimtab_claude_code._files import Busy, locked, replace
 
 EVENT_SECONDS = 1.7
 """What the client waits for an answer: with its own start and end, an event costs 2 s at most."""

@@ -34,8 +34,8 @@ from trimtab.events import (
 )
 from trimtab.text import sanitize
 from trimtab_claude_code._breaker import EVENT_SECONDS, Cost
+from trimtab_claude_code._journal import Journal, Origin, Recorded, ReplayClock, Superseded
 from trimtab_claude_code._responses import Responses
-from trimtab_claude_code._state.journal import Journal, Origin, Recorded, ReplayClock, Superseded
 from trimtab_claude_code.hooks import (
     PROVIDER_TIMEOUT,
     RECORDS,

@@ -15,9 +15,9 @@ from socket import SHUT_WR, socket
 from subprocess import Popen
 from typing import Any
 
-from trimtab_claude_code import _client, _server_process, _transport
+from trimtab_claude_code import _client, _transport
 from trimtab_claude_code._breaker import Breaker, Cost
-from trimtab_claude_code._state.files import Busy, Problems, locked
+from trimtab_claude_code._files import Busy, Problems, locked
 
 START_TIMEOUT = 5.0
 
@@ -189,7 +189,7 @@ def _end_server(folder: Path) -> None:
     """
     try:
         with locked(folder / "start.lock", _PATIENCE_FOR_LOCK):
-            stuck = _server_process.noted(folder)
+            stuck = _transport.noted(folder)
             recent = stuck is not None and stuck.age < _PROBE_TIMEOUT  # it has just been started
             slow = recent or _at_work(folder, _PATIENCE_FOR_LOCK)
             Breaker(folder).open(short=slow)
@@ -197,8 +197,8 @@ def _end_server(folder: Path) -> None:
                 return
             _transport.remove_endpoint(folder)
             if stuck is not None and stuck.alive:
-                _server_process.end(folder, stuck)
-            _server_process.spawn(folder)
+                _transport.end(folder, stuck)
+            _transport.spawn(folder)
     except (Busy, OSError):
         pass  # another client does it
 
@@ -209,7 +209,7 @@ def _replace_server(folder: Path) -> None:
         with locked(folder / "start.lock", _PATIENCE_FOR_LOCK):
             if not _listens(folder):
                 Breaker(folder).open()
-                _server_process.spawn(folder)
+                _transport.spawn(folder)
     except (Busy, OSError):
         pass  # another client does it
 
@@ -240,7 +240,7 @@ def start_server(folder: Path, *, force: bool = True, end: float | None = None) 
 
 def _start(folder: Path, until: float) -> None:
     marker = folder / _client.FAILED
-    process = _server_process.spawn(folder)
+    process = _transport.spawn(folder)
     while _alive(process):
         if _listens(folder):
             marker.unlink(missing_ok=True)

@@ -26,10 +26,9 @@ from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.hosting import Call, CallBoard, SetAside, last_call
 from trimtab_claude_code._breaker import Breaker
 from trimtab_claude_code._client import MAX_BYTES, NAMES
+from trimtab_claude_code._files import Problems
 from trimtab_claude_code._host_config import HOST
-from trimtab_claude_code._server_process import ended_at, is_alive
-from trimtab_claude_code._state.files import Problems
-from trimtab_claude_code._transport import CALLS, Listener
+from trimtab_claude_code._transport import CALLS, Listener, ended_at, is_alive
 from trimtab_trace import (
     GuidanceStopped,
     JournalOpened,
@@ -39,7 +38,7 @@ from trimtab_trace import (
 )
 
 if TYPE_CHECKING:
-    from trimtab_claude_code._session_cache import SessionCache
+    from trimtab_claude_code._sessions import SessionCache
 
 MAX_CONNECTIONS = 64
 _SPARE = 4
@@ -223,7 +222,7 @@ class HookServer:
         """The sessions; loaded on first use."""
         with self._lock:
             if self._cache is None:
-                from trimtab_claude_code._session_cache import SessionCache
+                from trimtab_claude_code._sessions import SessionCache
 
                 begin(self._folder)
                 self._cache = SessionCache(self._folder)

@@ -12,10 +12,9 @@ import pytest
 
 from trimtab._cli import main
 from trimtab.inspection import refresh
-from trimtab_claude_code import _client
+from trimtab_claude_code import _client, _settings_edit
 from trimtab_claude_code._canary import install_canary
-from trimtab_claude_code._server_control import ask_server
-from trimtab_claude_code._settings import in_force
+from trimtab_claude_code._status import ask_server
 from trimtab_claude_code._transport import remove_endpoint
 
 VERSION = "2.1.332"
@@ -65,7 +64,7 @@ def user(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(user.home))
     monkeypatch.setenv("TRIMTAB_HOME", str(user.state))
-    monkeypatch.setattr(in_force, "MANAGED", tmp_path / "managed")
+    monkeypatch.setattr(_settings_edit, "MANAGED", tmp_path / "managed")
     monkeypatch.chdir(user.project)
     install_canary(tmp_path / "site")
     monkeypatch.syspath_prepend(tmp_path / "site")
@@ -94,7 +93,7 @@ def trimtab(capsys):
 @pytest.fixture
 def folder(user):
     """The user's own folder; the server that runs there is ended afterwards."""
-    from trimtab_claude_code._state.folders import user_folder
+    from trimtab_claude_code._journal import user_folder
 
     folder = user_folder()
     yield folder

@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 from trimtab_claude_code._program import find_program
-from trimtab_claude_code._settings.entries import EVENT_SECONDS
+from trimtab_claude_code._settings import EVENT_SECONDS
 
 from .conftest import end_server, server_pid
 

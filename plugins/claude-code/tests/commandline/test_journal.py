@@ -15,14 +15,13 @@ from trimtab import (
     TaskCompletionResult,
 )
 from trimtab.testing import ManualClock
+from trimtab_claude_code._files import Busy, locked
 from trimtab_claude_code._guided_session import (
     BYTES_BEFORE_SNAPSHOT,
     EVENTS_BEFORE_SNAPSHOT,
     GuidedSession,
 )
-from trimtab_claude_code._state.files import Busy, locked
-from trimtab_claude_code._state.folders import journal_path
-from trimtab_claude_code._state.journal import Journal, Moment, Origin, ReplayClock
+from trimtab_claude_code._journal import Journal, Moment, Origin, ReplayClock, journal_path
 
 
 class Counter:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab_claude_code._state.files import Problems
-from trimtab_claude_code._state.folders import SUFFIXES
-from trimtab_claude_code._state.journal import SessionIndex
+from trimtab_claude_code._files import Problems
+from trimtab_claude_code._journal import SUFFIXES, SessionIndex
 from trimtab_trace import JournalSettings, remove_old_journals
 
 from .conftest import guidance, payload, server_pid

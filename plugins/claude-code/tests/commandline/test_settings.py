@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab_claude_code._settings import in_force
-from trimtab_claude_code._settings.entries import hook_table, is_ours, with_hooks, without_hooks
+from trimtab_claude_code import _settings_edit
+from trimtab_claude_code._settings import hook_table, is_ours, with_hooks, without_hooks
 from trimtab_claude_code.hooks import EVENTS
 
 FOREIGN = {"type": "command", "command": "./lint.sh"}
@@ -270,7 +270,7 @@ HOOKS_OF_PLUGINS = {"strictPluginOnlyCustomization": ["agents", "hooks"]}
     ],
 )
 def test_install_writes_nothing_where_another_file_forbids_hooks(user, trimtab, layers, said):
-    folder = in_force.MANAGED / "managed-settings.d"
+    folder = _settings_edit.MANAGED / "managed-settings.d"
     files = {
         "managed": folder / "10-hooks.json",
         "user": user.settings,

@@ -13,8 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from trimtab_claude_code._program import MINIMUM, ProgramError, Version, find_program, version_of
-from trimtab_claude_code._trial import Place, harmless, run_trial
+from trimtab_claude_code._program import (
+    MINIMUM,
+    Place,
+    ProgramError,
+    Version,
+    find_program,
+    harmless,
+    run_trial,
+    version_of,
+)
 from trimtab_claude_code.hooks import EVENTS
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ The command ``trimtab proxy`` is what most people use. For authors of other prox
 `read_guide` and `guided_body`.
 """
 
-from trimtab_proxy._bodies import APIS, guided_body
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._identity import PROXY
+from trimtab_proxy._service import APIS, guided_body
 from trimtab_proxy._settings import read_guide
 
 __all__ = ["APIS", "PROXY", "Guide", "guided_body", "read_guide"]

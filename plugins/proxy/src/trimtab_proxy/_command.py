@@ -212,7 +212,7 @@ def _run_program(
     options: argparse.Namespace,
     further: Mapping[str, str],
 ) -> int:
-    from trimtab_proxy import _interrupts as interrupts
+    from trimtab_proxy._frames import interrupts_kept_out
     from trimtab_proxy._launching import cautions, launch, run as run_program
     from trimtab_proxy._upstreams import VARIABLES
 
@@ -225,7 +225,7 @@ def _run_program(
     found = cautions(program, os.environ, Path.cwd())
     if not options.quiet:
         sys.stderr.writelines(f"trimtab: {caution}\n" for caution in found)
-    with interrupts.kept_out():
+    with interrupts_kept_out():
         server.start()
         Thread(target=_settle, args=(server,), name="trimtab-settle", daemon=True).start()
     try:
@@ -261,7 +261,7 @@ def _serve(server: Any, options: argparse.Namespace) -> int:
 
 def _settle(server: Any) -> None:
     """Once all is imported, see that memory of ended conversations is freed."""
-    from trimtab_proxy._collecting import collect_often
+    from trimtab_proxy._frames import collect_often
 
     with suppress(TrimtabError):  # one that did not start has nothing to free
         server.wait_until_ready()

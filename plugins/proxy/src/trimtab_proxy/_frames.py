@@ -1,12 +1,21 @@
-"""What the relay and the process that asks providers send each other.
+"""What the relay and the process that asks providers share: frames, interrupts, freed memory.
 
 A frame is its length and a pickle: both ends are one program of one user, connected by pipes.
+
+A handler is not told where a signal comes from; a thread that waits for it is. So interrupts are
+kept out of all threads of this process, and one thread waits for them.
 """
 
 from __future__ import annotations
 
+import gc
+import os
 import pickle
+import signal
 import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
 from typing import IO, Any
 
 import attrs
@@ -111,3 +120,112 @@ def write_frame(stream: IO[bytes], frame: Any) -> None:
     stream.write(_LENGTH.pack(len(body)))
     stream.write(body)
     stream.flush()
+
+
+_THRESHOLDS = (700, 5, 2)
+
+
+def collect_often() -> None:
+    """Let the garbage collector look for ended conversations soon; for a process of our own.
+
+    A session and its run refer to each other, so only a full collection frees them. By default one
+    comes after 70,000 new objects, which some 170 conversations make. What exists when this is
+    called, modules above all, is left out of collections, so that they stay short.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.collect()  # the next full one waits for a quarter more than this one has left
+    gc.set_threshold(*_THRESHOLDS)
+
+
+_FROM_KERNEL = 0x80
+"""The code of a signal that no process sent: the terminal's."""
+
+_CAN_WAIT = hasattr(signal, "sigwaitinfo")
+_INTERRUPT = (signal.SIGINT,)
+
+
+@contextmanager
+def interrupts_kept_out() -> Iterator[None]:
+    """Keep interrupts from this thread, and for ever from the threads that it starts inside."""
+    if not _CAN_WAIT:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def interrupts_let_in() -> Iterator[None]:
+    """Take interrupts as ever: a program that is started inside does so too."""
+    if not _CAN_WAIT:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def interrupts_told(of_other: Callable[[], None]) -> Iterator[None]:
+    """Ignore interrupts of the terminal; call a function for each one from elsewhere.
+
+    Args:
+        of_other: what to do.
+    """
+
+    def handle(*_: object) -> None:
+        if not _CAN_WAIT and not _in_foreground():
+            of_other()
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        if _CAN_WAIT:
+            with interrupts_kept_out(), _waiting(of_other):
+                yield
+        else:
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _waiting(of_other: Callable[[], None]) -> Iterator[None]:
+    ended: list[bool] = []
+
+    def wait() -> None:
+        while True:
+            found = signal.sigwaitinfo(_INTERRUPT)
+            if ended:
+                return
+            if found.si_code != _FROM_KERNEL:
+                of_other()
+
+    thread = Thread(target=wait, name="trimtab-interrupts", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.append(True)
+        if thread.ident is not None and thread.is_alive():
+            signal.pthread_kill(thread.ident, signal.SIGINT)
+        thread.join()
+
+
+def _in_foreground() -> bool:
+    """Return whether the terminal's interrupts go to this process and to the program."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except (AttributeError, OSError):  # no terminal, or a system without
+        return not hasattr(os, "tcgetpgrp")
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

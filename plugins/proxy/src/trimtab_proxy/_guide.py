@@ -16,16 +16,19 @@ from trimtab import SYSTEM_CLOCK, Clock, Host, Prompt, Run, Session
 from trimtab_proxy._follower import Follower, RequestInfo
 from trimtab_proxy._gate import Verdict
 from trimtab_proxy._identity import (
+    Headers,
     History,
     Link,
+    Name,
     Relation,
     descriptions,
     history,
     host_for,
     link as link_of,
+    name_of,
+    program_of,
 )
 from trimtab_proxy._items import Answer, Item, Kind, Wire, string
-from trimtab_proxy._programs import Headers, Name, name_of, program_of
 from trimtab_proxy._threads import (
     AGE_SECONDS,
     MOST_BRANCHES,

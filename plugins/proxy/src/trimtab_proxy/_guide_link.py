@@ -23,20 +23,27 @@ from typing import Any
 from trimtab import SYSTEM_CLOCK
 from trimtab.hosting import SetAside, last_call
 from trimtab.inspection import state_home
-from trimtab_proxy import _interrupts as interrupts
-from trimtab_proxy._frames import Ready, Reply, Request, Setup, read_frame, write_frame
-from trimtab_proxy._gate import Verdict
-from trimtab_proxy._guidance import (
-    DECISION_SECONDS,
-    JUDGE_SECONDS,
-    GuidanceFailed,
-    RawHeaders,
+from trimtab_proxy._frames import (
+    Ready,
+    Reply,
+    Request,
+    Setup,
+    interrupts_kept_out,
+    read_frame,
+    write_frame,
 )
+from trimtab_proxy._gate import Verdict
 from trimtab_proxy._guide import Counts, Spoken
 from trimtab_proxy._identity import PROXY
 from trimtab_proxy._items import Answer
 from trimtab_proxy._json import Unreadable
-from trimtab_proxy._service import Decided
+from trimtab_proxy._service import (
+    DECISION_SECONDS,
+    JUDGE_SECONDS,
+    Decided,
+    GuidanceFailed,
+    RawHeaders,
+)
 
 START_SECONDS = 30.0
 HELD_SECONDS = 2.0
@@ -84,7 +91,7 @@ class _Child:
         self._number = 0
         self._outbox: SimpleQueue[Any] = SimpleQueue()
         self._outbox.put(setup)
-        with interrupts.kept_out():  # one thread waits for them
+        with interrupts_kept_out():  # one thread waits for them
             for work in (self._write, self._read):
                 Thread(target=work, name="trimtab-guide-link", daemon=True).start()
 

@@ -20,8 +20,15 @@ import attrs
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.hosting import CallBoard
-from trimtab_proxy._collecting import collect_often
-from trimtab_proxy._frames import Ready, Reply, Request, Setup, read_frame, write_frame
+from trimtab_proxy._frames import (
+    Ready,
+    Reply,
+    Request,
+    Setup,
+    collect_often,
+    read_frame,
+    write_frame,
+)
 from trimtab_proxy._guide import Counts
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._service import GuideService

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from trimtab import TrimtabError
-from trimtab_proxy import _interrupts as interrupts
+from trimtab_proxy._frames import interrupts_let_in, interrupts_told
 from trimtab_proxy._upstreams import DEFAULTS
 
 _PROXY_VARIABLES = (
@@ -294,7 +294,7 @@ def run(start: Launch) -> int:
         later.daemon = True
         later.start()
 
-    with interrupts.told(of_other=interrupt):
+    with interrupts_told(of_other=interrupt):
         child = _started(start)
         children.append(child)
         with _passed_on(child):
@@ -304,7 +304,7 @@ def run(start: Launch) -> int:
 
 def _started(start: Launch) -> subprocess.Popen[bytes]:
     try:
-        with interrupts.let_in():
+        with interrupts_let_in():
             return subprocess.Popen(start.command, env=dict(start.environment))
     except OSError as error:
         raise LaunchFailed(

@@ -11,10 +11,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from trimtab import TrimtabError
-from trimtab_proxy._checks import Door, new_token
-from trimtab_proxy._guidance import Guidance, LocalGuidance
 from trimtab_proxy._guide import Guide
-from trimtab_proxy._upstreams import Upstream
+from trimtab_proxy._service import Guidance, LocalGuidance
+from trimtab_proxy._upstreams import Door, Upstream, new_token
 
 _HEADER_BYTES = 256 * 1024
 _CONNECT_SECONDS = 30.0

@@ -1,22 +1,135 @@
-"""What the relay asks about requests and answers, in bytes and plain values.
+"""What the relay asks about requests and answers, in plain values, for a bounded time.
 
 The process that asks providers may be another one than the relay's; nothing here knows which.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from trimtab import TrimtabError
+from trimtab_proxy._anthropic import AnthropicMessages
 from trimtab_proxy._gate import Verdict
-from trimtab_proxy._guide import Decision, Guide
-from trimtab_proxy._items import Answer, Wire
-from trimtab_proxy._listening import read_answer
+from trimtab_proxy._gemini import GenerateContent
+from trimtab_proxy._guide import Counts, Decision, Guide
+from trimtab_proxy._identity import Headers
+from trimtab_proxy._items import Answer, Events, Json, Wire, items_of
+from trimtab_proxy._json import Unreadable
+from trimtab_proxy._openai import ChatCompletions, Responses
 from trimtab_proxy._reader import Reader
-from trimtab_proxy._wires import WIRES
+
+ANTHROPIC_MESSAGES = AnthropicMessages()
+CHAT_COMPLETIONS = ChatCompletions()
+RESPONSES = Responses()
+GENERATE_CONTENT = GenerateContent()
+WIRES: tuple[Wire, ...] = (ANTHROPIC_MESSAGES, CHAT_COMPLETIONS, RESPONSES, GENERATE_CONTENT)
+_ENDINGS: tuple[tuple[str, Wire], ...] = (
+    ("/messages", ANTHROPIC_MESSAGES),
+    ("/chat/completions", CHAT_COMPLETIONS),
+    ("/responses", RESPONSES),
+    (":generateContent", GENERATE_CONTENT),
+    (":streamGenerateContent", GENERATE_CONTENT),
+)
+
+
+def wire_of(path: str) -> Wire | None:
+    """Return the API that a path (without its query) belongs to; None for any other request."""
+    return next((wire for ending, wire in _ENDINGS if path.endswith(ending)), None)
+
+
+MOST_BYTES = 16_000_000
+
+
+class Listener:
+    """Keeps a copy of one answer until it is complete.
+
+    Args:
+        streamed: whether the answer is a stream of events.
+    """
+
+    def __init__(self, *, streamed: bool) -> None:
+        self.streamed = streamed
+        self._chunks: list[bytes] = []
+        self._size = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take what was passed on; an answer beyond 16 MB is not read."""
+        self._size += len(chunk)
+        if self._size <= MOST_BYTES:
+            self._chunks.append(chunk)
+        else:
+            self._chunks.clear()
+
+    @property
+    def body(self) -> bytes | None:
+        """The answer; None if it is too long."""
+        return None if self._size > MOST_BYTES else b"".join(self._chunks)
+
+
+def read_answer(wire: Wire, body: bytes, *, streamed: bool) -> Answer | None:
+    """Return an answer; None if it is incomplete, or of no known form.
+
+    Args:
+        wire: the API.
+        body: the answer, whole.
+        streamed: whether it is a stream of events.
+    """
+    try:
+        return _from_events(wire, body) if streamed else _from_body(wire, body)
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        return None
+
+
+def _from_events(wire: Wire, body: bytes) -> Answer | None:
+    events = wire.events()
+    for data in event_data(body):
+        _add(events, json.loads(data))
+    return events.answer()
+
+
+def _from_body(wire: Wire, body: bytes) -> Answer | None:
+    value = json.loads(body)
+    if isinstance(value, list):
+        return _from_list(wire.events(), value)
+    return wire.answer(value) if isinstance(value, dict) else None
+
+
+def event_data(stream: bytes) -> Iterator[bytes]:
+    """Yield the data of the events in a stream; an event's lines end in CR, LF or both."""
+    data: list[bytes] = []
+    for line in stream.splitlines():
+        if line.startswith(b"data:"):
+            data.append(line[5:].lstrip(b" "))
+        elif not line and data:
+            yield from _known(data)
+            data = []
+    yield from _known(data)
+
+
+def _known(data: Sequence[bytes]) -> Iterator[bytes]:
+    joined = b"\n".join(data)
+    if joined and joined != b"[DONE]":
+        yield joined
+
+
+def _from_list(events: Events, values: Sequence[Any]) -> Answer | None:
+    for value in values:
+        _add(events, value)
+    return events.answer()
+
+
+def _add(events: Events, value: Any) -> None:
+    if isinstance(value, dict):
+        events.add(value)
+
 
 MOST_TICKETS = 1_024
 """Decisions whose answers may still come; a program has few requests under way."""
@@ -124,3 +237,143 @@ class GuideService:
 def wire_named(name: str) -> Wire:
     """Return an API by its name."""
     return next(wire for wire in WIRES if wire.name == name)
+
+
+APIS = tuple(wire.name for wire in WIRES)
+
+
+def guided_body(guide: Guide, api: str, headers: Headers, body: Json) -> dict[str, Any] | None:
+    """Return a request with the words that belong into it; None where it stays as it is.
+
+    It takes the time that providers take: call it off the event loop.
+
+    Args:
+        guide: follows the conversations.
+        api: ``"anthropic-messages"``, ``"openai-chat"``, ``"openai-responses"`` or ``"gemini"``.
+        headers: of the request, names in lower case; by some of them programs name their agents.
+        body: of the request, decoded. It is not changed.
+
+    Raises:
+        ValueError: there is no such API.
+    """
+    wire = next((known for known in WIRES if known.name == api), None)
+    if wire is None:
+        raise ValueError(f"api must be one of {', '.join(APIS)}, not {api!r}")
+    decision = guide.request(wire, headers, body, items_of(wire, body))
+    messages = body.get(wire.list_key)
+    if not decision.words or not isinstance(messages, list) or not messages:
+        return None
+    *others, last = messages
+    place = wire.place(last) if isinstance(last, dict) else None
+    if place is None:
+        return None
+    try:
+        guided = place.put(last, decision.words)
+    except Unreadable:
+        return None
+    guide.counts.guided += 1
+    return {**body, wire.list_key: [*others, guided]}
+
+
+DECISION_SECONDS = 5.0
+"""How long a request waits for text at most; then it goes on without."""
+
+JUDGE_SECONDS = 60.0
+"""The same for the end of an answer, where completion checkers are asked."""
+
+_WORKERS = 16
+RawHeaders = Sequence[tuple[bytes, bytes]]
+T = TypeVar("T")
+
+
+class Guidance(Protocol):
+    """What the relay asks.
+
+    Attributes:
+        notes: what the user should know.
+    """
+
+    notes: list[str]
+
+    @property
+    def gate(self) -> bool:
+        """Whether completion checkers and refusals may change streamed answers."""
+
+    def start(self) -> None:
+        """Begin; returns once it is known whether it can."""
+
+    async def decide(
+        self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
+    ) -> Decided:
+        """Return what becomes of a request; never raises, and takes `DECISION_SECONDS` at most."""
+
+    async def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
+        """Take the answer to a request; never raises."""
+
+    async def judge(self, ticket: int, answer: Answer) -> Verdict:
+        """Return what becomes of an answer; never raises, and takes `JUDGE_SECONDS` at most."""
+
+    def counts(self) -> Counts:
+        """Return what happened so far."""
+
+    def close(self) -> None:
+        """End all runs."""
+
+
+class LocalGuidance:
+    """Asks providers in this process: one that holds its interpreter holds the relay up too.
+
+    Args:
+        guide: follows the conversations.
+    """
+
+    def __init__(self, guide: Guide) -> None:
+        self.guide = guide
+        self.notes = list(guide.notes)
+        self._service = GuideService(guide)
+        self._pool = ThreadPoolExecutor(_WORKERS, "trimtab-proxy")
+
+    @property
+    def gate(self) -> bool:
+        return self.guide.gate
+
+    def start(self) -> None:
+        """Nothing has to begin."""
+
+    async def decide(
+        self, wire: str, headers: RawHeaders, body: bytes, provider: str = ""
+    ) -> Decided:
+        ask = self._service.decide
+        return await self._within(DECISION_SECONDS, Decided(), ask, wire, headers, body, provider)
+
+    async def heard(self, ticket: int, wire: str, body: bytes, *, streamed: bool) -> None:
+        def tell() -> None:
+            self._service.heard(ticket, wire, body, streamed=streamed)
+
+        await self._within(DECISION_SECONDS, None, tell)
+
+    async def judge(self, ticket: int, answer: Answer) -> Verdict:
+        return await self._within(JUDGE_SECONDS, Verdict(), self._service.judge, ticket, answer)
+
+    async def _within(
+        self, seconds: float, otherwise: T, ask: Callable[..., T], *arguments: Any
+    ) -> T:
+        working = asyncio.get_running_loop().run_in_executor(self._pool, ask, *arguments)
+        try:
+            return await asyncio.wait_for(working, seconds)
+        except Unreadable:
+            return otherwise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the agent's request goes on
+            self.guide.counts.failures[type(error).__name__] += 1
+            return otherwise
+
+    def counts(self) -> Counts:
+        return self.guide.counts
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.guide.close()
+
+
+class GuidanceFailed(TrimtabError):
+    """Providers can't be asked."""

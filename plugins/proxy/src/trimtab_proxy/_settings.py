@@ -23,8 +23,7 @@ from trimtab import (
 )
 from trimtab.hosting import read_seconds
 from trimtab_proxy._guide import PROVIDER_SECONDS, Guide
-from trimtab_proxy._identity import delivery
-from trimtab_proxy._programs import UNKNOWN
+from trimtab_proxy._identity import UNKNOWN, delivery
 from trimtab_trace import JournalOpened, JournalSettings, SessionJournal, new_stem, read_redact
 
 

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trimtab import SYSTEM_CLOCK, Clock, Session
-from trimtab_proxy._identity import History, Link, Relation, chain, link, only_repeats_the_user
+from trimtab_proxy._identity import (
+    History,
+    Link,
+    Name,
+    Relation,
+    chain,
+    link,
+    only_repeats_the_user,
+)
 from trimtab_proxy._items import Answer, text_key
-from trimtab_proxy._programs import Name
 
 if TYPE_CHECKING:
     from trimtab_proxy._follower import Follower

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from trimtab_replay._assembler import Assembler as Assembler, CallResult as CallResult
     from trimtab_replay._corpus import Corpus as Corpus, Found as Found, find as find
     from trimtab_replay._driver import replay as replay
-    from trimtab_replay._file import Job as Job, ReadStats as ReadStats, replay_file as replay_file
-    from trimtab_replay._pool import replay_all as replay_all
+    from trimtab_replay._file import (
+        Job as Job,
+        ReadStats as ReadStats,
+        replay_all as replay_all,
+        replay_file as replay_file,
+    )
     from trimtab_replay._recording import (
         Idle as Idle,
         RecordedItem as RecordedItem,
@@ -79,7 +83,7 @@ _HOMES = {
     "everything": "_selection",
     "find": "_corpus",
     "replay": "_driver",
-    "replay_all": "_pool",
+    "replay_all": "_file",
     "replay_file": "_file",
 }
 __all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]  # noqa: PLE0604

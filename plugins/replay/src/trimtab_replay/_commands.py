@@ -1,27 +1,204 @@
-"""The verbs that this package adds to ``trimtab`` (entry points of group ``trimtab.commands``)."""
+"""The verbs that this package adds to ``trimtab``, and what they share: arguments, notes."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import tomllib
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from trimtab import SYSTEM_CLOCK, find_configuration
+from trimtab.hosting import read_seconds
 from trimtab.inspection import others_to_stderr, output, say
 from trimtab.text import plural, sanitize
-from trimtab_replay._command_line import (
-    add_reading,
-    add_selection,
-    complain,
-    report_stats,
-    selection_of,
-)
 from trimtab_replay._corpus import Found
-from trimtab_replay._file import Job, ReadStats
+from trimtab_replay._file import Job, ReadStats, collect_rarely, replay_all
 from trimtab_replay._local_sessions import by_agent, local_sessions
-from trimtab_replay._pool import collect_rarely, replay_all
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._results import Replayed, as_json
-from trimtab_replay._terminal import Progress, Screen
-from trimtab_replay._timeline import LEGEND, Summary, show
+from trimtab_replay._selection import Selection, SelectionError, configured, enabled, everything
+from trimtab_replay._timeline import LEGEND, Progress, Screen, Summary, show
+from trimtab_replay._transcript import Skipped
+
+MAX_FAILURES = 20
+
+
+def report_stats(stats: ReadStats) -> int:
+    """Say on the error channel what was not read and who failed; return the exit status."""
+    status = report_skipped(stats.skipped, stats.other_files)
+    if stats.without_calls:
+        complain(f"files whose runs hold no tool call: {stats.without_calls}")
+    if stats.left_out:
+        complain(f"runs left out, older than asked for or without a time: {stats.left_out}")
+    for (provider, message), runs in sorted(stats.failures.items())[:MAX_FAILURES]:
+        name = sanitize(provider, 100)
+        complain(f"the provider {name} failed in {plural(runs, 'run')}: {sanitize(message, 300)}")
+    if not stats.runs:
+        complain("no recorded run was replayed")
+        status = status or int(not stats.left_out)
+    return status or int(bool(stats.failures))
+
+
+def report_skipped(skipped: Iterable[Skipped], other_files: int) -> int:
+    """Say which files were not read; return the exit status, 1 if one should have been."""
+    status = 0
+    for each in skipped:
+        status = 1
+        line = "" if each.line is None else f":{each.line}"
+        complain(f"{sanitize(each.path, 300)}{line}: {sanitize(each.message, 1_000)}")
+    if other_files:
+        complain(f"other files, no transcripts: {other_files}")
+    return status
+
+
+def complain(message: str) -> None:
+    """Write one line to the error channel."""
+    sys.stderr.write(f"trimtab: {message}\n")
+
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say whom to ask."""
+    group = parser.add_argument_group("providers")
+    group.add_argument("--enable", metavar="NAME", action="append", help="ask this provider")
+    group.add_argument("--all", action="store_true", help="ask every installed provider")
+    group.add_argument("--config", metavar="FILE", help="ask the providers of a configured prompt")
+    group.add_argument("--prompt", metavar="NAME", help="the prompt in the configuration")
+    group.add_argument(
+        "--set",
+        metavar="NAME.OPTION=VALUE",
+        action="append",
+        default=[],
+        dest="options",
+        help="an option of a provider, as a TOML value",
+    )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say what to read and how."""
+    group = parser.add_argument_group("reading")
+    group.add_argument(
+        "--reader", metavar="NAME", default="", help="read every file with this reader"
+    )
+    group.add_argument(
+        "--deadline", metavar="SECONDS", type=_seconds, help="time limit of each run"
+    )
+    add_jobs(group)
+    group.add_argument("--limit", metavar="N", type=count, help="read at most N recordings")
+    group.add_argument(
+        "--since",
+        metavar="TIME",
+        type=_moment,
+        help="only runs that began at TIME or later, e.g. 7d",
+    )
+
+
+def add_jobs(group: argparse._ActionsContainer) -> None:
+    """Add the argument that says in how many processes."""
+    group.add_argument(
+        "--jobs", metavar="N", type=count, help="number of processes; chosen for you if not given"
+    )
+
+
+def selection_of(options: argparse.Namespace, *, default_all: bool = False) -> Selection:
+    """Return whom the arguments select.
+
+    Args:
+        default_all: every installed provider where they say nothing.
+
+    Raises:
+        SelectionError: nothing is selected, or too much, or an option is set wrongly.
+        ConfigurationError: the configuration is wrong.
+    """
+    chosen = _chosen(options, default_all=default_all)
+    for note in chosen.left_out:
+        complain(note)
+    for text in options.options:
+        provider, option, value = assignment(text)
+        chosen = chosen.with_option(provider, option, value)
+    return chosen
+
+
+def _chosen(options: argparse.Namespace, *, default_all: bool) -> Selection:
+    ways = [bool(options.enable), options.all, bool(options.config or options.prompt)]
+    if sum(ways) > 1:
+        raise SelectionError("choose one: --enable NAME, --all, or --config FILE --prompt NAME")
+    if options.enable:
+        return enabled(options.enable)
+    if options.config or options.prompt:
+        return configured(options.config or _nearest(), options.prompt or "")
+    if options.all or default_all:
+        return everything()
+    raise SelectionError(
+        "say whom to ask: --all, --enable NAME (see `trimtab plugins list`), or "
+        "--config FILE --prompt NAME"
+    )
+
+
+def _nearest() -> str:
+    found = find_configuration()
+    if found is None:
+        raise SelectionError("there is no configuration here or above; name one with --config")
+    return str(found)
+
+
+def assignment(text: str) -> tuple[str, str, Any]:
+    """Read ``NAME.OPTION=VALUE``.
+
+    Raises:
+        SelectionError: it has another form, or the value is not TOML.
+    """
+    target, equals, value = text.partition("=")
+    provider, dot, option = target.strip().rpartition(".")
+    if not (equals and dot and provider and option):
+        raise SelectionError(f"{text!r} is not of the form NAME.OPTION=VALUE")
+    return provider, option, toml_value(value)
+
+
+def toml_value(text: str) -> Any:
+    """Read one TOML value.
+
+    Raises:
+        SelectionError: the text has another form.
+    """
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError) as error:  # also of numbers that are too long for an int
+        raise SelectionError(f"{text!r:.100} is not a TOML value (quote text): {error}") from error
+
+
+def _seconds(text: str) -> float:
+    try:
+        return read_seconds(text, "this option")
+    except ValueError as error:
+        what = f"{text!r} is not a number of seconds above 0"
+        raise argparse.ArgumentTypeError(what) from error
+
+
+def count(text: str) -> int:
+    """Read a number from 1 on, as an argument's type."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def _moment(text: str) -> datetime:
+    """Read a date, a time, or how long ago: ``2026-01-31``, ``7d``."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        if unit in _UNITS and number.isdecimal():
+            return SYSTEM_CLOCK.now() - timedelta(**{_UNITS[unit]: int(number)})
+        moment = datetime.fromisoformat(text)
+    except (OverflowError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a time: write e.g. 2026-01-31, 2026-01-31T12:00 or 7d"
+        ) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
 
 NEWEST = 50
 """How many files are replayed if neither PATH nor --limit says it."""

@@ -23,11 +23,11 @@ from trimtab import (
 )
 from trimtab.events import CompactionHappened, ModelResponded, UserMessage
 from trimtab.text import shorten
-from trimtab_replay._collector import DecisionCollector
 from trimtab_replay._recording import (
     Idle,
     Item,
     RecordedItem,
+    RecordedTime,
     Recording,
     ReplayError,
     RunBoundary,
@@ -35,10 +35,9 @@ from trimtab_replay._recording import (
     StopRequest,
     Unknown,
 )
-from trimtab_replay._results import CallView, Replayed
+from trimtab_replay._results import CallView, DecisionCollector, Replayed
 from trimtab_replay._selection import Prompts
 from trimtab_replay._timeline import call_view
-from trimtab_replay._timing import RecordedTime
 from trimtab_signals import Calls
 from trimtab_signals.agents import PROFILES
 

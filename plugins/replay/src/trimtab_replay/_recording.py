@@ -1,14 +1,16 @@
-"""A recorded run as the replay reads it: the engine's events, in order, with their numbers."""
+"""A recorded run as the replay reads it: events in order, their numbers and times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import attrs
 
 from trimtab import ToolInvoked, TrimtabError
 from trimtab.events import CompactionHappened, ModelResponded, UserMessage
+from trimtab.testing import ManualClock
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -186,3 +188,52 @@ class TranscriptReader(Protocol):
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the recordings in `source`; what can't be read goes to ``source.skip``."""
         ...
+
+
+@attrs.define
+class RecordedTime:
+    """Moves a clock along with the recorded times.
+
+    Monotonic time follows the recorded monotonic seconds where there are such, else the steps
+    of the recorded wall clock; neither ever takes it back.
+    """
+
+    clock: ManualClock = attrs.field(factory=ManualClock)
+    started: datetime | None = None
+    _last: datetime | None = None
+
+    def begin(self, item: Item) -> None:
+        """Set the wall clock to when the recording began, as its first item tells."""
+        at, elapsed = _times(item)
+        if at is not None:
+            self.started = at - timedelta(seconds=elapsed or 0.0)
+            self.clock.set_wall(self.started)
+
+    def follow(self, item: Item, following: Item | None = None) -> None:
+        """Move on to the moment of `item`.
+
+        An item without times stands where the last stood; but a response without times came
+        when its first call, the `following` item, began.
+        """
+        at, elapsed = _times(item)
+        if at is None and elapsed is None and type(item) is ModelResponded:
+            at, elapsed = _beginning(following)
+        if elapsed is not None:
+            self.clock.seconds = max(self.clock.seconds, elapsed)
+        elif at is not None and self._last is not None:
+            self.clock.seconds += max(0.0, (at - self._last).total_seconds())
+        if at is not None:
+            self._last = at
+            self.clock.set_wall(at)
+
+
+def _beginning(item: Item | None) -> tuple[datetime | None, float | None]:
+    if type(item) is not ToolInvoked:
+        return None, None
+    seconds = item.duration or 0.0
+    at = item.started or (item.at - timedelta(seconds=seconds) if item.at else None)
+    return at, None if item.elapsed is None else item.elapsed - seconds
+
+
+def _times(item: Item) -> tuple[datetime | None, float | None]:
+    return getattr(item, "at", None), getattr(item, "elapsed", None)

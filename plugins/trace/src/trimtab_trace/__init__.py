@@ -9,9 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab_trace._bus import (
-        InProcessEventBus as InProcessEventBus,
-    )
     from trimtab_trace._envelope import (
         Damage as Damage,
         EventInvalid as EventInvalid,
@@ -23,11 +20,11 @@ if TYPE_CHECKING:
         TraceWriteError as TraceWriteError,
         UnknownEvent as UnknownEvent,
     )
+    from trimtab_trace._export import (
+        cloudevents as cloudevents,
+    )
     from trimtab_trace._export._atif import (
         atif as atif,
-    )
-    from trimtab_trace._export._cloudevents import (
-        cloudevents as cloudevents,
     )
     from trimtab_trace._export._otel import (
         Spans as Spans,
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
     from trimtab_trace._export._otlp import (
         OtelRecorder as OtelRecorder,
     )
-    from trimtab_trace._journal.files import (
+    from trimtab_trace._journal import (
         GuidanceStopped as GuidanceStopped,
         JournalFull as JournalFull,
         JournalOpened as JournalOpened,
@@ -51,9 +48,6 @@ if TYPE_CHECKING:
         Journal as Journal,
         SessionJournal as SessionJournal,
         new_stem as new_stem,
-    )
-    from trimtab_trace._jsonl import (
-        JsonlStore as JsonlStore,
     )
     from trimtab_trace._recorder import (
         JsonlTrace as JsonlTrace,
@@ -84,6 +78,7 @@ if TYPE_CHECKING:
         traces_in as traces_in,
     )
     from trimtab_trace._store import (
+        JsonlStore as JsonlStore,
         Trace as Trace,
         TraceStore as TraceStore,
         open_trace as open_trace,
@@ -93,16 +88,14 @@ if TYPE_CHECKING:
         EventType as EventType,
         EventTypes as EventTypes,
     )
-    from trimtab_trace._verify import (
-        Report as Report,
-        verify as verify,
-    )
     from trimtab_trace._writer import (
+        InProcessEventBus as InProcessEventBus,
+        Report as Report,
         TraceWriter as TraceWriter,
+        verify as verify,
     )
 
 _MODULES = {
-    "_bus": ("InProcessEventBus",),
     "_envelope": (
         "Damage",
         "EventInvalid",
@@ -114,14 +107,14 @@ _MODULES = {
         "TraceWriteError",
         "UnknownEvent",
     ),
+    "_export": ("cloudevents",),
     "_export._atif": ("atif",),
-    "_export._cloudevents": ("cloudevents",),
     "_export._otel": (
         "Spans",
         "export_spans",
     ),
     "_export._otlp": ("OtelRecorder",),
-    "_journal.files": (
+    "_journal": (
         "GuidanceStopped",
         "JournalFull",
         "JournalOpened",
@@ -132,19 +125,27 @@ _MODULES = {
         "read_redact",
         "remove_old_journals",
     ),
-    "_journal.recorder": ("Journal", "SessionJournal", "new_stem"),
-    "_jsonl": ("JsonlStore",),
+    "_journal.recorder": (
+        "Journal",
+        "SessionJournal",
+        "new_stem",
+    ),
     "_recorder": (
         "JsonlTrace",
         "Recording",
         "SessionTrace",
         "SqliteTrace",
     ),
-    "_secrets": ("LONGEST_TEXT", "Redaction", "bounded", "redactor"),
     "_replay": (
         "Difference",
         "Replayed",
         "replay",
+    ),
+    "_secrets": (
+        "LONGEST_TEXT",
+        "Redaction",
+        "bounded",
+        "redactor",
     ),
     "_session": (
         "session_at",
@@ -156,6 +157,7 @@ _MODULES = {
         "traces_in",
     ),
     "_store": (
+        "JsonlStore",
         "Trace",
         "TraceStore",
         "open_trace",
@@ -165,11 +167,12 @@ _MODULES = {
         "EventType",
         "EventTypes",
     ),
-    "_verify": (
+    "_writer": (
+        "InProcessEventBus",
         "Report",
+        "TraceWriter",
         "verify",
     ),
-    "_writer": ("TraceWriter",),
 }
 _WHERE = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_WHERE)  # noqa: PLE0605

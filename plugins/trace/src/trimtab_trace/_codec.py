@@ -1,4 +1,4 @@
-"""Events as lines of JSON with a checksum, and back, damaged or not."""
+"""Events as lines of JSON with a checksum, and back, damaged or not; when they are made sure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -13,6 +14,7 @@ from zlib import crc32
 
 import attrs
 
+from trimtab import SYSTEM_CLOCK
 from trimtab.events import encode_value
 from trimtab_trace._envelope import (
     FORMAT_VERSION,
@@ -264,3 +266,68 @@ def gap(expected: int, seq: int) -> Damage:
         f"event {expected} is" if seq == expected + 1 else f"events {expected} to {seq - 1} are"
     )
     return Damage(f"before event {seq}", f"{missing} missing", expected)
+
+
+BARRIERS = frozenset({"ToolInvoked", "CompletionChecked", "RunTerminated", "LeaseLost"})
+
+
+class Durability(StrEnum):
+    """When a store syncs to the disk.
+
+    A process that is killed loses nothing in any mode: each event is handed to the operating
+    system before `append` returns. The modes differ when the machine itself stops.
+    """
+
+    NONE = "none"
+    BARRIER = "barrier"
+    INTERVAL = "interval"
+    EACH = "each"
+
+    @classmethod
+    def of(cls, value: str) -> Durability:
+        """Return the mode of that name.
+
+        Raises:
+            TraceError: no mode has that name.
+        """
+        try:
+            return cls(value)
+        except ValueError:
+            known = ", ".join(mode.value for mode in cls)
+            raise TraceError(f"no durability {value!r}; use one of: {known}") from None
+
+
+class SyncPolicy:
+    """Decides, event by event, whether to sync.
+
+    Args:
+        durability: the mode.
+        interval: seconds between two syncs in the mode `INTERVAL`.
+        monotonic: tells the seconds.
+    """
+
+    def __init__(
+        self,
+        durability: Durability,
+        interval: float = 0.05,
+        monotonic: Callable[[], float] = SYSTEM_CLOCK.monotonic,
+    ) -> None:
+        self.durability = durability
+        self._interval = interval
+        self._monotonic = monotonic
+        self._last = monotonic()
+
+    def due(self, event_type: str, *, durable: bool) -> bool:
+        """Return whether to sync after an event of this type; `durable` asks for it."""
+        if durable or self.durability is Durability.EACH:
+            return True
+        if self.durability is Durability.BARRIER:
+            return event_type in BARRIERS
+        return self.durability is Durability.INTERVAL and self._elapsed()
+
+    def _elapsed(self) -> bool:
+        now = self._monotonic()
+        if now - self._last < self._interval:
+            return False
+        self._last = now
+        return True

@@ -233,7 +233,7 @@ def _compare_on_a_page(options: argparse.Namespace) -> int:
 
 def run_verify(options: argparse.Namespace) -> int:
     """Check every event; 1 where something is damaged or there is no event."""
-    from trimtab_trace._verify import verify
+    from trimtab_trace._writer import verify
 
     report = verify(open_trace(options.file, options.name, strict=False))
     for line in report.lines():
@@ -317,7 +317,7 @@ def _exported(options: argparse.Namespace) -> Iterable[str]:
 
         return atif_lines(found)
     if options.to == "cloudevents":
-        from trimtab_trace._export._cloudevents import cloudevents
+        from trimtab_trace._export import cloudevents
 
         return (json.dumps(event) for event in cloudevents(found))
     from trimtab_trace._export._otlp import otlp_lines

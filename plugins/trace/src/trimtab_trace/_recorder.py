@@ -14,15 +14,12 @@ import attrs
 
 from trimtab import Event, RecorderContext
 from trimtab.inspection import state_home
-from trimtab_trace._codec import BadLine, decode_line
-from trimtab_trace._durability import Durability
+from trimtab_trace._codec import BadLine, Durability, decode_line
 from trimtab_trace._envelope import References, TraceError, TraceEvent, versions_of
-from trimtab_trace._jsonl import JsonlStore, hold
-from trimtab_trace._resuming import in_force
 from trimtab_trace._secrets import Redactor, redactor
-from trimtab_trace._settings import settings_of
+from trimtab_trace._settings import in_force, settings_of
 from trimtab_trace._sqlite import SqliteStore
-from trimtab_trace._store import Trace, TraceStore, is_database
+from trimtab_trace._store import JsonlStore, Trace, TraceStore, hold, is_database
 from trimtab_trace._writer import TraceWriter
 
 _LONGEST_LINE = 1 << 20

@@ -1,8 +1,9 @@
-"""A session made of a trace: by folding its events, without asking any provider."""
+"""A session made of a trace: by folding its events, in its own time, asking no provider."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -16,11 +17,43 @@ from trimtab.events import (
     RunOpened,
 )
 from trimtab.hosting import LOCAL_HOST
-from trimtab_trace._clock import ReplayClock
 from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, UnknownEvent, misfit
-from trimtab_trace._resuming import in_force
-from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of
+from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of, in_force
 from trimtab_trace._types import EVENT_TYPES, EventTypes
+
+
+class ReplayClock:
+    """A clock that is set, event by event.
+
+    Attributes:
+        wall: the wall-clock time, aware UTC.
+        seconds: monotonic seconds since the run at hand was opened.
+    """
+
+    def __init__(self) -> None:
+        self.wall = datetime(1970, 1, 1, tzinfo=UTC)
+        self.seconds = 0.0
+        self._first: float | None = None
+
+    def set(self, wall: datetime, seconds: float | None) -> None:
+        """Move to the moment of an event; `seconds` stays where None."""
+        self.wall = wall
+        if seconds is not None:
+            self.seconds = seconds
+
+    def open_at(self, seconds: float) -> None:
+        """Let the next monotonic reading, which opens a run, be `seconds`."""
+        self._first = seconds
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        return self.seconds
+
 
 MakePrompt = Callable[[str, RunConfigured | None], Prompt[Any]]
 

@@ -10,8 +10,16 @@ from threading import Lock
 
 import attrs
 
-from trimtab_trace._codec import BACKEND, Backend, BadLine, decode_line, encode_line, gap
-from trimtab_trace._durability import Durability, SyncPolicy
+from trimtab_trace._codec import (
+    BACKEND,
+    Backend,
+    BadLine,
+    Durability,
+    SyncPolicy,
+    decode_line,
+    encode_line,
+    gap,
+)
 from trimtab_trace._envelope import (
     Damage,
     TraceBusy,

@@ -1,14 +1,33 @@
-"""What a store of traces offers."""
+"""What a store of traces offers, and files of JSON lines: one a run, a line break commits."""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 import attrs
 
-from trimtab_trace._envelope import Damage, TraceError, TraceEvent
+from trimtab_trace._codec import (
+    BACKEND,
+    Backend,
+    BadLine,
+    Durability,
+    SyncPolicy,
+    decode_line,
+    encode_line,
+)
+from trimtab_trace._envelope import (
+    Damage,
+    EventIds,
+    TraceBusy,
+    TraceError,
+    TraceEvent,
+    TraceWriteError,
+)
 
 
 class TraceStore(Protocol):
@@ -104,7 +123,6 @@ class Trace:
         """Whether a second writer has added to it; True where that is not known."""
         if is_database(self.path):
             return True
-        from trimtab_trace._jsonl import last_epoch
 
         return last_epoch(self.path) != 0
 
@@ -139,3 +157,297 @@ def open_trace(path: Path | str, name: str | None = None, *, strict: bool = True
         strict: raise `TraceDamaged` at the first damage; else collect it in ``damages``.
     """
     return Trace(Path(path), name, strict)
+
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_CHUNK = 1 << 16
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+class JsonlStore:
+    """Appends to one file.
+
+    Opening repairs a torn last line: what was never acknowledged is removed. A lock keeps a
+    second writer out until `close`.
+
+    Args:
+        path: the file; its folder is made where it is missing.
+        durability: when to sync, a name of `Durability`.
+        interval: seconds between syncs in the mode ``"interval"``.
+        backend: the JSON library.
+
+    Raises:
+        TraceBusy: another writer holds the file.
+        TraceError: the file or its folder can't be made or written.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        durability: str = "barrier",
+        interval: float = 0.05,
+        backend: Backend = BACKEND,
+    ) -> None:
+        self.path = Path(path)
+        self._policy = SyncPolicy(Durability.of(durability), interval)
+        self._backend = backend
+        self._lock = Lock()
+        self._file = _open(self.path)
+        self._process = os.getpid()
+        try:
+            hold(self._file, self.path)
+            end = _repair(self._file, backend)
+        except BaseException:
+            os.close(self._file)
+            raise
+        self.next_seq, self.epoch, self._size, self.repaired = end
+        status = os.fstat(self._file)
+        self._identity = status.st_dev, status.st_ino
+        self._earlier: EventIds | None = None if self._size else EventIds.none()
+
+    def append(self, event: TraceEvent, *, durable: bool = False) -> TraceEvent:
+        """Add one event; see `TraceStore.append`."""
+        with self._lock:
+            if event.seq != self.next_seq or event.epoch != self.epoch:
+                event = attrs.evolve(event, seq=self.next_seq, epoch=self.epoch)
+            line = encode_line(event, self._backend)
+            self._write(line)
+            self._size += len(line)
+            self.next_seq += 1
+            if self._policy.due(event.event_type, durable=durable):
+                self._sync()
+        return event
+
+    def find(self, event_id: str) -> TraceEvent | None:
+        """Return the event of this id that was in the trace when it was opened, or None.
+
+        Args:
+            event_id: as in `TraceEvent`.
+        """
+        with self._lock:
+            if self._earlier is None:
+                self._earlier = EventIds.of(self.path)
+            if event_id not in self._earlier:
+                return None
+        from trimtab_trace._codec import scan_file
+
+        found = (item for item in scan_file(self.path) if isinstance(item, TraceEvent))
+        return next((event for event in found if event.event_id == event_id), None)
+
+    def _check(self) -> None:
+        """Find out whether this writer may still write, and to the file of that name.
+
+        Raises:
+            TraceWriteError: it may not.
+        """
+        if self._file < 0:
+            raise TraceWriteError(f"the trace {self.path} is closed; open it again to append")
+        if os.getpid() != self._process:
+            raise TraceWriteError(
+                f"the trace {self.path} was opened by another process, which forked; open a trace"
+                " of its own in this one"
+            )
+        try:
+            status = self.path.stat()
+            gone = (status.st_dev, status.st_ino) != self._identity
+        except OSError:
+            gone = True
+        if gone:
+            raise TraceWriteError(
+                f"the trace {self.path} was removed or renamed while it was written; events since"
+                " then are not kept. Leave the files of open runs where they are"
+            )
+
+    def _write(self, line: bytes) -> None:
+        self._check()
+        written = 0
+        try:
+            while written < len(line):
+                written += os.write(self._file, line[written:] if written else line)
+        except OSError as error:
+            self._undo(error)
+            raise TraceWriteError(
+                f"can't write to the trace {self.path}: {error.strerror}; the event was left out,"
+                f" {_advice(error)}"
+            ) from error
+        except BaseException:
+            self._undo(None)
+            raise
+
+    def _undo(self, error: OSError | None) -> None:
+        """Remove the written part of a line; where that fails, the next opening does it."""
+        try:
+            os.ftruncate(self._file, self._size)
+        except OSError as second:
+            os.close(self._file)
+            self._file = -1
+            raise TraceWriteError(
+                f"can't write to the trace {self.path}: {(error or second).strerror}; open it again"
+                " to repair its last line"
+            ) from second
+
+    def _sync(self) -> None:
+        try:
+            _sync(self._file)
+        except OSError as error:
+            raise TraceWriteError(
+                f"can't sync the trace {self.path}: {error.strerror}; the last event may be lost"
+                f" if the machine stops, {_advice(error)}"
+            ) from error
+
+    def close(self) -> None:
+        """Sync what is written and let other writers in; closing twice is harmless."""
+        with self._lock:
+            if self._file < 0:
+                return
+            try:
+                if self._policy.durability is not Durability.NONE:
+                    self._sync()
+            finally:
+                os.close(self._file)
+                self._file = -1
+
+
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "free some space and append again"
+    return "append again when the cause is gone"
+
+
+def _open(path: Path) -> int:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        known = path.exists()
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
+    except OSError as error:
+        raise TraceError(
+            f"can't write the trace {path}: {error.strerror}; choose a folder that can be written"
+        ) from None
+    if not known:
+        _sync_folder(path.parent)
+    return file
+
+
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_at(file: int, count: int, offset: int) -> bytes:
+    """Return up to `count` bytes of an open file from `offset` on, where a system lacks `pread`.
+
+    The file is opened to append, so that it does not matter where this leaves its position.
+    """
+    if hasattr(os, "pread"):
+        return os.pread(file, count, offset)
+    os.lseek(file, offset, os.SEEK_SET)
+    parts = []
+    while count > 0 and (part := os.read(file, count)):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name survive a crash, where the system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def hold(file: int, path: Path) -> None:
+    """Keep other writers out of an open file until it is closed.
+
+    Raises:
+        TraceBusy: another writer holds it.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TraceBusy(
+            f"another writer holds the trace {path}; close it, or write to another file"
+        ) from None
+    except OSError:
+        return  # a file system without locks
+
+
+def _repair(file: int, backend: Backend) -> tuple[int, int, int, int]:
+    """Return next seq, epoch, size and removed bytes, after the last line is put right."""
+    size = os.fstat(file).st_size
+    start = _line_start(file, size)
+    tail = read_at(file, size - start, start)
+    removed = 0
+    if tail and _intact(tail, backend):
+        os.write(file, b"\n")
+        size += 1
+    elif tail and _intact(tail[:-1], backend):  # the line break was changed to another byte
+        os.ftruncate(file, size - 1)
+        os.write(file, b"\n")
+    elif tail:
+        os.ftruncate(file, start)
+        size, removed = start, len(tail)
+    seq, epoch = _last(file, size, backend)
+    return seq, epoch, size, removed
+
+
+def _intact(line: bytes, backend: Backend) -> bool:
+    try:
+        decode_line(line, backend)
+    except BadLine:
+        return False
+    return True
+
+
+def _line_start(file: int, end: int) -> int:
+    """Return where the line that ends before `end` starts: behind the line break before it."""
+    while end > 0:
+        begin = max(0, end - _CHUNK)
+        found = read_at(file, end - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
+
+
+def _last(file: int, size: int, backend: Backend) -> tuple[int, int]:
+    """Return the next seq and epoch by the last intact line; damaged ones behind it count."""
+    damaged, end = 0, size
+    while end > 0:
+        start = _line_start(file, end - 1)
+        try:
+            event = decode_line(read_at(file, end - 1 - start, start), backend)
+        except BadLine:
+            damaged, end = damaged + 1, start
+            continue
+        return event.seq + 1 + damaged, event.epoch + 1
+    return damaged, 1 if damaged else 0
+
+
+def last_epoch(path: Path) -> int:
+    """Return the epoch of the last intact event; -1 where there is none."""
+    with path.open("rb") as file:
+        number = file.fileno()
+        size = _line_start(number, os.fstat(number).st_size)
+        return _last(number, size, BACKEND)[1] - 1
+
+
+def torn_bytes(path: Path) -> int:
+    """Return the length of a last line that was cut short; 0 where the file ends with an event."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = _line_start(file.fileno(), size)
+        tail = read_at(file.fileno(), size - start, start)
+    whole = not tail or _intact(tail, BACKEND) or _intact(tail[:-1], BACKEND)
+    return 0 if whole else len(tail)

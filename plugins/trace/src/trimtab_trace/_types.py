@@ -24,7 +24,7 @@ from trimtab.events import (
     structure_problems,
 )
 from trimtab_trace._envelope import References, TraceError, TraceEvent, UnknownEvent
-from trimtab_trace._journal.files import (
+from trimtab_trace._journal import (
     GuidanceStopped,
     JournalFull,
     JournalOpened,

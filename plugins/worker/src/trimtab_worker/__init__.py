@@ -1,8 +1,5 @@
 """Agents that work from queues: leases kept by proof of work, mailboxes, loops."""
 
-from trimtab_worker._calibration import calibrate
-from trimtab_worker._clock import LEASE_CLOCK, LeaseClock
-from trimtab_worker._codec import Codec, Envelope
 from trimtab_worker._events import (
     LeaseCapNear,
     LeaseEvent,
@@ -18,12 +15,13 @@ from trimtab_worker._events import (
     MessageFailed,
     MessageReceived,
     MessageReturned,
+    Metrics,
     SampleScored,
     WorkerCrashed,
     WorkerStuck,
 )
 from trimtab_worker._extender import LeaseExtender, LeaseFeedback
-from trimtab_worker._health import Health
+from trimtab_worker._health import Health, Watchdog
 from trimtab_worker._keeper import Keeper
 from trimtab_worker._lease import Lease
 from trimtab_worker._lease_config import (
@@ -34,6 +32,7 @@ from trimtab_worker._lease_config import (
     LoopConfig,
     MainLoopConfig,
     WorkConfig,
+    calibrate,
 )
 from trimtab_worker._loop import Loop
 from trimtab_worker._loops import (
@@ -51,10 +50,10 @@ from trimtab_worker._loops import (
 )
 from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._memory import InMemoryMailbox
-from trimtab_worker._message import Mailbox, Message
-from trimtab_worker._metrics import Metrics
+from trimtab_worker._message import Codec, Envelope, Mailbox, Message
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
+    LEASE_CLOCK,
     CalibrationError,
     CalibrationWarning,
     Capped,
@@ -62,6 +61,7 @@ from trimtab_worker._records import (
     Delivery,
     Extension,
     Granted,
+    LeaseClock,
     LoopSummary,
     Lost,
     MailboxError,
@@ -78,7 +78,6 @@ from trimtab_worker._records import (
 from trimtab_worker._setup import WorkerSetup, open_mailbox, split_queue
 from trimtab_worker._snapshots import SnapshotStore, SqliteSnapshots
 from trimtab_worker._sqlite import SqliteMailbox
-from trimtab_worker._watchdog import Watchdog
 from trimtab_worker._work import Attempt, Work
 
 __all__ = [

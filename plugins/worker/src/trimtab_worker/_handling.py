@@ -29,9 +29,9 @@ from trimtab_worker._work import Work
 
 if TYPE_CHECKING:
     from trimtab import Clock
+    from trimtab_worker._health import Watched
     from trimtab_worker._lease import Lease
     from trimtab_worker._message import Mailbox, Message
-    from trimtab_worker._watchdog import Watched
 
 LOG = logging.getLogger("trimtab_worker")
 Replies = Any

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab import Heartbeat
 from trimtab.text import describe_error
-from trimtab_worker._calibration import calibrate
-from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._events import MailboxFailed, MessageReturned, WorkerCrashed
 from trimtab_worker._handling import LOG, MessageHandler, Replies
-from trimtab_worker._health import Health
+from trimtab_worker._health import Health, Watchdog, Watched, end_process
 from trimtab_worker._keeper import KEEPER, Keeper
-from trimtab_worker._lease_config import LoopConfig
-from trimtab_worker._records import LoopSummary
-from trimtab_worker._watchdog import Watchdog, Watched, end_process
+from trimtab_worker._lease_config import LoopConfig, calibrate
+from trimtab_worker._records import LEASE_CLOCK, LoopSummary
 
 if TYPE_CHECKING:
     from trimtab import Clock

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Resources
-from trimtab_worker._codec import message_converter
 from trimtab_worker._events import SampleScored
 from trimtab_worker._handling import Replies
 from trimtab_worker._lease_config import EvalLoopConfig, LoopConfig, MainLoopConfig
 from trimtab_worker._loop import Loop
+from trimtab_worker._message import message_converter
 from trimtab_worker._work import Attempt, Work
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from trimtab_worker._clock import LEASE_CLOCK
-from trimtab_worker._codec import Codec
-from trimtab_worker._message import Message
+from trimtab_worker._message import Codec, Message
 from trimtab_worker._records import (
+    LEASE_CLOCK,
     DeadLetter,
     Delivery,
     Extension,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._records import (
+    LEASE_CLOCK,
     DeadLetter,
     Delivery,
     Extension,

@@ -1,13 +1,16 @@
-"""Records and errors of mailboxes, leases and loops."""
+"""Records and errors of mailboxes, leases and loops, and the clock by which leases are judged."""
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import attrs
 
-from trimtab import TrimtabError
+from trimtab import SystemClock, TrimtabError
 
 
 class MailboxError(TrimtabError):
@@ -231,3 +234,26 @@ class MailboxStats:
     dead: int
     acked: int | None = None
     oldest: float | None = None
+
+
+_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+class LeaseClock(SystemClock):
+    """The system's clock; its monotonic seconds include suspension, where the system can tell."""
+
+    @staticmethod
+    def monotonic() -> float:
+        return time.clock_gettime(_BOOT)
+
+
+@cache
+def boot_id() -> str | None:
+    """Return what names this start of the machine, where `LeaseClock` counts from it."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+LEASE_CLOCK = LeaseClock()

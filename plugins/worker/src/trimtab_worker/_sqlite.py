@@ -11,20 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from trimtab_worker._clock import LEASE_CLOCK, LeaseClock, boot_id
 from trimtab_worker._mailbox import KEYS_KEPT, BaseMailbox
 from trimtab_worker._pool import ConnectionPool
 from trimtab_worker._records import (
+    LEASE_CLOCK,
     DeadLetter,
     Delivery,
     Extension,
     Granted,
+    LeaseClock,
     Lost,
     MailboxError,
     MailboxFacts,
     MailboxStats,
     StoredMessage,
     Unknown,
+    boot_id,
 )
 
 if TYPE_CHECKING:

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab import Deadline, Heartbeat
-from trimtab_worker._clock import LEASE_CLOCK
 from trimtab_worker._events import LeaseEvent
 from trimtab_worker._extender import LeaseExtender
 from trimtab_worker._keeper import KEEPER, Keeper
 from trimtab_worker._lease_config import WorkConfig
-from trimtab_worker._records import ReceiptHandleExpiredError
+from trimtab_worker._records import LEASE_CLOCK, ReceiptHandleExpiredError
 from trimtab_worker._snapshots import Saver
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from trimtab.inspection import did_you_mean, others_to_stderr, output, quoted_list, say
+from trimtab_replay._backtest import RATES, Scores
 from trimtab_replay._backtest.output import (
     Part,
     as_document,
@@ -23,8 +24,7 @@ from trimtab_replay._backtest.output import (
     show_sweep,
 )
 from trimtab_replay._backtest.scoring import Exam, sit
-from trimtab_replay._backtest.verdicts import RATES, Scores
-from trimtab_replay._command_line import (
+from trimtab_replay._commands import (
     add_jobs,
     add_selection,
     assignment,
@@ -35,7 +35,7 @@ from trimtab_replay._command_line import (
 from trimtab_replay._file import ReadStats
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._selection import Selection, SelectionError, configured
-from trimtab_replay._terminal import Progress, Screen
+from trimtab_replay._timeline import Progress, Screen
 
 
 class GateError(ReplayError):

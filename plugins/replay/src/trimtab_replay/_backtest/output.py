@@ -12,10 +12,10 @@ import cattrs
 
 from trimtab.inspection import quoted_list
 from trimtab.text import plural, sanitize
+from trimtab_replay._backtest import RATES, Judged, Rate, Scores, Verdict, score_all
 from trimtab_replay._backtest.scoring import Outcome, selection_facts
-from trimtab_replay._backtest.verdicts import RATES, Judged, Rate, Scores, Verdict, score_all
 from trimtab_replay._recording import ReplayError
-from trimtab_replay._terminal import Screen, fit
+from trimtab_replay._timeline import Screen, fit
 
 FORMAT = 1
 _KEYS = ("format", "kind", "shards", "providers", "unscored", "runs")

@@ -10,9 +10,8 @@ import attrs
 
 from trimtab.inspection import did_you_mean, quoted_list
 from trimtab.text import sanitize
-from trimtab_replay._backtest.verdicts import TOGETHER, Judged, Label, judge_case, judge_label
-from trimtab_replay._file import Job, ReadStats, names_of
-from trimtab_replay._pool import replay_all
+from trimtab_replay._backtest import TOGETHER, Judged, Label, judge_case, judge_label
+from trimtab_replay._file import Job, ReadStats, names_of, replay_all
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._results import Replayed
 from trimtab_replay._selection import Selection, SelectionError, provider_names

@@ -12,9 +12,8 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import MessageReader
-from trimtab_replay._readers.openai_chat import requested
-from trimtab_replay._readers.text_calls import action_call
+from trimtab_replay._readers.messages import MessageReader, action_call
+from trimtab_replay._readers.openai import requested
 from trimtab_replay._recording import Item, RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import as_dict, as_float, as_list, as_text, dicts, named, said

@@ -15,7 +15,7 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.text_calls import between_tags
+from trimtab_replay._readers.messages import between_tags
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import (

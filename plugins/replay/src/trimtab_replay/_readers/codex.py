@@ -15,7 +15,7 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.openai_responses import Payload, Responses, kind_of
+from trimtab_replay._readers.openai import Payload, Responses, kind_of
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, misfit
-from trimtab_trace._export._genai import arguments_of, whole_text
+from trimtab_trace._export import arguments_of, whole_text
 
 VERSION = "ATIF-v1.8"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, misfit
-from trimtab_trace._export._genai import (
+from trimtab_trace._export import (
     LONGEST,
     answer,
     messages,

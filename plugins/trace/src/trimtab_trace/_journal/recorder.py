@@ -24,7 +24,7 @@ from trimtab.events import (
     UserMessage,
 )
 from trimtab_trace._envelope import TraceBusy, new_event_id
-from trimtab_trace._journal.files import (
+from trimtab_trace._journal import (
     SUFFIX,
     GuidanceStopped,
     JournalFull,
@@ -37,9 +37,9 @@ from trimtab_trace._journal.files import (
     read_redact,
     remove_old_journals,
 )
-from trimtab_trace._jsonl import JsonlStore
 from trimtab_trace._recorder import begin
 from trimtab_trace._secrets import Redaction, bounded
+from trimtab_trace._store import JsonlStore
 from trimtab_trace._writer import TraceWriter
 
 LARGEST_BYTES = 20_000_000

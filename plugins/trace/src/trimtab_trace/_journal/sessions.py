@@ -12,7 +12,7 @@ import attrs
 from trimtab.text import sanitize
 from trimtab_trace._codec import BadLine, decode_line
 from trimtab_trace._envelope import TraceEvent
-from trimtab_trace._journal.files import journals
+from trimtab_trace._journal import journals
 
 DELIVERED = "delivered"
 IN_SHADOW = "in shadow"

@@ -15,7 +15,7 @@ from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.hosting import SetAside
 from trimtab.inspection import say, say_json, state_home
 from trimtab.text import plural, sanitize
-from trimtab_trace._journal.files import SUFFIX, file_stem, journal_folder
+from trimtab_trace._journal import SUFFIX, file_stem, journal_folder
 from trimtab_trace._journal.sessions import JournalSession, Nudge, Tail, sessions_in
 
 _PAUSE = 0.3

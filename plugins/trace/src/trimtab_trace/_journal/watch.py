@@ -22,7 +22,7 @@ from rich.text import Text
 
 from trimtab import SYSTEM_CLOCK, TrimtabError
 from trimtab.text import plural, sanitize
-from trimtab_trace._journal.files import journal_folder
+from trimtab_trace._journal import journal_folder
 from trimtab_trace._journal.sessions import Call, JournalSession, Nudge, Tail
 from trimtab_trace._journal.status import model_line, what_became
 

@@ -22,8 +22,7 @@ import attrs
 from trimtab_worker import Reply
 from trimtab_worker._records import MailboxError
 from trimtab_worker._setup import open_mailbox
-from trimtab_worker.testing._chaos_agent import TARGET, Effects, Settings
-from trimtab_worker.testing._proxy import Proxy
+from trimtab_worker.testing._chaos_agent import TARGET, Effects, Proxy, Settings
 
 Fault = Callable[[], object]
 SUPERVISED = 2

@@ -1,1 +1,0 @@
-"""What ``trimtab install``, ``uninstall``, ``status`` and ``doctor`` do for Claude Code."""

@@ -1,1 +1,0 @@
-"""Claude Code's settings files and plugin folders: what is written there, and taken out again."""

@@ -1,1 +1,0 @@
-"""``trimtab effect``: whether nudges help, measured on a user's own record."""

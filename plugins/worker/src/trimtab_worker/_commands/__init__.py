@@ -1,1 +1,0 @@
-"""Commands that this package adds to ``trimtab`` (entry points of group ``trimtab.commands``)."""
