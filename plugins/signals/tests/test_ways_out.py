@@ -26,6 +26,7 @@ from trimtab_signals import WayOut, advice, asked_by
         ("the job is locked by pid 4, try again in 60 seconds", WayOut.LATER),
         ("two accounts match: only the user knows which is meant", WayOut.ASK),
         ("confirmation required", WayOut.ASK),
+        ("Ambiguous column name 'region'", None),
         ("Which of the two Annas?", WayOut.ASK),
         ("要付款给哪一位安娜\uff1f", WayOut.ASK),
         ("This was blocked by a rule of the branch", None),
@@ -221,6 +222,26 @@ def test_a_date_whose_parts_can_not_be_told_apart_is_not_written_anew(day, writt
     said = f"day='{written}'" if written else "day in the form YYYY-MM-DD"
 
     assert advice(asked, "book") == f"Call book with {said}."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Created: XL, lint, tests",
+        "Created task 'XL': run fmt, XL, lint",
+        '{results=[{url="https://b"},{url="https://c/XL/9"}, {u: 48, "XL", 3}]}',
+    ],
+)
+def test_what_an_answer_repeats_of_a_call_is_no_choice(answer):
+    assert asked_by(answer.replace("'XL'", "'lint'"), given=CALL) is None
+
+
+def test_of_a_command_line_no_argument_is_named():
+    said = "error: unknown subcommand: 'status'"
+
+    assert (
+        asked_by(said, command=True, given="Bash(command='git maintenance status')").change is None
+    )
 
 
 def test_the_value_that_is_like_the_given_one_is_named_first():

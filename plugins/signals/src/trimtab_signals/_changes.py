@@ -116,6 +116,8 @@ def change_in(line: str, given: str) -> Change | None:
         line: of the answer, what says what it wants.
         given: the call with its arguments.
     """
+    if not given:
+        return None
     arguments = arguments_in(given)
     key = _key(line, arguments)
     for made in (_lacking, _formed, _listed, _bounded, _less):

@@ -82,7 +82,9 @@ _USER = LazyPattern(
     rf"|\b{_WHO} (?:has to|must|needs to|should) "
     r"(?:confirm|approve|choose|decide|know|say|tell)"
     r"|confirmation (?:is )?(?:required|needed)|requires? (?:confirmation|approval|consent)"
-    r"|needs? (?:confirmation|approval|consent)|ambiguous|which (?:one )?(?:is meant|do you mean)"
+    r"|needs? (?:confirmation|approval|consent)"
+    r"|ambiguous(?! (?:call|column|identifier|import|operator|overload|reference|symbol)\b)"
+    r"|which (?:one )?(?:is meant|do you mean)"
 )
 _QUESTION = LazyPattern(r"[?\uff1f\u061f]\W{0,3}\Z")  # also the wide and the Arabic mark
 _NEXT = LazyPattern(
@@ -122,8 +124,11 @@ _FIELD = LazyPattern(
     r"[\"'`\u201d\u201c\u00bb\u300d](?:\s?[(\uff08][^()\uff08\uff09\n]{1,60}[)\uff09])?[.\u3002]?\Z"
 )
 """What a line ends with that says, in whatever language, which name lacks or is wrong."""
-_OFFER = LazyPattern(r"[:\uff1a] ?[^\s,:][^,:\n]{0,24}(?:[,/|、\uff0c] ?[^,:\n]{1,24}){2,8}\Z")
-"""Several values after a colon: in whatever language, what can be chosen from."""
+_OFFER = LazyPattern(
+    r"\A[^:\uff1a\n{\[]{0,80}[\"'`„“«「]([^\"'`”“»」:\n]{1,40})[\"'`”“»」][^:\uff1a\n]{0,40}"
+    r"[:\uff1a] ?[^\s,:][^,:\n]{0,24}(?:[,/|、\uff0c] ?[^,:\n]{1,24}){2,8}\Z"
+)
+"""A value in quotes, then several after a colon: in whatever language, what can be chosen from."""
 _LONGEST_LINE = 160
 """Characters of an answer of one sentence; in a longer one a name in quotes ends it by chance."""
 
@@ -199,8 +204,9 @@ def _by_form(line: str, given: str) -> Asked | None:
         named = _FIELD.search(line)
         if named is not None and named[1] not in given:
             return Asked(WayOut.ARGUMENTS, line, change=change_in(line, given))
-        change = change_in(line, given) if _OFFER.search(line) is not None else None
-        if change is not None and change.refused:
+        offer = _OFFER.search(line)
+        change = change_in(line, given) if offer is not None else None
+        if offer and change and change.refused.partition("=")[2].strip("'") == offer[1]:
             return Asked(WayOut.ARGUMENTS, line, change=change)
     return Asked(WayOut.ASK, line) if _QUESTION.search(line) else None
 
