@@ -28,7 +28,7 @@ from trimtab._plugins import (
     pip_install,
     quoted_list,
 )
-from trimtab._plugins.config_tables import Configuration, PromptSettings
+from trimtab._plugins.config_tables import Configuration
 from trimtab._plugins.configuration import active_configuration, load_configuration
 from trimtab._plugins.discovery import discover, installed_requirements, installed_version
 from trimtab._plugins.resolution import (
@@ -279,12 +279,8 @@ def providers_of(configuration: Configuration) -> tuple[Named, ...]:
         Named(prompt, config, f'[prompts."{sanitize(prompt, 80)}"], {kind.value}[{index}]')
         for prompt, settings in configuration.prompts.items()
         for kind in ProviderKind
-        for index, config in enumerate(_of_kind(settings, kind))
+        for index, config in enumerate(getattr(settings, kind.value) or ())
     )
-
-
-def _of_kind(settings: PromptSettings, kind: ProviderKind) -> tuple[ProviderConfig, ...]:
-    return getattr(settings, kind.value) or ()
 
 
 def run_check(options: argparse.Namespace) -> int:

@@ -243,6 +243,7 @@ def entry_lines(text: str) -> Iterator[Line]:
 
 
 _MENTION = f"[{GROUP_PREFIX}"
+_ORDER = operator.attrgetter("group", "name", "distribution", "version", "module", "attr", "where")
 _ByName = Mapping[str, Sequence[MetadataFolder]]
 
 
@@ -317,9 +318,6 @@ class _Copy:
     @property
     def where(self) -> str:
         return self.folder.where
-
-
-_ORDER = operator.attrgetter("group", "name", "distribution", "version", "module", "attr", "where")
 
 
 def _scan(found: _ByName) -> Registry:

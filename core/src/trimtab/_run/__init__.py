@@ -324,13 +324,21 @@ class OpenRun(BoundRun):
         host: Host,
         deadline: Deadline | None = None,
         budget: Budget | None = None,
+        timeout: float | None = None,
     ) -> None:
         super().__init__(session, state, deadline=deadline, budget=budget)
+        self._timeout = timeout
         self.prompt = prompt  # pyright: ignore[reportIncompatibleVariableOverride] - only read
         self.host = host
         self.tools = _tool_names(prompt, host)
         self.rendered: RenderedPrompt[Any] | None = None
         self.invoker = ProviderInvoker(self)
+
+    def _share(self) -> None:
+        # When the call ends, for at the decision the agent waits; but with a timeout it would take
+        # a change of threads each time.
+        if self._timeout is None:
+            self.invoker.share(self.state.feeds)
 
     @property
     def tool_descriptions(self) -> Mapping[str, str]:

@@ -78,8 +78,8 @@ class Run(OpenRun):
         budget: Budget | None = None,
         timeout: float | None = None,
     ) -> None:
-        super().__init__(session, prompt, state, host=host, deadline=deadline, budget=budget)
-        self._timeout = as_timeout(timeout)
+        limits: Any = {"deadline": deadline, "budget": budget, "timeout": as_timeout(timeout)}
+        super().__init__(session, prompt, state, host=host, **limits)
         state.feedback.watched = frozenset(
             entry.trigger.reset_by for entry in prompt.table.feedback if entry.trigger.reset_by
         )
@@ -185,12 +185,6 @@ class Run(OpenRun):
             return
         for name in self.state.feeds.behind:
             self._call_projection(name, self.trajectory.projection)
-
-    def _share(self) -> None:
-        # When the call ends, for at the decision the agent waits; but with a timeout it would take
-        # a change of threads each time.
-        if self._timeout is None:
-            self.invoker.share(self.state.feeds)
 
     def _call_projection(self, name: str, call: Callable[[str], object]) -> None:
         known = (source for source in self.prompt.table.sources if source.name == name)

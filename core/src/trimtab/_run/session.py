@@ -81,7 +81,7 @@ class Session(Record):
             self._runs[run_id].save()
         with self.lock:
             state, resumed = self._state_for(prompt, agent_id, run_id)
-            state.use_profiles(_profiles(prompt, host))
+            state.use_profiles((*prompt.template.tool_profiles, *host.tool_profiles))
             self._adopt(state)
             run = Run(
                 self, prompt, state, host=host, deadline=deadline, budget=budget, timeout=timeout
@@ -256,10 +256,6 @@ def _check_arguments(prompt: object, deadline: object, budget: object = None) ->
         raise SessionError(f"deadline must be Deadline(seconds) or None, not {shown(deadline)}")
     if budget is not None and not isinstance(budget, Budget):
         raise SessionError(f"budget must be Budget(…) or None, not {shown(budget)}")
-
-
-def _profiles(prompt: Prompt[Any], host: Host) -> tuple[Any, ...]:
-    return (*prompt.template.tool_profiles, *host.tool_profiles)
 
 
 def _recorders(recorders: Iterable[Any]) -> tuple[RunHook, ...]:

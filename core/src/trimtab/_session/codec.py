@@ -1,8 +1,9 @@
-"""Records and values of any kind as JSON, and back: for snapshots, traces and messages."""
+"""Records, values and states of projections as JSON, and back: the one codec of them all."""
 
 from __future__ import annotations
 
 import json
+import logging
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping, Set as AbstractSet
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import attrs
 
 from trimtab._events import ResultDigest
+from trimtab._session.projection import Projection
 from trimtab._types.text import as_text, error_message, sanitize, shown
 from trimtab._types.values import DEEPEST, SMALL_INT
 
@@ -390,3 +392,44 @@ def structure_problems(error: BaseException, place: str = "") -> Iterator[str]:
 
 def _at(place: str, text: str) -> str:
     return f"{place}: {text}" if place else text
+
+
+_log = logging.getLogger("trimtab")
+
+
+def encode_state(projection: Projection) -> Any:
+    """Return the state of a projection as JSON-like data of its own.
+
+    Raises:
+        Exception: whatever `state` raises, or its class can't be written.
+    """
+    declared = _declared(type(projection))
+    return record_converter().unstructure(projection.state(), declared)
+
+
+def decode_state(projection: Projection, saved: Any) -> tuple[Any] | None:
+    """Return the state that `load_state` takes, None if what was saved does not fit.
+
+    It does not fit if it is damaged, or if another version of the provider wrote it.
+    """
+    try:
+        return (record_converter().structure(saved, _declared(type(projection))),)
+    except Exception as error:  # noqa: BLE001 - also what the classes of the state raise
+        _log.warning(
+            "the saved state of %s does not fit and is made anew from the record: %s",
+            type(projection).__qualname__,
+            next(structure_problems(error, "state")),
+        )
+        return None
+
+
+@cache
+def _declared(kind: Any) -> Any:
+    """Return the type that `state` of a projection's class is annotated with, else `Any`."""
+    try:
+        return get_type_hints(kind.state).get("return", Any)
+    except NameError as error:
+        raise TypeError(
+            f"the annotation of {kind.__qualname__}.state can't be read: {error}; import its "
+            "types where the module runs, not for type checkers only"
+        ) from None

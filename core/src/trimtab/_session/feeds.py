@@ -153,7 +153,7 @@ class Feed:
     def save(self) -> None:
         """Catch up and keep the projection's state; what it raises passes through."""
         self.catch_up()
-        from trimtab._session.projection_state import encode_state
+        from trimtab._session.codec import encode_state
 
         with self.mutex:
             self.saved = encode_state(self.projection)
@@ -254,7 +254,7 @@ class Feeds:
     def _state_for(self, name: str, projection: Projection) -> tuple[Any] | None:
         if name not in self._saved:
             return None
-        from trimtab._session.projection_state import decode_state
+        from trimtab._session.codec import decode_state
 
         return decode_state(projection, self._saved[name])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -25,7 +26,7 @@ from trimtab._session.arguments import as_calls, as_flag, as_member, as_seconds,
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import Budget, Deadline, Usage
 from trimtab._types.text import shown
-from trimtab._types.values import reduced, unchecked
+from trimtab._types.values import reduced
 
 if TYPE_CHECKING:
     from trimtab._session.record import Record
@@ -168,7 +169,7 @@ class Recorder:
         with self.session.lock.guard:
             turn = self.state.turns
             response = (turn, text, reasoning, calls, usage, stop_reason, model, provider, started)
-            self._record(unchecked(ModelResponded), at, *response)
+            self._record(_unchecked(ModelResponded), at, *response)
         if turn % LOOKS_EVERY == 0:
             self._look_after()
         return turn
@@ -203,7 +204,7 @@ class Recorder:
             at = as_time(at)
         with self.session.lock.guard:
             turn = self.state.next_turn()
-            self._record(unchecked(ToolStarted), at, tool, params, call_id, turn, caller)
+            self._record(_unchecked(ToolStarted), at, tool, params, call_id, turn, caller)
 
     def tool_finished(
         self,
@@ -265,7 +266,7 @@ class Recorder:
                 tool, params = self._asked_for(call_id, tool, params)
                 turn, started = state.next_turn(), None
             asked, known = (tool, params, result, call_id, turn), (outcome, evidence, error)
-            make = unchecked(ToolInvoked)
+            make = _unchecked(ToolInvoked)
             event: ToolInvoked = self._record(
                 make, at, *asked, *known, started, duration, caller, poll
             )
@@ -348,3 +349,30 @@ class Recorder:
         """
         common = (*self._identity, self._now(), self._monotonic() - self._opened)
         return duplicate(event, **fields, **dict(zip(_COMMON, common, strict=True)))
+
+
+@cache
+def _unchecked(cls: type[Any]) -> Callable[..., Any]:
+    """Return what makes a frozen record of all its fields, in order, each as the record keeps it.
+
+    A frozen class sets each field by a call, which takes five times as long as an assignment. An
+    object of a class with the same slots that is not frozen is filled, and then becomes one of
+    `cls`.
+
+    Args:
+        cls: an attrs class with slots; neither its converters nor its validators are called.
+    """
+
+    def become(self: Any) -> None:
+        self.__class__ = cls
+
+    body = {
+        "__slots__": vars(cls)["__slots__"],
+        "__setattr__": object.__setattr__,
+        "__delattr__": object.__delattr__,
+        "__attrs_post_init__": become,
+    }
+    fields = {field.name: attrs.field() for field in attrs.fields(cls)}
+    twin = type(cls.__name__, cls.__bases__, body)
+    made: Callable[..., Any] = attrs.define(twin, these=fields, slots=False, eq=False, repr=False)
+    return made

@@ -176,11 +176,7 @@ def sanitize(text: str, limit: int = 200) -> str:
 def _shown_character(character: str) -> str:
     if character.isprintable() and not CONTROL_CHARACTERS.match(character):
         return character
-    return " " if character.isspace() else _escape_character(character)
-
-
-def _escape_character(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")
 
 
 def describe_error(error: BaseException, limit: int = 200) -> str:

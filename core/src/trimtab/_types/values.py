@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
-
-import attrs
 
 from trimtab._types.errors import is_interruption
 from trimtab._types.text import as_text
@@ -112,30 +109,3 @@ def _number(value: Any) -> Any:
         return value
     raw = int.to_bytes(value, bits // 8 + 1, "big", signed=True)
     return f"<int of {bits:,} bits, {blake2b(raw, digest_size=8).hexdigest()}>"
-
-
-@cache
-def unchecked(cls: type[Any]) -> Callable[..., Any]:
-    """Return what makes a frozen record of all its fields, in order, each as the record keeps it.
-
-    A frozen class sets each field by a call, which takes five times as long as an assignment. An
-    object of a class with the same slots that is not frozen is filled, and then becomes one of
-    `cls`.
-
-    Args:
-        cls: an attrs class with slots; neither its converters nor its validators are called.
-    """
-
-    def become(self: Any) -> None:
-        self.__class__ = cls
-
-    body = {
-        "__slots__": vars(cls)["__slots__"],
-        "__setattr__": object.__setattr__,
-        "__delattr__": object.__delattr__,
-        "__attrs_post_init__": become,
-    }
-    fields = {field.name: attrs.field() for field in attrs.fields(cls)}
-    twin = type(cls.__name__, cls.__bases__, body)
-    made: Callable[..., Any] = attrs.define(twin, these=fields, slots=False, eq=False, repr=False)
-    return made

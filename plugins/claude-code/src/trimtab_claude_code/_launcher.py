@@ -12,7 +12,6 @@ import sys
 import time
 from pathlib import Path
 from socket import SHUT_WR, socket
-from subprocess import Popen
 from typing import Any
 
 from trimtab_claude_code import _client, _transport
@@ -241,7 +240,7 @@ def start_server(folder: Path, *, force: bool = True, end: float | None = None) 
 def _start(folder: Path, until: float) -> None:
     marker = folder / _client.FAILED
     process = _transport.spawn(folder)
-    while _alive(process):
+    while process.poll() is None:
         if _listens(folder):
             marker.unlink(missing_ok=True)
             return
@@ -252,10 +251,6 @@ def _start(folder: Path, until: float) -> None:
     marker.touch()
     log = folder / "server.log"
     raise NotStarted(f"it did not start; {log} ends with: {_end_of(log)}")
-
-
-def _alive(process: Popen[bytes]) -> bool:
-    return process.poll() is None
 
 
 def _listens(folder: Path) -> bool:

@@ -165,6 +165,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _CHUNK = 1 << 16
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
@@ -314,9 +315,8 @@ class JsonlStore:
 
 
 def _advice(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return "free some space and append again"
-    return "append again when the cause is gone"
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return "free some space and append again" if is_full else "append again when the cause is gone"
 
 
 def _open(path: Path) -> int:
@@ -331,9 +331,6 @@ def _open(path: Path) -> int:
     if not known:
         _sync_folder(path.parent)
     return file
-
-
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_at(file: int, count: int, offset: int) -> bytes:

@@ -67,7 +67,7 @@ def as_document(part: Part) -> dict[str, Any]:
         "providers": list(part.providers),
         "unscored": part.unscored,
         "scores": scores_json(part.scores),
-        "runs": [_row_json(row) for row in part.judged],
+        "runs": [{**attrs.asdict(row), "verdict": row.verdict.value} for row in part.judged],
     }
 
 
@@ -87,10 +87,6 @@ def scores_json(scores: Iterable[Scores]) -> list[dict[str, Any]]:
 
 def _rate_json(rate: Rate | None) -> dict[str, float] | None:
     return None if rate is None else {k: round(v, 4) for k, v in attrs.asdict(rate).items()}
-
-
-def _row_json(row: Judged) -> dict[str, Any]:
-    return {**attrs.asdict(row), "verdict": row.verdict.value}
 
 
 def read_part(path: str) -> Part:

@@ -134,13 +134,9 @@ def _near(replayed: Replayed) -> set[int]:
     places = [step.call for step in replayed.steps]
     near: set[int] = set()
     for call in {decision.call for decision in replayed.decisions}:
-        at = _position(places, call)
+        at = sum(place <= call for place in places) - 1
         near.update(places[max(0, at - AROUND) : at + AROUND + 1])
     return near
-
-
-def _position(places: Iterable[int], call: int) -> int:
-    return sum(place <= call for place in places) - 1
 
 
 def _said(one: Said) -> dict[str, Any]:

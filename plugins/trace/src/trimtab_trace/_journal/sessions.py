@@ -329,7 +329,7 @@ def nudges_of(event: TraceEvent) -> Iterator[Nudge]:
         case "CompletionChecked":
             if payload.get("status") == "incomplete":
                 sources = payload.get("sources") or ()
-                names = [_text(one, "name") for one in sources if _is_map(one)]
+                names = [_text(one, "name") for one in sources if isinstance(one, Mapping)]
                 words = _text(payload, "feedback")
                 name = names[-1] if names else "completion"
                 yield Nudge(**about, provider=name, kind="completion", words=words)
@@ -374,10 +374,6 @@ def _who_took_long(payload: Mapping[str, Any]) -> str:
     who = ", ".join(f"{sanitize(name, 40)} {value:.1f} s" for name, value in slowest)
     waited = f"the agent has waited {_float(payload.get('seconds')):.1f} s"
     return f"{waited}: {who}" if who else waited
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _text(value: Any, name: str) -> str:
