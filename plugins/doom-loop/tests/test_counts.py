@@ -71,7 +71,10 @@ RUNS: dict[LoopKind, tuple[Callable[[], Iterator[Item]], Callable[[int], int]]] 
         lambda: in_turns(lambda _: read("a"), lambda n: read(f"other{n}")),
         lambda items: (items + 1) // 2,
     ),
-    LoopKind.REJECTED: (lambda: each(rejected), lambda items: items),
+    LoopKind.REJECTED: (
+        lambda: in_turns(rejected, lambda n: read(f"other{n}")),
+        lambda items: (items + 1) // 2,
+    ),
     LoopKind.SAME_ANSWER: (
         lambda: each(
             lambda n: Call("search", {"query": f"{NAMES[n % 10]} {n}"}, "the one and only answer")
@@ -84,7 +87,6 @@ RUNS: dict[LoopKind, tuple[Callable[[], Iterator[Item]], Callable[[int], int]]] 
         ),
         lambda items: items,
     ),
-    LoopKind.UNMOVED: (lambda: in_turns(edit, failing), lambda items: items // 2),
     LoopKind.ELSEWHERE: (
         lambda: each(
             lambda n: Call("edit", {"path": "a.py", "text": f"{n}"}, f"b.py was written: {n * 7}")

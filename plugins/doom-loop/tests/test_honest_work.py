@@ -401,11 +401,6 @@ def test_one_thought_after_the_other_is_work(noted):
     assert silent([Call("think", {"thought": thought}, noted) for thought in thoughts])
 
 
-def test_days_of_a_month_without_an_event_are_looked_at_for_longer_than_guesses():
-    days = [Call("get_calendar", {"day": f"2026-03-{day:02}"}, "no events") for day in range(1, 8)]
-    assert silent(days)
-
-
 @pytest.mark.parametrize(
     "done", ["The file was updated.", "Datei wurde geändert.", "已修改", "更新しました"]
 )

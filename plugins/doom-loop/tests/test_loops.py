@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import attrs
 import pytest
 
@@ -43,18 +41,6 @@ def test_counts_of_one_thing_in_other_ways_are_told():
         Call("bash", {"command": f"find a -name b -exec cat {{}} + | {way}"}, "2") for way in ways
     ]
     assert first([*steps, *steps]) in range(5, 9)
-
-
-def test_asking_a_program_about_other_input_is_no_change_between_two_tests():
-    def lint(text, answer, outcome):
-        return Call("bash", {"command": f"echo '{text}' | lint - 2>&1"}, answer, outcome)
-
-    edits = [Call("edit", {"path": "a.py", "text": f"version {n}"}, "applied") for n in range(5)]
-    test = lint("select;;", "error: unparsable section ';'", "error")
-    other = lint("select;", "All finished", "ok")
-    assert first([step for edit in edits for step in (edit, test)]) == 9
-    steps = [test, other, test, *(s for edit in edits[:3] for s in (edit, test))]
-    assert first(steps) is None
 
 
 def test_an_edit_that_is_undone_and_done_again_is_told():
@@ -183,17 +169,6 @@ def test_a_change_that_is_rejected_again_and_again_is_told_though_the_user_speak
             Message(f"please try {i}"),
         ]
     assert first(actions) == 8
-
-
-def test_near_equal_rounds_with_equal_answers_are_told():
-    actions = []
-    for i in range(4):
-        edit = {"path": "hermite.py", "text": "def normal_form(matrix, *, modulus=None): pass"}
-        actions += [
-            Call("edit", {**edit, "start": 300 + i}, "unknown name add_columns", outcome="error"),
-            Call("edit", {**edit, "start": 400 + i}, "[File: hermite.py (468 lines)] " * 20),
-        ]
-    assert first(actions) == 5
 
 
 def test_a_loop_goes_on_through_a_compaction():
@@ -327,42 +302,6 @@ def test_a_loop_behind_thoughts_outlives_a_restart():
     player = play([READ, aside(1), READ, aside(2)])
     player.restart()
     assert player.play([READ]).first == 4
-
-
-def missed(number, old="def f(a, b, c):\n    return a"):
-    params = {"file_path": "a.py", "old_string": old + " " * number, "new_string": "x"}
-    return Call("Edit", params, "String to replace not found in file.", "error")
-
-
-LOOKS = (
-    Call("Read", {"file_path": "a.py"}, "def f(a, b):\n    return a\n"),
-    Call("Grep", {"pattern": "def f"}, "a.py:1:def f(a, b):"),
-)
-ROUNDS = {
-    "one look": [item for n in range(12) for item in (missed(n), LOOKS[0])],
-    "two looks": [item for n in range(12) for item in (missed(n), *LOOKS)],
-    "the same edit": [item for _ in range(12) for item in (missed(0), LOOKS[0])],
-    "in one response": [[LOOKS[0], missed(n)] for n in range(12)],
-}
-
-
-@pytest.mark.parametrize("name", ROUNDS)
-def test_a_rejected_edit_and_the_looks_between_are_one_problem_and_the_edit_is_to_blame(name):
-    told = play(ROUNDS[name]).delivered
-    assert [nudge.level for nudge in told] == [1, 2, 3, 3][: len(told)]
-    assert len(told) >= 3
-    assert len({nudge.episode for nudge in told}) == 1
-    assert all(later.turn - one.turn >= 3 for one, later in pairwise(told))
-    for nudge in told:
-        assert "Do not call Read" not in nudge.injection.content
-        assert "Do not call Grep" not in nudge.injection.content
-        assert "Edit" in nudge.injection.content
-
-
-def test_a_look_made_again_since_a_second_rejection_is_the_edits_fault():
-    look = LOOKS[0]
-    (told,) = play([look, missed(0), look, look, missed(1), look]).delivered
-    assert "Edit rejected almost the same call 2 times" in told.injection.content
 
 
 def test_a_state_that_moved_by_itself_gets_more_patience_than_one_that_never_did():
@@ -519,13 +458,6 @@ def test_an_agent_that_answers_itself_is_told():
     assert first(run) == 11
 
 
-def test_clicks_after_which_one_and_the_same_picture_is_shown_are_told():
-    shot = {"image": "sha256:9f86d081884c7d659a2feaa0c55ad015", "title": "Log in"}
-    run = [Call("browser_click", {"ref": "e4"}, "ok"), Call("browser_screenshot", {}, shot)] * 6
-
-    assert first(run) is not None
-
-
 def test_taps_beside_the_button_are_told_on_a_screen_in_any_script():
     screens = (
         "首页 | 外卖 美食 酒店民宿 电影演出 | 搜索框 我的",
@@ -565,15 +497,6 @@ def test_a_flag_beside_fields_that_tick_is_the_same_answer(flag):
         for n in range(1, 6)
     ]
     assert first(calls) == 2
-
-
-def test_clicks_that_all_go_to_one_spot_are_told():
-    spots = [[412 + number % 3, 380 - number % 2] for number in range(12)]
-    clicks = [
-        Call("computer", {"action": "left_click", "coordinate": at}, "[image]") for at in spots
-    ]
-
-    assert first(clicks) == 8
 
 
 ARTICLE = {"title": "Festival", "content": "Music on July 12, free entry."}

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import islice, pairwise, takewhile
+from collections.abc import Sequence
+from itertools import pairwise, takewhile
 from posixpath import basename
 
 from trimtab.text import LazyPattern
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
-    alike,
-    alike_but_for_numbers,
     attempts,
     different_things,
-    respelled,
     reworded,
 )
 from trimtab_signals import (
     CallRecord,
-    complains,
     confirms,
     mentions_failure,
-    refuses,
     reports_nothing,
-    without_input,
 )
 
 _FILE = LazyPattern(r"(?<![\w./@-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
-# What names a single thing: a file, an address, a long number.
-_NAMED = LazyPattern(r"(?<![\w-])(?=[\w-]*\d)[\w-]{8,}")
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _SUCCEEDED = LazyPattern(r"(?i)\b(?:ok|succeeded|success)[\"']?\s?[=:]\s?true\b")
-_VALUE = LazyPattern(r"\"([^\"]{3,})\"")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
+_VALUE = LazyPattern(r"\"([^\"]{3,})\"")
 _MORE_FOR_SUBJECT = 1
 _MORE_FOR_CHANGES = 2
 _MORE_FOR_CONTENT = 3
@@ -42,6 +34,8 @@ _MORE_FOR_DEEDS = 3
 with one answer least, deeds of several kinds most."""
 _SMALLEST = 60
 """Characters: a shorter answer, such as "done", is alike by chance."""
+_ID = 8
+"""Characters of a name with a digit in it that only one thing has."""
 _SENTENCE = 20
 """Characters from which a value with a blank, or in another script, is a text and no name: what
 such a call does again is said again, and no state is asked for."""
@@ -53,22 +47,10 @@ _NEAR = 0.1
 """Share by which the sizes of two pages of one kind differ."""
 
 
-def find_without_effect(actions: Actions, times: int) -> Loop | None:
-    """Find actions that go on without effect: see the functions below."""
-    action = actions.kept[-1]
-    if len(action.calls) != 1 or len(actions.kept) < times:
-        return None
-    call = action.calls[0]
-    if action.kind == action.number or call.profile.writes:
-        return find_news_without_effect(actions, action, times)
-    found = _unmoved(actions, call, times)
-    return None if found is not None and action.waits else found
-
-
-def find_news_without_effect(actions: Actions, action: Action, times: int) -> Loop | None:
-    """Find what goes on without effect where the last action is a change, or a new call."""
+def find_without_effect(actions: Actions, action: Action, times: int) -> Loop | None:
+    """Find what goes on without effect, where the last action is new or an answer is known."""
     kept, call, found = actions.kept, action.calls[0], None
-    if len(kept) < times:
+    if len(kept) < times or len(action.calls) > 1:
         return None
     writes = call.profile.writes
     if kept[-2].calls[0].tool == call.tool:
@@ -88,33 +70,21 @@ def find_news_without_effect(actions: Actions, action: Action, times: int) -> Lo
 
 
 def find_judged_again(actions: Actions, times: int) -> Loop | None:
-    """Find what is made anew each time and gets one and the same verdict: a picture that is drawn
-    and turned down, a release whose check does not pass.
-
-    Where no known word says that the verdict is a bad one, what is made must be the same thing in
-    other words, and it takes more of it: an agent that goes through a list gets one verdict, too.
+    """Find what is made anew each time, the same thing in other words, and gets one and the same
+    verdict: a picture that is drawn and turned down, a release whose check does not pass.
     """
-    kept = actions.kept
-    if (
-        len(kept) < 2 * (times + _MORE_FOR_CHANGES)
-        or kept[-3].calls[0].tool != kept[-1].calls[0].tool
-    ):
+    kept, needed = actions.kept, times + _MORE_FOR_CHANGES
+    if len(kept) < 2 * needed or kept[-3].calls[0].tool != kept[-1].calls[0].tool:
         return None
     made: list[CallRecord] = []
     last = kept[-1].calls[0]
     for number in range(1, len(kept), 2):
-        verdict, maker = kept[-number], kept[-number - 1]
-        judge, one = verdict.calls[0], maker.calls[0]
-        if len(verdict.calls) > 1 or len(maker.calls) > 1 or not _judges(judge, one, last):
+        judge, one = kept[-number].calls[0], kept[-number - 1].calls[0]
+        if not _judges(judge, one, last):
             break
         made.append(one)
-    known = complains(last) or refuses(last.output)
-    needed = times + (_MORE_FOR_CHANGES if known else _MORE_FOR_CONTENT)
-    if len(made) < needed:
-        return None
-    if len({call.fingerprint for call in made}) == 1 and not known:
-        return None  # each takes the next of a queue
-    if not known and not (attempts(made) or alike_but_for_numbers(made) or respelled(made)):
+    # Where all are equal, each takes the next of a queue.
+    if len(made) < needed or len({call.fingerprint for call in made}) == 1 or not attempts(made):
         return None
     return _loop(LoopKind.SAME_CONTENT, last, len(made))
 
@@ -128,40 +98,30 @@ def _judges(judge: CallRecord, made: CallRecord, last: CallRecord) -> bool:
     return any(handle in made.output for handle in _HANDLE.findall(judge.params_text))
 
 
-def find_own_echo(actions: Actions, times: int, similarity: float) -> Loop | None:
-    """Find an agent that answers itself: all that it reads is what it has written itself, and it
-    writes much the same again.
-    """
+def find_own_echo(actions: Actions, times: int) -> Loop | None:
+    """Find an agent that answers itself: all that it reads is what it has written itself."""
     kept = actions.kept
     if len(kept) < 4 * times or kept[-3].calls[0].tool != kept[-1].calls[0].tool:
         return None
     written: list[CallRecord] = []
-    shown = kept[-2].calls[0]
+    shown = ""
     for number in range(1, len(kept), 2):
-        writer, reader = kept[-number], kept[-number - 1]
-        one = writer.calls[0]
-        if len(writer.calls) > 1 or reader.asked != kept[-2].asked or one.failed:
+        one, reader = kept[-number].calls[0], kept[-number - 1]
+        if reader.asked != kept[-2].asked or one.failed or one.tool != kept[-1].calls[0].tool:
             break
-        if written and not _echoes(shown, one):
+        values = _VALUE.findall(one.params_text)
+        if written and not (values and all(value in shown for value in values)):
             break
         written.append(one)
-        shown = reader.calls[0]
-    if len(written) < 2 * times or len({call.tool for call in written}) > 1:
-        return None
-    if not all(alike(two, similarity) for two in pairwise(written)):
+        shown = reader.calls[0].output
+    if len(written) < 2 * times:
         return None
     return _loop(LoopKind.REWORDED, written[0], len(written))
 
 
-def _echoes(shown: CallRecord, written: CallRecord) -> bool:
-    """Tell whether an answer holds all the texts of an earlier call's arguments."""
-    values = _VALUE.findall(written.params_text)
-    return bool(values) and all(value in shown.output for value in values)
-
-
 def find_done_again(actions: Actions, repeats: int) -> Loop | None:
     """Find one deed that is done again and again in a row: a post that is published, a message
-    that is sent, each time with success. Its answers differ in the names of what each has made.
+    that is sent. Its answers differ in the names of what each has made.
 
     Where nothing says that it succeeded, more are needed: a tool that nobody knows may look.
 
@@ -171,29 +131,24 @@ def find_done_again(actions: Actions, repeats: int) -> Loop | None:
     """
     last = actions.kept[-1]
     call = last.calls[0]
-    if (
-        len(last.calls) > 1
-        or actions.count(call) <= repeats
-        or call.reads
-        or call.command is not None
-        or last.waits
-    ):
+    if len(last.calls) > 1 or last.waits or actions.count(call) <= repeats:
         return None
-    if not any(len(one) >= _SENTENCE and _is_text(one) for one in _VALUE.findall(call.params_text)):
+    if call.reads or call.command is not None or not _writes_text(call):
         return None
     form = _without_handles(call)
     done = takewhile(
-        lambda action: (
-            action.asked == last.asked
-            and not action.calls[0].failed
-            and _without_handles(action.calls[0]) == form
-        ),
+        lambda one: one.asked == last.asked and _without_handles(one.calls[0]) == form,
         reversed(actions.kept),
     )
     times = sum(1 for _ in done)
     succeeded = confirms(call.output) or _SUCCEEDED.search(form) is not None
     more = 0 if succeeded else _MORE_FOR_DEEDS
     return _loop(LoopKind.SAME_CONTENT, call, times) if times > repeats + more else None
+
+
+def _writes_text(call: CallRecord) -> bool:
+    values = (value for value in _VALUE.findall(call.params_text) if len(value) >= _SENTENCE)
+    return any(" " in value or not value.isascii() for value in values)
 
 
 def find_renamed(actions: Actions, times: int) -> Loop | None:
@@ -210,17 +165,12 @@ def find_renamed(actions: Actions, times: int) -> Loop | None:
         return None
     if abs(call.size - kept[-2].calls[0].size) > _RENAMED:  # so that few are looked at
         return None
-    for later, earlier in pairwise(reversed(kept)):
-        one, before = later.calls[0], earlier.calls[0]
-        if len(later.calls) + len(earlier.calls) > 2 or before.tool != call.tool:
-            break
-        left = _without_names(one, before)
+    for later, earlier in pairwise(action.calls[0] for action in reversed(kept)):
+        left = _without_names(later, earlier) if earlier.tool == call.tool else ""
         if not left or left != (rest or left):
             break
         rest, count = left, count + 1
-    if count <= times or _without_handles(call) != _without_handles(kept[-2].calls[0]):
-        return None
-    return _loop(LoopKind.REWORDED, call, count + 1)
+    return _loop(LoopKind.REWORDED, call, count + 1) if count > times else None
 
 
 def _without_names(call: CallRecord, before: CallRecord) -> str:
@@ -228,7 +178,7 @@ def _without_names(call: CallRecord, before: CallRecord) -> str:
     takes none, the same as before, or differs in more than names.
     """
     names, shown = set(_HANDLE.findall(call.params_text)), before.output[:_SHORT]
-    if not names or names == set(_HANDLE.findall(before.params_text)):
+    if not names or call.fingerprint == before.fingerprint:
         return ""
     if _HANDLE.sub("#", call.params_text) != _HANDLE.sub("#", before.params_text):
         return ""
@@ -237,95 +187,40 @@ def _without_names(call: CallRecord, before: CallRecord) -> str:
     return str(_HANDLE.sub(lambda found: "#" if found[0] in names else found[0], shown))
 
 
-def _is_text(value: str) -> bool:
-    return " " in value or not value.isascii()
-
-
 def _without_handles(call: CallRecord) -> str:
-    return str(_HANDLE.sub("#", call.output[:_SHORT]))
-
-
-def _unmoved(actions: Actions, call: CallRecord, times: int) -> Loop | None:
-    """Find a call that shows the same failure after each of several changes."""
-    needed = times + _MORE_FOR_CHANGES
-    if actions.count(call) < needed:
-        return None
-    seen = actions.occurrences(call)
-    if len(seen) < needed or not mentions_failure(call):
-        return None
-    form = without_input(call.command or "")
-    changed = [
-        action.number
-        for action in actions.since(seen[0][0])
-        if action.changes and not (form and _has_form(action, form))
-    ]
-    after = [
-        any(earlier < number < later for number in changed)
-        for (earlier, _), (later, _) in pairwise(seen)
-    ]
-    return _loop(LoopKind.UNMOVED, call, 1 + sum(after)) if all(after[1 - needed :]) else None
-
-
-def _has_form(action: Action, form: str) -> bool:
-    """Tell whether an action asks the program of `form` about another input."""
-    return all(without_input(call.command or "") == form for call in action.calls)
+    return "" if call.failed else str(_HANDLE.sub("#", call.output[:_SHORT]))
 
 
 def _elsewhere(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find changes that name one file while the answers show another."""
-    needed = times + _MORE_FOR_CHANGES
-    tail = list(islice(reversed(actions.kept), needed))
-    if len(tail) < needed or any(len(action.calls) > 1 for action in tail):
-        return None
-    calls = [action.calls[0] for action in tail]
-    if any(c.tool != call.tool or c.failed for c in calls):
-        return None
-    if not all(map(_strays, calls)):
-        return None
-    astray = takewhile(lambda action: _is_astray(action, call), reversed(actions.kept))
-    return _loop(LoopKind.ELSEWHERE, call, sum(1 for _ in astray))
-
-
-def _is_astray(action: Action, call: CallRecord) -> bool:
-    one = action.calls[0]
-    is_like = len(action.calls) == 1 and one.tool == call.tool and not one.failed
-    return is_like and _strays(one)
+    calls = (action.calls[0] for action in reversed(actions.kept))
+    astray = takewhile(lambda one: one.tool == call.tool and _strays(one), calls)
+    count = sum(1 for _ in astray)
+    return _loop(LoopKind.ELSEWHERE, call, count) if count >= times + _MORE_FOR_CHANGES else None
 
 
 def _strays(call: CallRecord) -> bool:
     asked = {basename(name) for name in _FILE.findall(call.params_text)}
     shown = {basename(name) for name in _FILE.findall(call.output[:_SMALLEST])}
-    return bool(asked) and bool(shown) and not asked & shown
+    return not call.failed and bool(asked) and bool(shown) and not asked & shown
 
 
 def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     """Find one request in other words each time, with one effect: the answers begin alike."""
     if call.command is not None or len(call.output) < _SMALLEST:
         return None
-    needed, head = times + _MORE_FOR_DEEDS, _head(call)
-    if _head(actions.kept[-2].calls[0]) != head:
+    head = call.output.partition("\n")[0]
+    calls = (action.calls[0] for action in reversed(actions.kept))
+    same = list(
+        takewhile(
+            lambda one: one.tool == call.tool and one.output.partition("\n")[0] == head, calls
+        )
+    )
+    if len(same) < times + _MORE_FOR_DEEDS or _MOVES.search(head):
         return None
-    calls = [action.calls[0] for action in islice(reversed(actions.kept), needed)]
-    if len(calls) < needed or any(c.tool != call.tool or _head(c) != head for c in calls):
+    if not reworded(same, closely=False):
         return None
-    if _MOVES.search(head) or not reworded(calls, closely=False):
-        return None
-    return _loop(LoopKind.REWORDED, call, _reworded_times(actions, call))
-
-
-def _head(call: CallRecord) -> str:
-    return call.output.partition("\n")[0]
-
-
-def _reworded_times(actions: Actions, call: CallRecord) -> int:
-    head, times = _head(call), 1
-    for later, earlier in pairwise(action.calls[0] for action in reversed(actions.kept)):
-        if earlier.tool != call.tool or _head(earlier) != head:
-            break
-        if not reworded((earlier, later), closely=False):
-            break
-        times += 1
-    return times
+    return _loop(LoopKind.REWORDED, call, len(same))
 
 
 def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
@@ -336,30 +231,26 @@ def _same_content(actions: Actions, action: Action, times: int) -> Loop | None:
         return None
     if not actions.may_repeat(action) or not call.pieces:
         return None
-    alike = [action for action in near if _mostly_says(action.calls[0], call)]
-    if len({one.asked for one in alike}) == 1:  # one question, whose answer may have moved
-        alike = [one for one in alike if _asked_alike(one.calls[0], call)]
-    if len(alike) >= fewest and _name_one_thing(alike[:fewest]):
-        return _said_again(actions, alike, fewest, closely=True, like=_mostly_says)
-    again = [action for action in alike if action.calls[0].pieces == call.pieces]
-    if not call.reads and _each_its_own([action.calls[0] for action in again]):
+    again = [action for action in near if _mostly_says(action.calls[0], call)]
+    calls = [one.calls[0] for one in again]
+    one_thing = _name_one_thing(calls[:fewest])
+    if not call.reads and not one_thing and len(calls) > 1 and different_things(calls):
         return None
-    asked = [action for action in again if _asked_alike(action.calls[0], call)]
-    if call.reads and len(asked) >= fewest:  # one question, one answer, whatever its order
-        return _said_again(actions, asked, fewest, closely=False, like=_asked_alike)
-    closely = mentions_failure(call) and not reports_nothing(call.output)
+    # One question, one answer, whatever its order. A state in it that has moved makes it longer.
+    asked = [one for one in again if one.asked == action.asked and one.calls[0].size == call.size]
+    if call.reads and len(asked) >= fewest:
+        return _said_again(actions, asked, fewest, closely=False)
+    closely = one_thing or (mentions_failure(call) and not reports_nothing(call.output))
     needed = fewest if closely else times + _MORE_FOR_CONTENT
-    return _said_again(actions, again, needed, closely=closely, like=_says_same)
+    return _said_again(actions, again, needed, closely=closely)
 
 
-def _says_same(one: CallRecord, other: CallRecord) -> bool:
-    return one.pieces == other.pieces
-
-
-def _asked_alike(one: CallRecord, other: CallRecord) -> bool:
-    # In another order an answer is as long; a state in it that has moved makes it longer.
-    same = one.fingerprint == other.fingerprint and one.size == other.size
-    return same and _says_same(one, other)
+def _name_one_thing(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls, neither reads nor commands, all name one and the same thing."""
+    if any(call.command is not None or call.reads for call in calls):
+        return False
+    named = [{name for name in _HANDLE.findall(c.params_text) if len(name) >= _ID} for c in calls]
+    return len(calls) > 1 and bool(set.intersection(*named))
 
 
 def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
@@ -368,13 +259,13 @@ def _mostly_says(one: CallRecord, other: CallRecord) -> bool:
     return 4 * len(one.pieces & other.pieces) >= 3 * most
 
 
+def _works(action: Action) -> bool:
+    """Tell whether an action may have changed something, beyond messages to others."""
+    return action.changes and any(c.profile.writes or c.command is not None for c in action.calls)
+
+
 def _said_again(
-    actions: Actions,
-    again: Sequence[Action],
-    needed: int,
-    *,
-    closely: bool,
-    like: Callable[[CallRecord, CallRecord], bool],
+    actions: Actions, again: Sequence[Action], needed: int, *, closely: bool
 ) -> Loop | None:
     if len(again) < needed:
         return None
@@ -382,30 +273,8 @@ def _said_again(
     if any(action.waits or (_works(action) if closely else action.changes) for action in between):
         return None
     call = again[0].calls[0]
-    times = sum(like(action.calls[0], call) for action in actions.alike_in_tool(call))
-    if times < needed:
-        return None
+    times = sum(_mostly_says(one.calls[0], call) for one in actions.alike_in_tool(call))
     return _loop(LoopKind.SAME_CONTENT, call, times)
-
-
-def _name_one_thing(again: Sequence[Action]) -> bool:
-    """Tell whether calls, neither reads nor commands, all name one and the same thing."""
-    calls = [action.calls[0] for action in again]
-    if any(call.command is not None or call.reads for call in calls):
-        return False
-    named = [set(_NAMED.findall(call.params_text)) for call in calls]
-    return bool(set.intersection(*named))
-
-
-def _each_its_own(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether calls, no reads, are about different things that their answers name."""
-    named = len({call.output_hash for call in calls}) == len(calls)
-    return len(calls) > 1 and named and different_things(calls)
-
-
-def _works(action: Action) -> bool:
-    """Tell whether an action may have changed something, beyond messages to others."""
-    return action.changes and any(c.profile.writes or c.command is not None for c in action.calls)
 
 
 def _alike_in_size(actions: Actions, call: CallRecord, needed: int) -> list[Action]:

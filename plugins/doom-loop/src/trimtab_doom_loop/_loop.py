@@ -24,7 +24,6 @@ class LoopKind(StrEnum):
     SAME_CONTENT = "same_content"
     SAME_PAGE = "same_page"
     KNOWN = "known"
-    UNMOVED = "unmoved"
     ELSEWHERE = "elsewhere"
     REWORDED = "reworded"
     TEXT = "text"

@@ -9,9 +9,9 @@ import attrs
 
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions
-from trimtab_doom_loop._effects import find_news_without_effect, find_renamed
+from trimtab_doom_loop._effects import find_renamed, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._rejections import Rejections, backs_off
+from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import find_paged_again, find_same_page
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
@@ -35,13 +35,10 @@ _MEMBERS_KEPT = 64
 """What is remembered of one run's notices and of one loop's calls; a loop has a few of each."""
 _MORE_FOR_TEXT = 2
 """A text beside calls repeats itself in good work too ("Let me look at the next file")."""
-_MORE_REJECTIONS = 2
-"""Near-equal changes are attempts, of which some fail; equal ones are found earlier."""
 _LATELY = 8
 """Turns in which a loop that is found again is the same one."""
 _ASIDES_APART = 16
 """Turns without a note to itself after which an agent's notes are not followed any more."""
-_LOOKS = frozenset({LoopKind.REPEAT, LoopKind.INTERLEAVED, LoopKind.SAME_CONTENT, LoopKind.KNOWN})
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +51,7 @@ class SavedLoops:
     orders: Orders
     turn: int
     rejected: SavedCall | None
-    rejections: tuple[int, int, int]
+    rejections: tuple[int, int, int, int]
     said: str | None
     said_before: str | None
     said_times: int
@@ -83,7 +80,7 @@ class LoopProjection(CallProjection):
         self._limits = limits
         self._profiles = profiles or ToolProfiles()
         self._actions = Actions(limits.kept)
-        self._rejections = Rejections(limits.times + _MORE_REJECTIONS, limits.similarity)
+        self._rejections = Rejections(limits.times, limits.similarity)
         self._streak = 0
         self._stale = 0
         self._turns = 0
@@ -131,23 +128,20 @@ class LoopProjection(CallProjection):
     def _judge(self, turn: TurnRecord) -> None:
         if turn.calls is not turn.asked and len(turn.calls) != len(turn.asked):
             self._interfered()
-        actions, rejections = self._actions, self._rejections
+        actions = self._actions
         before = actions.kept[-1] if actions.kept else None
         action = actions.add(turn)
         if action is None:
             return
         self._turns = turn.number + 1
-        call, is_news, rejected = action.calls[0], actions.newest_is_news, None
+        call, is_news = action.calls[0], actions.newest_is_news
         same_tool = before is not None and before.calls[0].tool == call.tool
         # What is news can only be old beside answers of the same tool.
         if (same_tool or not is_news) and self._teaches_nothing(action, before):
             self._streak += 1
         else:
             self._streak = 1
-        if not is_news or call.failed or rejections.last is not None:
-            rejected = rejections.take(action.calls)
-        if rejected is not None and backs_off(actions, call, self._limits.times):
-            rejected = None
+        rejected = self._rejections.take(action.calls)
         if is_news and self._streak == 1:
             self._stale = 0
             found = self._found_in_news(action, same_tool=same_tool)
@@ -169,15 +163,13 @@ class LoopProjection(CallProjection):
             self.loop = None
             self.quiet = self.chant is None
             return
-        if rejected is not None and found.kind is LoopKind.REJECTED:
-            found = attrs.evolve(found, times=max(found.times, rejected.times))
-        self.loop = self._latest = self._named(self._blamed(found, action))
+        self.loop = self._latest = self._named(found)
         self.quiet = False
 
     def _found_in_news(self, action: Action, *, same_tool: bool) -> Loop | None:
         if self._limits.only_equal:
             return None
-        found = find_news_without_effect(self._actions, action, self._limits.times)
+        found = find_without_effect(self._actions, action, self._limits.times)
         if found is None and same_tool:
             found = find_paged_again(self._actions, action, self._repeats) or find_renamed(
                 self._actions, self._limits.times
@@ -212,20 +204,6 @@ class LoopProjection(CallProjection):
         for call in action.calls if self._orders.things else ():
             if not call.reads:
                 self._repeats = max(self._repeats, self._orders.of_tool(call.tool) + 1)
-
-    def _blamed(self, found: Loop, action: Action) -> Loop:
-        """Return the loop of a change that is rejected each time, not that of a look in between:
-        the agent must look to mend it.
-        """
-        rejections = self._rejections
-        if rejections.last is None or found.kind not in _LOOKS:
-            return found
-        look = next((c for c in action.calls if c.tool == found.tool and c.reads), None)
-        earlier = islice(reversed(self._actions.kept), 1, 1 + self._limits.longest)
-        if look is None or look.failed or not rejections.lies_between(action, earlier, look):
-            return found
-        loop = rejections.loop_of(rejections.last)
-        return attrs.evolve(loop, members=loop.members | found.members)
 
     def _named(self, found: Loop) -> Loop:
         """Return `found` under the name that the loop had, if it is one that was there lately."""
@@ -301,7 +279,7 @@ class LoopProjection(CallProjection):
             orders=self._orders,
             turn=self._turns,
             rejected=rejections.last.state() if rejections.last else None,
-            rejections=(rejections.count, rejections.rounds, rejections.total),
+            rejections=(rejections.count, rejections.rounds, rejections.total, rejections.equal),
             said=self._said.name if self._said else None,
             said_before=self._said_before.name if self._said_before else None,
             said_times=self._said_times,
@@ -324,8 +302,8 @@ class LoopProjection(CallProjection):
         self._obey(state.orders)
         self._turns = state.turn
         rejections = self._rejections
-        rejections.count, rejections.rounds, rejections.total = state.rejections
-        rejected = state.rejected
+        one, rejected = rejections, state.rejected
+        one.count, one.rounds, one.total, one.equal = state.rejections
         rejections.last = None if rejected is None else rejected.restored(self._profiles)
         self._said = Said("", state.said) if state.said else None
         self._said_before = Said("", state.said_before) if state.said_before else None

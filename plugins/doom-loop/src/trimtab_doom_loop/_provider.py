@@ -71,8 +71,6 @@ _SEEN: Mapping[LoopKind, str] = {
     "answer{answer}.",
     LoopKind.KNOWN: "The last {times} turns made only calls that you had made before, with the "
     "same answers; the last was {call}.",
-    LoopKind.UNMOVED: "{call} gave the same result {times} times, after a change each "
-    "time{answer}.",
     LoopKind.ELSEWHERE: "{times} changes with {tool} named one file, but the answers show "
     "another{answer}.",
     LoopKind.REWORDED: "{times} requests to {tool} in much the same words had the same "
@@ -83,8 +81,6 @@ _SEEN: Mapping[LoopKind, str] = {
 _STOP: Mapping[LoopKind, str] = {
     LoopKind.WAITING: "Do not ask again now: find out what holds it up.",
     LoopKind.BATCH: "",
-    LoopKind.UNMOVED: "Do not make another such change: find out whether your changes reach what "
-    "you test.",
     LoopKind.ELSEWHERE: "Do not edit again before you have opened the right file.",
     LoopKind.TEXT: "Do not write it again.",
     LoopKind.CHANT: "Do not write it again.",

@@ -12,12 +12,10 @@ from trimtab_doom_loop._effects import (
     find_without_effect,
 )
 from trimtab_doom_loop._loop import Loop
-from trimtab_doom_loop._rejections import find_rejected
 from trimtab_doom_loop._repeats import (
     find_duplicates,
     find_interleaved,
     find_like_rounds,
-    find_long_round,
     find_rounds,
 )
 from trimtab_doom_loop._stagnation import find_known, find_same_answer
@@ -68,18 +66,16 @@ def find_loop(
     return (
         found
         or _find_near_repeats(actions, action, limits, repeats, streak)
-        or find_without_effect(actions, times)
+        or find_without_effect(actions, action, times)
         or find_known(actions, stale, repeats)
         or find_done_again(actions, repeats)
         or find_judged_again(actions, times)
-        or find_own_echo(actions, times, limits.similarity)
+        or find_own_echo(actions, times)
     )
 
 
 def _find_repeats(actions: Actions, action: Action, longest: int, times: int) -> Loop | None:
-    found = None
-    if not action.fresh:
-        found = find_rounds(actions, longest, times) or find_long_round(actions, longest, times)
+    found = None if action.fresh else find_rounds(actions, longest, times)
     needed = times + 1
     return found or find_interleaved(actions, needed, 3 * needed)
 
@@ -88,7 +84,7 @@ def _find_near_repeats(
     actions: Actions, action: Action, limits: Limits, repeats: int, streak: int
 ) -> Loop | None:
     similarity, longest, times = limits
-    found = find_rejected(actions, times, similarity)
-    if found is None and not action.news:
+    found = None
+    if not action.news:
         found = find_like_rounds(actions, longest, repeats, similarity)
     return found or find_same_answer(actions, streak, times, similarity)

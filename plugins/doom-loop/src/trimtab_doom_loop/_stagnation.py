@@ -13,7 +13,6 @@ from trimtab_doom_loop._similarity import (
     alike,
     alike_but_for_numbers,
     attempts,
-    counts_up,
     different_things,
     numbered_names,
     one_deed,
@@ -24,13 +23,9 @@ from trimtab_doom_loop._similarity import (
 )
 from trimtab_signals import (
     CallRecord,
-    Excuse,
     confirms,
-    excuse_of,
     finds_nothing,
-    is_aside,
     mentions_failure,
-    refuses,
     reports_nothing,
     says_unchanged,
     without_times,
@@ -51,13 +46,7 @@ _MORE_FOR_NAMES = 9
 calls that are alike, any content, and last a list of names that an agent goes through."""
 _SHORT_ANSWER = 80
 """Characters of an answer that reports one thing; longer ones bring content."""
-_SHORT_ECHO = 200
-"""Characters of an answer that repeats what was asked for."""
 _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
-_EMPTY = ("[]", "{}", "null", "None", "(no output)")
-_WIDE = LazyPattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_ONE_SPOT = 10
-"""Points on a screen within which a button lies."""
 _OFTEN = 4
 """A quarter of the calls come back: they go round, and through no list."""
 _NUMBER = LazyPattern(r"\d{1,6}")
@@ -89,78 +78,69 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
         return None
     tail = list(actions.kept)[-min(streak, 4 * times) :]
     calls = [action.calls[0] for action in tail]
-    if len({call.tool for call in tail[-1].calls}) > 1:
-        return None
     if len({call.fingerprint for call in calls}) < times or watches_in_turn(actions, tail):
         return None
-    if any(_stands_by(call) for call in calls):
-        needed = 2 * times if _hunts(calls) or _is_one_spot(calls) else None
+    if any(map(moves_unseen, calls)):
+        needed = 2 * times if _hunts(calls) else None
     elif any(action.waits for action in tail):  # only words say that it goes on
         needed = _MORE_FOR_CONTENT
-    elif is_aside(calls[-1].tool) and not reworded(calls, closely=True):
-        needed = _MORE_FOR_NAMES  # one thought after the other
     else:
         needed = _needed(calls, similarity)
-    if needed is None or streak < times + _wanted(needed, calls, similarity):
+    if needed is None:
+        return None
+    if similarity < LIKENESS and alike(calls, similarity):
+        needed = min(needed, _MORE_FOR_NUMBERS)
+    if streak < times + needed:
         return None
     last = calls[-1]
     kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
     return loop_of(kind, last, times=streak, members=frozenset({stable_answer_key(last)}))
 
 
-def _wanted(needed: int, calls: Sequence[CallRecord], similarity: float) -> int:
-    """Return what is needed where near-equal arguments are to count as repeats, as far as they do
-    below the threshold that was measured.
-    """
-    if similarity >= LIKENESS or needed <= _MORE_FOR_NUMBERS:
-        return needed
-    return _MORE_FOR_NUMBERS if alike(calls, similarity) else needed
-
-
-def _stands_by(call: CallRecord) -> bool:
-    """Tell whether a call waits by itself or moves a screen, whatever its answer says."""
-    return moves_unseen(call) or excuse_of(call) in (Excuse.POLL, Excuse.SLEEP)
-
-
 def _hunts(calls: Sequence[CallRecord]) -> bool:
     """Tell whether moves on a screen go back and forth while the answers show that it stays the
     same. An agent that fills in a form goes down the page.
     """
-    if not all(moves_unseen(call) and _SHOWS.search(call.output) for call in calls):
+    if not all(_SHOWS.search(call.output) for call in calls):
         return False
     places = [[int(number) for number in _NUMBER.findall(call.params_text)] for call in calls]
     back = sum(later < earlier for earlier, later in pairwise(places))
     return _OFTEN * back >= len(calls)
 
 
-def _is_one_spot(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether moves on a screen all go to one place, give or take a few points."""
-    if not all(map(moves_unseen, calls)):
-        return False
-    places = [[int(number) for number in _NUMBER.findall(call.params_text)] for call in calls]
-    if len({len(place) for place in places}) != 1 or len(places[0]) < 2:
-        return False
-    apart = (max(along) - min(along) for along in zip(*places, strict=True))
-    return alike_but_for_numbers(calls) and all(one <= _ONE_SPOT for one in apart)
-
-
 def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     """Return how many more than exact repeats are needed, or None if it is no loop."""
     last = calls[-1]
-    if any(call.failed for call in calls):
-        return _MORE_FOR_ERROR if all(call.failed for call in calls) else None
+    failures = sum(call.failed for call in calls)
+    if 0 < failures < len(calls):
+        return None
+    if failures or _complains(last):
+        return _MORE_FOR_ERROR
     same_command = last.command and len({call.command for call in calls}) == 1
     if says_unchanged(last.output) or same_command:  # other arguments change nothing
         return _MORE_FOR_NUMBERS
-    complains = _complains(last)
-    if not complains and not last.profile.writes and _is_nothing(last):
-        if numbered_names(calls) or different_things(calls):
-            is_told = reports_nothing(last.output) or last.output.strip() in _EMPTY
-            return _MORE_FOR_NAMES if is_told or not last.output.strip() else None
-        return _MORE_FOR_CONTENT if counts_up(calls) else _MORE_FOR_NOTHING
-    if not complains and (_says_little(last) or _only_echoes(calls)):
+    if not last.profile.writes and _is_nothing(last):
+        return _needed_for_nothing(calls)
+    # What may only confirm, in any language: then the calls decide whether they differ.
+    if last.profile.writes or confirms(last.output) or _is_little(last):
         return _needed_for_little(calls)
     return _needed_for_content(calls, similarity)
+
+
+def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:
+    if not numbered_names(calls) and not different_things(calls):
+        return _MORE_FOR_NOTHING
+    said = calls[-1].output.strip()  # they go through a list
+    return _MORE_FOR_NAMES if not said or reports_nothing(said) else None
+
+
+def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
+    again = calls[1:]  # the first answer was news, and its call may have been another
+    if alike_but_for_numbers(again):
+        return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
+    if same_subject(calls):
+        return _MORE_FOR_NUMBERS
+    return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
 
 
 def _is_nothing(call: CallRecord) -> bool:
@@ -168,14 +148,12 @@ def _is_nothing(call: CallRecord) -> bool:
     whatever is asked, does so, or tells of an error, in whatever language.
     """
     said = call.output.strip()
-    if reports_nothing(said) or said in _EMPTY:
-        return True
-    return call.reads and (finds_nothing(said) or _is_brief(call))
+    return reports_nothing(said) or (call.reads and (finds_nothing(said) or _is_brief(call)))
 
 
 def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
-    if calls[-1].command is not None and _only_echoes(calls):
-        return None  # any program may say so of what it has done
+    if calls[-1].command is not None and len({c.output_fingerprint for c in calls}) == len(calls):
+        return None  # any program may say so of what it has done with each
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
     last = calls[-1]
@@ -183,26 +161,20 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
         return _MORE_FOR_NOTHING if last.profile.writes else _MORE_FOR_CONTENT
     if one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
-    if _shows_state(last) and len({call.fingerprint for call in calls}) < len(calls) - 1:
+    states = [slot.value for slot in last.shape.slots if slot.value not in last.params_text]
+    if len(states) > 1 and len({call.fingerprint for call in calls}) < len(calls) - 1:
         return _MORE_FOR_CONTENT  # no list: arguments come back, and the state stays
-    told = last.profile.writes or confirms(last.output) or not _is_sentence(last.output)
+    told = last.profile.writes or confirms(last.output)
     return _MORE_FOR_NOTHING if not told and attempts(calls) else None
 
 
-def _shows_state(call: CallRecord) -> bool:
-    """Tell whether an answer shows values that are not the call's own, such as a position."""
-    values = [slot.value for slot in call.shape.slots if slot.value not in call.params_text]
-    return len(values) > 1
+def _is_little(call: CallRecord) -> bool:
+    is_count = call.command is not None and _NUMBER.fullmatch(call.output.strip())
+    return not call.reads and not is_count and _is_brief(call)
 
 
 def _is_brief(call: CallRecord) -> bool:
-    said = call.output.strip()
-    return 0 < call.size <= _SHORT_ANSWER and "\n" not in said
-
-
-def _is_sentence(said: str) -> bool:
-    """Tell whether an answer says something, in whatever language, rather than one word."""
-    return len(said.split()) > 1 or any(map(_WIDE.match, said))
+    return 0 < call.size <= _SHORT_ANSWER and "\n" not in call.output.strip()
 
 
 def _complains(call: CallRecord) -> bool:
@@ -211,43 +183,7 @@ def _complains(call: CallRecord) -> bool:
         return False
     if _ERROR.search(call.output) is not None:
         return True
-    if reports_nothing(call.output):
-        return False
-    return not confirms(_NEGATION.sub("", call.output))
-
-
-def _says_little(call: CallRecord) -> bool:
-    """Tell whether an answer may only confirm what was done, in any language. Then the calls
-    decide: whether they differ in substance.
-    """
-    if call.profile.writes or confirms(call.output):
-        return True
-    if refuses(call.output) or _complains(call):
-        return False
-    if call.command is not None and _NUMBER.fullmatch(call.output.strip()):
-        return False  # a count is what was asked for
-    return not call.reads and call.size <= _SHORT_ANSWER and "\n" not in call.output
-
-
-def _only_echoes(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether the answers are one line that differs by what it repeats of the arguments: it
-    may confirm what was done with each, in any language.
-    """
-    last = calls[-1]
-    if last.reads or last.size > _SHORT_ECHO or "\n" in last.output.strip():
-        return False
-    return len({call.output_fingerprint for call in calls}) == len(calls)
-
-
-def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
-    if _complains(calls[-1]):
-        return _MORE_FOR_ERROR
-    again = calls[1:]  # the first answer was news, and its call may have been another
-    if alike_but_for_numbers(again):
-        return _MORE_FOR_NAMES if numbered_names(again) else _MORE_FOR_NUMBERS
-    if same_subject(calls):
-        return _MORE_FOR_NUMBERS
-    return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
+    return not reports_nothing(call.output) and not confirms(_NEGATION.sub("", call.output))
 
 
 def find_same_page(actions: Actions, times: int) -> Loop | None:
@@ -263,8 +199,9 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
         return None
     if not last.may_repeat(kept[-2].calls[0]):  # far cheaper than to compare what they say
         return None
-    same = list(takewhile(lambda action: _shows(action, last), reversed(kept)))
-    tools = dict.fromkeys(action.calls[0].tool for action in same)
+    latest_first = (action.calls[0] for action in reversed(kept))
+    same = list(takewhile(lambda call: call.size == last.size and _shows(call, last), latest_first))
+    tools = dict.fromkeys(call.tool for call in same)
     if len(same) < 3 * times or len(tools) < times:
         return None
     return loop_of(
@@ -276,11 +213,8 @@ def find_same_page(actions: Actions, times: int) -> Loop | None:
     )
 
 
-def _shows(action: Action, last: CallRecord) -> bool:
-    call = action.calls[0]
-    if len(action.calls) > 1 or call.failed or call.size != last.size:
-        return False
-    return call.output_fingerprint == last.output_fingerprint
+def _shows(call: CallRecord, last: CallRecord) -> bool:
+    return not call.failed and call.output_fingerprint == last.output_fingerprint
 
 
 def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
@@ -297,12 +231,12 @@ def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
         return None
     if stale >= needed and (found := _all_again(actions, stale, times)):
         return found
-    if len(action.calls) != 1:
+    if len(action.calls) != 1 or action.waits:
         return None
     call = action.calls[0]
     if actions.count(call) < needed:
         return find_paged_again(actions, action, times)
-    if call.failed or call.profile.writes or action.waits:
+    if call.failed or call.profile.writes:
         return None
     return _answered_in_other_words(actions, call, needed)
 
@@ -316,17 +250,24 @@ def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | Non
         times: repeats of a call that are a loop.
     """
     needed, call = 2 * times, action.calls[0]
-    if len(actions.kept) <= needed:
+    if len(actions.kept) <= needed or call.size < _SMALLEST:
         return None
     before = actions.kept[-2].calls[0]
-    if before.tool != call.tool or call.size < _SMALLEST or before.size < _SMALLEST:
+    if before.tool != call.tool or not alike_but_for_numbers((before, call)):
         return None
-    if call.failed or call.profile.writes or not alike_but_for_numbers((before, call)):
+    if actions.count_alike(call, 2 * needed) < 2 * needed or not call.reads or action.waits:
         return None
-    if actions.count_alike(call, 2 * needed) < 2 * needed or not call.reads:
+    tail = [one.calls[0] for one in islice(reversed(actions.kept), needed)]
+    if any(one.tool != call.tool or one.size < _SMALLEST or one.failed for one in tail):
         return None
-    found = _paged_again(actions, call, needed)
-    return None if found is not None and action.waits else found
+    known: frozenset[int] = frozenset()
+    again = 0
+    for one in actions.kept:
+        page = one.calls[0]
+        if page.tool == call.tool:
+            again = 0 if _SHARE * len(page.pieces - known) >= len(page.pieces) else again + 1
+            known |= page.pieces
+    return _loop(call, again) if again >= needed else None
 
 
 def _all_again(actions: Actions, stale: int, times: int) -> Loop | None:
@@ -343,62 +284,24 @@ def _all_again(actions: Actions, stale: int, times: int) -> Loop | None:
     )
 
 
-def _paged_again(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
-    """Find pages of one thing that hold only what its earlier pages held."""
-    tail = list(islice(reversed(actions.kept), needed))
-    calls = [action.calls[0] for action in tail]
-    if any(c.tool != call.tool or c.size < _SMALLEST or c.failed for c in calls):
-        return None
-    if not alike_but_for_numbers(calls):
-        return None
-    before: frozenset[int] = frozenset()
-    for action in islice(reversed(actions.kept), needed, None):
-        if action.calls[0].tool == call.tool:
-            before |= action.calls[0].pieces
-    if any(_SHARE * len(c.pieces - before) >= len(c.pieces) for c in calls):
-        return None
-    return _loop(call, _pages_again(actions, call))
-
-
-def _pages_again(actions: Actions, call: CallRecord) -> int:
-    """Return how many of the last pages held only what earlier pages held."""
-    known: frozenset[int] = frozenset()
-    times = 0
-    for action in actions.kept:
-        page = action.calls[0]
-        if page.tool == call.tool:
-            times = 0 if _SHARE * len(page.pieces - known) >= len(page.pieces) else times + 1
-            known |= page.pieces
-    return times
-
-
 def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) -> Loop | None:
     """Find one question whose answers are worded differently each time and name nothing new."""
     found = [s for s in actions.kept if s.calls[0].fingerprint == call.fingerprint]
     seen = found[-needed:]
-    if len(seen) < needed:
-        return None
     if call.output[:1] in _STRUCTURED and len({action.kind for action in seen}) < needed:
         return None  # states of things are few and come back
     others = (action for action in actions.since(seen[0].number) if action.asked != seen[0].asked)
-    if any(action.changes or action.waits for action in others):
+    if len(seen) < needed or any(action.changes or action.waits for action in others):
         return None
     known: frozenset[str] = frozenset()
     for number, action in enumerate(seen):
-        words = _stems(action.calls[0].output)
-        if len(words) < _FEWEST_WORDS or (2 * number >= needed and _adds(words, known)):
+        words = frozenset(word[:_STEM].lower() for word in _WORD.findall(action.calls[0].output))
+        new = words - known
+        adds = _NEW * len(new) > len(words) or any(word.isdecimal() for word in new)
+        if len(words) < _FEWEST_WORDS or (2 * number >= needed and adds):
             return None
         known |= words
     return _loop(call, len(found))
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(word[:_STEM].lower() for word in _WORD.findall(text))
-
-
-def _adds(words: frozenset[str], known: frozenset[str]) -> bool:
-    new = words - known
-    return _NEW * len(new) > len(words) or any(w.isdecimal() for w in new)
 
 
 def _loop(call: CallRecord, times: int) -> Loop:
