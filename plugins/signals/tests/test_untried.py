@@ -386,12 +386,12 @@ def test_what_is_not_found_is_looked_for_in_any_language(answer):
         (
             "read_file_of",
             {"archive": "a"},
-            "archive a is on tape and has not been recalled",
+            "archive a is on tape and has not been fetched",
             {
                 "get_policy": "Show how long an archive is kept.",
-                "recall_archive": "Bring an archive from tape to disk.",
+                "fetch_archive": "Bring an archive from tape to disk.",
             },
-            "recall_archive",
+            "fetch_archive",
         ),
         # what the answer says it is done with
         (
@@ -425,3 +425,17 @@ def test_the_tool_that_gives_what_the_failed_call_needs_comes_first(
 
 def test_what_was_done_with_a_thing_names_no_tool():
     assert untried(("ship", "refund_order"), "ship", {"order": 1}, "closed with a refund") == ()
+
+
+@pytest.mark.parametrize(
+    ("says", "found"),
+    [
+        ("Ask the borrower to send a loan back.", ()),
+        ("Announce that a product is taken back.", ()),
+        ("Recall what was noted.", ("recall_loan",)),
+        ("Bring a loan back.", ()),
+    ],
+)
+def test_a_tool_that_recalls_is_a_look_only_if_it_says_so(says, found):
+    told = {"get_loan": "Show a loan.", "recall_loan": says}
+    assert untried(told, "get_loan", {"loan": "1"}, "out of the house", told) == found

@@ -27,6 +27,9 @@ from trimtab_signals import WayOut, advice, asked_by
         ("two accounts match: only the user knows which is meant", WayOut.ASK),
         ("confirmation required", WayOut.ASK),
         ("Ambiguous column name 'region'", None),
+        ("tabla 'a' bloqueada por la copia en curso (fin previsto: 11:45)", WayOut.LATER),
+        ("Raum belegt bis 14:30", WayOut.LATER),
+        ("tarjeta bloqueada por el banco", None),
         ("Which of the two Annas?", WayOut.ASK),
         ("要付款给哪一位安娜\uff1f", WayOut.ASK),
         ("This was blocked by a rule of the branch", None),
@@ -38,9 +41,16 @@ from trimtab_signals import WayOut, advice, asked_by
         ('{"items": [1], "next": null}', None),
         ("Seite 1 von 4", WayOut.PAGE),
         ("第1页 共3页", WayOut.PAGE),
+        ("§ 6\n[Zeilen 1–120 von 304]", WayOut.PAGE),
+        ("(rows 1-50 / 163)", WayOut.PAGE),
+        ("[Zeilen 200–304 von 304]", None),
+        ("open (9-17 Uhr)", None),
         ("第3页 共3页", None),
         ("the range is 9 h, at most 6 h a query", WayOut.ARGUMENTS),
         ("erlaubt sind 0, 7, 19", WayOut.ARGUMENTS),
+        ("문구가 너무 깁니다. 최대 80자 (입력 169자)", WayOut.ARGUMENTS),
+        ("Texte trop long, au maximum 80 signes", WayOut.ARGUMENTS),
+        ("El texto admite un máximo de 80 letras", WayOut.ARGUMENTS),
         ("cat: x: No such file or directory", None),
         ("1 failed, 2 passed", None),
         ('{"rows": [], "next_cursor": null}', None),
@@ -99,6 +109,22 @@ def test_what_a_command_prints_is_mostly_about_files_and_code(printed, way):
     asked = asked_by(printed, command=True)
 
     assert (asked.way if asked else None) == way
+
+
+@pytest.mark.parametrize(
+    "answer", ["serve il codice inviato per SMS", "Bitte die TAN angeben", "需要短信 OTP 验证码"]
+)
+def test_a_code_that_only_a_person_has_is_asked_for_in_any_language(answer):
+    assert asked_by(answer, given="sign(code='',document='D')").way == WayOut.ASK
+    assert asked_by(answer, given="sign(document='D')") is None
+
+
+def test_without_a_time_the_tool_that_waits_is_named_all_the_same():
+    asked = asked_by("the archive is being built, please come back in a while")
+
+    assert advice(asked, "get", "pause") == (
+        "The answer says to come back: call pause, then call get again."
+    )
 
 
 def test_the_time_to_wait_is_said():
@@ -261,6 +287,19 @@ def test_the_argument_of_the_next_part_is_named(answer, call):
     said = advice(asked_by(answer, given=call), "rows")
 
     assert said.startswith("Call rows with offset='10': ")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("read(first=1,count=120)", "Call read with first=121: "),
+        ("read(from='1',count='120')", "Call read with from='121': "),
+        ("read(file='a')", "Call read for what follows line 120: "),
+        ("read(first=1,part=1)", "Call read for what follows line 120: "),
+    ],
+)
+def test_a_stretch_is_gone_on_with_where_it_ended(call, said):
+    assert advice(asked_by("§ 6\n[Zeilen 1–120 von 304]", given=call), "read").startswith(said)
 
 
 def test_what_an_answer_offers_is_shown_as_a_quote_would_show_it():

@@ -84,6 +84,7 @@ _LESS = LazyPattern(
     r"(?: (?!(?:than|per|in|and|or)\b)\w+){0,2})"
 )
 _MEANT = LazyPattern(r"(?i)\bdid you mean:? [\"'`“]?([\w./@-]{1,60})[\"'`”]?\s?\?")
+_SPAN = LazyPattern(r"\b(\d{1,7}) ?(?:[-–—]|to) ?(\d{1,7})\b")
 _WHOLE = LazyPattern(r"-?\d{1,9}")
 _WORD = LazyPattern(r"[^\W\d_]{3,}|\d+")
 _TIES = ("a", "an", "and", "are", "is", "of", "or", "the", "to", "was", "were")
@@ -323,6 +324,13 @@ def next_in(said: str, part: str, given: str) -> str:
     arguments = arguments_in(given)
     if part.startswith("page ") and "page" in arguments:
         return f"with page='{part[5:]}'"
+    span = _SPAN.search(said)
+    if span is not None:  # what began with the first of them begins with what comes after the last
+        first, last = span[1], int(span[2])
+        begins = [key for key, value in arguments.items() if value == first]
+        name = begins[0] if len(begins) == 1 else ""
+        mark = "'" if f"{name}='" in given else ""
+        return f"with {name}={mark}{last + 1}{mark}" if name else ""
     found = re.fullmatch(r"(?i)[\"']?(?:next|continuation)_?(\w*)\W{1,5}([\w.+/=-]{1,60})\W*", said)
     if found is None:
         return ""

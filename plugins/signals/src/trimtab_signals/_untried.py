@@ -127,6 +127,7 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(map(_stem, words))
 
 
+_RECALLING = frozenset({"recall", "recalls", "remember"})
 _TIES = _stems(TIES)
 _EXPLAINING = _stems(EXPLAINING)
 _FILE_STEMS = _stems(_FILES)
@@ -173,6 +174,8 @@ def _verb(words: Sequence[str], told: Sequence[str]) -> str:
     found = next((word for word in words if word in _VERBS), "")
     if found == "check" and words[-1] in ("in", "out", "off"):
         return "".join(words)  # checks a guest out, and looks at nothing
+    if found == "recall" and told and told[0] not in _READS | _RECALLING:
+        return told[0]  # takes a loan or a product back, and remembers nothing
     thing = bool(words) and found == words[-1]
     if found and not (thing and told and told[0] in _READS):
         return found

@@ -14,7 +14,7 @@ from enum import StrEnum
 import attrs
 
 from trimtab.text import LazyPattern, quote
-from trimtab_signals._changes import Change, change_in, next_in
+from trimtab_signals._changes import Change, arguments_in, change_in, next_in
 
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""
@@ -86,6 +86,13 @@ _USER = LazyPattern(
     r"|ambiguous(?! (?:call|column|identifier|import|operator|overload|reference|symbol)\b)"
     r"|which (?:one )?(?:is meant|do you mean)"
 )
+_HELD = LazyPattern(
+    r"(?i)\b(?:locked|in use|bloquead[ao]|bloccat[ao]|verrouillée?|gesperrt|belegt|заблокирован\w*"
+    r"|занят\w*)\b[^\n]{0,80}\b\d{1,2}[:h]\d{2}\b|(?:锁定|占用|ロック中|使用中)[^\n]{0,80}\d{1,2}[:\uff1a]\d{2}"
+)
+"""What is held by another, with the time of day until which it is."""
+_SECRET = LazyPattern(r"\b(?:SMS|OTP|TAN|2FA|MFA|CAPTCHA|captcha)\b")
+"""What only a person can read, or do, under the same name in most languages."""
 _QUESTION = LazyPattern(r"[?\uff1f\u061f]\W{0,3}\Z")  # also the wide and the Arabic mark
 _NEXT = LazyPattern(
     r"(?i)\b(?:next_?(?:page|cursor|token|offset)|continuation_?token)\W{1,4}(?!null|none|false|\W)"
@@ -98,6 +105,9 @@ _PAGE = LazyPattern(
     r"|第 ?(?P<sheet>\d{1,6}) ?[页頁ペ]\w{0,3}\W{0,3}共 ?(?!(?P=sheet)(?!\d))\d{1,6}"
     r"|\b(?:showing|shown|lines?) (?:lines? )?\d{1,7}(?:-|–| to )(?P<line>\d{1,7})"
     r" of (?!(?P=line)\b)\d"
+    # a stretch of a whole in brackets: "[Zeilen 1–120 von 304]"
+    r"|[(\[](?:\w{1,20} )?\d{1,7} ?[-–—] ?(?P<last>\d{1,7}) ?(?:\w{1,4}|/) ?"
+    r"(?!(?P=last)\b)\d{1,7}[)\]]"
 )
 _VALUE = LazyPattern(r"[\w.+/=-]*")
 _ARGUMENTS = LazyPattern(
@@ -117,7 +127,10 @@ _ARGUMENTS = LazyPattern(
     # a range that is too large, an upper or lower bound
     r"|(?:\A|\b(?:code|error|http|status)\W{1,3})413\b|too (?:large|long|many|wide)\b"
     r"|\b(?:ask for|choose|give|request|specify|try|use) (?:\w+ ){0,3}(?:fewer|lower|narrower"
-    r"|shorter|smaller)\b|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?|\bat most )\s?\d)"
+    r"|shorter|smaller)\b|(?:[≤≥]|[<>]=|\bmax(?:imal|imum)?\b\W{1,3}(?:is |of )?|\bat most )\s?\d"
+    # at most so many, in the languages that answers are seen in
+    r"|(?:\b(?:höchstens|maximal|máximo(?: de)?|massimo(?: di)?|au (?:maximum|plus)|не более)"
+    r"|最大|最多|최대)\s?\d)"
 )
 _FIELD = LazyPattern(
     r"[:\uff1a]\s?[\"'`\u201e\u201c\u00ab\u300c]([A-Za-z_][\w-]{1,30})"
@@ -153,6 +166,7 @@ _Ways = tuple[tuple[WayOut, LazyPattern], ...]
 _WAYS: _Ways = (
     (WayOut.ASK, _USER),
     (WayOut.LATER, _LATER),
+    (WayOut.LATER, _HELD),
     (WayOut.ARGUMENTS, _ARGUMENTS),
     (WayOut.PAGE, _NEXT),
     (WayOut.PAGE, _PAGE),
@@ -208,7 +222,13 @@ def _by_form(line: str, given: str) -> Asked | None:
         change = change_in(line, given) if offer is not None else None
         if offer and change and change.refused.partition("=")[2].strip("'") == offer[1]:
             return Asked(WayOut.ARGUMENTS, line, change=change)
-    return Asked(WayOut.ASK, line) if _QUESTION.search(line) else None
+    asks = _QUESTION.search(line) or (_lacks_value(given) and _SECRET.search(line))
+    return Asked(WayOut.ASK, line) if asks else None
+
+
+def _lacks_value(given: str) -> bool:
+    """Return whether a call has an argument without a value: a code that only the user has."""
+    return any(value == "" for value in arguments_in(given).values())
 
 
 def _part(text: str, found: re.Match[str], given: str) -> Asked:
@@ -216,7 +236,8 @@ def _part(text: str, found: re.Match[str], given: str) -> Asked:
     rest = _VALUE.match(text[found.end() :][:_LONGEST_QUOTE])
     said = found[0] + (rest[0].rstrip(".") if rest else "")
     named = found.groupdict()
-    page, line = named.get("page") or named.get("sheet"), named.get("line")
+    page = named.get("page") or named.get("sheet")
+    line = named.get("line") or named.get("last")
     part = f"page {int(page) + 1}" if page else f"what follows line {line}" if line else ""
     call = next_in(said, part, given)
     return Asked(WayOut.PAGE, said, part=part, change=Change(call) if call else None)
@@ -249,6 +270,8 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
 
 
 def _come_back(seconds: float | None, tool: str, helper: str) -> str:
+    if seconds is None and helper:
+        return f"The answer says to come back: call {helper}, then call {tool} again."
     if seconds is None:
         return f"The answer says to come back: wait or do other work, then call {tool} again."
     if helper:
