@@ -18,15 +18,8 @@ from trimtab._types.errors import class_name
 from trimtab._types.text import as_text, shown
 
 if TYPE_CHECKING:
-    from trimtab._contract import (
-        FeedbackContext,
-        GuidanceContext,
-        RecorderContext,
-        RunContext,
-        TaskCompletionContext,
-    )
+    from trimtab._contract import FeedbackContext, GuidanceContext, RecorderContext, RunContext
     from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInjection
-    from trimtab._policy.feedback import TaskCompletionResult
 
 P = TypeVar("P", bound=Projection)
 

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from trimtab._contract.hosts import Host
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._prompt import Prompt
-    from trimtab._run.session import Session
     from trimtab._types.heartbeat import Heartbeat
-    from trimtab._types.limits import Budget, Deadline, Usage
+    from trimtab._types.limits import Budget, Usage
 
 T = TypeVar("T")
 

@@ -41,7 +41,6 @@ from trimtab._types.errors import (
 from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
-    from trimtab._plugins import PluginInfo
     from trimtab._plugins.config_tables import Configuration
 
 

@@ -20,8 +20,6 @@ from trimtab._types.text import as_text, error_message, sanitize, shown
 from trimtab._types.values import DEEPEST, SMALL_INT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cattrs import Converter
 
 _MARK = "$"

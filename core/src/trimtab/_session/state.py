@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         StopRequested,
     )
     from trimtab._policy.guidance import EpisodeBook
-    from trimtab._session.feeds import Feeds
     from trimtab._session.slices import SessionLock
     from trimtab._types.resources import ToolProfile
 

@@ -23,7 +23,7 @@ from trimtab_claude_code.hooks import (
 if TYPE_CHECKING:
     from claude_agent_sdk import HookMatcher
 
-    from trimtab import Budget, Heartbeat, Prompt, Session, TaskCompletionChecker
+    from trimtab import Budget, Heartbeat, Session, TaskCompletionChecker
 
 CLAUDE_AGENT_SDK = attrs.evolve(CLAUDE_CODE, name="claude-agent-sdk")
 """The Claude Agent SDK, described."""

@@ -31,7 +31,7 @@ from trimtab_signals import agents
 from trimtab_trace import JournalSettings, Redaction, read_redact
 
 if TYPE_CHECKING:
-    from trimtab import Configuration, GuidanceProviderConfig, Prompt
+    from trimtab import GuidanceProviderConfig
     from trimtab.events import Provenance
 
 MAX_BYTES = 16_000_000

@@ -11,7 +11,7 @@ from trimtab import Feedback, FeedbackContext, FeedbackTrigger, Observation, num
 from trimtab.text import CONTROL_CHARACTERS, text_option
 
 if TYPE_CHECKING:
-    from trimtab import Budget, FeedbackContext
+    from trimtab import Budget
 
 __all__ = ["DeadlineFeedback"]
 

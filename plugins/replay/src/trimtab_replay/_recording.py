@@ -13,8 +13,6 @@ from trimtab.events import CompactionHappened, ModelResponded, UserMessage
 from trimtab.testing import ManualClock
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from trimtab_replay._transcript import Transcript
 
 READER_GROUP = "trimtab.transcripts"

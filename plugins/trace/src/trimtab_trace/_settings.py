@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -45,11 +45,6 @@ from trimtab.events import (
 )
 from trimtab_trace._envelope import TraceError, TraceEvent
 from trimtab_trace._store import Trace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trimtab import RecorderContext
 
 _RESUMING_KINDS: tuple[type[Any], ...] = (
     RunOpened,

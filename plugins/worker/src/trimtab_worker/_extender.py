@@ -19,7 +19,6 @@ from trimtab_worker._records import MailboxFacts
 
 if TYPE_CHECKING:
     from trimtab import FeedbackContext, Heartbeat
-    from trimtab_worker._events import LeaseEvent
 
 FOREIGN = MailboxFacts(engine="another mailbox", fenced=False, reports_loss=True)
 

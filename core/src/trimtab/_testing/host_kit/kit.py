@@ -20,7 +20,6 @@ from trimtab._types.stdout import others_to_stderr, say
 
 if TYPE_CHECKING:
     from trimtab._contract.hosts import Host
-    from trimtab._prompt import Prompt
     from trimtab._types.limits import Deadline
 
 T = TypeVar("T")
