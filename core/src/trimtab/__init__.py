@@ -40,7 +40,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_prompt.sections": "MarkdownSection",
         "_run.run": "Run",
         "_run.session": "Session",
-        "_session.slices": "Append keep_last Replace Slice",
+        "_session": "Append keep_last Replace Slice",
         "_types.errors": (
             "ConfigurationError PromptError PromptEvaluationError ProviderError "
             "ResourceError SessionError SnapshotError ToolError TrimtabDeprecationWarning "

@@ -90,7 +90,7 @@ from trimtab._run.run import (
 from trimtab._run.session import (
     Session as Session,
 )
-from trimtab._session.slices import (
+from trimtab._session import (
     Append as Append,
     Replace as Replace,
     Slice as Slice,

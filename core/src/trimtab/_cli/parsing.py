@@ -48,9 +48,9 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _new(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.new import register
+    from trimtab._cli.plugins import register_new
 
-    register(parser)
+    register_new(parser)
 
 
 def _completion(parser: argparse.ArgumentParser) -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from trimtab._events.guidance import ClassificationResult, Feedback
     from trimtab._policy import ProviderConfig
     from trimtab._policy.guidance import Episode
+    from trimtab._session import Slice
     from trimtab._session.record import Record
-    from trimtab._session.slices import Slice
     from trimtab._session.state import Trajectory
     from trimtab._types.limits import Budget, Clock, Deadline, Usage
     from trimtab._types.resources import Resources, ToolProfile

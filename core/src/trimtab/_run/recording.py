@@ -22,7 +22,7 @@ from trimtab._boundary import (
 )
 from trimtab._contract import RecorderContext
 from trimtab._events import DecisionPoint, Delivery, Event, ToolCall
-from trimtab._session.slices import Sink
+from trimtab._session import Sink
 from trimtab._types.errors import class_name
 
 if TYPE_CHECKING:

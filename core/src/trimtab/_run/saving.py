@@ -31,11 +31,11 @@ from trimtab._events.guidance import (
 )
 from trimtab._policy.feedback import FeedbackState, GateState, Mark
 from trimtab._policy.guidance import Episode, EpisodeBook, GuidanceState, Spoken
+from trimtab._session import Slice
 from trimtab._session.codec import encode_value, record_converter
 from trimtab._session.feeds import SavedFeeds
 from trimtab._session.record import position
 from trimtab._session.retention import FACTS, HEAD, ToolLog
-from trimtab._session.slices import Slice
 from trimtab._session.state import Origin, RunState
 from trimtab._types.errors import SessionError, SnapshotError
 from trimtab._types.limits import Usage
@@ -43,8 +43,8 @@ from trimtab._types.text import describe_error
 from trimtab._types.values import reduced
 
 if TYPE_CHECKING:
+    from trimtab._session import SessionLock
     from trimtab._session.record import Record
-    from trimtab._session.slices import SessionLock
     from trimtab._session.state import History
 
 

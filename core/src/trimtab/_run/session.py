@@ -9,9 +9,9 @@ from trimtab._contract.hosts import LOCAL_HOST, Host
 from trimtab._events import RunOpened, ToolInvoked
 from trimtab._policy import RecorderConfig
 from trimtab._run.run import Run
+from trimtab._session import Reducer
 from trimtab._session.arguments import as_instance, as_text, as_timeout
 from trimtab._session.record import Record, new_id
-from trimtab._session.slices import Reducer
 from trimtab._session.state import RECENT_CALLS, RunState
 from trimtab._types.errors import SessionError
 from trimtab._types.limits import SYSTEM_CLOCK, Budget, Clock, Deadline

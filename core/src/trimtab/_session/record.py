@@ -17,8 +17,8 @@ from trimtab._events import (
     ToolInvoked,
     UserMessage,
 )
+from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
-from trimtab._session.slices import Reducer, SessionLock, Sink, Slice, Takers
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError, class_name
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from trimtab._events import ResultDigest, ToolInvoked
-from trimtab._session.slices import Slice
+from trimtab._session import Slice
 from trimtab._types.text import as_text, shorten
 from trimtab._types.values import SMALL_INT, blake2b
 

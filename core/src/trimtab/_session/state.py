@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         StopRequested,
     )
     from trimtab._policy.guidance import EpisodeBook
-    from trimtab._session.slices import SessionLock
+    from trimtab._session import SessionLock
     from trimtab._types.resources import ToolProfile
 
 P = TypeVar("P", bound=BaseProjection)
