@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from trimtab import DecisionPoint, GuidanceProviderConfig, TaskCompletionResult
-from trimtab_proxy import _service
+from trimtab_proxy import _guidance
 from trimtab_proxy._gate import Frames
 from trimtab_proxy._guide import Guide
 from trimtab_proxy._server import ProxyServer
@@ -189,7 +189,7 @@ def test_a_gate_that_never_opens_gives_way(api, gated, story):
 def test_an_answer_passes_where_a_checker_takes_longer_than_the_limit(
     api, gated, story, monkeypatch
 ):
-    monkeypatch.setattr(_service, "JUDGE_SECONDS", 0.2)
+    monkeypatch.setattr(_guidance, "JUDGE_SECONDS", 0.2)
     done = threading.Event()
 
     class Waiting(Checker):

@@ -17,7 +17,8 @@ import pytest
 
 from trimtab import __main__  # noqa: F401 - the command line that is tested
 from trimtab_worker import SqliteMailbox, WorkerError
-from trimtab_worker._setup import Supervisor, make_loop
+from trimtab_worker._setup import make_loop
+from trimtab_worker._supervisor import Supervisor
 from trimtab_worker._worker_command import describe
 
 pytestmark = pytest.mark.slow

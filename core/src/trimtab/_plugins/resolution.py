@@ -27,8 +27,6 @@ from trimtab._plugins import (
     quoted_list,
 )
 from trimtab._plugins.discovery import discover, installed_version
-from trimtab._plugins.loading import construct, load
-from trimtab._plugins.validation import LoadedProvider, source_of, validate
 from trimtab._policy import ProviderConfig
 from trimtab._types.errors import (
     AmbiguousProvider,
@@ -42,6 +40,7 @@ from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
     from trimtab._plugins.config_tables import Configuration
+    from trimtab._plugins.validation import LoadedProvider
 
 
 def select(group: str, wanted: str, registry: Registry) -> PluginInfo:
@@ -271,6 +270,10 @@ def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvi
     Raises:
         ProviderError: it can't be used; the message names it, its distribution and what to do.
     """
+    # Commands that only list what is installed select entries, and load none.
+    from trimtab._plugins.loading import construct, load
+    from trimtab._plugins.validation import source_of, validate
+
     if not isinstance(config.provider, ProviderRef):
         return validate(source_of(config.kind, config.provider), config, config.provider)
     entry = admit(config.kind, config.provider.name, configuration)
@@ -328,7 +331,7 @@ def resolve_all(
         _warn_of_unknown(env, wanted)
     found = [_resolve_or_skip(config, configuration, env) for config in wanted]
     return Resolution(
-        tuple(item for item in found if isinstance(item, LoadedProvider)),
+        tuple(item for item in found if not isinstance(item, ProviderSkipped)),
         tuple(item for item in found if isinstance(item, ProviderSkipped)),
     )
 
@@ -363,6 +366,8 @@ def _resolve_or_skip(
 
 def presumed_source(config: ProviderConfig) -> Provenance:
     """Return the provenance of a provider before it is loaded, even if it can't be used."""
+    from trimtab._plugins.validation import source_of
+
     if not isinstance(config.provider, ProviderRef):
         return source_of(config.kind, config.provider)
     try:

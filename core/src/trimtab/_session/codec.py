@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping, Set as AbstractSet
 from datetime import datetime
@@ -392,9 +391,6 @@ def _at(place: str, text: str) -> str:
     return f"{place}: {text}" if place else text
 
 
-_log = logging.getLogger("trimtab")
-
-
 def encode_state(projection: Projection) -> Any:
     """Return the state of a projection as JSON-like data of its own.
 
@@ -413,7 +409,9 @@ def decode_state(projection: Projection, saved: Any) -> tuple[Any] | None:
     try:
         return (record_converter().structure(saved, _declared(type(projection))),)
     except Exception as error:  # noqa: BLE001 - also what the classes of the state raise
-        _log.warning(
+        import logging  # the codec is imported where nothing is logged
+
+        logging.getLogger("trimtab").warning(
             "the saved state of %s does not fit and is made anew from the record: %s",
             type(projection).__qualname__,
             next(structure_problems(error, "state")),

@@ -33,17 +33,12 @@ from trimtab_proxy._frames import (
     write_frame,
 )
 from trimtab_proxy._gate import Verdict
+from trimtab_proxy._guidance import DECISION_SECONDS, JUDGE_SECONDS, GuidanceFailed, RawHeaders
 from trimtab_proxy._guide import Counts, Spoken
 from trimtab_proxy._identity import PROXY
 from trimtab_proxy._items import Answer
 from trimtab_proxy._json import Unreadable
-from trimtab_proxy._service import (
-    DECISION_SECONDS,
-    JUDGE_SECONDS,
-    Decided,
-    GuidanceFailed,
-    RawHeaders,
-)
+from trimtab_proxy._service import Decided
 
 START_SECONDS = 30.0
 HELD_SECONDS = 2.0

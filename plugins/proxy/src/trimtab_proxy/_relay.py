@@ -11,11 +11,12 @@ import attrs
 
 from trimtab_proxy._anthropic import AnthropicGate, AnthropicMessages
 from trimtab_proxy._gate import MOST_ROUNDS, Gate
+from trimtab_proxy._guidance import Guidance
 from trimtab_proxy._items import Wire
 from trimtab_proxy._json import Unreadable
 from trimtab_proxy._openai import ChatCompletions, ChatGate
 from trimtab_proxy._reader import read
-from trimtab_proxy._service import Decided, Guidance, Listener, wire_of
+from trimtab_proxy._service import Decided, Listener, wire_of
 from trimtab_proxy._upstreams import (
     MOST_BODY_BYTES,
     Door,

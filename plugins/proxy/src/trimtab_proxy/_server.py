@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from trimtab import TrimtabError
+from trimtab_proxy._guidance import Guidance, LocalGuidance
 from trimtab_proxy._guide import Guide
-from trimtab_proxy._service import Guidance, LocalGuidance
 from trimtab_proxy._upstreams import Door, Upstream, new_token
 
 _HEADER_BYTES = 256 * 1024

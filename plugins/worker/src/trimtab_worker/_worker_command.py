@@ -36,7 +36,8 @@ from trimtab_worker import (
     WorkerStuck,
 )
 from trimtab_worker._health import HealthFile, HealthServer
-from trimtab_worker._setup import CRASHED, Supervisor, make_loop, when_parent_ends
+from trimtab_worker._setup import make_loop
+from trimtab_worker._supervisor import CRASHED, Supervisor, when_parent_ends
 
 if TYPE_CHECKING:
     from typing import Self
