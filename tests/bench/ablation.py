@@ -21,6 +21,7 @@ import gc
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -43,8 +44,14 @@ PROVIDERS = (
     "tool-call-form",
 )
 _MOST_PLAYED = 50
+_LONGEST = 10
 _ENOUGH = 3
-"""Cases that a rule decides and that are played without it, and verdicts that prove it needed."""
+"""Cases that a rule decides and that are played without it, seconds of one of them (a condition may
+end a loop), and verdicts that prove it needed."""
+
+
+def _stop(*_: object) -> None:
+    raise TimeoutError
 
 
 class Point(NamedTuple):
@@ -265,10 +272,12 @@ class Bench:
         for index in sorted(chosen, key=self.seconds.__getitem__):
             before = self.before[index]
             played += 1
+            signal.alarm(_LONGEST)
             try:
                 now = self.play(self.recordings[index])
             except Exception as error:  # noqa: BLE001  a rule may guard what follows it
                 now = Played(f"raises {type(error).__name__}", (), "")
+            signal.alarm(0)
             if now.verdict != before.verdict:
                 verdicts.append(f"{self.name(index)} {before.verdict}→{now.verdict}")
                 if len(verdicts) >= _ENOUGH:
@@ -299,6 +308,7 @@ def points(bench: Bench, modules: list[str], out: Path | None) -> None:
         places = {m: [i for i, w in enumerate(modules) if w in m] for m in sys.modules}
         chosen = [i for i in chosen if places[POINTS[i].module]]
         chosen.sort(key=lambda i: places[POINTS[i].module])
+    signal.signal(signal.SIGALRM, _stop)
     for index in chosen:
         point = POINTS[index]
         deciding = bench.deciding.get(index, [])

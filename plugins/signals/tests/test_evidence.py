@@ -90,8 +90,8 @@ def test_values_that_move_otherwise_are_news(first, second):
     assert not pair(first, second)
 
 
-def test_a_number_that_keeps_time_is_no_news():
-    assert pair("since boot: 20", "since boot: 50", seconds=30)
+def test_a_number_is_news_unless_its_label_is_of_a_clock():
+    assert pair("uptime: 20", "uptime: 50", seconds=30)
     assert not pair("imported: 20", "imported: 50", seconds=30)
     assert not pair("queue: 20", "queue: 95", seconds=30)
 

@@ -36,7 +36,7 @@ _FORGOTTEN_AFTER = 12
 _KEPT = 96
 """Problems that are remembered: what a run did not meet again for 96 others is new when it does."""
 _TRIES = 4
-"""Tries with a wait before each that are excused where no known word says that it is too early."""
+"""Tries with a wait before each that are excused."""
 _TOOLS_NAMED = 8
 """Values of one problem that are kept; a text names the first of them."""
 _NUMBER = LazyPattern(r"\d+")
@@ -86,10 +86,9 @@ class Failure:
         """Tell whether every failing call was a wait, or came after one as its answer asked, and
         the wait is not too long yet.
         """
-        waited = self.obeyed and self.times > 1
-        obeyed = self.early and (waited or spaced(self.spans, APART))
-        tries = waited and self.times <= _TRIES
-        waits = self.waiting or obeyed or tries or paused(self.spans)
+        tries = self.obeyed and 1 < self.times <= _TRIES
+        asks = self.early and spaced(self.spans, APART)
+        waits = self.waiting or tries or asks or paused(self.spans)
         return waits and not waited_too_long(self.spans)
 
     def reset(self) -> None:
@@ -153,20 +152,29 @@ def _succeeded(call: CallRecord) -> bool:
     return done and not is_aside(call.tool)
 
 
-@attrs.frozen(kw_only=True)
-class SavedFailures:
-    """A `FailureProjection` as a snapshot keeps it."""
+@attrs.define(eq=False)
+class Counts:
+    """What a `FailureProjection` knows, as a snapshot keeps it.
 
-    turn: int
-    in_a_row: int
-    shape: str
-    tried: str
-    told: str
-    form: str
-    changed: int
-    waited: int
-    failure: Failure | None
-    failures: dict[str, Failure]
+    Args:
+        turn: turns that count.
+        failure: of the last closed turn, the failure that came back most often; else None.
+        in_a_row: turns in a row in which everything failed, each time in another way.
+        shape, tried, form: of the last failing call: its failure without numbers, itself, and its
+            command without its input.
+        changed, waited: the last turn in which something changed, or waited.
+        failures: by key.
+    """
+
+    turn: int = 0
+    failure: Failure | None = None
+    in_a_row: int = 0
+    shape: str = ""
+    tried: str = ""
+    form: str = ""
+    changed: int = 0
+    waited: int = 0
+    failures: dict[str, Failure] = attrs.field(factory=dict)
 
 
 class FailureProjection(CallProjection):
@@ -175,136 +183,98 @@ class FailureProjection(CallProjection):
     There are two counts: of a failure in any call, which a success of the same operation ends,
     and of a failure of one exact call, which a success of that call ends. Other successes end
     neither.
-
-    Attributes:
-        failure: of the last closed turn, the failure that came back most often; else None.
-        in_a_row: turns in a row in which everything failed, each time in another way.
     """
 
     rests = True
 
     def __init__(self) -> None:
         self.quiet = True
-        self.failure: Failure | None = None
-        self.in_a_row = 0
-        self._turn = 0
-        self._shape = ""
-        self._tried = ""
-        self._told = ""
-        self._form = ""
-        self._changed = 0
-        self._waited_at = 0
-        self._failures: dict[str, Failure] = {}
+        self.now = Counts()
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Count the turn's failures, after what its successes end."""
         asked = turn.asked
-        if len(asked) == 1 and self.quiet and not self._failures:
+        if len(asked) == 1 and self.quiet and not self.now.failures:
             call = asked[0]  # a success while nothing goes wrong: the usual turn
             if not call.failed and call.outcome is not _INTERRUPTED:
-                self._turn += 1
-                if self.in_a_row and not is_aside(call.tool):
-                    self.in_a_row = 0
+                self.now.turn += 1
+                if self.now.in_a_row and not is_aside(call.tool):
+                    self.now.in_a_row = 0
                 return
         failing = [call for call in asked if call.failed]
         fine = [call for call in asked if _succeeded(call)]
         if failing or fine:
-            self._turn += 1
-            self.failure = None
+            self.now.turn += 1
+            self.now.failure = None
             self._note_row(failing, fine)
         if any(not call.reads for call in fine):
-            self._changed = self._turn
+            self.now.changed = self.now.turn
         if any(is_wait(call) for call in fine):
-            self._waited_at = self._turn
-        if fine and self._failures:
+            self.now.waited = self.now.turn
+        if fine and self.now.failures:
             self._end({operation_of(c) for c in fine} - {operation_of(c) for c in failing}, fine)
         if failing:
-            self.failure = max(
+            self.now.failure = max(
                 self._count(failing), key=lambda failure: (failure.times, failure.name)
             )
-        self.quiet = self.failure is None
+        self.quiet = self.now.failure is None
 
     def _note_row(self, failing: list[CallRecord], fine: list[CallRecord]) -> None:
         if fine or any(is_wait(call) for call in failing):
-            self.in_a_row = 0
+            self.now.in_a_row = 0
             return
         last = failing[0]
         shape = _NUMBER.sub("0", last.signature)
-        form = without_input(last.command) if last.command else ""
         # A difference in a number alone may be progress: "3 failed", then "2 failed". So may
         # another failure of the same call: something has changed since. And if a call that only
         # reads fails for another reason each time, or one program refuses one input after the
         # other, each answer says something new.
-        differs = shape != self._shape and last.fingerprint != self._tried
-        differs = differs and last.output != self._told
-        asks = form != "" and form == self._form
-        if differs and not asks and (last.profile.writes or _alike(shape, self._shape)):
-            self.in_a_row += 1
-        elif differs or self.in_a_row == 0:
-            self.in_a_row = 1
-        self._shape, self._tried = shape, last.fingerprint
-        self._told, self._form = last.output, form
+        form = without_input(last.command) if last.command else ""
+        asks = form != "" and form == self.now.form
+        differs = shape != self.now.shape and last.fingerprint != self.now.tried
+        if differs and not asks and (last.profile.writes or _alike(shape, self.now.shape)):
+            self.now.in_a_row += 1
+        elif differs or self.now.in_a_row == 0:
+            self.now.in_a_row = 1
+        self.now.shape, self.now.tried, self.now.form = shape, last.fingerprint, form
 
     def _end(self, operations: set[str], fine: Iterable[CallRecord]) -> None:
         for call in fine:
-            self._failures.pop(f"call {call.fingerprint}", None)
-        for key, failure in tuple(self._failures.items()):
+            self.now.failures.pop(f"call {call.fingerprint}", None)
+        for key, failure in tuple(self.now.failures.items()):
             if not key.startswith("call ") and operations.intersection(failure.operations):
-                del self._failures[key]
+                del self.now.failures[key]
 
     def _count(self, failing: Iterable[CallRecord]) -> list[Failure]:
         return [self._counted(key, call) for call in failing for key in _keys(call)]
 
     def _counted(self, key: str, call: CallRecord) -> Failure:
-        failure = self._failures.pop(key, None)
+        failure = self.now.failures.pop(key, None)
         name = failure_episode(call)
         if failure is None or (failure.name != name and not key.startswith(_BARE)):
             failure = Failure(name)
-        if self._got_further(failure, call):
+        # A call that is cut off, and prints something new after a change, got further.
+        new = failure.whole and call.output_fingerprint != failure.whole
+        if new and self.now.changed > failure.last:
             failure.reset()
-        failure.happened(call, self._turn, waited=self._waited_at > failure.last)
-        self._failures[key] = failure
-        if len(self._failures) > _KEPT:
-            del self._failures[next(iter(self._failures))]
+        failure.happened(call, self.now.turn, waited=self.now.waited > failure.last)
+        self.now.failures[key] = failure
+        if len(self.now.failures) > _KEPT:
+            del self.now.failures[next(iter(self.now.failures))]
         return failure
-
-    def _got_further(self, failure: Failure, call: CallRecord) -> bool:
-        """Tell whether a call that was cut off printed something new after a change."""
-        if not failure.whole or self._changed <= failure.last:
-            return False
-        return call.output_fingerprint != failure.whole
 
     def user_spoke(self, message: MessageRecord) -> None:
         """Reset all counts: a message of the user begins a new task."""
         if not message.notification:
-            self.failure, self.quiet = None, True
-            self.in_a_row = 0
-            self._failures.clear()
+            self.now.failure, self.quiet = None, True
+            self.now.in_a_row = 0
+            self.now.failures.clear()
 
-    def state(self) -> SavedFailures:
+    def state(self) -> Counts:
         """Return all counts."""
-        return SavedFailures(
-            turn=self._turn,
-            in_a_row=self.in_a_row,
-            shape=self._shape,
-            tried=self._tried,
-            told=self._told,
-            form=self._form,
-            changed=self._changed,
-            waited=self._waited_at,
-            failure=self.failure,
-            failures=self._failures,
-        )
+        return self.now
 
-    def load_state(self, state: SavedFailures) -> None:
+    def load_state(self, state: Counts) -> None:
         """Take back what `state` returned."""
-        self._turn = state.turn
-        self.in_a_row = state.in_a_row
-        self._shape = state.shape
-        self._tried = state.tried
-        self._told = state.told
-        self._form = state.form
-        self._changed, self._waited_at = state.changed, state.waited
-        self.failure = state.failure
-        self.quiet = self.failure is None
-        self._failures = state.failures
+        self.now = state
+        self.quiet = state.failure is None

@@ -206,7 +206,7 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         return FailureProjection()
 
     def _failure(self, context: GuidanceContext) -> Failure | None:
-        followed = self.followed(context)
+        followed = self.followed(context).now
         failure = followed.failure
         if failure is None or failure.excused():
             return None

@@ -13,7 +13,6 @@ from trimtab_signals import (
     TurnRecord,
     confirms,
     is_wait,
-    leaves_running,
     same_outputs,
     says_unchanged,
 )
@@ -58,7 +57,6 @@ class Action:
     excused = False
     _waits: bool | None = None
     _changes: bool | None = None
-    _leaves_running: bool | None = None
 
     def __init__(
         self, number: int, calls: tuple[CallRecord, ...], turn: TurnRecord, asked: str
@@ -84,13 +82,6 @@ class Action:
         if self._waits is None:
             self._waits = any(waits(call) for call in self.calls)
         return self._waits
-
-    @property
-    def leaves_running(self) -> bool:
-        """Whether any of its calls leaves something running."""
-        if self._leaves_running is None:
-            self._leaves_running = any(leaves_running(call) for call in self.calls)
-        return self._leaves_running
 
     @property
     def changes(self) -> bool:
@@ -308,9 +299,7 @@ class Actions:
 
 def _teaches_nothing(call: CallRecord, earlier: CallRecord) -> bool:
     """Tell whether `call` brought nothing after `earlier`: the same, or a note that it is."""
-    return (
-        call.same_output(earlier) or says_unchanged(call.output) or says_unchanged(earlier.output)
-    )
+    return call.same_output(earlier) or says_unchanged(call.output)
 
 
 def _kind_among(known: Iterable[Action], calls: tuple[CallRecord, ...], number: int) -> int:

@@ -8,7 +8,7 @@ import attrs
 
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
-from trimtab_signals import CallRecord, Span, not_yet, paused, says_unchanged, span_of
+from trimtab_signals import CallRecord, Span, is_aside, not_yet, paused, says_unchanged, span_of
 
 _MORE = 2
 _MORE_ROUNDS = 1
@@ -45,7 +45,8 @@ class Rejections:
         for call in calls:
             if call.failed and call.profile.writes:
                 return self._rejected(call)
-        self._spans.clear()  # what lies between is no pause
+        if not all(is_aside(call.tool) for call in calls):
+            self._spans.clear()  # what lies between is no pause
         last = self.last
         for call in calls:
             if last is not None and call.tool == last.tool and not says_unchanged(call.output):

@@ -141,7 +141,7 @@ def _waits_for_news(tail: Sequence[Action], length: int) -> bool:
         does = any(call.profile.writes and not is_wait(call) for call in calls)
         return rounds < _SAME_DEEDS or not does
     if all(_CLICKS.intersection(name_words(call.tool)) for call in calls):
-        return length == 1 and rounds * len(calls) < _SAME_CLICKS
+        return len({call.fingerprint for call in calls}) == 1 and rounds * length < _SAME_CLICKS
     return all(map(moves_unseen, calls))
 
 
@@ -240,7 +240,9 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
             not in_vain and _may_differ(call, between)  # a failure that outlasts the changes
         ):
             continue
-        if paused([span_of(record) for _, record in found[-times:]]):
+        spans = [span_of(record) for _, record in found]
+        watches = spaced(spans, APART) and _asks_for_state(actions, last.calls, found[0][0])
+        if paused(spans[-times:]) or (watches and not waited_too_long(spans)):
             continue
         in_a_row = sum(last.number - number == n for n, (number, _) in enumerate(found[::-1]))
         row = in_a_row >= times

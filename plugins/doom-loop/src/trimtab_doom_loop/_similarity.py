@@ -16,7 +16,6 @@ from trimtab_signals import (
 )
 
 _NUMBER = LazyPattern(r"\d+")
-_FEW_DIGITS = LazyPattern(r"\d{1,9}")
 _NUMBERED = LazyPattern(r"\b[A-Za-z]\w*\d\w*")
 _NAME = LazyPattern(r"(?a:(?<![A-Za-z_-])[A-Za-z_](?:\w*-)?\w*\d\w*)")
 _PART = LazyPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?![^\W\d_])|[^\W\d_]+")
@@ -130,7 +129,7 @@ def one_deed(calls: Sequence[CallRecord]) -> bool:
     if len(deeds) < len(calls):
         return False
     bare = min(deeds, key=len)
-    return len(bare) > 1 and all(bare <= deed for deed in deeds) and deeds.count(bare) >= _BARE
+    return all(bare <= deed for deed in deeds) and deeds.count(bare) >= _BARE
 
 
 def same_subject(calls: Sequence[CallRecord]) -> bool:
@@ -208,19 +207,6 @@ def _parts(text: str) -> frozenset[str]:
         elif len(part) >= _PARTED:
             found.append(part[:_STEM].lower())
     return frozenset(found)
-
-
-def counts_up(calls: Sequence[CallRecord]) -> bool:
-    """Tell whether calls go from one number to the next, or by equal steps, as through the days of
-    a month.
-    """
-    if not alike_but_for_numbers(calls):
-        return False
-    numbers = [tuple(map(int, _FEW_DIGITS.findall(call.params_text))) for call in calls]
-    if len({len(one) for one in numbers}) != 1:
-        return False
-    steps = {tuple(b - a for a, b in zip(one, two, strict=True)) for one, two in pairwise(numbers)}
-    return len(steps) == 1 and any(steps.pop())
 
 
 def numbered_names(calls: Sequence[CallRecord]) -> bool:

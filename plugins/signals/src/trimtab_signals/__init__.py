@@ -12,38 +12,15 @@ from trimtab_signals._answers import (
     reports_nothing,
     says_unchanged,
 )
-from trimtab_signals._calls import (
-    CallProjection,
-    Calls,
-    SavedTurn,
-    TurnRecord,
-    same_outputs,
-)
-from trimtab_signals._canonical import (
-    canonical,
-    digest,
-    fingerprint,
-)
+from trimtab_signals._calls import CallProjection, Calls, SavedTurn, TurnRecord, same_outputs
+from trimtab_signals._canonical import canonical, digest, fingerprint
 from trimtab_signals._changes import Change
 from trimtab_signals._closing import asks_user
 from trimtab_signals._envelope import arguments_of
-from trimtab_signals._failure_lines import (
-    excerpt,
-    key_line,
-)
-from trimtab_signals._failures import (
-    error_signature,
-)
-from trimtab_signals._normalise import (
-    normalise_text,
-    text_of,
-    without_times,
-)
-from trimtab_signals._novelty import (
-    Pieces,
-    brings_nothing,
-    names_in,
-)
+from trimtab_signals._failure_lines import excerpt, key_line
+from trimtab_signals._failures import error_signature
+from trimtab_signals._normalise import normalise_text, text_of, without_times
+from trimtab_signals._novelty import Pieces, brings_nothing, names_in
 from trimtab_signals._obligation import (
     goes_beyond,
     is_of_user,
@@ -52,19 +29,8 @@ from trimtab_signals._obligation import (
     says_stop,
     stops_as_told,
 )
-from trimtab_signals._orders import (
-    NO_ORDERS,
-    Orders,
-    orders_in,
-    wants_one_at_a_time,
-)
-from trimtab_signals._profiles import (
-    STATES,
-    ToolProfiles,
-    is_aside,
-    name_words,
-    tool_name,
-)
+from trimtab_signals._orders import NO_ORDERS, Orders, orders_in, wants_one_at_a_time
+from trimtab_signals._profiles import STATES, ToolProfiles, is_aside, name_words, tool_name
 from trimtab_signals._records import (
     CallRecord,
     SavedCall,
@@ -72,16 +38,8 @@ from trimtab_signals._records import (
     failure_episode,
     mentions_failure,
 )
-from trimtab_signals._shell import (
-    operation,
-    reads_only,
-    starts_background,
-    without_input,
-)
-from trimtab_signals._untried import (
-    helpers_of,
-    untried_tools,
-)
+from trimtab_signals._shell import operation, reads_only, starts_background, without_input
+from trimtab_signals._untried import helpers_of, untried_tools
 from trimtab_signals._waiting import (
     APART,
     CEILING_CALLS,
@@ -96,12 +54,7 @@ from trimtab_signals._waiting import (
     span_of,
     waited_too_long,
 )
-from trimtab_signals._ways_out import (
-    Asked,
-    WayOut,
-    advice,
-    asked_by,
-)
+from trimtab_signals._ways_out import Asked, WayOut, advice, asked_by
 
 __all__ = [
     "APART",

@@ -1,7 +1,7 @@
 """What is new in an answer: pieces that were not there before, and values that have moved.
 
 Learned from the answers themselves. What stays the same is the frame, what differs are values
-in it. A value that counts the calls, keeps time with the clock, or is another random name each
+in it. A value that counts the calls, is labelled as one of a clock, or is another random name each
 time says nothing about the work. Any other value that moves is news.
 """
 
@@ -42,8 +42,6 @@ _FEW = 96
 """Numbers and names of an answer that are followed from call to call; a table has more."""
 _NEAR = 3
 """Words before a number that may say what it counts."""
-_LONG = 6
-"""Seconds by which a number must grow to keep time: one that grows less may count quick calls."""
 
 CLOCKS = frozenset(
     {
@@ -68,14 +66,8 @@ _SCORES = frozenset(
         "distance", "rank", "relevance", "score", "similarity",
     }
 )  # fmt: skip
-_PROGRESS = frozenset(
-    {
-        "bytes", "chapter", "complete", "completed", "count", "done", "downloaded", "failed",
-        "files", "imported", "indexed", "items", "left", "level", "line", "lines", "move", "page",
-        "passed", "percent", "position", "processed", "progress", "ready", "remaining", "round",
-        "row", "rows", "size", "slide", "step", "total", "turn", "uploaded", "written",
-    }
-)  # fmt: skip
+_RESULTS = frozenset({"failed", "left", "passed", "remaining"})
+"""What tests and queues count: one more or one less is the result of the work."""
 
 Pieces = frozenset[int]
 
@@ -185,14 +177,11 @@ def may_say_same(earlier: str, later: str) -> bool:
     return all(x == y or not (x.isalpha() or y.isalpha()) for x, y in zip(a, b, strict=True))
 
 
-def says_same(
-    earlier: Shape, later: Shape, seconds: float | None, *, reads: bool, complains: bool
-) -> bool:
+def says_same(earlier: Shape, later: Shape, *, reads: bool, complains: bool) -> bool:
     """Tell whether the later of two outputs of one call differs by nothing new.
 
     Args:
         earlier, later: the outputs, normalised.
-        seconds: between them; None if unknown.
         reads: whether the call only reads; then another name in its output is new.
         complains: whether they tell of a failure; then a number that grows by one counts the
             tries, while what an answer counts else may be the work.
@@ -200,37 +189,24 @@ def says_same(
     if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):
         return False
     return all(
-        a.value == b.value or _idle(a, b, seconds, reads=reads, complains=complains)
+        a.value == b.value or _idle(a, b, reads=reads, complains=complains)
         for a, b in zip(earlier.slots, later.slots, strict=True)
     )
 
 
-def _idle(a: Slot, b: Slot, seconds: float | None, *, reads: bool, complains: bool) -> bool:
+def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
     label = set(b.label)
     named = bool(label & NAMES) and not reads
     if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
-        return named or _another_name(a, b, reads=reads)
+        random = is_random(a.value) and is_random(b.value)
+        return named or random or ("-" in a.value and "-" in b.value and not reads)
     if label & (COSTS | _SCORES) or named:
         return True
-    if b.behind[:1] in ("/", "%") or b.behind == " o" or label & _PROGRESS:
+    if b.behind[:1] in ("/", "%") or b.behind == " o" or label & _RESULTS:
         return False
     if label & CLOCKS:
         return True
-    step = float(b.value) - float(a.value)
-    return (complains and step == 1 and bool(label)) or _keeps_time(step, seconds)
-
-
-def _another_name(a: Slot, b: Slot, *, reads: bool) -> bool:
-    if is_random(a.value) and is_random(b.value):
-        return True
-    made_of_words = "-" in a.value and "-" in b.value
-    return made_of_words and not reads and a.value.count("-") == b.value.count("-")
-
-
-def _keeps_time(step: float, seconds: float | None) -> bool:
-    if seconds is None or seconds < _LONG or step < _LONG:
-        return False
-    return any(abs(step / unit - seconds) <= max(2.0, 0.1 * seconds) for unit in (1, 1000))
+    return complains and bool(label) and float(b.value) - float(a.value) == 1
 
 
 def pieces_of(text: str, params: Any) -> Pieces:

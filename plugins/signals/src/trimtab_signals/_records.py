@@ -211,11 +211,8 @@ class CallRecord:
         has_texts = self._text is not None and other._text is not None
         if has_texts and not may_say_same(other._normal(), self._normal()):
             return False
-        seconds = None
-        if self.ended is not None and other.ended is not None:
-            seconds = abs(self.ended - other.ended)
         complains = mentions_failure(self)
-        return says_same(other.shape, self.shape, seconds, reads=self.reads, complains=complains)
+        return says_same(other.shape, self.shape, reads=self.reads, complains=complains)
 
     def drop_text(self) -> None:
         """Drop the text of the output; what comparisons need stays."""
@@ -224,40 +221,13 @@ class CallRecord:
 
     def state(self) -> SavedCall:
         """Return what a snapshot keeps; the profile is looked up again by name."""
-        return SavedCall(
-            tool=self.tool,
-            fingerprint=self.fingerprint,
-            params_text=self.params_text,
-            outcome=self.outcome,
-            caller=self.caller,
-            turn=self.turn,
-            failed=self.failed,
-            signature=self.signature,
-            bare_signature=self.bare_signature,
-            output=self.output,
-            output_hash=self.output_hash,
-            output_fingerprint=self.output_fingerprint,
-            size=self.size,
-            waits=self.waits,
-            started=self.started,
-            ended=self.ended,
-            command=self.command,
-            frame=self.shape.frame,
-            slots=self.shape.slots,
-            pieces=self.pieces,
-        )
+        kept = {name: getattr(self, name) for name in _SAVED}
+        return SavedCall(**kept, frame=self.shape.frame, slots=self.shape.slots)
 
 
 @attrs.frozen(kw_only=True)
 class SavedCall:
-    """A `CallRecord` as a snapshot keeps it.
-
-    Args:
-        tool, fingerprint, params_text, outcome, caller, turn: as there.
-        failed, signature, bare_signature, output, output_hash, output_fingerprint, size: as there.
-        waits, started, ended, command, pieces: as there.
-        frame, slots: the parts of its shape.
-    """
+    """A `CallRecord` as a snapshot keeps it, `frame` and `slots` in place of its shape."""
 
     tool: str
     fingerprint: str
@@ -289,6 +259,9 @@ class SavedCall:
         fields = attrs.asdict(self, recurse=False)
         shape = Shape(fields.pop("frame"), tuple([Slot(*slot) for slot in fields.pop("slots")]))
         return CallRecord(**fields, shape=shape, profile=profiles.of(self.tool))
+
+
+_SAVED = {field.name for field in attrs.fields(SavedCall)} - {"frame", "slots"}
 
 
 def failure_episode(call: CallRecord) -> str:
