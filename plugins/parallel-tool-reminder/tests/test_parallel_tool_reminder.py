@@ -250,6 +250,63 @@ def test_a_tool_of_which_nothing_is_known_counts_for_what_the_user_has_named(ask
     assert not any(unknown.turns(*calls))
 
 
+@pytest.mark.parametrize(
+    ("asked", "tool", "task"),
+    [
+        ("Relève Lyon, Nice, Lille et Brest, chacun pour soi.", "delegate", "Relever {} d'abord"),
+        ("Prüfe Lyon, Nice, Lille und Brest.", "Agent", "Sieh in den Akten nach: {}"),
+        ("리옹 Lyon, Nice, Lille, Brest 를 조사해 줘", "subagent", "{} 보고서를 써라"),
+    ],
+)
+def test_the_entries_of_a_list_may_stand_in_a_sentence_that_is_the_same_each_time(
+    asked, tool, task
+):
+    agent = Agent()
+    agent.run.user_message(asked)
+    calls = [
+        (tool, {"task": task.format(town), "how": "fast"}, f"{n} pages")
+        for n, town in enumerate(TOWNS)
+    ]
+
+    assert agent.turns(*calls)[2]
+
+
+def test_the_list_may_stand_in_an_answer():
+    agent = Agent()
+    agent.run.user_message("How many rows has each table?")
+    listed = ("list_tables", {}, list(TOWNS))
+    counts = [("run", {"query": f"FROM {one} | COUNT"}, f"{17 + n}") for n, one in enumerate(TOWNS)]
+
+    assert agent.turns(listed, *counts) == [False, False, False, True, False]
+
+
+def test_a_list_in_an_answer_is_known_after_a_restart():
+    agent = Agent()
+    listed = ("list_tables", {}, list(TOWNS))
+    counts = [("run", {"query": f"FROM {one} | COUNT"}, f"{17 + n}") for n, one in enumerate(TOWNS)]
+    agent.turns(listed, *counts[:2])
+    session = Session.restore(agent.session.snapshot())
+    agent.run = session.open_run(agent.run.prompt, run_id=agent.run.run_id)
+
+    assert agent.turn(counts[2])
+
+
+@pytest.mark.parametrize("tool", ["deploy", "delete_town", "push"])
+def test_what_changes_something_is_left_in_its_order(tool):
+    agent = Agent()
+    agent.run.user_message("Lyon, Nice, Lille, Brest")
+
+    assert not any(agent.turns(*[(tool, {"x": town}, f"{town} 12") for town in TOWNS]))
+
+
+def test_calls_in_words_of_the_agent_are_no_list():
+    agent = Agent()
+    agent.run.user_message("Write about Lyon, Nice, Lille and Brest")
+    parts = ("begin with the river", "now the harbour, as promised", "end with the lighthouse")
+
+    assert not any(agent.turns(*[("delegate", {"task": part}, f"{part[:3]} 1") for part in parts]))
+
+
 def test_a_tool_of_which_nothing_is_known_and_that_only_confirms_does_not_count():
     agent = Agent()
     agent.run.user_message("Invite Lyon, Nice, Lille and Brest")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import inf
 from typing import Any
 
@@ -98,6 +98,11 @@ class Link:
         return self.call.command or self.call.params_text
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the command or the arguments."""
+        return frozenset(_TOKEN.findall(self.text))
+
+    @cached_property
     def files(self) -> frozenset[str]:
         """The files that the arguments name."""
         return frozenset(_FILE.findall(self.text))
@@ -123,19 +128,19 @@ class SavedLink:
     result: str
 
 
-def could_be_one_of_several(call: CallRecord, params: Any = None, request: str = "") -> bool:
+def could_be_one_of_several(link: Link, others: Sequence[Link], named: str = "") -> bool:
     """Tell whether a call could be asked for together with others.
 
     It succeeded, changes nothing and doesn't wait, or its tool is declared independent. Where
-    nothing is known of its tool, the user has named what it is about, and it answers more than
-    that something was done.
+    nothing is known of its tool, what it is about was named before, and it answers more than that
+    something was done.
 
     Args:
-        call: the call.
-        params: its arguments.
-        request: the user's last message.
+        link: the call.
+        others: the other calls of the streak.
+        named: the user's last message, and what was answered before the calls of its tool.
     """
-    profile = call.profile
+    call, profile = link.call, link.call.profile
     if call.failed or call.waits or profile.opaque:
         return False
     if call.command is not None:
@@ -144,14 +149,31 @@ def could_be_one_of_several(call: CallRecord, params: Any = None, request: str =
         alone = not _ALONE.isdisjoint(name_words(call.tool))
         if alone or profile.writes:
             return False
-        if not profile.read_only and not _was_asked_for(call, params, request):
+        if not profile.read_only and not _was_named(link, others, named):
             return False
     return not leaves_running(call)
 
 
-def _was_asked_for(call: CallRecord, params: Any, request: str) -> bool:
-    asked = list(_leaves(params, [MOST_VALUES]))
-    return bool(asked) and not confirms(call.output) and all(one in request for one in asked)
+def _was_named(link: Link, others: Sequence[Link], named: str) -> bool:
+    """Tell whether a text names all that a call is about, or what sets it apart from another call
+    of its tool, as one entry of a list from the next.
+    """
+    if not named or not link.leaves or confirms(link.call.output):
+        return False
+    if all(one in named for one in link.leaves):
+        return True
+    return any(
+        other is not link
+        and other.call.tool == link.call.tool
+        and _stand(link.words - other.words, named)
+        and _stand(other.words - link.words, named)
+        for other in others
+    )
+
+
+def _stand(words: frozenset[str], text: str) -> bool:
+    """Tell whether there are words, and a text holds each."""
+    return bool(words) and all(_stands(text, word) for word in words)
 
 
 def _values(params: Any) -> Iterator[str]:
@@ -211,7 +233,7 @@ def _are_both_named(link: Link, other: Link, request: str) -> bool:
     if not request:
         return False
     asked = frozenset(_TOKEN.findall(request))
-    mine, its = (frozenset(_TOKEN.findall(one.text)) for one in (link, other))
+    mine, its = link.words, other.words
     return not asked.isdisjoint(mine - its) and not asked.isdisjoint(its - mine)
 
 
@@ -297,6 +319,9 @@ COMPARED = 8
 """How many earlier calls a new one is compared with."""
 LONGEST_REQUEST = 2_000
 """Characters of the user's message in which the things are named that it asks about."""
+LONGEST_LIST = 8_000
+"""Characters of the answer before a streak, which may list what its calls are about: some hundred
+names."""
 
 Ended = tuple[CallRecord, Any, Any]
 """A call, its arguments and its answer: what a `Link` is made of."""
@@ -313,6 +338,7 @@ class SavedStreak:
     last: SavedLink | None
     links: tuple[SavedLink, ...]
     request: str = ""
+    before: str = ""
 
 
 class Streak(CallProjection):
@@ -341,7 +367,7 @@ class Streak(CallProjection):
         self._last: Ended | None = None
         self._new: deque[Ended] = deque(maxlen=COMPARED)
         self._links: list[Link] = []
-        self._request = ""
+        self._request = self._before = ""
         self._compared = 0  # turns of the streak whose answers were compared
 
     @property
@@ -351,16 +377,16 @@ class Streak(CallProjection):
 
     def independent(self) -> int:
         """Return how many turns at the end made one call each that needed no other's answer."""
-        new = tuple(self._new)
-        for index in reversed(range(max(0, len(new) - self._unchecked), len(new))):
-            if not could_be_one_of_several(new[index][0], new[index][1], self._request):
-                self._begin_with([], new[index + 1 :])
-                break
         links = self._links = self._all()
         self._new.clear()
-        for index in range(max(0, len(links) - self._unchecked), len(links)):
+        unchecked = range(max(0, len(links) - self._unchecked), len(links))
+        for index in reversed(unchecked):
+            if not could_be_one_of_several(links[index], links, self._named(links, index)):
+                self._begin_after(links, index)
+                return self.independent()
+        for index in unchecked:
             if depends(links[index], links[:index], self._request):
-                self._begin_with(links[index:])
+                self._begin_after(links, index - 1)
                 return self.independent()
         self._compared = self.length
         return self.length
@@ -374,10 +400,26 @@ class Streak(CallProjection):
         """Return the last calls as links, which are made when they are compared."""
         return [*self._links, *(Link(*ended) for ended in self._new)][-COMPARED:]
 
-    def _begin_with(self, links: list[Link], new: Sequence[Ended] = ()) -> None:
-        """Let the streak begin with these calls, and compare them again."""
-        self._links, self._new = links, deque(new, COMPARED)
-        self.length, self._compared = len(links) + len(new), 0
+    def _named(self, links: Sequence[Link], index: int) -> str:
+        """Return where the things are named that calls of one tool are about: what the user said,
+        and what was answered before the first of them.
+        """
+        tool = links[index].call.tool
+        before = takewhile(lambda link: link.call.tool != tool, links)
+        answers = (link.answer[:LONGEST_LIST] for link in before)
+        return "\n".join([self._request, self._before, *answers])
+
+    def _begin_after(self, links: Sequence[Link], index: int) -> None:
+        """Let the streak begin after one of these calls, and compare the others again."""
+        self._begin_anew(links[index].answer[:LONGEST_LIST])
+        self._links = list(links[index + 1 :])
+        self.length = len(self._links)
+
+    def _begin_anew(self, before: str = "") -> None:
+        """Let the next call begin a streak, after an answer that may name what it is about."""
+        self._links, self._before = [], before
+        self._new.clear()
+        self.length = self._compared = 0
 
     def call_ended(self, call: CallRecord, event: ToolInvoked) -> None:
         """Keep a call until its turn is closed."""
@@ -393,10 +435,10 @@ class Streak(CallProjection):
         if calls > 1:
             self.batched, last = True, None
         if last is None or last[0].failed:
-            self._begin_with([])
+            self._begin_anew()
         else:
             if last[0].profile.writes:
-                self._begin_with([])
+                self._begin_anew()
             self.length += 1
             self._new.append(last)
         self.rests = self.needed == inf or self.batched or self.alone
@@ -407,7 +449,7 @@ class Streak(CallProjection):
         if not message.notification:
             self.alone = orders_in(message.text).alone or self.alone
             self._request = message.text[:LONGEST_REQUEST]
-        self._begin_with([])
+        self._begin_anew()
         self.quiet = True
 
     def state(self) -> SavedStreak:
@@ -420,6 +462,7 @@ class Streak(CallProjection):
             last=None if self._last is None else Link(*self._last).state(),
             links=tuple([link.state() for link in self._all()]),
             request=self._request,
+            before=self._before,
         )
 
     def load_state(self, state: SavedStreak) -> None:
@@ -427,7 +470,7 @@ class Streak(CallProjection):
         self.length = state.length
         self.batched = state.batched
         self.alone = state.alone
-        self._request = state.request
+        self._request, self._before = state.request, state.before
         self._compared = self.length - state.checked
         self._last = None if state.last is None else self._restored(state.last)
         self._links = []
