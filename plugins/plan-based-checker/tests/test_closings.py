@@ -53,3 +53,22 @@ def test_what_a_step_or_the_user_needs_is_known_in_any_language(closing):
     wrong = may_stop(closing) != closing["may_stop"]
 
     assert wrong == (closing["id"] in STILL_WRONG)
+
+
+STEPS = ["rename the fields", "adapt the readers", "write the docs"]
+
+
+@pytest.mark.parametrize(
+    ("user", "text", "may"),
+    [
+        ("Wacht even, ga nog niet verder. Waarom hernoemd?", "Twee lezers lezen leeg.", True),
+        ("Warte, mach nicht weiter. Warum umbenannt?", "Weil zwei Leser leer lesen.", True),
+        ("Moment, nichts mehr anfassen. Was ist rot?", "Zwei Tests sind rot.", True),
+        ("Fix it, don't break anything.", "Two of them are empty.", False),
+        ("Mach es fertig, aber nicht am Stück.", "Zwei sind leer.", False),
+    ],
+)
+def test_a_call_for_attention_may_stand_before_a_ban_beside_a_question(user, text, may):
+    closing = {"first": "rename, adapt, write", "user": user, "text": text, "steps": STEPS}
+
+    assert may_stop(closing) is may

@@ -25,6 +25,8 @@ _SIZE = 4
 """Characters of the pieces in which inflected words are still alike."""
 _LONGEST_ANSWERED = 600
 """Characters of a message that is a question or a ban and nothing else."""
+_OPENING = 3
+"""Words of a call for attention before a ban; beside a question it is no order."""
 _CLAUSE = LazyPattern(r"[,;:\u060c\uff0c\u3001]|[-–—] ")
 _HALT = LazyPattern(
     r"\b(?:stop\w*|paus\w+|aufhör\w*|anhalt\w*|arrêt\w*|par(?:es?|ar|en)|deten\w*|останавл\w*"
@@ -159,8 +161,10 @@ def is_served(message: str, reply: str, *, done: Sequence[str], left: Sequence[s
     if not (message and reply.strip() and done) or len(message) > _LONGEST_ANSWERED:
         return False
     sentences = sentences_of(message)
-    bans = [one for one in sentences if not is_question(one) and _forbids(one)]
-    if not all(is_question(one) or one in bans for one in sentences):
+    others = [one for one in sentences if not is_question(one)]
+    opening = _OPENING if len(others) < len(sentences) else 0
+    bans = [one for one in others if _forbids(one, opening)]
+    if len(bans) < len(others):
         return False
     if bans:
         return denies(reply) or not _names(reply, left, _MOST)
@@ -169,10 +173,13 @@ def is_served(message: str, reply: str, *, done: Sequence[str], left: Sequence[s
     return not _names(message, left) and not _names(reply, left, _MOST)
 
 
-def _forbids(sentence: str) -> bool:
-    """Tell whether a sentence begins with a ban, other than that of a stop."""
-    first = next(part for part in [*_CLAUSE.split(sentence.strip()), sentence] if part.strip())
-    return denies(first.strip()) and _HALT.search(sentence) is None
+def _forbids(sentence: str, opening: int) -> bool:
+    """Tell whether a sentence begins with a ban, other than that of a stop, after a clause of at
+    most so many words ("Wait, don't go on").
+    """
+    clauses = [part.strip() for part in _CLAUSE.split(sentence) if part.strip()] or [sentence]
+    first = next((part for part in clauses if len(words_of(part)) > opening), clauses[-1])
+    return (denies(clauses[0]) or denies(first)) and _HALT.search(sentence) is None
 
 
 def stops_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
