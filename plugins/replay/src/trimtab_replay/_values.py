@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -139,6 +139,11 @@ def as_dict(value: Any) -> dict[str, Any]:
 def as_list(value: Any) -> list[Any]:
     """Return `value` where it is an array, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def has_list(key: str) -> Callable[[Any], bool]:
+    """Return whether a value is an object with an array at `key`, as a function of the value."""
+    return lambda value: isinstance(as_dict(value).get(key), list)
 
 
 def dicts(value: Any) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from trimtab_replay._readers.messages import MessageReader, action_call
 from trimtab_replay._readers.openai import requested
 from trimtab_replay._recording import Item, RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
-from trimtab_replay._values import as_dict, as_float, as_list, as_text, dicts, named, said
+from trimtab_replay._values import as_dict, as_float, as_list, as_text, dicts, has_list, named, said
 
 _AGENT = {"agent", "assistant"}
 _ROLES = {"user", "system", "tool", *_AGENT}
@@ -142,7 +142,7 @@ class SweAgent:
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a document."""
-        for row in source.documents_with("a trajectory", _has_trajectory):
+        for row in source.documents_with("a trajectory", has_list("trajectory")):
             document = as_dict(row.value)
             info = as_dict(document.get("info"))
             yield Recording(
@@ -154,10 +154,6 @@ class SweAgent:
                 parallel_calls=False,
                 meta={"exit_status": as_text(info.get("exit_status"))},
             )
-
-
-def _has_trajectory(document: Any) -> bool:
-    return isinstance(as_dict(document).get("trajectory"), list)
 
 
 def _steps(document: dict[str, Any], status: str, source: Transcript) -> Iterator[RecordedItem]:
@@ -218,7 +214,7 @@ class WhoAndWhen:
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a document."""
-        for row in source.documents_with("a history", _has_history):
+        for row in source.documents_with("a history", has_list("history")):
             document = as_dict(row.value)
             yield Recording(
                 id=source.stem if row.line == 1 else f"{source.stem}:{row.line}",
@@ -229,10 +225,6 @@ class WhoAndWhen:
                 parallel_calls=False,
                 meta={key: document[key] for key in _FACTS if key in document},
             )
-
-
-def _has_history(document: Any) -> bool:
-    return isinstance(as_dict(document).get("history"), list)
 
 
 @attrs.define

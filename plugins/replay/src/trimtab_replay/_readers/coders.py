@@ -21,7 +21,16 @@ from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.openai import Chat, Message, requested
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Row, Transcript
-from trimtab_replay._values import as_dict, as_float, as_list, as_text, as_time, named, said
+from trimtab_replay._values import (
+    as_dict,
+    as_float,
+    as_list,
+    as_text,
+    as_time,
+    has_list,
+    named,
+    said,
+)
 from trimtab_replay.outcomes import outcome_of
 
 _RETURN_CODE = re.compile(r"\s*<returncode>(-?\d{1,9})</returncode>")
@@ -46,7 +55,7 @@ class MiniSweAgent:
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a document."""
-        for row in source.documents_with("messages", _has_messages):
+        for row in source.documents_with("messages", has_list("messages")):
             document = as_dict(row.value)
             status = as_text(as_dict(document.get("info")).get("exit_status"))
             yield Recording(
@@ -58,10 +67,6 @@ class MiniSweAgent:
                 parallel_calls=False,
                 meta={"exit_status": status},
             )
-
-
-def _has_messages(document: Any) -> bool:
-    return isinstance(as_dict(document).get("messages"), list)
 
 
 def _is_result(message: Any) -> bool:

@@ -27,6 +27,7 @@ from trimtab_replay._values import (
     as_time,
     dicts,
     flattened,
+    has_list,
     named,
     parse,
     said,
@@ -73,12 +74,8 @@ class Inspect:
 
 
 def _logged(source: Transcript) -> Iterator[Any]:
-    for row in source.documents_with("samples", _has_samples):
+    for row in source.documents_with("samples", has_list("samples")):
         yield from row.value["samples"]
-
-
-def _has_samples(document: Any) -> bool:
-    return isinstance(as_dict(document).get("samples"), list)
 
 
 def _archived(source: Transcript) -> Iterator[Any]:
@@ -196,7 +193,7 @@ class Tau2:
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a simulation."""
-        for row in source.documents_with("simulations", _has_simulations):
+        for row in source.documents_with("simulations", has_list("simulations")):
             parallel = _ONE_AT_A_TIME not in _policy(row.value)
             for number, simulation in enumerate(row.value["simulations"]):
                 if _is_simulation(simulation):
@@ -225,10 +222,6 @@ def _policy(document: dict[str, Any]) -> str:
     """Return the rules that the agent was given."""
     environment = as_dict(as_dict(document.get("info")).get("environment_info"))
     return named(environment.get("policy"))
-
-
-def _has_simulations(document: Any) -> bool:
-    return isinstance(as_dict(document).get("simulations"), list)
 
 
 def _is_simulation(value: Any) -> bool:
