@@ -289,15 +289,13 @@ def test_what_the_answer_asks_for_comes_before_certainty_and_is_not_forbidden(co
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_where_no_one_argument_follows_the_answer_is_quoted_and_the_call_not_shown(confidence):
-    said = "year_from must not be after year_to"
-    call = "papers(year_from=2021,year_to=2019)"
-    loop = Loop(LoopKind.REPEAT, "e", confidence, 3, 1, "papers", call, said)
-    text = text_for(loop, 1, {}, untried=("list_journals",), turn=3)
+    said = "label must start with a letter"
+    loop = Loop(LoopKind.REPEAT, "e", confidence, 3, 1, "tag", "tag(label='9a')", said)
+    text = text_for(loop, 1, {}, untried=("list_tags",), turn=3)
 
     assert text == (
-        "Turn 3: You made the call papers(…) 3 times in a row. Call papers again with other "
-        'arguments, as its answer says: "year_from must not be after year_to". Or say what '
-        "blocks you."
+        "Turn 3: You made the call tag(…) 3 times in a row. Call tag again with other arguments, "
+        'as its answer says: "label must start with a letter". Or say what blocks you.'
     )
 
 

@@ -217,7 +217,8 @@ def test_the_argument_that_an_answer_wants_is_named_where_it_follows(answer, sai
 @pytest.mark.parametrize(
     "answer",
     [
-        "start must not be after day",
+        "start must not be after code",
+        "day must not be before to_day",
         "size must be a number",
         "a field is missing, see the help",
         "code must be 06/12/2025",
@@ -228,6 +229,37 @@ def test_where_no_argument_follows_the_answer_is_quoted(answer):
     asked = asked_by(answer, given=CALL)
 
     assert advice(asked, "book").startswith("Call book again with other arguments, as its answer")
+
+
+@pytest.mark.parametrize(
+    ("answer", "given", "said"),
+    [
+        (
+            "from must not be after to",
+            "from='2025-12-31',to='2025-01-01'",
+            ("2025-01-01", "2025-12-31"),
+        ),
+        ('{"errors": {"from": ["lies after \'to\'"]}}', "from='7',to='3'", ("3", "7")),
+    ],
+)
+def test_two_arguments_that_an_answer_compares_are_named_the_other_way_round(answer, given, said):
+    asked = asked_by(answer, given=f"list({given})")
+
+    assert advice(asked, "list") == f"Call list with from='{said[0]}', to='{said[1]}'."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"errors": {"size": ["è troppo grande"]}}',
+        "Ongeldige maat. Verwacht: drie cijfers, bijvoorbeeld 351",
+        "Ungültig. Erwartet: drei Ziffern",
+    ],
+)
+def test_what_is_expected_is_quoted_in_any_language(answer):
+    assert advice(asked_by(answer, given=CALL), "book").startswith(
+        "Call book again with other arguments, as its answer says: "
+    )
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,9 @@ _LESS = LazyPattern(
 )
 _MEANT = LazyPattern(r"(?i)\bdid you mean:? [\"'`“]?([\w./@-]{1,60})[\"'`”]?\s?\?")
 _SPAN = LazyPattern(r"\b(\d{1,7}) ?(?:[-–—]|to) ?(\d{1,7})\b")
+_COMPARES = LazyPattern(
+    r"(?i)\b(?:after|before|above|below|exceeds?|earlier|later|larger|greater|less|smaller)\b"
+)
 _WHOLE = LazyPattern(r"-?\d{1,9}")
 _WORD = LazyPattern(r"[^\W\d_]{3,}|\d+")
 _TIES = ("a", "an", "and", "are", "is", "of", "or", "the", "to", "was", "were")
@@ -121,7 +124,7 @@ def change_in(line: str, given: str) -> Change | None:
         return None
     arguments = arguments_in(given)
     key = _key(line, arguments)
-    for made in (_lacking, _formed, _listed, _bounded, _less):
+    for made in (_swapped, _lacking, _formed, _listed, _bounded, _less):
         change = made(line, key, arguments)
         if change is not None and len(change.call) <= _LONGEST:
             name = change.refused.partition("=")[0]
@@ -161,6 +164,26 @@ def _stands(text: str, line: str) -> bool:
 
 def _instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
     return Change(f"with {key}='{value}'", f"{key}='{arguments[key]}'")
+
+
+def _swapped(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
+    """Return two arguments the other way round, where an answer compares them: "after"."""
+    if _COMPARES.search(line) is None:
+        return None
+    named = [key for key in arguments if _stands(key, line)]
+    if len(named) != 2:
+        return None
+    one, other = named
+    first, second = (_size(arguments[key]) for key in named)
+    if first is None or second is None or first == second or len(first) != len(second):
+        return None  # a date and a number can't be compared
+    call = f"with {one}='{arguments[other]}', {other}='{arguments[one]}'"
+    return Change(call, f"{one}='{arguments[one]}', {other}='{arguments[other]}'")
+
+
+def _size(value: str) -> tuple[int, ...] | None:
+    """Return what two dates, times or numbers are compared by."""
+    return (int(value),) if _WHOLE.fullmatch(value) else _read_date(value[:10]) or _read_time(value)
 
 
 def _lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:

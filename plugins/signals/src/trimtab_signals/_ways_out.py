@@ -131,6 +131,9 @@ _ARGUMENTS = LazyPattern(
     # at most so many, in the languages that answers are seen in
     r"|(?:\b(?:höchstens|maximal|máximo(?: de)?|massimo(?: di)?|au (?:maximum|plus)|не более)"
     r"|最大|最多|최대)\s?\d)"
+    # what is wrong with a field, below its name; "expected" in those languages
+    r"|\"(?:errors|fields|details)\"\s{0,3}:\s{0,3}\{\s{0,8}\"\w{1,40}\"\s{0,3}:"
+    r"|(?i:\b(?:verwacht|erwartet|attendu|esperad[oa]|previsto|ожидается|oczekiwano|应为|应是)\s?[:\uff1a])"
 )
 _FIELD = LazyPattern(
     r"[:\uff1a]\s?[\"'`\u201e\u201c\u00ab\u300c]([A-Za-z_][\w-]{1,30})"
