@@ -461,3 +461,23 @@ def test_a_list_of_names_that_get_one_unknown_answer_is_left_alone():
     for answer in ("Hier steht nichts zu diesem Namen.", "目录里查不到这个人"):
         for more in ({}, {"tabelle": "kunden"}):
             assert silent([Call("nachsehen", {**more, "name": name}, answer) for name in names])
+
+
+@pytest.mark.parametrize(
+    "word", ["läuft", "in Arbeit", "выполняется", "实行中", "실행 중", "kesken"]
+)
+def test_a_state_with_a_line_beside_it_is_watched_in_any_language(word):
+    answer = {"task": "b3", "status": word, "output": "module 2 of 9"}
+    assert silent([Call("view_task", {"id": "b3"}, answer, at=12.0 * n) for n in range(9)])
+
+
+def test_a_note_on_each_new_reading_is_work_though_the_note_is_the_same():
+    read = [Call("get_state", {"id": "s"}, f"{54 - n} degrees", at=900.0 * n) for n in range(9)]
+    note = Call("add_note", {"text": "no change of plan"}, {"ok": True})
+    assert silent([step for one in read for step in (one, note)])
+
+
+@pytest.mark.parametrize("field", ["page {}", "chunk {}", "epoch {} of 90", "{}/90", "{} %"])
+def test_a_number_that_grows_by_one_is_news_where_it_counts_the_work(field):
+    reads = [Call("read_next", {"session": "s"}, field.format(n)) for n in range(1, 8)]
+    assert silent(reads)

@@ -527,3 +527,43 @@ def test_a_button_is_known_again_under_the_name_that_each_page_gives_it(tool, na
     run = [Call(tool, {"ref": name.format(n)}, page.format(n + 13)) for n in range(17, 150, 13)]
 
     assert first(run) == 4
+
+
+def with_readings(actions):
+    """Put a reading of another thing after the second action, and after every third from there."""
+    taken = []
+    for number, action in enumerate(actions, 1):
+        taken.append(action)
+        if number % 3 == 2:
+            text = f"entry {number * 7919:x} of the book, and {number * 104729:x} beside it"
+            taken.append(Call("read_book", {"page": number}, text))
+    return taken
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        Call("wait", {"seconds": 5}, "waited", poll=True),
+        Call("search", {"q": "a b"}, "nothing to see here"),
+        Call("click", {"ref": "e12"}, "menu Home Shop, 4 links, no form"),
+    ],
+)
+def test_a_reading_of_something_else_hides_no_loop(action):
+    played = play(with_readings([action] * 30))
+
+    assert played.first is not None
+    assert "in a row" not in played.texts[0]
+
+
+def test_one_answer_to_other_questions_is_told_though_another_tool_reads_in_between():
+    asked = [Call("search", {"q": f"refund {word}"}, "no passage") for word in "abcdefghijkl"]
+    assert first(with_readings(asked)) is not None
+
+
+@pytest.mark.parametrize(
+    "told", ["read {}x", "({} times shown)", "Aufruf {}", "{} 回目", "attempt {}"]
+)
+def test_a_number_that_counts_the_calls_is_no_news_beside_what_stays(told):
+    page = "\n".join(f"row {n}: the price of part {n} is unchanged" for n in range(4))
+    reads = [Call("read_file", {"path": "a"}, f"{page}\n{told.format(n)}") for n in range(1, 9)]
+    assert first(reads) in (2, 3)

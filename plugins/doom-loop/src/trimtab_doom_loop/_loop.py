@@ -48,6 +48,7 @@ class Loop:
         members: fingerprints of what repeats; a loop that shares one is the same loop.
         tools: the tools in it.
         command: whether the last call ran a command line.
+        apart: whether something else was read in between.
     """
 
     kind: LoopKind
@@ -62,6 +63,7 @@ class Loop:
     members: frozenset[str] = frozenset()
     tools: tuple[str, ...] = ()
     command: bool = False
+    apart: bool = False
 
 
 def loop_of(

@@ -39,6 +39,12 @@ _LATELY = 8
 """Turns in which a loop that is found again is the same one."""
 _ASIDES_APART = 16
 """Turns without a note to itself after which an agent's notes are not followed any more."""
+_READINGS_APART = 5
+_BETWEEN_READINGS = 3
+"""A reading aside comes after so many actions at least, and is looked for among so few: where
+more is read between actions, these may rest on it."""
+_DOUBT = 0.8
+"""Confidence, at most, of a loop with readings between: they may be what it waits for."""
 
 
 @attrs.frozen(kw_only=True)
@@ -62,6 +68,8 @@ class SavedLoops:
     chant: Loop | None
     bare: SavedLoops | None
     aside_at: int
+    apart: int = _BETWEEN_READINGS
+    reading_at: int = -_ASIDES_APART - 1
 
 
 class LoopProjection(CallProjection):
@@ -92,16 +100,18 @@ class LoopProjection(CallProjection):
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
         self._bare: LoopProjection | None = None
         self._aside_at = 0
+        self._apart = _BETWEEN_READINGS
+        self._reading_at = -_ASIDES_APART - 1
 
     # Calls -------------------------------------------------------------------------------------
 
     def turn_closed(self, turn: TurnRecord) -> None:
-        """Judge the action of a turn, also as if nothing were thought or planned in between."""
+        """Judge the action of a turn, also as if nothing were thought, planned or read aside."""
         self._judge(turn)
         has_aside = False
         for call in turn.asked:
             has_aside = has_aside or is_aside(call.tool)
-        if has_aside:
+        if has_aside or self._is_suspect():
             self._aside_at = turn.number
         elif self._bare is None:
             return
@@ -110,20 +120,43 @@ class LoopProjection(CallProjection):
             return
         self._judge_without_asides(turn)
 
+    def _is_suspect(self) -> bool:
+        """Tell whether the last action brought nothing new, soon after a reading aside."""
+        kept = self._actions.kept
+        if self._actions.newest_is_news or not kept or self.loop is not None:
+            return False
+        return any(_is_reading(one, kept[-1]) for one in islice(reversed(kept), 1, _READINGS_APART))
+
     def _judge_without_asides(self, turn: TurnRecord) -> None:
-        bare, turns, left = self._bare, [turn], None
+        bare, left = self._bare, None
+        number = 1
         if bare is None:
             bare = self._bare = LoopProjection(self._limits, self._profiles)
             bare._obey(self._orders)
-            kept = islice(reversed(self._actions.kept), _ASIDES_APART)
-            turns = [action.turn for action in kept][::-1]
-        for one in turns:
-            left = _without_asides(one)
+            number = _ASIDES_APART
+        actions = list(islice(reversed(self._actions.kept), number))[::-1]
+        if number == 1 and (not actions or actions[-1].turn is not turn):
+            return
+        for action in actions:
+            left = self._without_asides(action, bare)
             if left is not None:
                 bare._judge(left)
         if self.loop is None and left is not None and bare.loop is not None:
-            self.loop = self._latest = self._named(bare.loop)
+            found = bare.loop
+            if self._turns - self._reading_at <= _ASIDES_APART:
+                found = attrs.evolve(found, apart=True, confidence=min(found.confidence, _DOUBT))
+            self.loop = self._latest = self._named(found)
             self.quiet = False
+
+    def _without_asides(self, action: Action, bare: LoopProjection) -> TurnRecord | None:
+        """Return a turn without what was thought, planned and read aside; None if none is left."""
+        kept = bare._actions.kept
+        if kept and self._apart >= _BETWEEN_READINGS and _is_reading(action, kept[-1]):
+            self._apart, self._reading_at = 0, self._turns
+            return None
+        left = _without_asides(action.turn)
+        self._apart += left is not None
+        return left
 
     def _judge(self, turn: TurnRecord) -> None:
         if turn.calls is not turn.asked and len(turn.calls) != len(turn.asked):
@@ -290,6 +323,8 @@ class LoopProjection(CallProjection):
             chant=self.chant,
             bare=self._bare.state() if self._bare else None,
             aside_at=self._aside_at,
+            apart=self._apart,
+            reading_at=self._reading_at,
         )
 
     def load_state(self, state: SavedLoops) -> None:
@@ -313,9 +348,20 @@ class LoopProjection(CallProjection):
         self.loop, self._latest, self.chant = state.loop, state.latest, state.chant
         self.quiet = self.loop is None and self.chant is None
         self._aside_at = state.aside_at
+        self._apart, self._reading_at = state.apart, state.reading_at
         if state.bare is not None:
             self._bare = LoopProjection(self._limits, self._profiles)
             self._bare.load_state(state.bare)
+
+
+def _is_reading(action: Action, other: Action) -> bool:
+    """Tell whether an action only read something else that is new, and no tool of `other` did."""
+    call = action.calls[0]
+    if len(action.calls) > 1 or not action.news or action.earlier >= 0:
+        return False
+    if call.tool == other.calls[0].tool:
+        return False
+    return call.reads and not call.failed and not action.waits
 
 
 def _without_asides(turn: TurnRecord) -> TurnRecord | None:

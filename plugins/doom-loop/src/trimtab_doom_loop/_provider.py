@@ -128,7 +128,8 @@ def seen(
         named: whether the call is named with its arguments.
     """
     call = _short_call(loop.call, min(_LONGEST_CALL, 2 * longest_quote))
-    return _SEEN[loop.kind].format(
+    told = _SEEN[loop.kind]
+    return (told.replace(" in a row", "") if loop.apart else told).format(
         tool=tool_name(loop.tool),
         call=call if named else f"{tool_name(loop.tool)}(…)",
         times=loop.times,

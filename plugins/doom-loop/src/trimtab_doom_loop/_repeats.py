@@ -44,13 +44,14 @@ _SAME_DEEDS = 6
 """Rounds of a wait and of one and the same deed, after which the deed is seen to change nothing:
 twice as many as without a wait."""
 _STATE = 120
-"""Characters of an answer that is a state and nothing else."""
+_STATE_LINES = 3
+"""Characters and lines of an answer that is a state and little else."""
 
 _WORDS = 40
 """Characters of an answer of a word or two."""
 _WORD = LazyPattern(r"\w{3,}")
 _FLAG = LazyPattern(
-    r"[=:]\s?(?:true|false)\b|\b(?:phase|stage|state|status)[\"']?\s?[=:]", re.IGNORECASE
+    r"[=:]\s?(?:true|false)\b|\b(?:phase|stage|state|status)(?:[\"']?\s?[=:]|>)", re.IGNORECASE
 )
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _SHORT_COMMAND = 80
@@ -195,7 +196,9 @@ def _asks_for_state(actions: Actions, calls: Sequence[CallRecord], first: int) -
     """
     call = calls[0]
     acts = call.profile.writes or call.profile.opaque
-    if len(calls) > 1 or acts or not 0 < call.size <= _STATE or "\n" in call.output:
+    if len(calls) > 1 or acts or not 0 < call.size <= _STATE:
+        return False
+    if call.output.strip().count("\n") >= _STATE_LINES:
         return False
     if complains(call) or blames_call(call.output):
         return False

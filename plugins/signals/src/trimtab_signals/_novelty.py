@@ -42,6 +42,8 @@ _FEW = 96
 """Numbers and names of an answer that are followed from call to call; a table has more."""
 _NEAR = 3
 """Words before a number that may say what it counts."""
+_LENGTHY = 12
+"""Words of an answer beside which a number that grows by one is a tally; alone it may be news."""
 
 CLOCKS = frozenset(
     {
@@ -92,26 +94,28 @@ class Shape(NamedTuple):
     Attributes:
         frame: fingerprint of the text without its values.
         slots: the values, at most 96.
+        words: how many words it has, values among them.
     """
 
     frame: str
     slots: tuple[Slot, ...]
+    words: int = 0
 
 
 def shape_of(text: str) -> Shape:
     """Return the frame and the values of a normalised answer."""
     frame: list[str] = []
     slots: list[Slot] = []
-    end, before = 0, ""
+    end, before, words = 0, "", 0
     for match in _WORD.finditer(text):
-        word = match[0]
+        word, words = match[0], words + 1
         if not word.isalpha() and _is_value(word):
             frame.append(text[end : match.start()])
             end = match.end()
             frame.append(_take(word, before, text[end : end + 2], slots))
         before = word
     frame.append(text[end:])
-    return Shape(digest("".join(frame)), tuple(slots[:_FEW]))
+    return Shape(digest("".join(frame)), tuple(slots[:_FEW]), words)
 
 
 def _is_value(word: str) -> bool:
@@ -188,9 +192,27 @@ def says_same(earlier: Shape, later: Shape, *, reads: bool, complains: bool) -> 
     """
     if earlier.frame != later.frame or len(earlier.slots) != len(later.slots):
         return False
-    return all(
-        a.value == b.value or _idle(a, b, reads=reads, complains=complains)
+    moved = [
+        (a, b)
         for a, b in zip(earlier.slots, later.slots, strict=True)
+        if a.value != b.value and not _idle(a, b, reads=reads, complains=complains)
+    ]
+    return not moved or (len(moved) == 1 and later.words >= _LENGTHY and _tallies(*moved[0]))
+
+
+def _tallies(a: Slot, b: Slot) -> bool:
+    """Tell whether a number grows by one, and nothing says of how many: beside much that stays the
+    same it counts the calls ("read 3 times").
+    """
+    if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
+        return False
+    return float(b.value) - float(a.value) == 1 and not _is_of_many(b)
+
+
+def _is_of_many(slot: Slot) -> bool:
+    """Tell whether a number is so much of a whole, or counts pieces of the work."""
+    return (
+        slot.behind[:1] in ("/", "%") or slot.behind == " o" or not _RESULTS.isdisjoint(slot.label)
     )
 
 
@@ -202,7 +224,7 @@ def _idle(a: Slot, b: Slot, *, reads: bool, complains: bool) -> bool:
         return named or random or ("-" in a.value and "-" in b.value and not reads)
     if label & (COSTS | _SCORES) or named:
         return True
-    if b.behind[:1] in ("/", "%") or b.behind == " o" or label & _RESULTS:
+    if _is_of_many(b):
         return False
     if label & CLOCKS:
         return True

@@ -222,12 +222,13 @@ class CallRecord:
     def state(self) -> SavedCall:
         """Return what a snapshot keeps; the profile is looked up again by name."""
         kept = {name: getattr(self, name) for name in _SAVED}
-        return SavedCall(**kept, frame=self.shape.frame, slots=self.shape.slots)
+        shape = self.shape
+        return SavedCall(**kept, frame=shape.frame, slots=shape.slots, words=shape.words)
 
 
 @attrs.frozen(kw_only=True)
 class SavedCall:
-    """A `CallRecord` as a snapshot keeps it, `frame` and `slots` in place of its shape."""
+    """A `CallRecord` as a snapshot keeps it, `frame`, `slots` and `words` for its shape."""
 
     tool: str
     fingerprint: str
@@ -249,6 +250,7 @@ class SavedCall:
     frame: str
     slots: tuple[tuple[str, tuple[str, ...], str], ...]
     pieces: frozenset[int]
+    words: int = 0
 
     def restored(self, profiles: ToolProfiles) -> CallRecord:
         """Return the record.
@@ -257,7 +259,8 @@ class SavedCall:
             profiles: what is known about the tools.
         """
         fields = attrs.asdict(self, recurse=False)
-        shape = Shape(fields.pop("frame"), tuple([Slot(*slot) for slot in fields.pop("slots")]))
+        slots = tuple([Slot(*slot) for slot in fields.pop("slots")])
+        shape = Shape(fields.pop("frame"), slots, fields.pop("words"))
         return CallRecord(**fields, shape=shape, profile=profiles.of(self.tool))
 
 
