@@ -25,14 +25,10 @@ STILL_WRONG = {
     # Bare arguments have no form.
     "r9-only-arguments": "missed",
     # What names the thing, or says that it is the same, is known to those who read the language.
-    "r11-one-mail-eight-times-tr": "missed",
-    "r11-rewritten-without-end-ar": "missed",
     "r11-staff-greets-itself-es": "missed",
     # A number that moves passes for news for a while.
     "r11-limit-is-no-argument": "late",
     "r11-says-it-starts-and-looks-ko": "late",
-    # Fifteen minutes without change are too long, whatever the user has said about it.
-    "r11-never-cancel-ko": "false alarm",
     # A tool that writes entries is not known to read.
     "r11-fifteen-entries-one-by-one": "missed",
 }

@@ -481,3 +481,26 @@ def test_a_note_on_each_new_reading_is_work_though_the_note_is_the_same():
 def test_a_number_that_grows_by_one_is_news_where_it_counts_the_work(field):
     reads = [Call("read_next", {"session": "s"}, field.format(n)) for n in range(1, 8)]
     assert silent(reads)
+
+
+def test_looks_that_are_as_far_apart_as_the_limit_are_patience_for_six_of_them():
+    run = {"status": "in_progress", "jobs": "eval: in_progress"}
+    times = [0, 60, 180, 420, 900, 1800, 2700, 3600, 4500]
+    assert silent([Call("run_status", {"id": 7}, run, at=float(t)) for t in times])
+    hours = [900.0 * n for n in range(12)]
+    assert not silent([Call("run_status", {"id": 7}, run, at=t) for t in hours])
+
+
+def test_a_list_of_things_that_are_all_missing_is_gone_through():
+    names = "birch cedar maple rowan aspen linden alder poplar".split()
+    for answer, outcome in (("404 Not Found", "error"), ({"found": False}, "ok")):
+        looks = [Call("get_user", {"id": name}, answer, outcome) for name in names]
+        assert silent(looks[:6])
+
+
+def test_a_log_that_grows_is_followed():
+    def tail(number):
+        lines = [f"12:0{number}:{n:02} request {number * 3 + n} served in 4 ms" for n in range(9)]
+        return Call("bash", {"command": "tail -n 9 app.log"}, "\n".join(lines))
+
+    assert silent([tail(number) for number in range(9)])

@@ -567,3 +567,46 @@ def test_a_number_that_counts_the_calls_is_no_news_beside_what_stays(told):
     page = "\n".join(f"row {n}: the price of part {n} is unchanged" for n in range(4))
     reads = [Call("read_file", {"path": "a"}, f"{page}\n{told.format(n)}") for n in range(1, 9)]
     assert first(reads) in (2, 3)
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        ["Gürüşme saat 15.00'te.", "Gün içinde 15.00'e geldi.", "Saat 15.00 uygun mudur?"],
+        ["El pago vence el 12.", "Recuerde: factura con fecha 12.", "Tiene hasta el día 12."],
+        [
+            "会議は 15 時に変更です お願いします",
+            "明日の 15 時 から です",
+            "15 時 に 集合 して ください",
+        ],
+        [
+            "Mkutano ni saa 15 kesho.",
+            "Kumbuka kikao cha saa 15.",
+            "Tutaonana hapo saa 15 tafadhali.",
+        ],
+    ],
+)
+def test_one_mail_in_other_words_is_told_by_what_stays_in_it(bodies):
+    def mail(number, body, to="ayse@example.com"):
+        return Call("send_email", {"to": to, "subject": "The meeting", "body": body}, "saved")
+
+    assert first([mail(n, body) for n, body in enumerate(bodies * 3)]) in (3, 4)
+    others = [mail(n, body, f"p{n}@example.com") for n, body in enumerate(bodies * 3)]
+    assert first(others) is None
+    news = [mail(n, f"Now {n * 3} of the parts have come in.") for n in range(9)]
+    assert first(news) is None
+
+
+def test_searches_in_other_words_that_bring_one_result_are_told_with_what_follows_each():
+    asked = ["مدة ضمان مضخة P40", "ضمان P40 كم سنة", "شروط ضمان مضخة P40", "فترة كفالة مضخة P40"]
+    found = "دليل الغسالة صفحة 3: وصّل الخرطوم، دليل الغسالة صفحة 9: نظّف المصفاة كل شهر"
+    steps = [
+        step
+        for query in [*asked, "كفالة المضخات P40"]
+        for step in (
+            Call("retrieve", {"query": query}, found),
+            Call("grade", {"question": query}, {"relevant": "no"}),
+            Call("rewrite", {"question": query}, "تم"),
+        )
+    ]
+    assert first(steps) in range(9, 13)

@@ -15,6 +15,7 @@ from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import (
     alike,
     answer_key,
+    attempts,
     stable_answer_key,
 )
 from trimtab_signals import (
@@ -47,6 +48,8 @@ _STATE = 120
 _STATE_LINES = 3
 """Characters and lines of an answer that is a state and little else."""
 
+_CONTENT = 60
+"""Characters of an answer that says more than that something was done."""
 _WORDS = 40
 """Characters of an answer of a word or two."""
 _WORD = LazyPattern(r"\w{3,}")
@@ -292,9 +295,11 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
     """Find rounds of near-equal calls that get the same answers, one of which says something."""
     kept = actions.kept
     last = kept[-1].brought
-    for length in range(2, min(longest, len(kept) // (2 * times)) + 1):
+    for length in range(2, min(longest, len(kept) // (times + 1)) + 1):
         if kept[-1 - length].brought != last:
             continue
+        if (rounds := _in_step(kept, length)) > times:
+            return _rounds(actions, length, rounds, LoopKind.LIKE_CYCLE)
         tail, same = list(kept)[::-1], 0
         for later, earlier in zip(tail, tail[length:], strict=False):
             if not _same_effect(earlier, later, similarity):
@@ -305,6 +310,27 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
         if looks and several and 1 + same // length >= 2 * times:
             return _rounds(actions, length, 1 + same // length, LoopKind.LIKE_CYCLE)
     return None
+
+
+def _in_step(kept: Sequence[Action], length: int) -> int:
+    """Return how many of the last rounds got the same answers throughout, where one that says
+    something came to attempts at one thing: a search in other words, say, with what is done to its
+    results each time.
+    """
+    count = 0
+    while count + length < len(kept) and (
+        kept[-1 - count].brought == kept[-1 - count - length].brought
+    ):
+        count += 1
+    rounds = 1 + count // length
+    tail = list(kept)[-length * rounds :]
+    for place in range(length):
+        calls = [action.calls[0] for action in tail[place::length]]
+        if calls[-1].reads and not calls[-1].failed and calls[-1].size >= _CONTENT:
+            varied = len({call.fingerprint for call in calls}) == len(calls)
+            if varied and not confirms(calls[-1].output) and attempts(calls):
+                return rounds
+    return 1
 
 
 def _same_effect(earlier: Action, later: Action, similarity: float) -> bool:

@@ -48,6 +48,8 @@ _BARE = 3
 """Times that a deed was done without its additions: then they are decoration."""
 _SHORTEST_SUBJECT = 4
 _STEM = 4
+_IN_COMMON = 2
+"""Arguments of a message that are the same in each: who gets it, and what it is about."""
 _ENOUGH_WORDS = 3
 """Four letters tell most words apart and leave their endings out; three words make a sentence."""
 
@@ -77,6 +79,24 @@ def reworded(calls: Sequence[CallRecord], *, closely: bool) -> bool:
     counts = Counter(word for text in texts for word in text)
     alone = sum(any(counts[word] == 1 for word in text) for text in texts)
     return not closely or 2 * alone <= len(texts)
+
+
+def same_message(calls: Sequence[CallRecord]) -> bool:
+    """Tell whether calls send one message in other words: they differ in one text, whose numbers
+    are the same each time, and have two texts in common, such as who gets it and what it is about.
+    """
+    if calls[0].command is not None:
+        return False
+    texts = [_TEXT.findall(call.params_text) for call in calls]
+    if len({len(text) for text in texts}) != 1:
+        return False
+    columns = [set(column) for column in zip(*texts, strict=True)]
+    differing = [column for column in columns if len(column) > 1]
+    common = sum(len(min(column)) >= _SHORTEST_SUBJECT for column in columns if len(column) == 1)
+    if len(differing) != 1 or common < _IN_COMMON:
+        return False
+    numbers = {frozenset(_NUMBER.findall(text)) for text in differing[0]}
+    return len(numbers) == 1 and numbers != {frozenset()} and all(" " in t for t in differing[0])
 
 
 def answer_key(call: CallRecord) -> str:

@@ -18,6 +18,7 @@ from trimtab_doom_loop._similarity import (
     one_deed,
     respelled,
     reworded,
+    same_message,
     same_subject,
     stable_answer_key,
 )
@@ -42,8 +43,9 @@ _MORE_FOR_NOTHING = 3
 _MORE_FOR_ALIKE = 4
 _MORE_FOR_CONTENT = 5
 _MORE_FOR_NAMES = 9
-"""By certainty: one error, arguments that differ in numbers alone, an answer that says nothing,
-calls that are alike, any content, and last a list of names that an agent goes through."""
+"""By certainty: one error or one message, arguments that differ in numbers alone, an answer that
+says nothing, calls that are alike, any content, and last a list of names that an agent goes
+through."""
 _SHORT_ANSWER = 80
 """Characters of an answer that reports one thing; longer ones bring content."""
 _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
@@ -115,7 +117,7 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     if 0 < failures < len(calls):
         return None
     if failures or _complains(last):
-        return _MORE_FOR_ERROR
+        return _needed_for_failures(calls)
     same_command = last.command and len({call.command for call in calls}) == 1
     if says_unchanged(last.output) or same_command:  # other arguments change nothing
         return _MORE_FOR_NUMBERS
@@ -143,6 +145,12 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
     return _MORE_FOR_ALIKE if alike(calls, similarity) else _MORE_FOR_CONTENT
 
 
+def _needed_for_failures(calls: Sequence[CallRecord]) -> int:
+    last = calls[-1]
+    missing = last.reads and reports_nothing(last.output) and different_things(calls)
+    return _MORE_FOR_CONTENT if missing else _MORE_FOR_ERROR  # each of a list may be missing
+
+
 def _is_nothing(call: CallRecord) -> bool:
     """Tell whether an answer says that there is nothing. What a look answers in one short line,
     whatever is asked, does so, or tells of an error, in whatever language.
@@ -154,12 +162,13 @@ def _is_nothing(call: CallRecord) -> bool:
 def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     if calls[-1].command is not None and len({c.output_fingerprint for c in calls}) == len(calls):
         return None  # any program may say so of what it has done with each
+    last = calls[-1]
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
-    last = calls[-1]
-    if reworded(calls, closely=True):  # whoever is written to reads each of them
-        return _MORE_FOR_NOTHING if last.profile.writes else _MORE_FOR_CONTENT
-    if one_deed(calls) or respelled(calls):
+    same, says_again = same_message(calls), reworded(calls, closely=True)
+    if last.profile.writes and (same or says_again):  # whoever is written to reads each of them
+        return _MORE_FOR_ERROR if same else _MORE_FOR_NOTHING
+    if says_again or one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
     states = [slot.value for slot in last.shape.slots if slot.value not in last.params_text]
     if len(states) > 1 and len({call.fingerprint for call in calls}) < len(calls) - 1:

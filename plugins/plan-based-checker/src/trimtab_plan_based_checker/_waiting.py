@@ -115,12 +115,12 @@ class Waits(CallProjection):
         if self.told_to_stop or goes_beyond(self._numbers, open_steps):
             return "the user asked it to stop on the way"
         message, steps = self._message, {"done": done_steps, "left": open_steps}
+        if self._asked or asks_user(self.text, open_steps, " ".join([message, *done_steps])):
+            return "it asks the user"
         if stops_as_told(message, self.text, **steps):
             return "the user asked for what is done"
         if not self._changed and is_served(message, self.text, **steps):
             return "the user asked no more than it answered"
-        if self._asked or asks_user(self.text, open_steps, " ".join([message, *done_steps])):
-            return "it asks the user"
         return "the next step is the user's" if any(map(is_of_user, open_steps[:1])) else ""
 
     def responded(self, text: TextRecord) -> None:

@@ -29,6 +29,9 @@ CEILING_CALLS = 20
 CEILING_SECONDS = 900.0
 """Waiting longer than this without change is too long."""
 
+_LOOKS = 6
+"""Where the agent itself looks less often than every 15 minutes, so many looks are too many."""
+
 APART = 2.5
 """Seconds between two looks at a state; a model that does nothing else answers faster."""
 
@@ -162,4 +165,7 @@ def waited_too_long(spans: Sequence[Span]) -> bool:
     if len(spans) >= CEILING_CALLS:
         return True
     first, last = spans[0][1], spans[-1][1]
-    return first is not None and last is not None and last - first > CEILING_SECONDS
+    if first is None or last is None or last - first <= CEILING_SECONDS:
+        return False
+    longest = max(_gaps(spans), default=0.0)
+    return longest < CEILING_SECONDS or last - first > _LOOKS * longest
