@@ -504,3 +504,15 @@ def test_a_log_that_grows_is_followed():
         return Call("bash", {"command": "tail -n 9 app.log"}, "\n".join(lines))
 
     assert silent([tail(number) for number in range(9)])
+
+
+def test_a_search_that_uses_what_was_read_in_between_is_no_blind_one():
+    steps = []
+    for number, name in enumerate(["harbour", "meadow", "quarry", "orchard", "chapel"]):
+        steps += [
+            Call("find_file", {"name": f"{name}-{word}"}, "No matches found")
+            for word in ("east", "west")[: 1 + number % 2]
+        ]
+        listing = f"folder {number}: {['meadow', 'quarry', 'orchard', 'chapel', 'mill'][number]}"
+        steps.append(Call("list_folder", {"path": f"p{number}"}, f"{listing} and more of it here"))
+    assert silent(steps)

@@ -7,6 +7,7 @@ from itertools import islice
 
 import attrs
 
+from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._effects import find_renamed, find_without_effect
@@ -45,6 +46,7 @@ _BETWEEN_READINGS = 3
 more is read between actions, these may rest on it."""
 _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
+_WORD = LazyPattern(r"[^\W_]{4,}")
 
 
 @attrs.frozen(kw_only=True)
@@ -70,6 +72,7 @@ class SavedLoops:
     aside_at: int
     apart: int = _BETWEEN_READINGS
     reading_at: int = -_ASIDES_APART - 1
+    read: str = ""
 
 
 class LoopProjection(CallProjection):
@@ -102,6 +105,7 @@ class LoopProjection(CallProjection):
         self._aside_at = 0
         self._apart = _BETWEEN_READINGS
         self._reading_at = -_ASIDES_APART - 1
+        self._read = ""
 
     # Calls -------------------------------------------------------------------------------------
 
@@ -153,7 +157,11 @@ class LoopProjection(CallProjection):
         kept = bare._actions.kept
         if kept and self._apart >= _BETWEEN_READINGS and _is_reading(action, kept[-1]):
             self._apart, self._reading_at = 0, self._turns
+            self._read = action.calls[0].output
             return None
+        if self._read and kept and _rests_on(action, self._read, kept[-1]):
+            bare._interfered()  # no aside: what it read goes on
+            self._read = ""
         left = _without_asides(action.turn)
         self._apart += left is not None
         return left
@@ -325,6 +333,7 @@ class LoopProjection(CallProjection):
             aside_at=self._aside_at,
             apart=self._apart,
             reading_at=self._reading_at,
+            read=self._read,
         )
 
     def load_state(self, state: SavedLoops) -> None:
@@ -348,10 +357,17 @@ class LoopProjection(CallProjection):
         self.loop, self._latest, self.chant = state.loop, state.latest, state.chant
         self.quiet = self.loop is None and self.chant is None
         self._aside_at = state.aside_at
-        self._apart, self._reading_at = state.apart, state.reading_at
+        self._apart, self._reading_at, self._read = state.apart, state.reading_at, state.read
         if state.bare is not None:
             self._bare = LoopProjection(self._limits, self._profiles)
             self._bare.load_state(state.bare)
+
+
+def _rests_on(action: Action, read: str, before: Action) -> bool:
+    """Tell whether an action names what was read, and the one before did not."""
+    asked = {word for call in action.calls for word in _WORD.findall(call.params_text)}
+    asked.difference_update(*(_WORD.findall(call.params_text) for call in before.calls))
+    return not asked.isdisjoint(_WORD.findall(read))
 
 
 def _is_reading(action: Action, other: Action) -> bool:

@@ -70,6 +70,13 @@ _SCORES = frozenset(
 )  # fmt: skip
 _RESULTS = frozenset({"failed", "left", "passed", "remaining"})
 """What tests and queues count: one more or one less is the result of the work."""
+_WORK = frozenset(
+    {
+        "chapter", "completed", "count", "done", "files", "items", "level", "line", "lines", "page",
+        "processed", "progress", "row", "step", "total",
+    }
+)  # fmt: skip
+"""What work is counted in: a number of these that grows by one is no tally of the calls."""
 
 Pieces = frozenset[int]
 
@@ -206,7 +213,8 @@ def _tallies(a: Slot, b: Slot) -> bool:
     """
     if not _NUMBER.fullmatch(a.value) or not _NUMBER.fullmatch(b.value):
         return False
-    return float(b.value) - float(a.value) == 1 and not _is_of_many(b)
+    step = float(b.value) - float(a.value)
+    return step == 1 and not _is_of_many(b) and _WORK.isdisjoint(b.label)
 
 
 def _is_of_many(slot: Slot) -> bool:

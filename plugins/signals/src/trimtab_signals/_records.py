@@ -264,7 +264,7 @@ class SavedCall:
         return CallRecord(**fields, shape=shape, profile=profiles.of(self.tool))
 
 
-_SAVED = {field.name for field in attrs.fields(SavedCall)} - {"frame", "slots"}
+_SAVED = {field.name for field in attrs.fields(SavedCall)} - {"frame", "slots", "words"}
 
 
 def failure_episode(call: CallRecord) -> str:
