@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from importlib import util
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -47,6 +45,9 @@ def ask(job: str, *arguments: str, timeout: float) -> Answers:
         timeout: seconds that it may take.
     """
     command = [sys.executable, "-P", "-c", _CODE, job, *arguments]
+    import subprocess  # this and the next are a third of what `trimtab --help` takes
+    import tempfile
+
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             done = subprocess.run(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trimtab._events import Provenance, ProviderKind, ProviderRef
-from trimtab._events.guidance import ProviderSkipped
 from trimtab._plugins import (
     WORDS,
     PluginInfo,
@@ -39,6 +38,7 @@ from trimtab._types.errors import (
 from trimtab._types.text import sanitize
 
 if TYPE_CHECKING:
+    from trimtab._events.guidance import ProviderSkipped
     from trimtab._plugins.config_tables import Configuration
     from trimtab._plugins.validation import LoadedProvider
 
@@ -323,6 +323,8 @@ def resolve_all(
         ProviderError: as for `resolve`; or the configuration's require-list is not met.
         ConfigurationError: a switch in the environment is wrong.
     """
+    from trimtab._events.guidance import ProviderSkipped
+
     env = read_environment(environment)
     if not env.off:
         check_required(configuration.require)
@@ -352,6 +354,8 @@ def _warn_of_unknown(env: Environment, configs: Iterable[ProviderConfig]) -> Non
 def _resolve_or_skip(
     config: ProviderConfig, configuration: Configuration, env: Environment
 ) -> LoadedProvider | ProviderSkipped:
+    from trimtab._events.guidance import ProviderSkipped
+
     source, provider = presumed_source(config), config.provider
     reason = env.reason_against(source, installed=isinstance(provider, ProviderRef))
     if reason:
