@@ -8,14 +8,7 @@ from itertools import islice
 
 from trimtab import Outcome
 from trimtab_doom_loop._similarity import answer_key
-from trimtab_signals import (
-    CallRecord,
-    TurnRecord,
-    confirms,
-    is_wait,
-    same_outputs,
-    says_unchanged,
-)
+from trimtab_signals import CallRecord, TurnRecord, confirms, is_wait, same_outputs, says_unchanged
 
 
 def waits(call: CallRecord) -> bool:

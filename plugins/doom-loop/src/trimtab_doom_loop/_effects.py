@@ -9,17 +9,8 @@ from posixpath import basename
 from trimtab.text import LazyPattern
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import (
-    attempts,
-    different_things,
-    reworded,
-)
-from trimtab_signals import (
-    CallRecord,
-    confirms,
-    mentions_failure,
-    reports_nothing,
-)
+from trimtab_doom_loop._similarity import attempts, different_things, reworded
+from trimtab_signals import CallRecord, confirms, mentions_failure, reports_nothing
 
 _FILE = LazyPattern(r"(?<![\w./@-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")

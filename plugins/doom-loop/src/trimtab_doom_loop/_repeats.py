@@ -12,12 +12,7 @@ import attrs
 from trimtab.text import LazyPattern
 from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import (
-    alike,
-    answer_key,
-    attempts,
-    stable_answer_key,
-)
+from trimtab_doom_loop._similarity import alike, answer_key, attempts, stable_answer_key
 from trimtab_signals import (
     APART,
     CEILING_CALLS,

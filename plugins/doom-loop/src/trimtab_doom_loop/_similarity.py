@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trimtab.text import LazyPattern
-from trimtab_signals import (
-    CallRecord,
-    error_signature,
-    finds_nothing,
-    mentions_failure,
-    operation,
-)
+from trimtab_signals import CallRecord, error_signature, finds_nothing, mentions_failure, operation
 
 _NUMBER = LazyPattern(r"\d+")
 _NUMBERED = LazyPattern(r"\b[A-Za-z]\w*\d\w*")

@@ -12,7 +12,7 @@ from typing import Any
 
 from trimtab import Outcome, ToolInvoked, ToolProfile
 from trimtab.text import LazyPattern
-from trimtab_signals._answers import confirms, refuses
+from trimtab_signals._answers import refuses
 from trimtab_signals._canonical import IGNORED_PARAMS, digest
 from trimtab_signals._envelope import without_ticks
 from trimtab_signals._failure_lines import best_line, identifying, lines_of
@@ -71,13 +71,9 @@ _BETWEEN = LazyPattern(r"(?<!\w)(?!\w)")
 
 def exit_status(result: Any) -> int | None:
     """Return the exit status that an answer states, in a field or on a line of its own."""
-    if type(result) is str:
-        return _stated_status(result)
     if isinstance(result, Mapping):
         return next((v for k in _EXIT_FIELDS if type(v := result.get(k)) is int), None)
-    if not isinstance(result, str):
-        return None
-    return _stated_status(result)
+    return _stated_status(result) if isinstance(result, str) else None
 
 
 def _stated_status(text: str) -> int | None:
@@ -136,14 +132,13 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
 
 
 def _only_complains(result: Mapping[str, Any]) -> bool:
-    """Tell whether an answer has nothing but a named code and a message that confirms nothing."""
+    """Tell whether an answer has nothing but a named code and a message that refuses."""
     others = (
         value
         for key, value in without_ticks(result).items()
         if key not in _CODE_FIELDS and key not in _MESSAGE_FIELDS
     )
-    message = _message(result)
-    return not any(others) and refuses(message) and not confirms(message)
+    return not any(others) and refuses(_message(result))
 
 
 def failed(

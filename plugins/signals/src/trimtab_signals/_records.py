@@ -15,13 +15,7 @@ from trimtab_signals._envelope import arguments_of, opened
 from trimtab_signals._failure_lines import best_line, excerpt, lines_of, sounds_like_failure
 from trimtab_signals._failures import failed, failure_text, signatures
 from trimtab_signals._frame import without_frame
-from trimtab_signals._normalise import (
-    EDGE,
-    bounded,
-    normalise_lines,
-    shown_of,
-    text_of,
-)
+from trimtab_signals._normalise import EDGE, bounded, normalise_lines, shown_of, text_of
 from trimtab_signals._novelty import (
     Pieces,
     Shape,
