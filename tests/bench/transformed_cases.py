@@ -37,13 +37,10 @@ KNOWN = frozenset(
         "r5-sections-again~time-on-each-line",
         "r5-status-of-the-context~structured-as-text",
         "diag-success-shaped-error~time-on-each-line",
-        "r3-env-var-six-ways~reading-between",
-        "r9-denial-in-a-pipe~reading-between",
         "r3-clock-watching~other-times",
         "r4-background-agent~state-as-boolean",
         "r4-denials-are-findings~failed-heading",
         "r4-message-without-target~time-on-each-line",
-        "r7-cellar-directions~reading-between",
         "shape-batch-reordered-volatile~ticking-fields",
         "shape-denied-again~failed-heading",
         "shape-deploy-wait~tools-with-versions",
@@ -54,12 +51,10 @@ KNOWN = frozenset(
         "shape-two-tools-same-missing-env~failed-heading",
         "v4-diag-exit-code-in-output~nested~ticking-fields",
         "v4-diag-failure-channel~budget-trailer~answers-in-fr",
-        "v4-loop-cycle-3~dated~reading-between",
         "variant-ok-user-denied~error-as-exit-code",
     }
 )
-"""Changed cases that come out otherwise: a time on each line of an answer, a reading that brings
-something new between every three calls that bring nothing, and single ones."""
+"""Changed cases that come out otherwise: a time on each line of an answer, and single ones."""
 RIGHT = ("hit", "quiet")
 
 
