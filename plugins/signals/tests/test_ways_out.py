@@ -43,6 +43,8 @@ from trimtab_signals import WayOut, advice, asked_by
         ("第1页 共3页", WayOut.PAGE),
         ("§ 6\n[Zeilen 1–120 von 304]", WayOut.PAGE),
         ("(rows 1-50 / 163)", WayOut.PAGE),
+        ('{"page": 1, "pages": 3, "members": []}', WayOut.PAGE),
+        ('{"page": 3, "total_pages": 3}', None),
         ("[Zeilen 200–304 von 304]", None),
         ("open (9-17 Uhr)", None),
         ("第3页 共3页", None),

@@ -105,6 +105,7 @@ _PAGE = LazyPattern(
     r"|第 ?(?P<sheet>\d{1,6}) ?[页頁ペ]\w{0,3}\W{0,3}共 ?(?!(?P=sheet)(?!\d))\d{1,6}"
     r"|\b(?:showing|shown|lines?) (?:lines? )?\d{1,7}(?:-|–| to )(?P<line>\d{1,7})"
     r" of (?!(?P=line)\b)\d"
+    r'|"page"\s?:\s?(?P<leaf>\d{1,6}),\s?"(?:total_?)?pages"\s?:\s?(?!(?P=leaf)\b)\d{1,6}'
     # a stretch of a whole in brackets: "[Zeilen 1–120 von 304]"
     r"|[(\[](?:\w{1,20} )?\d{1,7} ?[-–—] ?(?P<last>\d{1,7}) ?(?:\w{1,4}|/) ?"
     r"(?!(?P=last)\b)\d{1,7}[)\]]"
@@ -239,7 +240,7 @@ def _part(text: str, found: re.Match[str], given: str) -> Asked:
     rest = _VALUE.match(text[found.end() :][:_LONGEST_QUOTE])
     said = found[0] + (rest[0].rstrip(".") if rest else "")
     named = found.groupdict()
-    page = named.get("page") or named.get("sheet")
+    page = named.get("page") or named.get("sheet") or named.get("leaf")
     line = named.get("line") or named.get("last")
     part = f"page {int(page) + 1}" if page else f"what follows line {line}" if line else ""
     call = next_in(said, part, given)
