@@ -506,7 +506,7 @@ ARTICLE = {"title": "Festival", "content": "Music on July 12, free entry."}
     ("tool", "made", "turn"),
     [
         ("wordpress_publish", '{{"success": true, "url": "https://a.example/?p={}"}}', 3),
-        ("create_ticket", "Ticket #{} created.", 3),
+        ("create_ticket", "Ticket #{} created.", 2),
         ("opublikuj", "zapisano pod numerem {}", 6),
         ("发布", "已发布 编号 {}", 6),
     ],
@@ -610,3 +610,51 @@ def test_searches_in_other_words_that_bring_one_result_are_told_with_what_follow
         )
     ]
     assert first(steps) in range(9, 13)
+
+
+DOCUMENTS = {
+    "brief-17": "The list is wanted by March, with delivery times and a guarantee for each.",
+    "notes-03": "Call of 3 February: two suppliers were named, prices are not yet agreed.",
+    "mail-88": "Bitte schicken Sie die Liste als Tabelle, spätestens am Freitag, an den Einkauf.",
+}
+
+
+def reading(rounds):
+    """Return calls that read three documents in turn, each time for another reason."""
+    reasons = (
+        "understand the goal",
+        "double-check it",
+        "get the whole context",
+        "verify once more",
+    )
+    return [
+        Call("get_document", {"id": name, "why": f"{reasons[turn]} of {name}"}, text)
+        for turn in range(rounds)
+        for name, text in DOCUMENTS.items()
+    ]
+
+
+def test_documents_that_are_read_a_third_time_for_other_reasons_are_told():
+    assert first(reading(4)) == 8
+
+
+def test_documents_that_are_read_a_second_time_are_not_told():
+    assert first(reading(2)) is None
+
+
+def test_a_new_document_in_between_makes_the_others_worth_reading_again():
+    new = Call("get_document", {"id": "offer-4", "why": "compare"}, f"An offer: {'12 € ' * 20}")
+    assert first([*reading(2), new, *reading(1)]) is None
+
+
+def test_a_call_that_is_made_again_around_a_reworded_one_with_the_same_answer_is_told():
+    places = [{"name": name, "country": "France"} for name in ("Annecy", "Colmar", "Honfleur")]
+    same = Call("place_agent", {"request": "week-end calme en France"}, {"places": places})
+    other = attrs.evolve(same, params={"request": "Suggère des destinations calmes"})
+    assert first([same, same, other, same, same]) == 3
+
+
+def test_a_letter_that_is_sent_a_third_time_is_told_whatever_number_it_gets():
+    letter = {"to": "klant@voorbeeld.nl", "body": "Beste mevrouw, hierbij de afspraak van dinsdag."}
+    sent = [Call("send_mail", letter, {"status": "ok", "message_id": f"m-{n}"}) for n in range(5)]
+    assert first(sent) == 2

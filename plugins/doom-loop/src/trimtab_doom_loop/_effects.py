@@ -114,6 +114,7 @@ def find_done_again(actions: Actions, repeats: int) -> Loop | None:
     """Find one deed that is done again and again in a row: a post that is published, a message
     that is sent. Its answers differ in the names of what each has made.
 
+    What is known to write something is told at the third; a success of another tool one later.
     Where nothing says that it succeeded, more are needed: a tool that nobody knows may look.
 
     Args:
@@ -122,19 +123,27 @@ def find_done_again(actions: Actions, repeats: int) -> Loop | None:
     """
     last = actions.kept[-1]
     call = last.calls[0]
-    if len(last.calls) > 1 or last.waits or actions.count(call) <= repeats:
+    if len(last.calls) > 1 or last.waits or actions.count(call) < repeats:
         return None
     if call.reads or call.command is not None or not _writes_text(call):
         return None
     form = _without_handles(call)
-    done = takewhile(
-        lambda one: one.asked == last.asked and _without_handles(one.calls[0]) == form,
-        reversed(actions.kept),
+    latest_first = reversed(actions.kept)
+    done = list(
+        takewhile(
+            lambda one: one.asked == last.asked and _without_handles(one.calls[0]) == form,
+            latest_first,
+        )
     )
-    times = sum(1 for _ in done)
-    succeeded = confirms(call.output) or _SUCCEEDED.search(form) is not None
-    more = 0 if succeeded else _MORE_FOR_DEEDS
-    return _loop(LoopKind.SAME_CONTENT, call, times) if times > repeats + more else None
+    needed = repeats
+    if not confirms(call.output) and _SUCCEEDED.search(form) is None:
+        needed += 1 + _MORE_FOR_DEEDS
+    elif not call.profile.writes:
+        needed += 1
+    if len(done) < needed:
+        return None
+    equal = all(one.kind == last.kind for one in done)
+    return _loop(LoopKind.REPEAT if equal else LoopKind.SAME_CONTENT, call, len(done))
 
 
 def _writes_text(call: CallRecord) -> bool:

@@ -18,7 +18,7 @@ from trimtab_doom_loop._repeats import (
     find_like_rounds,
     find_rounds,
 )
-from trimtab_doom_loop._stagnation import find_known, find_same_answer
+from trimtab_doom_loop._stagnation import find_known, find_same_answer, find_told_again
 
 _KEEP = 64
 """Actions that are kept at least: an interleaved call has others between its repeats."""
@@ -68,6 +68,7 @@ def find_loop(
         or _find_near_repeats(actions, action, limits, repeats, streak)
         or find_without_effect(actions, action, times)
         or find_known(actions, stale, repeats)
+        or find_told_again(actions, times)
         or find_done_again(actions, repeats)
         or find_judged_again(actions, times)
         or find_own_echo(actions, times)

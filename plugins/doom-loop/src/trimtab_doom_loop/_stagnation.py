@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, pairwise, takewhile
 
 from trimtab.text import LazyPattern
-from trimtab_doom_loop._actions import Action, Actions, moves_unseen
+from trimtab_doom_loop._actions import Action, Actions, moves_unseen, waits
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._repeats import watches_in_turn
 from trimtab_doom_loop._similarity import (
@@ -80,9 +81,12 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
         return None
     tail = list(actions.kept)[-min(streak, 4 * times) :]
     calls = [action.calls[0] for action in tail]
-    if len({call.fingerprint for call in calls}) < times or watches_in_turn(actions, tail):
+    needed: int | None
+    if _asked_again(calls, times):
+        needed = 0
+    elif len({call.fingerprint for call in calls}) < times or watches_in_turn(actions, tail):
         return None
-    if any(map(moves_unseen, calls)):
+    elif any(map(moves_unseen, calls)):
         needed = 2 * times if _hunts(calls) else None
     elif any(action.waits for action in tail):  # only words say that it goes on
         needed = _MORE_FOR_CONTENT
@@ -97,6 +101,16 @@ def find_same_answer(actions: Actions, streak: int, times: int, similarity: floa
     last = calls[-1]
     kind = LoopKind.SAME_ERROR if last.failed else LoopKind.SAME_ANSWER
     return loop_of(kind, last, times=streak, members=frozenset({stable_answer_key(last)}))
+
+
+def _asked_again(calls: Sequence[CallRecord], times: int) -> bool:
+    """Tell whether the last call itself was made so often, with others in between that brought
+    the same content.
+    """
+    last = calls[-1]
+    if last.profile.writes or last.size < _SMALLEST or confirms(last.output) or waits(last):
+        return False
+    return sum(call.fingerprint == last.fingerprint for call in calls) >= times
 
 
 def _hunts(calls: Sequence[CallRecord]) -> bool:
@@ -248,6 +262,31 @@ def find_known(actions: Actions, stale: int, times: int) -> Loop | None:
     if call.failed or call.profile.writes:
         return None
     return _answered_in_other_words(actions, call, needed)
+
+
+def find_told_again(actions: Actions, times: int) -> Loop | None:
+    """Find answers that one tool has all given before, whatever it was asked: documents that are
+    read a third time, each time with another reason.
+
+    Args:
+        actions: the last actions.
+        times: repeats of a call that are a loop; so many of the last answers came so often, and
+            twice as many came again.
+    """
+    kept, tail = actions.kept, list(islice(reversed(actions.kept), 2 * times))
+    if len(tail) < 2 * times or any(action.news or len(action.calls) > 1 for action in tail):
+        return None
+    if len({action.brought for action in tail}) < 2 or all(action.waits for action in tail):
+        return None
+    calls = [action.calls[0] for action in tail]
+    if any(one.tool != calls[0].tool or one.failed or one.profile.writes for one in calls):
+        return None
+    if any(one.size < _SMALLEST or confirms(one.output) for one in calls):
+        return None
+    came = Counter(action.brought for action in kept)
+    if any(came[action.brought] < times for action in tail[:times]):
+        return None
+    return _loop(calls[0], sum(came[brought] for brought in {one.brought for one in tail}))
 
 
 def find_paged_again(actions: Actions, action: Action, times: int) -> Loop | None:
