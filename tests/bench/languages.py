@@ -1,4 +1,4 @@
-"""What tools and agents say, in nine languages; all sentences are made up here.
+"""What tools say in nine languages, and agents in eighteen; all sentences are made up here.
 
 `phrases.tsv` has a line for a phrase of tools in English and eight other languages, longer phrases
 before what they hold; `courtesies.txt` a line for what agents end with.

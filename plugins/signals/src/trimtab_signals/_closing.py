@@ -163,7 +163,8 @@ def _needs_answer(
     if _LACKS.search(sentence) is not None:
         # What it lacks it gets itself where it says next which step it takes.
         takes = any(not steps.isdisjoint(topics_in(one)) for one in behind)
-        return not takes or any(_pleads(one) or is_question(one) for one in behind)
+        asks = (is_question(one) and _is_specific(one, subjects) for one in behind)
+        return not takes or any(map(_pleads, behind)) or any(asks)
     if _REQUEST.search(sentence) is None:
         return _stands_still(sentence, behind, steps, subjects)
     decides = _DECISION.search(sentence) or _CODE.search(sentence)
