@@ -15,6 +15,7 @@ _MORE_ROUNDS = 1
 """Near-equal changes are attempts, of which some fail; a round of looks and a rejected change costs
 several calls, so that one round less is enough."""
 _SPANS = 3
+"""Two pauses lie between them, the least that can be seen to grow."""
 
 
 @attrs.define(eq=False)

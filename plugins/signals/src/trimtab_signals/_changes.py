@@ -19,6 +19,7 @@ _LONGEST = 90
 """Characters of what is wanted; a longer one does not fit into a text beside the rest."""
 _MOST_VALUES = 8
 _LONGEST_VALUE = 24
+"""So many, and characters of each: more do not fit beside the rest either."""
 _MOST_WORDS = 2
 """Of one of several values; more of them are a sentence."""
 
