@@ -38,6 +38,8 @@ _MORE_FOR_TEXT = 2
 """A text beside calls repeats itself in good work too ("Let me look at the next file")."""
 _LATELY = 8
 """Turns in which a loop that is found again is the same one."""
+_NEVER = 1_000_000
+"""Actions until a reading is left out: more than a run has."""
 _ASIDES_APART = 16
 """Turns without a note to itself after which an agent's notes are not followed any more."""
 _READINGS_APART = 5
@@ -117,6 +119,10 @@ class LoopProjection(CallProjection):
             has_aside = has_aside or is_aside(call.tool)
         if has_aside or self._is_suspect():
             self._aside_at = turn.number
+            if has_aside and self._apart >= 0:  # beside thoughts a reading is part of a round
+                self._bare, self._apart = None, -_NEVER
+            elif self._bare is None and not has_aside:
+                self._apart = _BETWEEN_READINGS
         elif self._bare is None:
             return
         if turn.number - self._aside_at > _ASIDES_APART:
