@@ -159,6 +159,8 @@ def command(text, result, **more):
         (command("make", "<returncode>1</returncode>\n<output>"), True),
         (command("make", "the docs say: exit code 1 means no"), False),
         (command("grep x a", "Exit code 1", outcome=Outcome.ERROR), False),
+        (command("grep x a", "(exit 1, no output)", outcome=Outcome.ERROR), False),
+        (command("grep x a", "(exit 2, no such file)", outcome=Outcome.ERROR), True),
         (command("grep x a", "Exit code 2", outcome=Outcome.ERROR), True),
         (command("cat log", "Exit code: 0"), False),
     ],

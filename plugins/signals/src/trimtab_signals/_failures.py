@@ -26,6 +26,7 @@ _EXIT = LazyPattern(
     r"(?:(?:(?:failed|finished|completed|exited|terminated) with )?"
     r"(?:exit(?:ed)?(?: with)? (?:code|status)|exitcode|return ?code|status|code)\W{1,3}"
     r"|(?:exited with|exit(?:ed)?\s?[:=])\W{0,3})(-?\d+)[^\w\n]*$"
+    r"|^[(\[]exit(?: code| status)?\W{1,2}(-?\d+)[,;:][^\n]{0,60}[)\]]$"  # with a remark
     r"|<(?:returncode|exit_code)>\s*(-?\d+)\s*</",
     re.IGNORECASE | re.MULTILINE,
 )
