@@ -14,7 +14,7 @@ VARIANTS = CASES.with_name("variants.jsonl")
 MADE_UP = CASES.with_name("made-up.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10, 11)]
+LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10, 11, 12)]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
     "r8-blind-scroll": "late",
@@ -29,6 +29,28 @@ STILL_WRONG = {
     # A number that moves passes for news for a while.
     "r11-limit-is-no-argument": "late",
     "r11-says-it-starts-and-looks-ko": "late",
+    # What is asked or said in other words each time.
+    "r12-asks-the-human-in-new-words-it": "missed",
+    "r12-hello-in-ever-new-cells": "missed",
+    # An answer of the user ends a question, even if it is put again.
+    "r12-may-i-read-it-fr": "missed",
+    # A time that runs passes for news while a job runs, though nothing else moves.
+    "r12-asks-although-it-is-told-de": "missed",
+    # A click repeats its place, which differs by a few points each time.
+    "r12-clicks-beside-the-disk-ru": "missed",
+    # Rounds of two calls, one of which counts, and changes that are undone, take longer.
+    "r12-mends-one-breaks-the-other": "late",
+    "r12-search-and-doubt-in-turns-vi": "late",
+    # Only who reads both arguments sees that an edit replaces a text by itself.
+    "r12-replaced-by-itself": "late",
+    # What blocks the agent is said in words alone.
+    "r12-key-only-the-user-has-it": "false alarm",
+    "r12-shall-old-data-move-ko": "false alarm",
+    "r12-waits-for-the-signature-es": "false alarm",
+    # A call that the user wants to copy.
+    "r12-a-line-to-paste-es": "false alarm",
+    # Files may depend on each other's text, whoever writes them.
+    "r12-eight-files-written-ja": "missed",
     # A tool that writes entries is not known to read.
     "r11-fifteen-entries-one-by-one": "missed",
 }
@@ -131,9 +153,7 @@ def test_reports_whose_verdicts_were_fixed_before_the_first_run(backtest):
 
 
 def test_reports_that_the_rules_have_learnt_from(backtest):
-    """At first sight 0.91 of the 107 were right, 0.90 of the 58, 0.84 of the 47 and of the last
-    68: 0.85, 0.89, 0.82 and 0.89 of those about loops and failures.
-    """
+    """What was right of each at first sight stands in "How good it is" (docs)."""
     _, document = backtest(*LATER)
     verdicts = {run["id"]: run["verdict"] for run in document["runs"]}
 
