@@ -161,7 +161,8 @@ def _needed_for_content(calls: Sequence[CallRecord], similarity: float) -> int:
 
 def _needed_for_failures(calls: Sequence[CallRecord]) -> int:
     last = calls[-1]
-    missing = last.reads and reports_nothing(last.output) and different_things(calls)
+    is_told = reports_nothing(last.output) and _ERROR.search(last.output) is None
+    missing = last.reads and is_told and different_things(calls)
     return _MORE_FOR_CONTENT if missing else _MORE_FOR_ERROR  # each of a list may be missing
 
 
