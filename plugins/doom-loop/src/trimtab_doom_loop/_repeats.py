@@ -204,7 +204,8 @@ def _asks_for_state(actions: Actions, calls: Sequence[CallRecord], first: int) -
     if not _ASKING.isdisjoint(words):
         return True
     # What names a thing and denies nothing, as what sends a message does, confirms a deed.
-    confirmed = bool(names_in(call.output)) and "false" not in call.output.lower()
+    new = any(name not in call.params_text for name in names_in(call.output))
+    confirmed = new and "false" not in call.output.lower()
     is_flag = _FLAG.search(call.output) is not None and not confirmed
     return is_flag or _was_begun(actions, call, first)
 
