@@ -222,7 +222,14 @@ class CallRecord:
 
 @attrs.frozen(kw_only=True)
 class SavedCall:
-    """A `CallRecord` as a snapshot keeps it, `frame`, `slots` and `words` for its shape."""
+    """A `CallRecord` as a snapshot keeps it.
+
+    Args:
+        tool, fingerprint, params_text, outcome, caller, turn: as there.
+        failed, signature, bare_signature, output, output_hash, output_fingerprint, size: as there.
+        waits, started, ended, command, pieces: as there.
+        frame, slots, words: the parts of its shape.
+    """
 
     tool: str
     fingerprint: str
