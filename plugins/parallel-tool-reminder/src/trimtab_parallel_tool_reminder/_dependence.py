@@ -1,0 +1,305 @@
+"""Whether one call could have been asked for together with earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import attrs
+
+from trimtab.text import LazyPattern
+from trimtab_signals import (
+    CallRecord,
+    SavedCall,
+    confirms,
+    finds_nothing,
+    leaves_running,
+    name_words,
+    operation,
+    text_of,
+)
+
+MOST_VALUES = 64
+LONGEST_VALUE = 2_000
+LONGEST_ANSWER = 60_000
+"""Values and characters that are compared of a call: more cost time, and what a call takes from
+an answer stands among them."""
+LAST_PART = 20
+"""Numbers up to which one and the next are taken for parts; ids of things are larger."""
+SHORTEST_PART = 3
+SHORTEST_WORD = 4
+"""A part or word that is shorter stands in any answer by chance."""
+_PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
+_WORD = LazyPattern(r"\b(?!(?:and|for|from|not|the|with)\b)[^\W\d_]{3,}")
+_TOKEN = LazyPattern(r"\w+(?:[.-]\w+)*")
+_DIGITS = LazyPattern(r"\d+")
+_PAGING = LazyPattern(
+    r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range"
+    r"|max_\w+|count|size|depth)\w*=(?:\[[^\]]*\]|[^,}]*)"
+)
+# A thought, and a search for tools: what it loads is there from the next turn on.
+_ALONE = frozenset({"think", "thought", "tool", "tools"})
+# An address as a whole, or the path of a file.
+_FILE = LazyPattern(r"\w{2,12}://[^\s\"'<>,}\]]+|(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
+_SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
+_SEARCHES = frozenset({"find", "glob", "grep", "lookup", "query", "search"})
+
+
+@attrs.define(eq=False, slots=False)
+class Link:
+    """One call of a streak, with what shows whether it depends on others.
+
+    Args:
+        call: its record.
+        params: the arguments as they came.
+        result: the answer as it came.
+    """
+
+    call: CallRecord
+    params: Any
+    result: Any
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The values of the arguments, and their longer parts."""
+        return tuple(dict.fromkeys(_values(self.params)))
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """The values of the arguments, in order."""
+        return tuple(_leaves(self.params, [MOST_VALUES]))
+
+    @cached_property
+    def answer(self) -> str:
+        """The answer as text, bounded."""
+        return text_of(self.result)[:LONGEST_ANSWER]
+
+    @cached_property
+    def page(self) -> str:
+        """Tool and arguments without what names a page; equal for calls that page through."""
+        if self.call.command is not None:
+            return self.call.tool + _DIGITS.sub("#", self.call.command)
+        return self.call.tool + _PAGING.sub("#", self.call.params_text)
+
+    @property
+    def text(self) -> str:
+        """Its command, else its arguments as text."""
+        return self.call.command or self.call.params_text
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the command or the arguments."""
+        return frozenset(_TOKEN.findall(self.text))
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """The files that the arguments name."""
+        return frozenset(_FILE.findall(self.text))
+
+    @cached_property
+    def searches(self) -> bool:
+        """Whether it looks for something, rather than at something known."""
+        if self.call.command is not None:
+            return not _SEARCHERS.isdisjoint(operation(self.call.command).split()[:1])
+        return not _SEARCHES.isdisjoint(name_words(self.call.tool))
+
+    def state(self) -> SavedLink:
+        """Return what a snapshot keeps; the answer is bounded, the arguments become values."""
+        return SavedLink(self.call.state(), self.values, self.answer)
+
+
+@attrs.frozen
+class SavedLink:
+    """A `Link` as a snapshot keeps it: the call, the values of its arguments, its answer."""
+
+    call: SavedCall
+    params: tuple[str, ...]
+    result: str
+
+
+def could_be_one_of_several(link: Link, others: Sequence[Link], named: str = "") -> bool:
+    """Tell whether a call could be asked for together with others.
+
+    It succeeded, changes nothing and doesn't wait, or its tool is declared independent. Where
+    nothing is known of its tool, what it is about was named before, and it answers more than that
+    something was done.
+
+    Args:
+        link: the call.
+        others: the other calls of the streak.
+        named: the user's last message, and what was answered before the calls of its tool.
+    """
+    call, profile = link.call, link.call.profile
+    if call.failed or call.waits or profile.opaque:
+        return False
+    if call.command is not None:
+        return "sleep" not in call.command and call.reads and not leaves_running(call)
+    if not profile.independent:
+        alone = not _ALONE.isdisjoint(name_words(call.tool))
+        if alone or profile.writes:
+            return False
+        if not profile.read_only and not _was_named(link, others, named):
+            return False
+    return not leaves_running(call)
+
+
+def _was_named(link: Link, others: Sequence[Link], named: str) -> bool:
+    """Tell whether a text names all that a call is about, or what sets it apart from another call
+    of its tool, as one entry of a list from the next.
+    """
+    if not named or not link.leaves or confirms(link.call.output):
+        return False
+    if all(one in named for one in link.leaves):
+        return True
+    return any(
+        other is not link
+        and other.call.tool == link.call.tool
+        and _stand(link.words - other.words, named)
+        and _stand(other.words - link.words, named)
+        for other in others
+    )
+
+
+def _stand(words: frozenset[str], text: str) -> bool:
+    """Tell whether there are words, and a text holds each."""
+    return bool(words) and all(_stands(text, word) for word in words)
+
+
+def _values(params: Any) -> Iterator[str]:
+    for value in _leaves(params, [MOST_VALUES]):
+        yield value
+        yield from _PART.findall(value)
+
+
+def _leaves(value: Any, left: list[int]) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item, left)
+    elif left[0] > 0 and isinstance(value, str | int | float) and not isinstance(value, bool):
+        left[0] -= 1
+        text = str(value).strip()
+        if text:
+            yield text[:LONGEST_VALUE]
+
+
+def depends(link: Link, earlier: Sequence[Link], request: str = "") -> bool:
+    """Tell whether `link` needed an answer of `earlier` calls, repeats or rewords one, or is its
+    next page.
+
+    An argument that is part of an earlier answer, and of no earlier argument, is taken from that
+    answer. A search that follows one without results depends on it, unless the user has named what
+    each of them looks for.
+
+    Args:
+        link: the call.
+        earlier: the calls before.
+        request: the user's last message.
+    """
+    for other in earlier:
+        if link.call.fingerprint == other.call.fingerprint or link.page == other.page:
+            return True
+        if _counts_on(link, other):
+            return True
+        if link.searches and other.searches and _are_both_named(link, other, request):
+            continue
+        if other.searches and finds_nothing(other.answer):
+            return True
+        if link.searches and other.searches and _rewords(link, other):
+            return True
+        if _looks_again(link, other):
+            return True
+    known = {value for other in earlier for value in other.values}
+    new = [value for value in link.values if value not in known]
+    return any(_stands(other.answer, value) for value in new for other in earlier)
+
+
+def _are_both_named(link: Link, other: Link, request: str) -> bool:
+    """Tell whether the user has named something that only the one call is about, and something
+    that only the other is.
+    """
+    if not request:
+        return False
+    asked = frozenset(_TOKEN.findall(request))
+    mine, its = link.words, other.words
+    return not asked.isdisjoint(mine - its) and not asked.isdisjoint(its - mine)
+
+
+def _counts_on(link: Link, other: Link) -> bool:
+    """Tell whether two calls are parts of one thing: they differ by a number alone, beside what
+    they have in common, and it is small.
+    """
+    if link.call.tool != other.call.tool or len(link.leaves) < 2:
+        return False
+    if len(link.leaves) != len(other.leaves):
+        return False
+    differing = [pair for pair in zip(link.leaves, other.leaves, strict=True) if len({*pair}) > 1]
+    if len(differing) != 1 or not all(one.isdecimal() for one in differing[0]):
+        return False
+    later, first = map(int, differing[0])
+    return first < 2 <= later or later == first + 1 <= LAST_PART
+
+
+def _looks_again(link: Link, other: Link) -> bool:
+    """Tell whether two calls read one file, or ask one program for the same in other ways."""
+    if link.files & other.files:
+        return True
+    mine, its = link.call.command, other.call.command
+    if mine is None or its is None:
+        return False
+    asked = operation(mine)
+    if " " not in asked or asked != operation(its):
+        return False
+    # Each names a thing of its own: two commits, two issues.
+    mine_only, its_only = _objects(mine) - _objects(its), _objects(its) - _objects(mine)
+    return not mine_only or not its_only
+
+
+def _objects(command: str) -> frozenset[str]:
+    """Return the words of a command that are no options, nor a number that belongs to one."""
+    words = command.split()
+    return frozenset(
+        word
+        for before, word in pairwise(["", *words])
+        if word[0] != "-" and not (before.startswith("-") and word.isdecimal())
+    )
+
+
+def _rewords(link: Link, other: Link) -> bool:
+    """Tell whether two searches share a word of what they look for."""
+    if link.call.tool != other.call.tool:
+        return False
+    mine = {word.lower()[:SHORTEST_WORD] for word in _WORD.findall(_query(link))}
+    return any(word.lower()[:SHORTEST_WORD] in mine for word in _WORD.findall(_query(other)))
+
+
+def _query(link: Link) -> str:
+    """Return what a search looks for: its first argument that is no path."""
+    if link.call.command is not None:
+        words = [word for word in link.call.command.split()[1:] if word[0] != "-"]
+        return next((word for word in words if "/" not in word), "")
+    leaves = list(_leaves(link.params, [MOST_VALUES]))
+    return next((leaf for leaf in leaves if "/" not in leaf), leaves[0] if leaves else "")
+
+
+def _stands(text: str, value: str) -> bool:
+    """Tell whether `value` occurs in `text` as a word of its own."""
+    # Every text holds a single character; as a value it follows its name.
+    start = text.find(value)
+    while start >= 0:
+        before, after = text[start - 1 : start], text[start + len(value) : start + len(value) + 1]
+        if len(value) == 1:
+            named = text[max(0, start - 2) : start].rstrip()[-1:] in ("=", ":", "#", '"')
+            if named and not _is_word(after):
+                return True
+        elif not _is_word(before) and not _is_word(after):
+            return True
+        start = text.find(value, start + 1)
+    return False
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
