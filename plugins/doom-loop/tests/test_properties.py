@@ -193,3 +193,34 @@ def test_a_screen_that_is_moved_has_moved_unless_it_shows_the_same(views):
     stays = [scroll, Call("look", {}, "seen: the end of it all.")] * 4
     assert told(moves) == []
     assert told(stays)[0] == 5
+
+
+def timed(actions, gaps):
+    """Return the actions, the calls of each so many seconds after those before."""
+    now = 0
+    for number, action in enumerate(actions):
+        now += gaps[number % len(gaps)]
+        if isinstance(action, list):
+            yield [attrs.evolve(call, at=now) for call in action]
+        else:
+            yield action
+
+
+@common
+@given(runs, st.lists(st.sampled_from([1, 20, 90, 1_000]), min_size=1, max_size=5), st.data())
+def test_a_restart_changes_nothing(actions, gaps, data):
+    actions = list(timed(actions, gaps))
+    place = data.draw(st.integers(0, len(actions)))
+    player = play(actions[:place], profiles=PROFILES)
+    player.restart()
+
+    assert player.play(actions[place:]).said == play(actions, profiles=PROFILES).said
+
+
+def test_pauses_that_grow_are_known_after_a_restart():
+    ends = [0, 5, 20, 65, 200, 605]
+    tries = [Call("edit", {"x": 1}, "locked by another user", "error", at=end) for end in ends]
+    whole, player = play(tries), play(tries[:4])
+    player.restart()
+
+    assert player.play(tries[4:]).said == whole.said

@@ -12,7 +12,7 @@ from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._effects import find_renamed, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._rejections import Rejections
+from trimtab_doom_loop._rejections import Rejections, SavedRejections
 from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import find_paged_again, find_same_page
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
@@ -20,7 +20,6 @@ from trimtab_signals import (
     NO_ORDERS,
     CallProjection,
     Orders,
-    SavedCall,
     SavedTurn,
     ToolProfiles,
     TurnRecord,
@@ -60,8 +59,7 @@ class SavedLoops:
     stale: int
     orders: Orders
     turn: int
-    rejected: SavedCall | None
-    rejections: tuple[int, int, int, int]
+    rejections: SavedRejections
     said: str | None
     said_before: str | None
     said_times: int
@@ -318,15 +316,13 @@ class LoopProjection(CallProjection):
 
     def state(self) -> SavedLoops:
         """Return the kept turns, and what can't be derived from them."""
-        rejections = self._rejections
         return SavedLoops(
             turns=tuple([SavedTurn.of(action.turn) for action in self._actions.kept]),
             streak=self._streak,
             stale=self._stale,
             orders=self._orders,
             turn=self._turns,
-            rejected=rejections.last.state() if rejections.last else None,
-            rejections=(rejections.count, rejections.rounds, rejections.total, rejections.equal),
+            rejections=self._rejections.state(),
             said=self._said.name if self._said else None,
             said_before=self._said_before.name if self._said_before else None,
             said_times=self._said_times,
@@ -351,10 +347,7 @@ class LoopProjection(CallProjection):
         self._stale = state.stale
         self._obey(state.orders)
         self._turns = state.turn
-        rejections = self._rejections
-        one, rejected = rejections, state.rejected
-        one.count, one.rounds, one.total, one.equal = state.rejections
-        rejections.last = None if rejected is None else rejected.restored(self._profiles)
+        self._rejections.load_state(state.rejections, self._profiles)
         self._said = Said("", state.said) if state.said else None
         self._said_before = Said("", state.said_before) if state.said_before else None
         self._said_times = state.said_times

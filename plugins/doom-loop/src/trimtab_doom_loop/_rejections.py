@@ -8,7 +8,17 @@ import attrs
 
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
 from trimtab_doom_loop._similarity import alike, answer_key, stable_answer_key
-from trimtab_signals import CallRecord, Span, is_aside, not_yet, paused, says_unchanged, span_of
+from trimtab_signals import (
+    CallRecord,
+    SavedCall,
+    Span,
+    ToolProfiles,
+    is_aside,
+    not_yet,
+    paused,
+    says_unchanged,
+    span_of,
+)
 
 _MORE = 2
 _MORE_ROUNDS = 1
@@ -16,6 +26,18 @@ _MORE_ROUNDS = 1
 several calls, so that one round less is enough."""
 _SPANS = 3
 """Two pauses lie between them, the least that can be seen to grow."""
+
+
+@attrs.frozen
+class SavedRejections:
+    """`Rejections` as a snapshot keeps them."""
+
+    last: SavedCall | None
+    count: int
+    rounds: int
+    total: int
+    equal: int
+    spans: tuple[Span, ...]
 
 
 @attrs.define(eq=False)
@@ -74,3 +96,16 @@ class Rejections:
             return None
         members = frozenset({call.fingerprint, stable_answer_key(call)})
         return loop_of(LoopKind.REJECTED, call, times=self.total, members=members)
+
+    def state(self) -> SavedRejections:
+        """Return everything."""
+        last = self.last.state() if self.last else None
+        counts = self.count, self.rounds, self.total, self.equal
+        return SavedRejections(last, *counts, spans=tuple(self._spans))
+
+    def load_state(self, state: SavedRejections, profiles: ToolProfiles) -> None:
+        """Take back what `state` returned."""
+        self.last = state.last.restored(profiles) if state.last else None
+        self.count, self.rounds = state.count, state.rounds
+        self.total, self.equal = state.total, state.equal
+        self._spans = list(state.spans)
