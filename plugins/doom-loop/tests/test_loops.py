@@ -658,3 +658,16 @@ def test_a_letter_that_is_sent_a_third_time_is_told_whatever_number_it_gets():
     letter = {"to": "klant@voorbeeld.nl", "body": "Beste mevrouw, hierbij de afspraak van dinsdag."}
     sent = [Call("send_mail", letter, {"status": "ok", "message_id": f"m-{n}"}) for n in range(5)]
     assert first(sent) == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "answer"),
+    [
+        ("check_shelf", "Central: 3 copies, none on the shelf."),
+        ("machine-state", "M3 STOP  alarm=2041  block=N340"),
+        ("get_order", {"id": "A-7", "paid": False}),
+    ],
+)
+def test_a_look_that_is_repeated_as_fast_as_a_model_answers_is_no_wait(tool, answer):
+    looks = [Call(tool, {"book": "B-3041"}, answer, at=4 * number) for number in range(5)]
+    assert first(looks) == 2

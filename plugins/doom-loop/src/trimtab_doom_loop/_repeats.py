@@ -18,6 +18,7 @@ from trimtab_signals import (
     CEILING_CALLS,
     STATES,
     CallRecord,
+    Span,
     blames_call,
     complains,
     confirms,
@@ -55,6 +56,8 @@ _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _SHORT_COMMAND = 80
 """Characters of a command in which its program and its verb stand."""
 _ASKING = STATES | {"check"}
+_LONGER_THAN_A_TURN = 6.0
+"""Seconds that a model rarely takes for one call: who leaves more between two looks waits."""
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
@@ -176,10 +179,7 @@ def _of_one_form(one: CallRecord, other: CallRecord) -> bool:
 def _watches(actions: Actions, tail: Sequence[Action], length: int) -> bool:
     """Tell whether an agent asks every few seconds for one state, or for several in turn."""
     spans = [span_of(action.calls[-1]) for action in tail]
-    first = tail[0].number
-    return spaced(spans, APART) and all(
-        _asks_for_state(actions, action.calls, first) for action in tail[-length:]
-    )
+    return all(_watched(actions, action.calls, tail[0].number, spans) for action in tail[-length:])
 
 
 def watches_in_turn(actions: Actions, tail: Sequence[Action]) -> bool:
@@ -188,26 +188,35 @@ def watches_in_turn(actions: Actions, tail: Sequence[Action]) -> bool:
     return 2 * asked <= len(tail) < CEILING_CALLS and _watches(actions, tail, asked)
 
 
-def _asks_for_state(actions: Actions, calls: Sequence[CallRecord], first: int) -> bool:
-    """Tell whether an action asks for a state: its answer is short, and is made of flags, or is
-    about what the agent has begun before action `first`; or its tool is for states.
+def _watched(
+    actions: Actions, calls: Sequence[CallRecord], first: int, spans: Sequence[Span]
+) -> bool:
+    """Tell whether an action asks for a state, with pauses: its answer is short, and is about what
+    the agent has begun before action `first`; or, if the pauses are longer than a model takes to
+    answer, it looks like a state in another way.
     """
     call = calls[0]
     acts = call.profile.writes or call.profile.opaque
-    if len(calls) > 1 or acts or not 0 < call.size <= _STATE:
+    if len(calls) > 1 or acts or not 0 < call.size <= _STATE or not spaced(spans, APART):
         return False
     if call.output.strip().count("\n") >= _STATE_LINES:
         return False
     if complains(call) or blames_call(call.output):
         return False
+    return _was_begun(actions, call, first) or (
+        spaced(spans, _LONGER_THAN_A_TURN) and _asks_for_state(call)
+    )
+
+
+def _asks_for_state(call: CallRecord) -> bool:
+    """Tell whether an answer is made of flags, or its tool is for states."""
     words = name_words(call.command[:_SHORT_COMMAND] if call.command else call.tool)
     if not _ASKING.isdisjoint(words):
         return True
     # What names a thing and denies nothing, as what sends a message does, confirms a deed.
     new = any(name not in call.params_text for name in names_in(call.output))
     confirmed = new and "false" not in call.output.lower()
-    is_flag = _FLAG.search(call.output) is not None and not confirmed
-    return is_flag or _was_begun(actions, call, first)
+    return _FLAG.search(call.output) is not None and not confirmed
 
 
 def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
@@ -243,7 +252,7 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
         ):
             continue
         spans = [span_of(record) for _, record in found]
-        watches = spaced(spans, APART) and _asks_for_state(actions, last.calls, found[0][0])
+        watches = _watched(actions, last.calls, found[0][0], spans)
         if paused(spans[-times:]) or (watches and not waited_too_long(spans)):
             continue
         in_a_row = sum(last.number - number == n for n, (number, _) in enumerate(found[::-1]))
