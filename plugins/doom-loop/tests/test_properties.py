@@ -224,3 +224,14 @@ def test_pauses_that_grow_are_known_after_a_restart():
     player.restart()
 
     assert player.play(tries[4:]).said == whole.said
+
+
+def test_siblings_of_several_tools_with_equal_arguments_may_end_in_any_order():
+    first = [
+        Call("look", {"x": 1}, ""),
+        Call("wait", {"x": 1}, ""),
+        Call("look", {"x": 1}, "", "error"),
+    ]
+    then = [Call("look", {"x": 1}, ""), Call("wait", {"x": 1}, "", "error")]
+
+    assert told([first, then] * 5) == told([first[::-1], then[::-1]] * 5)

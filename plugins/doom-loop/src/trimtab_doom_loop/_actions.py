@@ -99,12 +99,12 @@ def counted(asked: tuple[CallRecord, ...]) -> tuple[CallRecord, ...]:
     return tuple(sorted(counting, key=_order_of_twins if has_twins else _order))
 
 
-def _order(call: CallRecord) -> tuple[str, str]:
-    return call.params_text, call.signature
+def _order(call: CallRecord) -> tuple[str, ...]:
+    return call.params_text, call.signature, call.tool
 
 
-def _order_of_twins(call: CallRecord) -> tuple[str, str, str]:
-    return call.params_text, call.signature, call.output_fingerprint
+def _order_of_twins(call: CallRecord) -> tuple[str, ...]:
+    return call.params_text, call.signature, call.output_fingerprint, call.tool
 
 
 class Actions:
