@@ -114,8 +114,9 @@ def find_done_again(actions: Actions, repeats: int) -> Loop | None:
     """Find one deed that is done again and again in a row: a post that is published, a message
     that is sent. Its answers differ in the names of what each has made.
 
-    What is known to write something is told at the third; a success of another tool one later.
-    Where nothing says that it succeeded, more are needed: a tool that nobody knows may look.
+    What is known to write something is told at the third, if its answers show that each time made
+    one more; another success one later. Where nothing says that it succeeded, more are needed: a
+    tool that nobody knows may look.
 
     Args:
         actions: the last actions.
@@ -135,15 +136,12 @@ def find_done_again(actions: Actions, repeats: int) -> Loop | None:
             latest_first,
         )
     )
-    needed = repeats
+    needed = repeats + 1
     if not confirms(call.output) and _SUCCEEDED.search(form) is None:
-        needed += 1 + _MORE_FOR_DEEDS
-    elif not call.profile.writes:
-        needed += 1
-    if len(done) < needed:
-        return None
-    equal = all(one.kind == last.kind for one in done)
-    return _loop(LoopKind.REPEAT if equal else LoopKind.SAME_CONTENT, call, len(done))
+        needed += _MORE_FOR_DEEDS
+    elif call.profile.writes and len({one.calls[0].output_hash for one in done}) > 1:
+        needed = repeats
+    return _loop(LoopKind.SAME_CONTENT, call, len(done)) if len(done) >= needed else None
 
 
 def _writes_text(call: CallRecord) -> bool:
