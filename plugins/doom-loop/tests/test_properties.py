@@ -235,3 +235,11 @@ def test_siblings_of_several_tools_with_equal_arguments_may_end_in_any_order():
     then = [Call("look", {"x": 1}, ""), Call("wait", {"x": 1}, "", "error")]
 
     assert told([first, then] * 5) == told([first[::-1], then[::-1]] * 5)
+
+
+def test_twins_that_fail_without_a_word_may_end_in_any_order():
+    twins = [Call("look", {"q": "x"}, "", "ok"), Call("look", {"q": "x"}, "", "error")]
+    other = Call("shell", {"command": "sleep 3; ls"}, "")
+    then = [Call("look", {"x": 1}, ""), Call("wait", {"x": 1}, "", "error")]
+
+    assert told([[*twins, other], then] * 5) == told([[*twins[::-1], other], then] * 5)

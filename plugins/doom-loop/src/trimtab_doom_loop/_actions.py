@@ -103,8 +103,9 @@ def _order(call: CallRecord) -> tuple[str, ...]:
     return call.params_text, call.signature, call.tool
 
 
-def _order_of_twins(call: CallRecord) -> tuple[str, ...]:
-    return call.params_text, call.signature, call.output_fingerprint, call.tool
+def _order_of_twins(call: CallRecord) -> tuple[object, ...]:
+    # A failure without a word has no signature.
+    return call.params_text, call.signature, call.output_fingerprint, call.tool, call.failed
 
 
 class Actions:

@@ -291,7 +291,11 @@ def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
             if not news and action is not between[0]:
                 return False
             news = False
-        elif action.news and not any(one.failed or one.tool == call.tool for one in action.calls):
+        elif (
+            action.fresh
+            and action.news
+            and not any(one.failed or one.tool == call.tool for one in action.calls)
+        ):
             news = True
     return news
 
