@@ -26,7 +26,7 @@ def kits() -> tuple[dict[str, HostKit], dict[str, HostKit]]:
     alone: dict[str, Any] = {}
     together: dict[str, Any] = {}
     for entry in sorted(entry_points(group="trimtab.commands"), key=lambda entry: entry.name):
-        if entry.name.startswith("doctor-") and entry.value.endswith(":KIT.register"):
+        if entry.name.startswith("doctor-") and entry.value.endswith("KIT.register"):
             kit = entry.load().__self__
             found = together if entry.value.startswith("trimtab_hosts.") else alone
             found[kit.name] = kit

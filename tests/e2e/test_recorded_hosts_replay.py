@@ -35,7 +35,7 @@ def cases() -> list[Any]:
     """Return a case for each host of this project and each scenario that it claims."""
     found = []
     for entry in entry_points(group="trimtab.commands"):
-        if entry.name.startswith("doctor-") and entry.value.endswith(":KIT.register"):
+        if entry.name.startswith("doctor-") and entry.value.endswith("KIT.register"):
             found += [pytest.param(entry, one, id=f"{entry.name[7:]}-{one}") for one in SCENARIOS]
     return found
 
