@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -119,7 +119,7 @@ class SavedLink:
     result: str
 
 
-def could_be_one_of_several(link: Link, others: Sequence[Link], named: str = "") -> bool:
+def could_be_one_of_several(link: Link, others: Sequence[Link], named: Callable[[], str]) -> bool:
     """Tell whether a call could be asked for together with others.
 
     It succeeded, changes nothing and doesn't wait, or its tool is declared independent. Where
@@ -129,7 +129,8 @@ def could_be_one_of_several(link: Link, others: Sequence[Link], named: str = "")
     Args:
         link: the call.
         others: the other calls of the streak.
-        named: the user's last message, and what was answered before the calls of its tool.
+        named: returns the user's last message, and what was answered before the calls of its
+            tool.
     """
     call, profile = link.call, link.call.profile
     if call.failed or call.waits or profile.opaque:
@@ -140,7 +141,7 @@ def could_be_one_of_several(link: Link, others: Sequence[Link], named: str = "")
         alone = not _ALONE.isdisjoint(name_words(call.tool))
         if alone or profile.writes:
             return False
-        if not profile.read_only and not _was_named(link, others, named):
+        if not profile.read_only and not _was_named(link, others, named()):
             return False
     return not leaves_running(call)
 

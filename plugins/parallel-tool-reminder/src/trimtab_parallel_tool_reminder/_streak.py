@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import takewhile
 from math import inf
 from typing import Any
@@ -88,7 +89,8 @@ class Streak(CallProjection):
         self._new.clear()
         unchecked = range(max(0, len(links) - self._unchecked), len(links))
         for index in reversed(unchecked):
-            if not could_be_one_of_several(links[index], links, self._named(links, index)):
+            named = partial(self._named, links, index)  # few tools need it
+            if not could_be_one_of_several(links[index], links, named):
                 self._begin_after(links, index)
                 return self.independent()
         for index in unchecked:
