@@ -56,8 +56,8 @@ _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _SHORT_COMMAND = 80
 """Characters of a command in which its program and its verb stand."""
 _ASKING = STATES | {"check"}
-_LONGER_THAN_A_TURN = 6.0
-"""Seconds that a model rarely takes for one call: who leaves more between two looks waits."""
+_LONGER_THAN_A_TURN = 4.5
+"""Seconds: known waits leave five or more between two looks, many models answer faster."""
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
