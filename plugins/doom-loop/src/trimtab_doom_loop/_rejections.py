@@ -68,11 +68,13 @@ class Rejections:
         for call in calls:
             if call.failed and call.profile.writes:
                 return self._rejected(call)
+        last = self.last
+        if last is None:
+            return None
         if not all(is_aside(call.tool) for call in calls):
             self._spans.clear()  # what lies between is no pause
-        last = self.last
         for call in calls:
-            if last is not None and call.tool == last.tool and not says_unchanged(call.output):
+            if call.tool == last.tool and not says_unchanged(call.output):
                 if alike((last, call), self.similarity):
                     self.last, self.rounds = None, 0
                 self.count = 0
