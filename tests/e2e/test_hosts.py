@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trimtab.testing import HostKit, host_table
+
+from .kits import kit_entries
 
 pytestmark = [
     pytest.mark.e2e,
@@ -25,11 +26,10 @@ def kits() -> tuple[dict[str, HostKit], dict[str, HostKit]]:
     """Return the kits of the packages for one runtime, and those of trimtab-hosts."""
     alone: dict[str, Any] = {}
     together: dict[str, Any] = {}
-    for entry in sorted(entry_points(group="trimtab.commands"), key=lambda entry: entry.name):
-        if entry.name.startswith("doctor-") and entry.value.endswith("KIT.register"):
-            kit = entry.load().__self__
-            found = together if entry.value.startswith("trimtab_hosts.") else alone
-            found[kit.name] = kit
+    for entry in kit_entries():
+        kit = entry.load().__self__
+        found = together if entry.value.startswith("trimtab_hosts.") else alone
+        found[kit.name] = kit
     return alone, together
 
 

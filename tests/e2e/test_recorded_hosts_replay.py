@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from trimtab.testing import HostKit, Played, Task
 
+from .kits import kit_entries
 from .recorded import Recorded, nearly_over
 
 pytestmark = [
@@ -33,11 +33,18 @@ SCENARIOS = {
 
 def cases() -> list[Any]:
     """Return a case for each host of this project and each scenario that it claims."""
-    found = []
-    for entry in entry_points(group="trimtab.commands"):
-        if entry.name.startswith("doctor-") and entry.value.endswith("KIT.register"):
-            found += [pytest.param(entry, one, id=f"{entry.name[7:]}-{one}") for one in SCENARIOS]
-    return found
+    return [
+        pytest.param(entry, one, id=f"{entry.name.removeprefix('doctor-')}-{one}")
+        for entry in kit_entries()
+        for one in SCENARIOS
+    ]
+
+
+def test_every_framework_of_trimtab_hosts_has_a_kit() -> None:
+    modules = (Path(__file__).parents[2] / "plugins/hosts/src/trimtab_hosts").glob("[a-z]*.py")
+    together = [e.name for e in kit_entries() if e.value.startswith("trimtab_hosts.")]
+
+    assert together == sorted(f"doctor-{path.stem.replace('_', '-')}" for path in modules)
 
 
 @pytest.mark.parametrize(("entry", "scenario"), cases())
