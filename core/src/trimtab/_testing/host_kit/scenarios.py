@@ -37,7 +37,6 @@ from trimtab._types.errors import ProviderError
 MARK = "Mind the gap."
 _LATER = 0.05
 """Seconds: far more than a thread takes to hand a result over."""
-_BLOCK = '<guidance source="speaker">'
 
 Play = Callable[[HostKit], Awaitable[None]]
 
