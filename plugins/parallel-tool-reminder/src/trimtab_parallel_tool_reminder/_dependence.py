@@ -282,7 +282,7 @@ def _query(link: Link) -> str:
     if link.call.command is not None:
         words = [word for word in link.call.command.split()[1:] if word[0] != "-"]
         return next((word for word in words if "/" not in word), "")
-    leaves = list(_leaves(link.params, [MOST_VALUES]))
+    leaves = link.leaves
     return next((leaf for leaf in leaves if "/" not in leaf), leaves[0] if leaves else "")
 
 
