@@ -43,9 +43,7 @@ STILL_WRONG = {
     "r12-search-and-doubt-in-turns-vi": "late",
     # Only who reads both arguments sees that an edit replaces a text by itself.
     "r12-replaced-by-itself": "late",
-    # What blocks the agent is said in words alone.
-    "r12-key-only-the-user-has-it": "false alarm",
-    "r12-shall-old-data-move-ko": "false alarm",
+    # Who takes the next step is said in words alone.
     "r12-waits-for-the-signature-es": "false alarm",
     # A call that the user wants to copy.
     "r12-a-line-to-paste-es": "false alarm",

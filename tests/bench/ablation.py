@@ -33,7 +33,14 @@ from random import Random
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("trimtab_signals", "trimtab_doom_loop", "trimtab_diagnostic_signal")
+PACKAGES = (
+    "trimtab_signals",
+    "trimtab_doom_loop",
+    "trimtab_diagnostic_signal",
+    "trimtab_parallel_tool_reminder",
+    "trimtab_plan_based_checker",
+    "trimtab_tool_call_form",
+)
 PROVIDERS = (
     "consultation-prompt",
     "deadline-feedback",

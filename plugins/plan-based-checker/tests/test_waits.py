@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab import Plan, PlanStep, Prompt, Session
+from trimtab import Outcome, Plan, PlanStep, Prompt, Session
 from trimtab.events import CompletionStatus
 
 
@@ -14,10 +14,10 @@ def status_of(text, *, user="", calls=(), notice="", steps=("build",)):
     run = session.open_run(Prompt("a", "b", [], completion_checkers=["plan-based-checker"]))
     if user:
         run.user_message(user)
-    for number, (tool, params, answer) in enumerate(calls):
+    for number, (tool, params, answer, *outcome) in enumerate(calls):
         run.model_responded()
         run.tool_started(tool, params, str(number))
-        run.tool_finished(str(number), answer)
+        run.tool_finished(str(number), answer, outcome=outcome[0] if outcome else Outcome.OK)
     if notice:
         run.user_message(notice, notification=True)
     run.model_responded(text=text)
@@ -317,3 +317,79 @@ def test_a_message_that_speaks_of_stopping_is_no_order_to_stop(user):
 def test_a_thought_after_a_question_takes_it_not_back(params):
     calls = [("ask_user", params, "shown"), ("think", {"thought": "I wait."}, "ok")]
     assert status_of("", calls=calls) == CompletionStatus.UNVERIFIED
+
+
+FAILED, DENIED = Outcome.ERROR, Outcome.DENIED
+LOOK = ("bash", {"command": "env | grep -i rclone; ls ~/.config"}, "rclone.conf")
+OPEN = ("upload the dump", "compare the sums")
+BLOCKED = [
+    ("Failed: 401 unauthorized, access key missing", FAILED),
+    ("HTTP 403: キーがありません", FAILED),
+    ("Fehler 402: Guthaben aufgebraucht", FAILED),
+    ('{"status": 407, "title": "вход запрещён"}', FAILED),
+    ('{"error": {"code": 451, "reason": "yasak"}}', FAILED),
+    ("error 401: brak klucza", Outcome.OK),
+    ("captcha required", FAILED),
+    ("The user has denied this", DENIED),
+]
+TOLD = [
+    "Lo script è pronto. Per la prova serve la chiave, che non si trova in nessun file.",
+    "Nie mam klucza do serwera, więc dalej ma ruch administrator.",
+    "Der Server nimmt den Schlüssel nicht an; er liegt nur bei Ihnen.",
+    "サーバーの鍵がないため、ここから先は進めません。",
+    "Anahtar dosyada değil, не найден ни в одном файле.",
+    "ไม่มีคีย์ของเซิร์ฟเวอร์ ต้องขอจากผู้ดูแล",
+]
+
+
+def denied(answer, outcome, command="rclone copy dump remote:"):
+    """Return a call of a shell that did not get what it needs."""
+    return ("bash", {"command": command}, answer, outcome)
+
+
+@pytest.mark.parametrize("text", TOLD)
+@pytest.mark.parametrize(("answer", "outcome"), BLOCKED)
+def test_an_agent_that_lacks_what_only_people_give_may_stop(answer, outcome, text):
+    calls = [denied(answer, outcome), LOOK]
+    assert status_of(text, calls=calls, steps=OPEN) == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    ("calls", "text"),
+    [
+        # Nothing was tried, or one thing once, and nobody has looked for another way.
+        ([], TOLD[0]),
+        ([denied("Failed: 401 unauthorized", FAILED)], TOLD[0]),
+        # It came through in the end.
+        ([denied("401", FAILED), LOOK, denied("3 files sent", Outcome.OK)], TOLD[0]),
+        # What failed is the agent's own to mend, or was tried in one way alone.
+        ([denied("rclone: unknown flag --foo", FAILED), LOOK], TOLD[0]),
+        ([denied("2 tests failed", FAILED), LOOK, denied("2 tests failed", FAILED, "x")], TOLD[0]),
+        # It says that all is well, or what it does next.
+        ([denied("Failed: 401 unauthorized", FAILED), LOOK], "All is done and uploaded."),
+        ([denied("Failed: 401 unauthorized", FAILED), LOOK], "401, so I search the other store:"),
+    ],
+)
+def test_an_agent_that_gives_up_or_claims_is_sent_back(calls, text):
+    assert status_of(text, calls=calls, steps=OPEN) == CompletionStatus.INCOMPLETE
+
+
+def test_one_cause_that_several_ways_meet_ends_what_an_agent_can_do():
+    said = "Kein Weg zum Zielnetz"
+    ways = [("bash", {"command": f"{one} a.example"}, said, FAILED) for one in ("curl", "ping")]
+    third = ("fetch", {"url": "https://a.example"}, said, FAILED)
+    text = "Das Zielnetz ist von hier aus nicht erreichbar."
+    edit = ("edit", {"path": "a"}, "ok")
+
+    assert status_of(text, calls=[*ways, third], steps=OPEN) == CompletionStatus.UNVERIFIED
+    assert status_of(text, calls=[*ways, edit, third], steps=OPEN) == CompletionStatus.INCOMPLETE
+    assert status_of(text, calls=ways, steps=OPEN) == CompletionStatus.INCOMPLETE
+
+
+def test_a_remark_behind_a_question_about_an_open_step_does_not_answer_it():
+    steps = ("move the old records", "write the notes")
+    asks = "The parser is done. Shall the 40,212 old records move too? That is for good."
+    takes = "Should the old records move? I move the old records now."
+
+    assert status_of(asks, steps=steps) == CompletionStatus.UNVERIFIED
+    assert status_of(takes, steps=steps) == CompletionStatus.INCOMPLETE

@@ -15,12 +15,15 @@ from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_signals import (
     CallProjection,
     CallRecord,
+    Denial,
     arguments_of,
     asks_user,
     confirms,
+    denial_after,
     goes_beyond,
     has_ended,
     is_aside,
+    is_blocked,
     is_of_user,
     is_served,
     name_words,
@@ -83,6 +86,7 @@ class SavedWaits:
     message: str = ""
     changed: bool = False
     asked: bool
+    denial: Denial | None = None
     tasks: dict[str, bool]
 
 
@@ -101,6 +105,7 @@ class Waits(CallProjection):
         self._message = ""
         self._changed = False
         self._asked = False
+        self._denial: Denial | None = None
         self._tasks: dict[str, bool] = {}
 
     def reason(self, open_steps: Sequence[str], done_steps: Sequence[str] = ()) -> str:
@@ -112,15 +117,17 @@ class Waits(CallProjection):
         """
         if any(self._tasks.values()) or (self._tasks and _BEHIND.search(self.text)):
             return "work that it started is still running"
+        message, steps = self._message, {"done": done_steps, "left": open_steps}
         if self.told_to_stop or goes_beyond(self._numbers, open_steps):
             return "the user asked it to stop on the way"
-        message, steps = self._message, {"done": done_steps, "left": open_steps}
         if self._asked or asks_user(self.text, open_steps, " ".join([message, *done_steps])):
             return "it asks the user"
-        if stops_as_told(message, self.text, **steps):
-            return "the user asked for what is done"
-        if not self._changed and is_served(message, self.text, **steps):
-            return "the user asked no more than it answered"
+        if stops_as_told(message, self.text, **steps) or (
+            not self._changed and is_served(message, self.text, **steps)
+        ):
+            return "the user asked no more than was done"
+        if is_blocked(self._denial, self.text, " ".join([message, *open_steps, *done_steps])):
+            return "only people can give what it lacks"
         return "the next step is the user's" if any(map(is_of_user, open_steps[:1])) else ""
 
     def responded(self, text: TextRecord) -> None:
@@ -134,7 +141,7 @@ class Waits(CallProjection):
         if message.notification:
             self._notified(message.text)
             return
-        self.told_to_stop = says_stop(message.text)
+        self.told_to_stop, self._denial = says_stop(message.text), None
         self._numbers = numbers_in(message.text)
         self._message, self._changed = message.text[:_EDGE], False
 
@@ -148,6 +155,7 @@ class Waits(CallProjection):
         if is_aside(call.tool):
             return  # a thought after a question takes it not back
         self.text = ""
+        self._denial = denial_after(self._denial, call)
         self._changed = self._changed or not call.reads
         words = set(name_words(call.tool))
         given = arguments_of(event.params)
@@ -179,6 +187,7 @@ class Waits(CallProjection):
             message=self._message,
             changed=self._changed,
             asked=self._asked,
+            denial=self._denial,
             tasks=dict(self._tasks),
         )
 
@@ -188,7 +197,7 @@ class Waits(CallProjection):
         self.told_to_stop = state.told_to_stop
         self._numbers = state.numbers
         self._message, self._changed = state.message, state.changed
-        self._asked = state.asked
+        self._asked, self._denial = state.asked, state.denial
         self._tasks = dict(state.tasks)
 
 

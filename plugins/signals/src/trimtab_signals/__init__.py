@@ -22,7 +22,10 @@ from trimtab_signals._failures import error_signature
 from trimtab_signals._normalise import normalise_text, text_of, without_times
 from trimtab_signals._novelty import Pieces, brings_nothing, names_in
 from trimtab_signals._obligation import (
+    Denial,
+    denial_after,
     goes_beyond,
+    is_blocked,
     is_of_user,
     is_served,
     numbers_in,
@@ -66,6 +69,7 @@ __all__ = [
     "CallRecord",
     "Calls",
     "Change",
+    "Denial",
     "Excuse",
     "Orders",
     "Pieces",
@@ -85,6 +89,7 @@ __all__ = [
     "canonical",
     "complains",
     "confirms",
+    "denial_after",
     "describe_call",
     "digest",
     "error_signature",
@@ -98,6 +103,7 @@ __all__ = [
     "helpers_of",
     "in_progress",
     "is_aside",
+    "is_blocked",
     "is_of_user",
     "is_served",
     "is_wait",

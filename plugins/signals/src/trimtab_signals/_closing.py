@@ -156,7 +156,8 @@ def _needs_answer(
     pleads = _pleads(sentence)
     if is_question(sentence):
         if behind and not pleads and not any(map(_pleads, behind)):
-            return False  # the text answers it itself
+            # Else the text answers it itself.
+            return len(behind) == 1 and _only_remarks(behind[0], about, steps)
         if goes_on(sentence) and _CHOICE.search(sentence) is None:
             return not steps.isdisjoint(about)
         return pleads or _is_specific(sentence, subjects)
@@ -169,6 +170,13 @@ def _needs_answer(
         return _stands_still(sentence, behind, steps, subjects)
     decides = _DECISION.search(sentence) or _CODE.search(sentence)
     return bool(decides) or not steps.isdisjoint(about)
+
+
+def _only_remarks(sentence: str, about: frozenset[str], steps: frozenset[str]) -> bool:
+    """Tell whether a question about an open step is followed by a remark, and by no such step:
+    "Shall I drop the table? That can't be undone."
+    """
+    return not about.isdisjoint(steps) and steps.isdisjoint(topics_in(sentence))
 
 
 def _pleads(sentence: str) -> bool:

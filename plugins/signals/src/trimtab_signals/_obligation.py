@@ -1,10 +1,15 @@
-"""Whether a user wants no more for now: what they asked last, and what came since."""
+"""Whether a user wants no more for now, or only people can give what the agent lacks: what the
+user asked last, and what came since.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
+import attrs
+
+from trimtab import Outcome
 from trimtab.text import LazyPattern
 from trimtab_signals._closing import (
     denies,
@@ -12,8 +17,11 @@ from trimtab_signals._closing import (
     is_question,
     sentences_of,
     size_of_pieces,
+    topics_in,
     words_of,
 )
+from trimtab_signals._records import CallRecord
+from trimtab_signals._shell import operation
 
 _LONGEST_ORDER = 2_400
 """Characters of a message in which the user may say where to stop."""
@@ -100,6 +108,99 @@ _ANOTHER_DAY = LazyPattern(
     re.IGNORECASE,
 )
 _NUMBER = LazyPattern(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
+
+# Statuses that ask for what people alone have: a sign-in, a payment, leave; and their names where
+# no status is told.
+_WITHHELD = LazyPattern(
+    r"(?<![\w.-])(?<!\w:)(?:40[1237]|451|511)(?!\w|[.:-]\d)"
+    r"|\b(?:unauthori[sz]ed|unauthenticated|forbidden|credentials?|captcha|2fa|mfa|otp"
+    r"|(?:api|access)[ _-]?(?:key|token)|(?:access|permission) denied|payment required)\b",
+    re.IGNORECASE,
+)
+_TRIES = 3
+"""Calls that failed for one cause that is not known to be withheld; two may share a mistake."""
+_WAYS = 2
+"""Tools or programs that met it: one alone may be used wrongly."""
+_MOST_WAYS = 8
+_BRIEF = 160
+"""Characters of an answer that is the refusal and nothing else, where no flag says so."""
+
+
+@attrs.frozen
+class Denial:
+    """What kept an agent from going on, as its last calls show.
+
+    Args:
+        cause: signature of the failure.
+        withheld: whether people alone can give what it asks for.
+        said: what the last such call said.
+        asked: the arguments of that call.
+        ways: tools and programs that met it.
+        tries: fingerprints of the calls that did.
+        looked: whether another call, or another try, came after it.
+    """
+
+    cause: str
+    withheld: bool
+    said: str
+    asked: str
+    ways: tuple[str, ...]
+    tries: tuple[str, ...]
+    looked: bool = False
+
+
+def denial_after(before: Denial | None, call: CallRecord) -> Denial | None:
+    """Return what keeps an agent from going on, after one more call.
+
+    A success of the same tool or program ends it. What is not known to be withheld ends with any
+    success that may have changed something.
+
+    Args:
+        before: what kept it from going on before the call.
+        call: the call.
+    """
+    way = f"{call.tool} {operation(call.command or '')}"
+    refused = call.outcome is Outcome.DENIED
+    withheld = refused or _WITHHELD.search(call.output) is not None
+    if not (call.failed or refused or (withheld and call.size <= _BRIEF)):
+        if before is None or way in before.ways or not (before.withheld or call.reads):
+            return None
+        return attrs.evolve(before, looked=True)
+    if before is not None:
+        if before.withheld and not withheld:
+            return attrs.evolve(before, looked=True)
+        if withheld or before.cause != call.bare_signature:
+            before = before if before.withheld else None
+    ways, tries = ((), ()) if before is None else (before.ways, before.tries)
+    return Denial(
+        cause=call.bare_signature,
+        withheld=withheld,
+        said=call.output,
+        asked=call.params_text,
+        ways=tuple(dict.fromkeys((*ways, way)))[-_MOST_WAYS:],
+        tries=tuple(dict.fromkeys((*tries, call.fingerprint)))[-_MOST_WAYS:],
+        looked=before is not None and (before.looked or call.fingerprint not in before.tries),
+    )
+
+
+def is_blocked(denial: Denial | None, reply: str, known: str) -> bool:
+    """Tell whether an agent that tells its user what is lacking can do no more by itself.
+
+    It names what the answer named, or denies something; after one try without another look, both.
+
+    Args:
+        denial: what keeps it from going on.
+        reply: what it said last.
+        known: what else the run is about: the user's message and the titles of the steps.
+    """
+    reply = reply.strip()
+    if denial is None or not reply or reply.endswith((":", "\uff1a")):
+        return False
+    if not denial.withheld and (len(denial.tries) < _TRIES or len(denial.ways) < _WAYS):
+        return False
+    cause = topics_in(denial.said) - topics_in(f"{denial.asked} {known}")
+    named, negated = not cause.isdisjoint(topics_in(reply)), denies(reply)
+    return (named or negated) if denial.looked else (named and negated)
 
 
 def is_of_user(title: str) -> bool:
