@@ -10,12 +10,12 @@ __all__, __getattr__, __dir__ = lazy_names(
             "ProviderKind ResultDigest RunClosed RunOpened ToolInvoked ToolStarted "
             "UserMessage"
         ),
+        "_events.asked": "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question",
         "_events.guidance": (
             "CompletionChecked CompletionStatus Feedback FeedbackSuppressed "
             "GuidanceDelivered GuidanceSuppressed ObserverFaulted ProviderEvent "
             "ProviderFaulted ProviderQuarantined ProviderSkipped ProviderSlow StopRequested"
         ),
-        "_run.recording": "CompletionAsked FeedbackAsked GuidanceAsked PromptRendered Question",
         "_run.snapshot": "installed_record_type RECORD_TYPES",
         "_session.codec": "decode_value encode_value record_converter structure_problems",
         "_types.plan": "in_namespace is_done Plan",

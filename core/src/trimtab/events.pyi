@@ -13,6 +13,13 @@ from trimtab._events import (
     ToolStarted as ToolStarted,
     UserMessage as UserMessage,
 )
+from trimtab._events.asked import (
+    CompletionAsked as CompletionAsked,
+    FeedbackAsked as FeedbackAsked,
+    GuidanceAsked as GuidanceAsked,
+    PromptRendered as PromptRendered,
+    Question as Question,
+)
 from trimtab._events.guidance import (
     CompletionChecked as CompletionChecked,
     CompletionStatus as CompletionStatus,
@@ -27,13 +34,6 @@ from trimtab._events.guidance import (
     ProviderSkipped as ProviderSkipped,
     ProviderSlow as ProviderSlow,
     StopRequested as StopRequested,
-)
-from trimtab._run.recording import (
-    CompletionAsked as CompletionAsked,
-    FeedbackAsked as FeedbackAsked,
-    GuidanceAsked as GuidanceAsked,
-    PromptRendered as PromptRendered,
-    Question as Question,
 )
 from trimtab._run.snapshot import (
     RECORD_TYPES as RECORD_TYPES,

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-import attrs
-
 from trimtab._contract import FeedbackContext, TaskCompletionContext
 from trimtab._events.guidance import (
     CompletionChecked,
@@ -27,6 +25,7 @@ from trimtab._types.text import plural, quote
 
 if TYPE_CHECKING:
     from trimtab._events import DecisionPoint, ToolInvoked
+    from trimtab._events.asked import CompletionAsked
     from trimtab._run import OpenRun
     from trimtab._table import GuidanceEntry
 
@@ -37,33 +36,12 @@ _RANK = {
 }
 
 
-@attrs.frozen(kw_only=True)
-class StopRequest:
-    """How and why an agent wants to stop, as far as the host knows.
-
-    Args:
-        output: what it would end with, if anything.
-        reason: why it stops, in the host's words.
-        background_work: whether something it started still runs and will wake it.
-        awaiting_user: whether it has asked the user, or the user has paused it.
-        api_error: the error's text, if the turn ended because the model's service failed.
-        final: whether the run has ended already, so that the verdict can only be reported.
-    """
-
-    output: Any = None
-    reason: str | None = None
-    background_work: bool = False
-    awaiting_user: bool = False
-    api_error: str | None = None
-    final: bool = False
-
-
-def check(run: OpenRun, stop: StopRequest, extra: Iterable[Any] = ()) -> CompletionChecked:
+def check(run: OpenRun, stop: CompletionAsked, extra: Iterable[Any] = ()) -> CompletionChecked:
     """Ask the prompt's checkers, then the client's own, and record the verdict.
 
     Args:
         run: the run that asks.
-        stop: how and why the agent wants to stop.
+        stop: how and why the agent wants to stop, as far as the host knows.
         extra: the client's own checkers: objects, entry names, ``enable(…)`` or
             `CompletionCheckerConfig`.
 
@@ -111,7 +89,10 @@ def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
 
 
 def _block(
-    run: OpenRun, stop: StopRequest, entries: tuple[CheckEntry, ...], verdict: TaskCompletionResult
+    run: OpenRun,
+    stop: CompletionAsked,
+    entries: tuple[CheckEntry, ...],
+    verdict: TaskCompletionResult,
 ) -> CompletionChecked:
     progress = verdict.progress or verdict.feedback
     why = None if stop.final else run.state.gate.exhausted(progress)
@@ -121,7 +102,7 @@ def _block(
     )
 
 
-def _skipped(run: OpenRun, stop: StopRequest) -> str | None:
+def _skipped(run: OpenRun, stop: CompletionAsked) -> str | None:
     asked = run.state.guidance.stop
     reasons = (
         (run.state.closed, "the run is closed"),
@@ -137,12 +118,12 @@ def _skipped(run: OpenRun, stop: StopRequest) -> str | None:
 
 
 def _verdict(
-    run: OpenRun, entries: Iterable[CheckEntry], stop: StopRequest
+    run: OpenRun, entries: Iterable[CheckEntry], stop: CompletionAsked
 ) -> tuple[TaskCompletionResult, tuple[CheckEntry, ...]]:
     context = TaskCompletionContext(
         run=run,
         tentative_output=stop.output,
-        stop_reason=stop.reason,
+        stop_reason=stop.stop_reason,
         attempt=run.state.gate.attempts,
         final=stop.final,
     )
@@ -150,7 +131,10 @@ def _verdict(
     asked: list[CheckEntry] = []
     for entry in entries:
         asked.append(entry)
-        result = _ask_checkers(run, entry, context)
+        reply = run.invoker.check(entry.source, entry.check, context, entry.timeout)
+        result = reply.value or TaskCompletionResult.unverified(
+            f"the checker {entry.source.name!r} failed: {reply.error}"
+        )
         if worst is None or _RANK[result.status] > _RANK[worst.status]:
             worst = result
         if result.status is CompletionStatus.INCOMPLETE:
@@ -159,19 +143,9 @@ def _verdict(
     return worst, tuple(asked)
 
 
-def _ask_checkers(
-    run: OpenRun, entry: CheckEntry, context: TaskCompletionContext
-) -> TaskCompletionResult:
-    reply = run.invoker.check(entry.source, entry.check, context, entry.timeout)
-    if reply.value is None:
-        failure = f"the checker {entry.source.name!r} failed: {reply.error}"
-        return TaskCompletionResult.unverified(failure)
-    return reply.value
-
-
 def _record(
     run: OpenRun,
-    stop: StopRequest,
+    stop: CompletionAsked,
     entries: Iterable[CheckEntry],
     status: CompletionStatus,
     *,
@@ -298,10 +272,12 @@ def _ask(
 ) -> Feedback | None:
     if run.state.quarantined and entry.source.key in run.state.quarantined:
         return None
-    name = entry.source.name
-    created = _created(run, entry, timeout)
+    name, path, feedback = entry.source.name, entry.trigger.on_file_created, run.state.feedback
+    created = path is not None and _exists(run, entry, path, timeout) is True
     with run.session.lock:
-        if not _due(run, entry, created=created) or not run.state.feedback.reserve(name):
+        now = Mark(run.state.calls, run.active_seconds)
+        is_due = feedback.due(name, entry.trigger, now=now, created=created)
+        if not is_due or not feedback.reserve(name):
             return None
     try:
         context = FeedbackContext(run)
@@ -310,21 +286,7 @@ def _ask(
             return None
         return _deliver(run, entry, value, created=created, replayed=replayed)
     finally:
-        run.state.feedback.release(name)
-
-
-def _due(run: OpenRun, entry: FeedbackEntry, *, created: bool) -> bool:
-    return run.state.feedback.due(
-        entry.source.name,
-        entry.trigger,
-        now=Mark(run.state.calls, run.active_seconds),
-        created=created,
-    )
-
-
-def _created(run: OpenRun, entry: FeedbackEntry, timeout: float | None) -> bool:
-    path = entry.trigger.on_file_created
-    return path is not None and _exists(run, entry, path, timeout) is True
+        feedback.release(name)
 
 
 def _exists(run: OpenRun, entry: FeedbackEntry, path: str, timeout: float | None) -> bool | None:

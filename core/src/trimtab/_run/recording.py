@@ -9,8 +9,6 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
-
 from trimtab._boundary import (
     SLOW_SECONDS,
     Ask,
@@ -21,7 +19,8 @@ from trimtab._boundary import (
     own_records,
 )
 from trimtab._contract import RecorderContext
-from trimtab._events import DecisionPoint, Delivery, Event, ToolCall
+from trimtab._events import Event
+from trimtab._events.asked import Question
 from trimtab._session import Sink
 from trimtab._types.errors import class_name
 
@@ -30,75 +29,6 @@ if TYPE_CHECKING:
     from trimtab._events import Provenance
     from trimtab._run import OpenRun
     from trimtab._table import RunHook
-
-
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class Question(Event):
-    """A host asked the run something.
-
-    Args:
-        deadline: seconds allowed and seconds used, or None without a deadline.
-    """
-
-    deadline: tuple[float, float] | None = None
-
-
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class GuidanceAsked(Question):
-    """A host asked for guidance.
-
-    Args:
-        decision_point: where.
-        pending: calls about to run.
-        delivery: how the text is placed this time; as the host declares if None.
-        replayed: the decision was made before, by a run that is no longer known.
-    """
-
-    decision_point: DecisionPoint
-    pending: tuple[ToolCall, ...] = ()
-    delivery: Delivery | None = None
-    replayed: bool = False
-
-
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class FeedbackAsked(Question):
-    """A host asked for feedback.
-
-    Args:
-        replayed: as for `GuidanceAsked`.
-    """
-
-    replayed: bool = False
-
-
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class CompletionAsked(Question):
-    """A host asked whether the agent may stop.
-
-    Args:
-        output, stop_reason, background_work, awaiting_user, api_error, final: as for
-            `Run.check_completion`.
-        extra: names of the client's own checkers.
-    """
-
-    output: Any = None
-    stop_reason: str | None = None
-    background_work: bool = False
-    awaiting_user: bool = False
-    api_error: str | None = None
-    final: bool = False
-    extra: tuple[str, ...] = ()
-
-
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class PromptRendered(Event):
-    """The prompt was rendered; recorders see it, the session does not keep it.
-
-    Args:
-        text: what the model reads.
-    """
-
-    text: str
 
 
 T = TypeVar("T")
@@ -115,8 +45,6 @@ _REPORTS = (
 _Feeds = tuple["RecorderFeed", ...]
 _Caused = tuple[object, _Feeds]
 """A record, and the recorders that caused it, the first of them first."""
-
-_QUESTIONS = {kind.__name__: kind for kind in (CompletionAsked, FeedbackAsked, GuidanceAsked)}
 
 
 class _Causes:
@@ -318,26 +246,13 @@ class Recordings:
                 self._open.append((feed, close))
                 self._run.session._attach(feed)
 
-    def asked(self, question: str, **fields: Any) -> None:
-        """Tell the recorders of a question, and how much of the deadline is left.
-
-        Args:
-            question: name of its class.
-            fields: the question's own fields.
-        """
-        limit = self._run.deadline
-        if limit is not None:
-            fields["deadline"] = (limit.total, limit.elapsed().total_seconds())
-        self._tell(_QUESTIONS[question](**fields))
-
-    def rendered(self, text: str) -> None:
-        """Tell the recorders what the model reads."""
-        self._tell(PromptRendered(text=text))
-
-    def _tell(self, event: Event) -> None:
-        session = self._run.session
+    def tell(self, event: Event) -> None:
+        """Tell the recorders what the session does not keep; of a question also the deadline."""
+        session, limit, more = self._run.session, self._run.deadline, {}
+        if limit is not None and isinstance(event, Question):
+            more["deadline"] = (limit.total, limit.elapsed().total_seconds())
         with session.lock:
-            session._feed(self._run.stamp(event))
+            session._feed(self._run.stamp(event, **more))
 
     def stop(self) -> None:
         """Close the recorders; they get no more events. Stopping twice is no error."""

@@ -266,7 +266,9 @@ class Run(OpenRun):
         """Tell the recorders that guidance is asked for, if it makes a difference."""
         matters = self.prompt.table.guides.get(point) or point is DecisionPoint.PRE_TOOL_SELECTION
         if self.recordings is not None and matters and not self.state.closed:
-            self.recordings.asked("GuidanceAsked", decision_point=point, **asked)
+            from trimtab._events.asked import GuidanceAsked
+
+            self.recordings.tell(GuidanceAsked(decision_point=point, **asked))
 
     async def aguide(
         self,
@@ -307,7 +309,9 @@ class Run(OpenRun):
         if self.state.closed or not self.prompt.table.feedback:
             return ()
         if self.recordings is not None:
-            self.recordings.asked("FeedbackAsked", replayed=replayed)
+            from trimtab._events.asked import FeedbackAsked
+
+            self.recordings.tell(FeedbackAsked(replayed=replayed))
         return self._ask_feedback(self, timeout, replayed=replayed)
 
     @cached_property
@@ -358,31 +362,24 @@ class Run(OpenRun):
         as_flag("background_work", background_work)
         as_flag("awaiting_user", awaiting_user)
         as_flag("final", final)
-        from trimtab._run.completion import StopRequest, check, own_checks
+        from trimtab._events.asked import CompletionAsked
+        from trimtab._run.completion import check, own_checks
 
         own = own_checks(_items("extra", extra))
-        if self.recordings is not None:
-            self.recordings.asked(
-                "CompletionAsked",
-                output=output,
-                stop_reason=stop_reason,
-                background_work=background_work,
-                awaiting_user=awaiting_user,
-                api_error=api_error,
-                final=final,
-                extra=tuple(entry.source.name for entry in own),
-            )
-        with self.session.lock.guard:
-            self.state.close_turn()
-        stop = StopRequest(
+        asked = CompletionAsked(
             output=output,
-            reason=stop_reason,
+            stop_reason=stop_reason,
             background_work=background_work,
             awaiting_user=awaiting_user,
             api_error=api_error,
             final=final,
+            extra=tuple(entry.source.name for entry in own),
         )
-        return check(self, stop, own)
+        if self.recordings is not None:
+            self.recordings.tell(asked)
+        with self.session.lock.guard:
+            self.state.close_turn()
+        return check(self, asked, own)
 
     async def acheck_completion(self, **stop: Unpack[_Stop]) -> CompletionChecked:
         """As `check_completion`, off the event loop."""
@@ -402,7 +399,9 @@ class Run(OpenRun):
             rendered = attrs.evolve(rendered, text=text)
         self.rendered = rendered
         if self.recordings is not None:
-            self.recordings.rendered(rendered.text)
+            from trimtab._events.asked import PromptRendered
+
+            self.recordings.tell(PromptRendered(text=rendered.text))
         return rendered
 
     async def arender(self, *params: Any, timeout: float | None = None) -> RenderedPrompt[Any]:

@@ -18,6 +18,12 @@ from trimtab._events import (
     ToolStarted,
     UserMessage,
 )
+from trimtab._events.asked import (
+    CompletionAsked,
+    FeedbackAsked,
+    GuidanceAsked,
+    PromptRendered,
+)
 from trimtab._events.guidance import (
     CompletionChecked,
     Feedback,
@@ -30,12 +36,6 @@ from trimtab._events.guidance import (
     ProviderSkipped,
     ProviderSlow,
     StopRequested,
-)
-from trimtab._run.recording import (
-    CompletionAsked,
-    FeedbackAsked,
-    GuidanceAsked,
-    PromptRendered,
 )
 from trimtab._run.saving import VERSION, SavedRun
 from trimtab._session.codec import record_converter, structure_problems
