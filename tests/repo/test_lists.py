@@ -61,7 +61,9 @@ def test_the_readme_shows_the_recorded_run_that_the_demo_replays(
 
 def test_docs_name_every_key_of_the_configuration(root: Path) -> None:
     page = (root / "docs" / "reference" / "configuration.md").read_text()
-    known = (vars(tables)[name] for name in vars(tables) if name.endswith("_KEYS"))
+    records = (tables.Configuration, tables.PromptSettings, tables.Budget, tables.FeedbackTrigger)
+    settings = (tables.GuidanceProviderConfig, tables.CompletionCheckerConfig)
+    known = (tables.COMMON_KEYS, *map(tables.keys_of, (*records, *settings)))
     keys = {key for table in known for key in table}
 
     assert sorted(key for key in keys - {"use"} if not re.search(rf"`{key}[`.]", page)) == []

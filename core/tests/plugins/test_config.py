@@ -23,7 +23,6 @@ from trimtab import (
     find_configuration,
     load_configuration,
 )
-from trimtab._plugins.config_tables import COMPLETION_KEYS, GUIDANCE_KEYS, TRIGGER_KEYS
 from trimtab._plugins.configuration import active_configuration
 from trimtab.inspection import UnknownProvider, state_home
 
@@ -123,15 +122,6 @@ def test_a_table_that_may_be_meant_for_a_prompt_without_one_is_named(write, capl
     if logged:
         assert "no table for the prompt 'agent/main'" in named[0]
         assert "If the table 'agent/mian' is meant for it, correct its name." in named[0]
-
-
-def test_every_setting_of_the_python_api_has_its_key():
-    def names(cls):
-        return {field.name for field in attrs.fields(cls)} - {"provider", "trigger"}
-
-    assert names(GuidanceProviderConfig) == set(GUIDANCE_KEYS)
-    assert names(FeedbackTrigger) == set(TRIGGER_KEYS)
-    assert names(CompletionCheckerConfig) == set(COMPLETION_KEYS)
 
 
 @pytest.mark.parametrize(

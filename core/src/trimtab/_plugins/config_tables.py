@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -62,52 +63,34 @@ class Configuration:
 
 T = TypeVar("T")
 _Types = tuple[type, ...]
-_NUMBER: _Types = (int, float)
 
-FILE_KEYS: dict[str, _Types] = {
-    "prompts": (dict,),
-    "hosts": (dict,),
-    "allow": (list,),
-    "require": (list,),
-}
-PROMPT_KEYS: dict[str, _Types] = {
-    "guidance": (list,),
-    "feedback": (list,),
-    "completion": (list,),
-    "recorders": (list,),
-    "guidance_limit": (int,),
-    "feedback_delivery": (str,),
-    "budget": (dict,),
-}
+
+def keys_of(record: type[Any]) -> dict[str, _Types]:
+    """Return the keys of the table that becomes a record: its fields, and what TOML has for them.
+
+    Args:
+        record: its fields `provider` and `path` are no keys.
+    """
+    hints = get_type_hints(record)
+    return {
+        field.name: _written_as(hints[field.name])
+        for field in attrs.fields(record)
+        if field.name not in ("provider", "path")
+    }
+
+
+def _written_as(kind: Any) -> _Types:
+    if NoneType in get_args(kind):
+        return _written_as(get_args(kind)[0])
+    origin = get_origin(kind) or kind
+    if origin is float:
+        return int, float
+    if origin is Mapping or attrs.has(origin):
+        return (dict,)
+    return ({tuple: list, Literal: str}.get(origin, origin),)
+
+
 COMMON_KEYS: dict[str, _Types] = {"use": (str,), "options": (dict,), "optional": (bool,)}
-GUIDANCE_KEYS: dict[str, _Types] = {
-    "max_per_turn": (int,),
-    "min_confidence": _NUMBER,
-    "cooldown_turns": (int,),
-    "max_per_run": (int,),
-    "refuse": (bool,),
-    "mode": (str,),
-    "holdout": _NUMBER,
-    "stop_after": (int,),
-}
-TRIGGER_KEYS: dict[str, _Types] = {
-    "every_n_calls": (int,),
-    "every_n_seconds": _NUMBER,
-    "on_file_created": (str,),
-    "reset_by": (str,),
-    "backoff": _NUMBER,
-    "max_per_run": (int,),
-}
-BUDGET_KEYS: dict[str, _Types] = {
-    "max_total_tokens": (int,),
-    "max_input_tokens": (int,),
-    "max_output_tokens": (int,),
-    "max_cost": _NUMBER,
-    "max_active_seconds": _NUMBER,
-    "max_turns": (int,),
-    "max_calls": (int,),
-}
-COMPLETION_KEYS: dict[str, _Types] = {"timeout": _NUMBER}
 _PYTHON_NAMES = {
     "guidance_providers": "guidance",
     "feedback_providers": "feedback",
@@ -163,7 +146,7 @@ def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
     Raises:
         ConfigurationError: a key is unknown or a value wrong.
     """
-    _check(data, FILE_KEYS, place)
+    _check(data, keys_of(Configuration), place)
     prompts = data.get("prompts", {})
     return Configuration(
         prompts={
@@ -224,17 +207,21 @@ def _requirements(table: Mapping[str, Any], place: Place) -> tuple[str, ...]:
 
 def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
     _refuse_unquoted_names(table, place)
-    _check(table, PROMPT_KEYS, place)
+    _check(table, keys_of(PromptSettings), place)
     limit, delivery = table.get("guidance_limit"), table.get("feedback_delivery")
     if limit is not None and limit < 1:
         raise place.error(f"guidance_limit must be 1 or more, not {limit}.")
     if delivery not in (None, "first", "all"):
         raise place.error(f"feedback_delivery must be 'first' or 'all', not {delivery!r:.60}.")
     return PromptSettings(
-        guidance=_providers(table, "guidance", _guidance, GUIDANCE_KEYS, place),
-        feedback=_providers(table, "feedback", _feedback, TRIGGER_KEYS, place),
-        completion=_providers(table, "completion", _completion, COMPLETION_KEYS, place),
-        recorders=_providers(table, "recorders", _recorder, {}, place),
+        guidance=_providers(
+            table, "guidance", GuidanceProviderConfig, GuidanceProviderConfig, place
+        ),
+        feedback=_providers(table, "feedback", _feedback, FeedbackTrigger, place),
+        completion=_providers(
+            table, "completion", CompletionCheckerConfig, CompletionCheckerConfig, place
+        ),
+        recorders=_providers(table, "recorders", RecorderConfig, RecorderConfig, place),
         guidance_limit=limit,
         feedback_delivery=delivery,
         budget=_budget(table["budget"], place.into("budget")) if "budget" in table else None,
@@ -242,7 +229,7 @@ def _prompt(table: Mapping[str, Any], place: Place) -> PromptSettings:
 
 
 def _budget(table: Mapping[str, Any], place: Place) -> Budget:
-    _check(table, BUDGET_KEYS, place)
+    _check(table, keys_of(Budget), place)
     try:
         return Budget(**table)
     except (TypeError, ValueError) as error:
@@ -250,8 +237,9 @@ def _budget(table: Mapping[str, Any], place: Place) -> Budget:
 
 
 def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
+    known = keys_of(PromptSettings)
     for key, value in table.items():
-        if isinstance(value, dict) and key not in PROMPT_KEYS:
+        if isinstance(value, dict) and key not in known:
             name = sanitize(f"{place.table[-1]}/{key}", 80)
             raise place.error(f'a prompt\'s name is one key: [prompts."{name}"].')
 
@@ -259,24 +247,20 @@ def _refuse_unquoted_names(table: Mapping[str, Any], place: Place) -> None:
 def _providers(
     table: Mapping[str, Any],
     kind: str,
-    make: Callable[[ProviderRef, Mapping[str, Any]], T],
-    keys: Mapping[str, _Types],
+    make: Callable[..., T],
+    settings: type[Any],
     place: Place,
 ) -> tuple[T, ...] | None:
     if kind not in table:
         return None
+    keys = {**COMMON_KEYS, **keys_of(settings)}
     return tuple(
-        _provider(item, make, {**COMMON_KEYS, **keys}, place.at(f"{kind}[{index}]"))
+        _provider(item, make, keys, place.at(f"{kind}[{index}]"))
         for index, item in enumerate(table[kind])
     )
 
 
-def _provider(
-    item: Any,
-    make: Callable[[ProviderRef, Mapping[str, Any]], T],
-    keys: Mapping[str, _Types],
-    place: Place,
-) -> T:
+def _provider(item: Any, make: Callable[..., T], keys: Mapping[str, _Types], place: Place) -> T:
     table: Any = {"use": item} if isinstance(item, str) else item
     if not isinstance(table, dict):
         raise place.error(f"write a name, or a table with 'use', not {item!r:.60}.")
@@ -286,22 +270,10 @@ def _provider(
     reference = ProviderRef(table["use"], table.get("options", {}), table.get("optional", False))
     settings = {key: value for key, value in table.items() if key not in COMMON_KEYS}
     try:
-        return make(reference, settings)
+        return make(reference, **settings)
     except (TypeError, ValueError) as error:
         raise place.error(f"{sanitize(reference.name, 80)}: {error_message(error)}.") from error
 
 
-def _guidance(reference: ProviderRef, settings: Mapping[str, Any]) -> GuidanceProviderConfig:
-    return GuidanceProviderConfig(reference, **settings)
-
-
-def _feedback(reference: ProviderRef, settings: Mapping[str, Any]) -> FeedbackProviderConfig:
+def _feedback(reference: ProviderRef, **settings: Any) -> FeedbackProviderConfig:
     return FeedbackProviderConfig(reference, FeedbackTrigger(**settings) if settings else None)
-
-
-def _completion(reference: ProviderRef, settings: Mapping[str, Any]) -> CompletionCheckerConfig:
-    return CompletionCheckerConfig(reference, **settings)
-
-
-def _recorder(reference: ProviderRef, _: Mapping[str, Any]) -> RecorderConfig:
-    return RecorderConfig(reference)
