@@ -87,8 +87,8 @@ def test_a_named_provider_is_loaded_constructed_and_says_where_it_comes_from(ins
     assert loaded.instance.window_size == 7
     assert loaded.source.full_name == "acme:loop"
     assert (loaded.source.kind, loaded.source.version) == (ProviderKind.GUIDANCE, "1.5")
-    assert loaded.classify(context=None).relevant
-    assert loaded.provide(context=None).content == "Stop."
+    assert loaded.methods["classify"](context=None).relevant
+    assert loaded.methods["provide"](context=None).content == "Stop."
 
 
 def test_each_prompt_gets_an_instance_of_its_own(install):

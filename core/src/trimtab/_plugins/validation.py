@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
-import pluggy
 
 from trimtab._contract.hookspecs import (
     PROJECT,
@@ -93,7 +90,6 @@ def check_synchronous(method: Callable[..., Any], name: str, who: str) -> None:
 
 _MARK = f"{PROJECT}_impl"
 _IGNORED = ("tryfirst", "trylast")
-_registering = threading.Lock()
 
 Hooks = Mapping[str, Callable[[Any], Any]]
 
@@ -139,8 +135,6 @@ def marked_hooks(instance: object, who: str) -> Hooks:
         if marked.hook in hooks:
             raise ProviderInvalid(f"The {who} has two methods for {marked.hook}: keep one.")
         hooks[marked.hook] = marked.method
-    if hooks:
-        _register(hooks, who)
     return hooks
 
 
@@ -187,33 +181,6 @@ def _check(marked: _Marked, who: str) -> None:
     check_positional(marked.method, marked.hook, who)
 
 
-def _register(hooks: Hooks, who: str) -> None:
-    """Let pluggy check a stand-in that has the marked methods and nothing else.
-
-    pluggy before 1.7 runs the properties of what it registers.
-    """
-    with _registering:
-        manager, stand_in = _manager(), SimpleNamespace(**hooks)
-        try:
-            manager.register(stand_in, name=who)
-            manager.check_pending()
-        except pluggy.PluginValidationError as error:
-            raise ProviderInvalid(
-                f"The {who} breaks the contract: {describe_error(error)}"
-            ) from error
-        finally:
-            manager.unregister(stand_in)
-
-
-@functools.cache
-def _manager() -> pluggy.PluginManager:
-    """Return the manager that knows the hookspecs; making one costs more than a check."""
-    manager = pluggy.PluginManager(PROJECT)
-    for spec in SPECS:
-        manager.add_hookspecs(spec)
-    return manager
-
-
 Method = Callable[..., Any]
 
 
@@ -221,36 +188,27 @@ Method = Callable[..., Any]
 class LoadedProvider:
     """One validated provider of one prompt.
 
-    An object that satisfies its kind's protocol has its methods here, which take ``context=``
-    by keyword, `check` by position; an object that marks its hooks itself has them in `hooks`,
-    by position too. It has one or the other, never both, and may have run hooks besides.
+    It has methods or hooks of its kind, never both, and may have run hooks besides.
 
     Attributes:
         source: where it comes from.
         config: the prompt's settings for it.
         instance: the object itself.
         hooks: its own ``@hookimpl`` methods by name of the hook: those of its kind, ``run_opened``
-            and ``run_closed``.
+            and ``run_closed``. They take the context by position.
+        methods: those of its kind's protocol by name. They take ``context=`` by keyword, `check`
+            and `open` by position; `check` may be ``async def``.
         points: decision points at which it is asked; empty for other kinds than guidance.
         trigger: when feedback is asked for; None for other kinds.
-        classify: of a `GuidanceProvider`, else None.
-        provide: of a `GuidanceProvider` or `FeedbackProvider`, else None.
-        should_run: of a `FeedbackProvider`, else None.
-        check: of a `TaskCompletionChecker`, else None; may be ``async def``.
-        open: of a `Recorder`, else None.
     """
 
     source: Provenance
     config: ProviderConfig
     instance: Any
     hooks: Mapping[str, Callable[[Any], Any]] = attrs.field(factory=dict)
+    methods: Mapping[str, Method] = attrs.field(factory=dict)
     points: frozenset[DecisionPoint] = frozenset()
     trigger: FeedbackTrigger | None = None
-    classify: Method | None = None
-    provide: Method | None = None
-    should_run: Method | None = None
-    check: Method | None = None
-    open: Method | None = None
 
 
 _GUIDE = "guide_"
@@ -323,7 +281,7 @@ def validate(source: Provenance, config: ProviderConfig, instance: Any) -> Loade
         hooks=own | about_run,
         points=_points(source.kind, instance, own, who),
         trigger=_trigger(config, instance, who),
-        **methods,
+        methods=methods,
     )
 
 

@@ -81,7 +81,7 @@ class Session(Record):
             self._runs[run_id].save()
         with self.lock:
             state, resumed = self._state_for(prompt, agent_id, run_id)
-            state.use_profiles((*prompt.template.tool_profiles, *host.tool_profiles))
+            state.feeds.use_profiles((*prompt.template.tool_profiles, *host.tool_profiles))
             self._adopt(state)
             run = Run(
                 self, prompt, state, host=host, deadline=deadline, budget=budget, timeout=timeout
@@ -266,4 +266,4 @@ def _recorders(recorders: Iterable[Any]) -> tuple[RunHook, ...]:
     from trimtab._plugins.resolution import resolve
 
     loaded = [resolve(config, Configuration()) for config in configs]
-    return tuple((one.source, one.open) for one in loaded if one.open is not None)
+    return tuple((one.source, one.methods["open"]) for one in loaded)

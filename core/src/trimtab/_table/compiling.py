@@ -146,7 +146,7 @@ def compile_table(
         ),
         opened=_run_hooks(loaded, "run_opened"),
         closed=_run_hooks(loaded, "run_closed"),
-        recorders=tuple((p.source, p.open) for p in loaded if p.open is not None),
+        recorders=tuple((p.source, p.methods["open"]) for p in loaded if "open" in p.methods),
         settings=tuple(p.config for p in loaded),
         skipped=tuple(skipped),
         guidance_limit=guidance_limit,
@@ -188,8 +188,8 @@ def _guide(
     if own is not None:
         ask = Ask(source, hook, _ask_by_hook(own, threshold, hook))
         return GuidanceEntry(ask, config, order, category, paces_itself=paced)
-    ask = Ask(source, hook, _ask_by_method(instance.classify, threshold))
-    provide = Ask(source, "provide", _provide_by_method(instance.provide))
+    ask = Ask(source, hook, _ask_by_method(provider.methods["classify"], threshold))
+    provide = Ask(source, "provide", _provide_by_method(provider.methods["provide"]))
     return GuidanceEntry(ask, config, order, category, provide, paced)
 
 
@@ -198,14 +198,14 @@ def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEnt
     if own is not None:
         ask = _feedback_by_hook(own)
     else:
-        ask = _feedback_by_methods(provider.instance.should_run, provider.instance.provide)
+        ask = _feedback_by_methods(provider.methods["should_run"], provider.methods["provide"])
     limits_only = getattr(type(provider.instance), "limits_only", False) is True
     return FeedbackEntry(provider.source, trigger, ask, limits_only)
 
 
 def compile_check(provider: LoadedProvider, config: CompletionCheckerConfig) -> CheckEntry:
     """Compile one completion checker."""
-    check = provider.hooks.get("check_completion") or provider.instance.check
+    check = provider.hooks.get("check_completion") or provider.methods["check"]
     return CheckEntry(provider.source, config.timeout, _check(check))
 
 
