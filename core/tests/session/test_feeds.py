@@ -273,7 +273,7 @@ def test_a_state_is_not_taken_back_when_something_has_happened_since(kit):
     run.trajectory.attach("listener", Listener())
     happen(kit, run, call())
     run.state.feeds.save("listener")
-    run.state.use_profiles(())
+    run.state.feeds.use_profiles(())
     happen(kit, run, call(result="more"))
     late = run.trajectory.attach("listener", Listener())
 

@@ -266,7 +266,7 @@ class FeedbackContext(RunContext):
     @property
     def last_feedback(self) -> Feedback | None:
         """Most recent feedback of this run, from any provider."""
-        return self._run.state.last_feedback
+        return self._run.state.feedback.last
 
     def last_feedback_for_provider(self, name: str) -> Feedback | None:
         """Return the most recent feedback of one provider in this run.
@@ -274,7 +274,7 @@ class FeedbackContext(RunContext):
         Args:
             name: the provider's.
         """
-        return self._run.state.feedback_of(name)
+        return self._run.state.feedback.of(name)
 
     def tool_calls_since_last_feedback(self) -> int:
         """Return the calls since the last feedback of any provider in this run."""

@@ -28,16 +28,16 @@ class FeedbackState:
 
     def __init__(self) -> None:
         self.last: Feedback | None = None
-        self._by_provider: dict[str, Feedback] = {}
-        self._times: dict[str, int] = {}
+        self.by_provider: dict[str, Feedback] = {}
+        self.times: dict[str, int] = {}
         self.watched: frozenset[str] = frozenset()
-        self._used: dict[str, Mark] = {}
+        self.used: dict[str, Mark] = {}
         self.created: set[str] = set()
         self._reserved: set[str] = set()
 
     def of(self, provider: str) -> Feedback | None:
         """Return the last feedback of one provider."""
-        return self._by_provider.get(provider)
+        return self.by_provider.get(provider)
 
     def due(self, provider: str, trigger: FeedbackTrigger, *, now: Mark, created: bool) -> bool:
         """Whether a condition of `trigger` is met.
@@ -46,7 +46,7 @@ class FeedbackState:
             now: where the run is.
             created: the file of ``on_file_created`` exists and did not when the run opened.
         """
-        times = self._times.get(provider, 0)
+        times = self.times.get(provider, 0)
         if trigger.max_per_run is not None and times >= trigger.max_per_run:
             return False
         if created and provider not in self.created:
@@ -56,16 +56,16 @@ class FeedbackState:
 
     def _since(self, provider: str, trigger: FeedbackTrigger) -> Mark | None:
         """Return the last delivery, or the last use of the tool that counts like one."""
-        used = self._used.get(trigger.reset_by or "")
-        event = self._by_provider.get(provider)
+        used = self.used.get(trigger.reset_by or "")
+        event = self.by_provider.get(provider)
         if event is None:
             return used
         last = Mark(event.call_index + 1, event.elapsed or 0.0)
         return last if used is None or used.calls < last.calls else used
 
-    def used(self, tool: str, now: Mark) -> None:
+    def note_use(self, tool: str, now: Mark) -> None:
         """Note the use of a tool."""
-        self._used[tool] = now
+        self.used[tool] = now
 
     def reserve(self, provider: str) -> bool:
         """Take the provider for one asking; False if another thread has it."""
@@ -86,8 +86,8 @@ class FeedbackState:
         """Count one delivery."""
         name = event.provider_name
         self.last = event
-        self._by_provider[name] = event
-        self._times[name] = self._times.get(name, 0) + 1
+        self.by_provider[name] = event
+        self.times[name] = self.times.get(name, 0) + 1
 
 
 def _counted(trigger: FeedbackTrigger, now: Mark, since: Mark | None, factor: float) -> bool:

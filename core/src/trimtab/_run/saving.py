@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from math import isfinite
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -29,8 +30,8 @@ from trimtab._events.guidance import (
     ProviderQuarantined,
     StopRequested,
 )
-from trimtab._policy.feedback import FeedbackState, GateState, Mark
-from trimtab._policy.guidance import Episode, EpisodeBook, GuidanceState, Spoken
+from trimtab._policy.feedback import GateState, Mark
+from trimtab._policy.guidance import Episode, EpisodeBook, Spoken
 from trimtab._session import Slice
 from trimtab._session.codec import encode_value, record_converter
 from trimtab._session.feeds import SavedFeeds
@@ -47,74 +48,51 @@ if TYPE_CHECKING:
     from trimtab._session.record import Record
     from trimtab._session.state import History
 
+T = TypeVar("T")
+
+
+def _kept(kind: type[T], state: object, **given: Any) -> T:
+    """Return a record with what is to be kept of `state`: attributes by their names, copied."""
+    names = (field.name for field in attrs.fields(kind))  # type: ignore[arg-type]
+    return kind(**{n: given[n] if n in given else _copied(getattr(state, n)) for n in names})
+
+
+def _put_back(saved: Any, state: object, *but: str) -> None:
+    """Set the attributes of `state`, all of them `but` some."""
+    for field in attrs.fields(type(saved)):
+        if field.name not in but:
+            setattr(state, field.name, _copied(getattr(saved, field.name)))
+
+
+def _copied(value: Any) -> Any:
+    return copy(value) if isinstance(value, dict | set | GateState) else value
+
 
 @attrs.frozen
 class SavedGuidance:
-    """A `GuidanceState`; its attributes by their names, the open episodes as a list."""
+    """A `GuidanceState`; its open episodes as a list."""
 
     episodes: tuple[Episode, ...]
     spoken: dict[str, Spoken]
-    persisted: frozenset[str]
+    persisted: set[str]
     withheld: dict[str, str]
     stop: StopRequested | None = None
-
-    @classmethod
-    def of(cls, state: GuidanceState) -> SavedGuidance:
-        """Return what is to be kept of `state`, copied."""
-        return cls(
-            state.episodes.all(),
-            dict(state.spoken),
-            frozenset(state.persisted),
-            dict(state.withheld),
-            state.stop,
-        )
-
-    def restored(self) -> GuidanceState:
-        """Return the state."""
-        state = GuidanceState()
-        state.episodes = EpisodeBook(self.episodes)
-        state.spoken = dict(self.spoken)
-        state.persisted = set(self.persisted)
-        state.withheld = dict(self.withheld)
-        state.stop = self.stop
-        return state
 
 
 @attrs.frozen
 class SavedFeedback:
-    """A `FeedbackState`; what is reserved for a moment is not kept."""
+    """A `FeedbackState`; the last feedback of each provider as a list."""
 
     last: Feedback | None
     by_provider: tuple[Feedback, ...]
     times: dict[str, int]
     used: dict[str, Mark]
-    created: frozenset[str]
-
-    @classmethod
-    def of(cls, state: FeedbackState) -> SavedFeedback:
-        """Return what is to be kept of `state`, copied."""
-        return cls(
-            state.last,
-            tuple(state._by_provider.values()),
-            dict(state._times),
-            dict(state._used),
-            frozenset(state.created),
-        )
-
-    def restored(self) -> FeedbackState:
-        """Return the state."""
-        state = FeedbackState()
-        state.last = self.last
-        state._by_provider = {event.provider_name: event for event in self.by_provider}
-        state._times = dict(self.times)
-        state._used = dict(self.used)
-        state.created = set(self.created)
-        return state
+    created: set[str]
 
 
 @attrs.frozen(kw_only=True)
 class SavedRun:
-    """A `RunState`; its attributes by their names, the running calls as a list."""
+    """A `RunState`; its running calls as a list."""
 
     run_id: str
     prompt_name: str
@@ -133,32 +111,22 @@ class SavedRun:
     feedback: SavedFeedback
     gate: GateState
     faults: dict[str, dict[str, int]]
-    quarantined: frozenset[str]
+    quarantined: set[str]
     requested_at: int = 0
 
     @classmethod
     def of(cls, state: RunState) -> SavedRun:
         """Return what is to be kept of `state`, copied; call it while holding the lock."""
-        return cls(
-            run_id=state.run_id,
-            prompt_name=state.prompt_name,
-            agent_id=state.agent_id,
-            turns=state.turns,
-            open_turn=state.open_turn,
-            calls=state.calls,
+        guidance, feedback = state.guidance, state.feedback
+        said = tuple(feedback.by_provider.values())
+        return _kept(
+            cls,
+            state,
             running=tuple(event for events in state.running.values() for event in events),
-            last_response=state.last_response,
-            usage=state.usage,
-            closed=state.closed,
-            origin=state.origin,
-            active_seconds=state.active_seconds,
             feeds=state.feeds.saved(),
-            guidance=SavedGuidance.of(state.guidance),
-            feedback=SavedFeedback.of(state.feedback),
-            gate=attrs.evolve(state.gate),
+            guidance=_kept(SavedGuidance, guidance, episodes=guidance.episodes.all()),
+            feedback=_kept(SavedFeedback, feedback, by_provider=said),
             faults={provider: dict(hooks) for provider, hooks in state.faults.items()},
-            quarantined=frozenset(state.quarantined),
-            requested_at=state.requested_at,
         )
 
     def restored(
@@ -166,21 +134,17 @@ class SavedRun:
     ) -> RunState:
         """Return the state, for a session with that lock and history."""
         state = RunState(self.run_id, self.prompt_name, self.agent_id, lock=lock, history=history)
-        state.turns, state.open_turn, state.calls = self.turns, self.open_turn, self.calls
+        _put_back(self, state, "running", "feeds", "guidance", "feedback", "faults")
         for event in self.running:
             state.running.setdefault(event.call_id, []).append(event)
-        state.last_response = self.last_response
-        state.usage = self.usage
-        state.closed = self.closed
-        state.origin = self.origin
-        state.active_seconds = self.active_seconds
         state.feeds.restore(self.feeds)
-        state.guidance = self.guidance.restored()
-        state.feedback = self.feedback.restored()
-        state.gate = attrs.evolve(self.gate)
+        _put_back(self.guidance, state.guidance, "episodes")
+        state.guidance.episodes = EpisodeBook(self.guidance.episodes)
+        _put_back(self.feedback, state.feedback, "by_provider")
+        state.feedback.by_provider = {
+            said.provider_name: said for said in self.feedback.by_provider
+        }
         state.faults = {provider: dict(hooks) for provider, hooks in self.faults.items()}
-        state.quarantined = set(self.quarantined)
-        state.requested_at = self.requested_at
         return state
 
 
@@ -328,14 +292,8 @@ def _check(calls: object, parent: RunState) -> None:
 
 
 def _copy(session: Record, parent: RunState, run_id: str, agent_id: str | None) -> RunState:
-    saved = SavedRun.of(parent)
-    forked = attrs.evolve(
-        saved,
-        run_id=run_id,
-        agent_id=agent_id,
-        closed=False,
-        running=(),
-    )
+    identity: dict[str, Any] = {"run_id": run_id, "agent_id": agent_id}
+    forked = attrs.evolve(SavedRun.of(parent), **identity, closed=False, running=())
     state = forked.restored(lock=session.lock, history=session.events_of)
     state.recent.extend(parent.recent)
     return state
@@ -348,7 +306,7 @@ def _rebuilt(
         run_id, parent.prompt_name, agent_id, lock=session.lock, history=session.events_of
     )
     state.feedback.watched = parent.feedback.watched
-    state.use_profiles(parent.feeds.profiles)
+    state.feeds.use_profiles(parent.feeds.profiles)
     for provider in parent.feedback.created:
         state.feedback.file_created(provider)
     for event in _until(_all_events(session, parent), calls):

@@ -27,16 +27,7 @@ from trimtab._session.projection import BaseProjection, Projection
 from trimtab._types.limits import Usage
 
 if TYPE_CHECKING:
-    from trimtab._events.guidance import (
-        CompletionChecked,
-        Feedback,
-        FeedbackSuppressed,
-        GuidanceDelivered,
-        GuidanceSuppressed,
-        ProviderFaulted,
-        ProviderQuarantined,
-        StopRequested,
-    )
+    from trimtab._events.guidance import ProviderFaulted
     from trimtab._policy.guidance import EpisodeBook
     from trimtab._session import SessionLock
     from trimtab._types.resources import ToolProfile
@@ -181,10 +172,6 @@ class RunState:
         self.faults: dict[str, dict[str, int]] = {}
         self.quarantined: set[str] = set()
 
-    def use_profiles(self, profiles: Iterable[ToolProfile]) -> None:
-        """Take what prompt and host declare about the tools of this run."""
-        self.feeds.use_profiles(tuple(profiles))
-
     @property
     def last_call(self) -> ToolInvoked | None:
         """The most recent ended call, None before the first."""
@@ -193,14 +180,6 @@ class RunState:
     @property
     def episodes(self) -> EpisodeBook:
         return self.guidance.episodes
-
-    @property
-    def last_feedback(self) -> Feedback | None:
-        return self.feedback.last
-
-    def feedback_of(self, provider: str) -> Feedback | None:
-        """Return the last feedback of one provider."""
-        return self.feedback.of(provider)
 
     @property
     def turn(self) -> int:
@@ -288,7 +267,7 @@ class RunState:
         self.calls += 1
         self.recent.append(event)
         if event.tool in self.feedback.watched:
-            self.feedback.used(event.tool, Mark(self.calls, self.active_seconds))
+            self.feedback.note_use(event.tool, Mark(self.calls, self.active_seconds))
         self.feeds.ended(event)
         if turn is None:
             self.close_turn()
@@ -306,30 +285,9 @@ class RunState:
         self.guidance.persisted.clear()
         self.feeds.compacted()
 
-    def _guided(self, event: GuidanceDelivered) -> None:
-        self.guidance.delivered(event)
-
-    def _withheld(self, event: GuidanceSuppressed) -> None:
-        self.guidance.suppressed(event)
-
-    def _stopped(self, event: StopRequested) -> None:
-        self.guidance.stop_requested(event)
-
-    def _fed_back(self, event: Feedback) -> None:
-        self.feedback.delivered(event)
-
-    def _counted_feedback(self, event: FeedbackSuppressed) -> None:
-        self.feedback.delivered(event.feedback)
-
-    def _checked(self, event: CompletionChecked) -> None:
-        self.gate.checked(event)
-
     def _faulted(self, event: ProviderFaulted) -> None:
         hooks = self.faults.setdefault(event.source.key, {})
         hooks[event.hook] = hooks.get(event.hook, 0) + 1
-
-    def _quarantine(self, event: ProviderQuarantined) -> None:
-        self.quarantined.add(event.source.key)
 
     def _ended(self, _: RunClosed) -> None:
         self.close_turn()
@@ -351,14 +309,18 @@ class _Handlers(dict[type[Event], Handler | None]):
 
         self.update(
             {
-                guidance.GuidanceDelivered: RunState._guided,
-                guidance.GuidanceSuppressed: RunState._withheld,
-                guidance.StopRequested: RunState._stopped,
-                guidance.Feedback: RunState._fed_back,
-                guidance.FeedbackSuppressed: RunState._counted_feedback,
-                guidance.CompletionChecked: RunState._checked,
+                guidance.GuidanceDelivered: lambda state, event: state.guidance.delivered(event),
+                guidance.GuidanceSuppressed: lambda state, event: state.guidance.suppressed(event),
+                guidance.StopRequested: lambda state, event: state.guidance.stop_requested(event),
+                guidance.Feedback: lambda state, event: state.feedback.delivered(event),
+                guidance.FeedbackSuppressed: lambda state, event: state.feedback.delivered(
+                    event.feedback
+                ),
+                guidance.CompletionChecked: lambda state, event: state.gate.checked(event),
                 guidance.ProviderFaulted: RunState._faulted,
-                guidance.ProviderQuarantined: RunState._quarantine,
+                guidance.ProviderQuarantined: lambda state, event: state.quarantined.add(
+                    event.source.key
+                ),
             }
         )
         return self.setdefault(kind, None)
