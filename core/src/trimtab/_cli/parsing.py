@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from trimtab._plugins import PluginInfo, Registry, did_you_mean
@@ -29,44 +30,23 @@ Registrar = Callable[[argparse.ArgumentParser], None]
 Main = Callable[[Sequence[str]], int]
 
 
-def _plugins(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.plugins import register
-
-    register(parser)
-
-
-def _check(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.doctor import register_check
-
-    register_check(parser)
-
-
-def _explain(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.explain import register
-
-    register(parser)
-
-
-def _new(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.plugins import register_new
-
-    register_new(parser)
-
-
-def _completion(parser: argparse.ArgumentParser) -> None:
-    from trimtab._cli.output import register_completion
-
-    register_completion(parser)
-
-
-OWN_COMMANDS: dict[str, tuple[str, Registrar]] = {
-    "plugins": ("list installed plugins and their problems", _plugins),
-    "new": ("write a complete package for a plugin of your own", _new),
-    "check": ("build all that a configuration names, and say what is wrong", _check),
-    "explain": ("show which providers are active on a prompt, and why others are not", _explain),
-    "completion": ("write code that completes commands and names in a shell", _completion),
+OWN_COMMANDS = {
+    "plugins": ("list installed plugins and their problems", "plugins:register"),
+    "new": ("write a complete package for a plugin of your own", "plugins:register_new"),
+    "check": (
+        "build all that a configuration names, and say what is wrong",
+        "doctor:register_check",
+    ),
+    "explain": (
+        "show which providers are active on a prompt, and why others are not",
+        "explain:register",
+    ),
+    "completion": (
+        "write code that completes commands and names in a shell",
+        "output:register_completion",
+    ),
 }
-
+"""What each does, and the function of a module here that adds its arguments."""
 
 HOST_COMMANDS = {
     "install": "install hooks for a host",
@@ -150,17 +130,21 @@ def parser_for(
         arguments, main: as for `parse`.
     """
     command = _command_of(arguments)
-    parser = _top_parser()
+    description = "Keeps LLM agents on course with small nudges from plugins."
+    parser: argparse.ArgumentParser = Parser(prog="trimtab", description=description)
     parser.add_argument("-V", "--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
-    for name, (summary, register) in OWN_COMMANDS.items():
+    for name, (summary, place) in OWN_COMMANDS.items():
         own = commands.add_parser(name, help=summary, description=summary)
         if name == command:
-            register(own)
+            module, _, register = place.partition(":")
+            getattr(import_module(f"trimtab._cli.{module}"), register)(own)
     for name, summary in HOST_COMMANDS.items():
         about_host = commands.add_parser(name, help=summary, description=summary)
         if name == command:
-            _add_hosts(about_host, command, arguments, main)
+            from trimtab._plugins.discovery import discover
+
+            _add_offers(about_host, command, arguments, discover(), main)
     if command not in OWN_COMMANDS and command not in HOST_COMMANDS:
         _add_installed(commands, command, described=[*arguments[:1]] != [command])
     return parser, commands.choices
@@ -168,19 +152,6 @@ def parser_for(
 
 def _command_of(arguments: Sequence[str]) -> str:
     return next((word for word in arguments if not word.startswith("-")), "")
-
-
-def _top_parser() -> argparse.ArgumentParser:
-    description = "Keeps LLM agents on course with small nudges from plugins."
-    return Parser(prog="trimtab", description=description)
-
-
-def _add_hosts(
-    parser: argparse.ArgumentParser, command: str, arguments: Sequence[str], main: Main
-) -> None:
-    from trimtab._plugins.discovery import discover
-
-    _add_offers(parser, command, arguments, discover(), main)
 
 
 def _add_installed(
@@ -277,8 +248,6 @@ def _add_offers(
 
 
 def _run_each(command: str, hosts: Sequence[str], options: argparse.Namespace, main: Main) -> int:
-    from trimtab._types.stdout import say
-
     if not hosts:
         say(f"No installed package offers `trimtab {command}`.")
     flags = [f"--{flag}" for flag in ("all", "json") if getattr(options, flag)]
