@@ -9,13 +9,11 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_hosting.blocking": "append_text contained StopDecision",
         "_hosting.calls": "RunningCall",
         "_hosting.chat": "Answer Chat Driver Drivers",
-        "_hosting.executor": (
-            "call_in_parallel call_within format_error is_cancelled RAISED ToolAnswer"
-        ),
+        "_hosting.executor": ("call_in_parallel call_within format_error RAISED ToolAnswer"),
         "_hosting.supervision": "Call CallBoard last_call SetAside",
         "_run.completion": "AgentStopped",
         "_run.guidance": "GuidanceBatch",
-        "_types.errors": "watch_calls",
+        "_types.errors": "is_cancelled watch_calls",
         "_types.options": "read_seconds",
         "_types.schema": "from_json json_schema to_json",
     },

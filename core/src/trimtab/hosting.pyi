@@ -21,7 +21,6 @@ from trimtab._hosting.executor import (
     call_in_parallel as call_in_parallel,
     call_within as call_within,
     format_error as format_error,
-    is_cancelled as is_cancelled,
 )
 from trimtab._hosting.supervision import (
     Call as Call,
@@ -36,6 +35,7 @@ from trimtab._run.guidance import (
     GuidanceBatch as GuidanceBatch,
 )
 from trimtab._types.errors import (
+    is_cancelled as is_cancelled,
     watch_calls as watch_calls,
 )
 from trimtab._types.options import (

@@ -16,13 +16,7 @@ from trimtab._types.text import shown
 E = TypeVar("E", bound=Enum)
 
 
-def as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
-    """Return a delivery for each point that has one.
-
-    Raises:
-        TypeError: it is no mapping.
-        ValueError: a key is no decision point, or a value no delivery.
-    """
+def _as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
     if not isinstance(value, Mapping):
         raise TypeError(f"delivery must be a mapping of points to deliveries, not {shown(value)}")
     return {
@@ -31,12 +25,7 @@ def as_delivery(value: Any) -> Mapping[DecisionPoint, Delivery]:
     }
 
 
-def as_feedback_delivery(value: Any) -> Delivery | None:
-    """Return how feedback is placed, or None.
-
-    Raises:
-        ValueError: it is no delivery that feedback can have.
-    """
+def _as_feedback_delivery(value: Any) -> Delivery | None:
     if value is None:
         return None
     way = _member("feedback", Delivery, value)
@@ -45,12 +34,7 @@ def as_feedback_delivery(value: Any) -> Delivery | None:
     return way
 
 
-def as_exceptions(value: Any) -> tuple[type[BaseException], ...]:
-    """Return classes of exceptions.
-
-    Raises:
-        TypeError: it is no collection of them.
-    """
+def _as_exceptions(value: Any) -> tuple[type[BaseException], ...]:
     classes = tuple(_items("control_flow", "classes of exceptions", value, type))
     for kind in classes:
         if not issubclass(kind, BaseException):
@@ -58,32 +42,17 @@ def as_exceptions(value: Any) -> tuple[type[BaseException], ...]:
     return classes
 
 
-def as_tool_names(value: Any) -> frozenset[str] | None:
-    """Return names of tools, or None.
-
-    Raises:
-        TypeError: it is no collection of texts.
-    """
+def _as_tool_names(value: Any) -> frozenset[str] | None:
     if value is None:
         return None
     return frozenset(_items("tools", "names", value, str))
 
 
-def as_profiles(value: Any) -> tuple[ToolProfile, ...]:
-    """Return what is known about tools.
-
-    Raises:
-        TypeError: it is no collection of `ToolProfile`.
-    """
+def _as_profiles(value: Any) -> tuple[ToolProfile, ...]:
     return tuple(_items("tool_profiles", "ToolProfile", value, ToolProfile))
 
 
-def as_descriptions(value: Any) -> Mapping[str, str]:
-    """Return descriptions of tools by name.
-
-    Raises:
-        TypeError: it is no mapping of text to text.
-    """
+def _as_descriptions(value: Any) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
         raise TypeError(f"tool_descriptions must map names to texts, not {shown(value)}")
     for one in (*value.keys(), *value.values()):
@@ -141,14 +110,16 @@ class Host:
 
     name: str = attrs.field(default="local", validator=text(needed=True))
     delivery: Mapping[DecisionPoint, Delivery] = attrs.field(
-        factory=_everywhere, converter=as_delivery
+        factory=_everywhere, converter=_as_delivery
     )
-    tools: frozenset[str] | None = attrs.field(default=None, converter=as_tool_names)
+    tools: frozenset[str] | None = attrs.field(default=None, converter=_as_tool_names)
     parallel_calls: bool | None = attrs.field(default=None, validator=yes_or_no(optional=True))
-    tool_profiles: tuple[ToolProfile, ...] = attrs.field(default=(), converter=as_profiles)
-    tool_descriptions: Mapping[str, str] = attrs.field(factory=dict, converter=as_descriptions)
-    feedback: Delivery | None = attrs.field(default=None, converter=as_feedback_delivery)
-    control_flow: tuple[type[BaseException], ...] = attrs.field(default=(), converter=as_exceptions)
+    tool_profiles: tuple[ToolProfile, ...] = attrs.field(default=(), converter=_as_profiles)
+    tool_descriptions: Mapping[str, str] = attrs.field(factory=dict, converter=_as_descriptions)
+    feedback: Delivery | None = attrs.field(default=None, converter=_as_feedback_delivery)
+    control_flow: tuple[type[BaseException], ...] = attrs.field(
+        default=(), converter=_as_exceptions
+    )
     max_turns: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
     stops: bool = attrs.field(default=False, validator=yes_or_no())
 

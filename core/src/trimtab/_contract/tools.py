@@ -32,11 +32,6 @@ Value = TypeVar("Value")
 Params_contra = TypeVar("Params_contra", contravariant=True)
 
 
-def _text(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{attribute.name} must be text, not {type(value).__name__}")
-
-
 @attrs.frozen
 class ToolResult(Generic[Value]):
     """What a tool answers; make it with `ok` or `error`.
@@ -51,7 +46,7 @@ class ToolResult(Generic[Value]):
     """
 
     success: bool
-    message: str | None = attrs.field(default=None, validator=_text)
+    message: str | None = attrs.field(default=None, validator=text(optional=True))
     value: Value | None = None
 
     @classmethod
@@ -127,8 +122,6 @@ class ToolContext:
     @property
     def filesystem(self) -> Filesystem | None:
         """The filesystem resource, where one is bound."""
-        from trimtab._types.resources import Filesystem
-
         return self.resources.get_optional(Filesystem)
 
     def beat(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 import attrs
 
 from trimtab._events import CallOrigin, Evidence, Outcome, ToolCall
-from trimtab._hosting.executor import RAISED, format_error, is_cancelled, named
-from trimtab._types.errors import SessionError
+from trimtab._hosting.executor import RAISED, format_error, named
+from trimtab._types.errors import SessionError, is_cancelled
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:
@@ -292,18 +291,9 @@ class RunningCall:
 
 def end_of(error: BaseException) -> tuple[Outcome, str]:
     """Return how a call ended whose tool raised `error`, and the text for the record."""
-    if isinstance(error, RAISED) and not _cancels(error):
+    if isinstance(error, RAISED) and not is_cancelled(error):
         return Outcome.ERROR, format_error(error)
     return Outcome.INTERRUPTED, "interrupted"
-
-
-def _cancels(error: BaseException) -> bool:
-    if not isinstance(error, asyncio.CancelledError):
-        return False
-    try:
-        return is_cancelled(error)
-    except RuntimeError:  # no event loop runs on this thread
-        return False
 
 
 def _without(calls: Iterable[ToolCall], counted: Counter[str]) -> list[ToolCall]:

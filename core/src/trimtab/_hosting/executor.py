@@ -17,7 +17,7 @@ import attrs
 from trimtab._contract.tools import Tool, ToolContext, ToolResult
 from trimtab._events import Outcome, ToolCall
 from trimtab._plugins import did_you_mean
-from trimtab._types.errors import ToolError
+from trimtab._types.errors import ToolError, is_cancelled
 from trimtab._types.options import as_tuple, bounded, check_items
 from trimtab._types.text import as_text, quote, replace_surrogates, shorten
 
@@ -131,12 +131,6 @@ RAISED = (Exception, SystemExit, asyncio.CancelledError)
 def format_error(error: BaseException) -> str:
     """Return an error as the model reads it, at most `MAX_ERROR_TEXT` characters."""
     return shorten(f"{type(error).__name__}: {as_text(error)}", MAX_ERROR_TEXT)
-
-
-def is_cancelled(error: BaseException) -> bool:
-    """Tell whether `error` cancels the task that is running, and not one that it waited for."""
-    task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
-    return task is not None and task.cancelling() > 0
 
 
 @attrs.frozen

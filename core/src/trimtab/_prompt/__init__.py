@@ -22,6 +22,7 @@ from trimtab._prompt.sections import (
     check_text,
     check_tools,
     enabled_sections,
+    join_sections,
     type_argument,
 )
 from trimtab._types.errors import PromptError
@@ -93,8 +94,6 @@ def _sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
 
 
 def _check_sections(sections: tuple[Any, ...]) -> None:
-    from trimtab._prompt.sections import MarkdownSection
-
     keys = set()
     for section in sections:
         if not isinstance(section, MarkdownSection):
@@ -319,7 +318,6 @@ class Prompt(Generic[Output]):
             PromptError: parameters are missing, of no section, or twice of one type.
         """
         from trimtab._contract.tools import RenderedPrompt
-        from trimtab._prompt.sections import join_sections
 
         values = {**self._params, **by_type(params, self.template.sections)}
         enabled = tuple(enabled_sections(self.template.sections, values))

@@ -195,8 +195,6 @@ def _parameters_of(section: MarkdownSection[Any], params: Parameters) -> Any:
     if section.params_type is None:
         return None
     if section.params_type not in params:
-        from trimtab._prompt.sections import field_names
-
         names = ", ".join(sorted(field_names(section.params_type)))
         raise PromptError(
             f"section {section.key!r} needs a {section.params_type.__name__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum
 from typing import Any, TypeVar
 
 from trimtab._events import DecisionPoint, ToolCall
@@ -13,7 +13,7 @@ from trimtab._types.options import bounded, is_collection, is_finite, is_number
 from trimtab._types.text import shown
 from trimtab._types.values import reduced
 
-M = TypeVar("M", bound=StrEnum)
+M = TypeVar("M", bound=Enum)
 
 
 def as_text(name: str, value: object, *, needed: bool = False) -> str:
@@ -33,28 +33,19 @@ def as_member(name: str, enum: type[M], value: object) -> M:
     Raises:
         SessionError: it is neither; names the members.
     """
-    if isinstance(value, enum):
-        return value
-    if isinstance(value, str):
-        try:
-            return enum(value)
-        except ValueError:
-            pass
-    known = ", ".join(repr(member.value) for member in enum)
-    raise SessionError(f"{name} must be one of {known}, not {shown(value)}")
+    try:
+        return enum(value if isinstance(value, str | enum) else None)
+    except ValueError:
+        known = ", ".join(
+            f"{enum.__name__}.{member.name}" if enum is DecisionPoint else repr(member.value)
+            for member in enum
+        )
+        raise SessionError(f"{name} must be one of {known}, not {shown(value)}") from None
 
 
 def as_point(name: str, value: object) -> DecisionPoint:
-    """Return `value` as a decision point; its plain string is converted.
-
-    Raises:
-        SessionError: it is none; names them.
-    """
-    try:
-        return DecisionPoint(value if isinstance(value, str | DecisionPoint) else None)
-    except ValueError:
-        known = ", ".join(f"DecisionPoint.{point.name}" for point in DecisionPoint)
-        raise SessionError(f"{name} must be one of {known}, not {shown(value)}") from None
+    """Return `value` as a decision point; its plain string is converted."""
+    return as_member(name, DecisionPoint, value)
 
 
 def as_instance(name: str, value: object, kind: type[Any], hint: str = "") -> None:
@@ -118,13 +109,7 @@ def as_seconds(name: str, value: object) -> float | None:
     Raises:
         SessionError: it is something else.
     """
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or not is_number(value):
-        raise SessionError(f"{name} must be a number of seconds or None, not {shown(value)}")
-    if not is_finite(value) or value < 0:
-        raise SessionError(f"{name} must be seconds, 0 or more, or None, not {shown(value)}")
-    return bounded(value)  # type: ignore[no-any-return]
+    return _seconds(f"{name} must be seconds, 0 or more", value, zero=True)
 
 
 def as_timeout(value: object) -> float | None:
@@ -133,15 +118,15 @@ def as_timeout(value: object) -> float | None:
     Raises:
         SessionError: it is no finite number above 0.
     """
+    return _seconds("timeout must be seconds above 0", value, zero=False)
+
+
+def _seconds(rule: str, value: Any, *, zero: bool) -> float | None:
     if value is None:
         return None
-    if (
-        not isinstance(value, int | float)
-        or not is_number(value)
-        or not is_finite(value)
-        or value <= 0
-    ):
-        raise SessionError(f"timeout must be seconds above 0, or None, not {shown(value)}")
+    is_seconds = is_number(value) and is_finite(value) and value >= 0
+    if not is_seconds or (value == 0 and not zero):
+        raise SessionError(f"{rule}, or None, not {shown(value)}")
     return bounded(value)  # type: ignore[no-any-return]
 
 

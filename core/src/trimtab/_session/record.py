@@ -276,7 +276,7 @@ class Record:
         """Return the states of all runs by run id, in the order of their opening."""
         return dict(self._states)
 
-    def _slice_of(self, kind: type[Any]) -> Slice[Any]:
+    def _slice_of(self, kind: type[Any]) -> Slice[Any]:  # kinds of several types, for mypy
         return self[kind]
 
     def _fill(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any
 
 from trimtab._types.errors import class_name, is_interruption
@@ -21,41 +20,25 @@ class LazyPattern:
         flags: those of `re`.
     """
 
+    search: Callable[[str], re.Match[str] | None]
+    match: Callable[[str], re.Match[str] | None]
+    fullmatch: Callable[[str], re.Match[str] | None]
+    finditer: Callable[[str], Iterator[re.Match[str]]]
+    findall: Callable[[str], list[Any]]
+    split: Callable[[str], list[str | Any]]
+    sub: Callable[[str | Callable[[re.Match[str]], str], str], str]
+
     def __init__(self, text: str, flags: int = 0) -> None:
         self._text = text
         self._flags = flags
 
-    @cached_property
-    def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self._text, self._flags)
-
-    @cached_property
-    def search(self) -> Callable[[str], re.Match[str] | None]:
-        return self._compiled.search
-
-    @cached_property
-    def match(self) -> Callable[[str], re.Match[str] | None]:
-        return self._compiled.match
-
-    @cached_property
-    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
-        return self._compiled.fullmatch
-
-    @cached_property
-    def finditer(self) -> Callable[[str], Iterator[re.Match[str]]]:
-        return self._compiled.finditer
-
-    @cached_property
-    def findall(self) -> Callable[[str], list[Any]]:
-        return self._compiled.findall
-
-    @cached_property
-    def split(self) -> Callable[[str], list[str | Any]]:
-        return self._compiled.split
-
-    @cached_property
-    def sub(self) -> Callable[[str | Callable[[re.Match[str]], str], str], str]:
-        return self._compiled.sub
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # no method, but what copy and pickle look for
+            raise AttributeError(name)
+        compiled = re.compile(self._text, self._flags)
+        for method in LazyPattern.__annotations__:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
 
 
 CONTROL_CHARACTERS = LazyPattern(
