@@ -10,12 +10,7 @@ _LazyNames = tuple[list[str], Callable[[str], object], Callable[[], list[str]]]
 
 
 def lazy_names(module: str, names: Mapping[str, str]) -> _LazyNames:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a public module.
-
-    Args:
-        module: its ``__name__``.
-        names: the module inside trimtab that defines them, and the names, separated by spaces.
-    """
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a public module."""
     homes = {name: home for home, listed in names.items() for name in listed.split()}
 
     def load(name: str) -> object:

@@ -58,11 +58,7 @@ def wrong_return(value: object, hook: str) -> WrongReturn:
 
 
 def expect(value: object, kind: type[T], hook: str) -> T:
-    """Return `value` if it is of `kind`.
-
-    Raises:
-        WrongReturn: it is not.
-    """
+    """Return `value` if it is of `kind`."""
     if not isinstance(value, kind):
         raise wrong_return(value, hook)
     return value
@@ -139,11 +135,7 @@ def own_result(value: object, hook: str) -> TaskCompletionResult:
 
 
 def own_records(value: object) -> tuple[object, ...]:
-    """Return the records that a recorder adds to its run: copies, of their own classes.
-
-    Raises:
-        WrongReturn: it is no list of attrs records.
-    """
+    """Return the records that a recorder adds to its run: copies, of their own classes."""
     if value is None:
         return ()
     if isinstance(value, list | tuple) and all(attrs.has(type(record)) for record in value):
@@ -156,10 +148,6 @@ def duplicate(record: T, **changes: Any) -> T:
 
     Unlike `attrs.evolve` it does not call the constructor, which a subclass may have replaced by
     one that takes other arguments.
-
-    Args:
-        record: a record of any class.
-        changes: the new values by field.
     """
     made = object.__new__(type(record))
     for name, value in getattr(record, "__dict__", {}).items():
@@ -268,13 +256,6 @@ class Inside:
 
     A thread or task that starts there with a copy of the context is inside too, until the stretch
     ends.
-
-    Args:
-        owners: who called it.
-
-    Attributes:
-        active: whether it lasts.
-        source: the provider that is being called, where it is one.
     """
 
     __slots__ = ("active", "owners", "source")
@@ -315,13 +296,7 @@ def within(owners: Iterable[object], work: Callable[..., T], *arguments: Any) ->
 
 
 class Ask(NamedTuple):
-    """One call of a provider that is to be made.
-
-    Attributes:
-        source: who is called.
-        hook: what is called, for events.
-        work: the call; it takes one argument.
-    """
+    """One call of a provider that is to be made."""
 
     source: Provenance
     hook: str
@@ -337,15 +312,7 @@ def call_in_turn(
 ) -> None:
     """Make the calls on this thread, one after the other, and measure each.
 
-    Args:
-        asks: what is called.
-        argument: what each takes.
-        inside: the stretch of foreign code that they are.
-        monotonic: returns the time in seconds.
-        put: takes each reply. If it returns something true, the others are not called.
-
-    Raises:
-        BaseException: as for `call`.
+    `put` takes each reply. If it returns something true, the others are not called.
     """
     tell = WATCH.tell
     token = _INSIDE.set((*_INSIDE.get(), inside))

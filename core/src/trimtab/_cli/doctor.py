@@ -81,9 +81,6 @@ def unmet_requirements(distribution: str) -> Iterator[str]:
     """Yield a sentence for each requirement of a package that nothing installed meets.
 
     Requirements on trimtab are left to `mismatch`.
-
-    Args:
-        distribution: the package, from whose metadata they are read.
     """
     for text in installed_requirements(distribution):
         requirement = parse_requirement(text)
@@ -147,20 +144,12 @@ def _about_setup(where: str, what: str, *, severity: Severity = "error") -> Prob
 
 
 def to_load(names: Sequence[str], registry: Registry) -> tuple[PluginInfo, ...]:
-    """Return the entries that are to be loaded, each once.
-
-    Raises:
-        UnknownProvider: a name that nothing has.
-    """
+    """Return the entries that are to be loaded, each once."""
     return tuple(dict.fromkeys(entry for name in names for entry in named(name, registry)))
 
 
 def load_problem(entry: PluginInfo, timeout: float) -> Problem | None:
-    """Load an entry in a process of its own and say what is wrong with it.
-
-    Args:
-        timeout: seconds that it may take.
-    """
+    """Load an entry in a process of its own and say what is wrong with it."""
     what = probe(entry, timeout)
     fix = "repair or replace the package; what names it fails until then"
     return _about(entry, what, fix) if what else None
@@ -256,13 +245,7 @@ def register_check(parser: argparse.ArgumentParser) -> None:
 
 @attrs.frozen
 class Named:
-    """A provider that a configuration names.
-
-    Args:
-        prompt: the prompt's name.
-        config: its settings.
-        place: where it stands in the file.
-    """
+    """A provider that a configuration names."""
 
     prompt: str
     config: ProviderConfig
@@ -270,11 +253,7 @@ class Named:
 
 
 def providers_of(configuration: Configuration) -> tuple[Named, ...]:
-    """Return the providers of a configuration, prompt by prompt in the order of the file.
-
-    Args:
-        configuration: the file, read.
-    """
+    """Return the providers of a configuration, prompt by prompt in the order of the file."""
     return tuple(
         Named(prompt, config, f'[prompts."{sanitize(prompt, 80)}"], {kind.value}[{index}]')
         for prompt, settings in configuration.prompts.items()

@@ -80,11 +80,7 @@ def run_completion(options: argparse.Namespace) -> int:
 
 
 def complete(build: Callable[[Sequence[str]], argparse.ArgumentParser]) -> NoReturn:
-    """Write the completions of the line that the shell gives in the environment, and exit.
-
-    Args:
-        build: makes the parser of a command line.
-    """
+    """Write the completions of the line that the shell gives in the environment, and exit."""
     line, point = os.environ.get("COMP_LINE", ""), os.environ.get("COMP_POINT", "")
     words = line[: int(point) if point.isdecimal() else None].split()
     _argcomplete().autocomplete(build(words[1:]))
@@ -92,12 +88,7 @@ def complete(build: Callable[[Sequence[str]], argparse.ArgumentParser]) -> NoRet
 
 
 def complete_names(argument: argparse.Action, names: Callable[[], Sequence[str]]) -> None:
-    """Let an argument be completed from names.
-
-    Args:
-        argument: of a parser.
-        names: returns them; called in the process that completes.
-    """
+    """Let an argument be completed from names."""
 
     def completer(**_: Any) -> Sequence[str]:
         return names()

@@ -124,11 +124,7 @@ def parse(arguments: Sequence[str], main: Main) -> argparse.Namespace:
 def parser_for(
     arguments: Sequence[str], main: Main
 ) -> tuple[argparse.ArgumentParser, Collection[str]]:
-    """Return the parser of a command line, and the names of all commands.
-
-    Args:
-        arguments, main: as for `parse`.
-    """
+    """Return the parser of a command line, and the names of all commands."""
     command = _command_of(arguments)
     description = "Keeps LLM agents on course with small nudges from plugins."
     parser: argparse.ArgumentParser = Parser(prog="trimtab", description=description)

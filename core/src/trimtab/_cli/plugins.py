@@ -220,12 +220,7 @@ def run_new(options: argparse.Namespace) -> int:
 
 
 def package_files(kind: str, name: str) -> dict[str, str]:
-    """Return the files of a new package by their paths.
-
-    Args:
-        kind: one of `KINDS`.
-        name: the plugin's name.
-    """
+    """Return the files of a new package by their paths."""
     package = f"trimtab_{name.replace('-', '_')}"
     title = "".join(part.title() for part in name.split("-"))
     facts = {

@@ -23,13 +23,7 @@ _TAIL = 300
 
 @attrs.frozen
 class Answers:
-    """What the other process said.
-
-    Args:
-        values: its answers, in order.
-        failure: how it ended before it was done; empty if it was done.
-        hung: whether that was because of the time.
-    """
+    """What the other process said."""
 
     values: tuple[Any, ...] = ()
     failure: str = ""
@@ -37,13 +31,7 @@ class Answers:
 
 
 def ask(job: str, *arguments: str, timeout: float) -> Answers:
-    """Run a job of `probe_jobs` in another process.
-
-    Args:
-        job: its name.
-        arguments: those of the job.
-        timeout: seconds that it may take.
-    """
+    """Run a job of `probe_jobs` in another process."""
     command = [sys.executable, "-P", "-c", _CODE, job, *arguments]
     import subprocess  # this and the next are a third of what `trimtab --help` takes
     import tempfile
@@ -88,15 +76,7 @@ def _tail(file: IO[bytes]) -> str:
 
 
 def probe(entry: PluginInfo, timeout: float) -> str | None:
-    """Load and validate an entry elsewhere.
-
-    Args:
-        entry: what to load.
-        timeout: seconds that it may take.
-
-    Returns:
-        What is wrong with it; None if it loads and is valid.
-    """
+    """Load and validate an entry elsewhere; return what is wrong with it, or None."""
     answers = ask("load", entry.group, entry.full_name, timeout=timeout)
     if answers.hung:
         return f"{entry.full_name} hangs while it is loaded: {answers.failure}"
@@ -107,15 +87,7 @@ def probe(entry: PluginInfo, timeout: float) -> str | None:
 
 
 def probe_options(entry: PluginInfo, timeout: float) -> tuple[list[dict[str, Any]], str]:
-    """Read the options of an entry elsewhere.
-
-    Args:
-        entry: whose.
-        timeout: seconds that it may take.
-
-    Returns:
-        The options as JSON has them, and what is wrong if they can't be read.
-    """
+    """Return an entry's options as JSON has them, read elsewhere, and why that failed."""
     answers = ask("options", entry.group, entry.full_name, timeout=timeout)
     if answers.failure:
         return [], f"{entry.full_name} can't be loaded: {answers.failure}"

@@ -95,14 +95,7 @@ def append_text(result: str, text: str) -> str:
 
 
 class BlockingDriver:
-    """The half of `Driver` that asks the providers on the caller's thread.
-
-    Args:
-        run: opened by ``session.open_run(prompt, host=…)``.
-        timeout: seconds that a provider may take, on a worker thread; None asks on the caller's.
-        strict: whether a method raises for an id that it doesn't know, a second answer, or an
-            argument of the wrong type. If not, that is logged and ignored.
-    """
+    """The half of `Driver` that asks the providers on the caller's thread."""
 
     def __init__(self, run: Run, *, timeout: float | None = 1.0, strict: bool = False) -> None:
         if not isinstance(run, Recorder):
@@ -199,14 +192,8 @@ class BlockingDriver:
         it with the next request, or behind an answer, or as a refusal, as the host declares.
 
         Args:
-            text: what the model says to the user.
+            text, usage, reasoning, stop_reason, model, provider, at: as for `Run.model_responded`.
             calls: all calls that it asks for.
-            usage: tokens and cost of this response.
-            reasoning: its visible thinking.
-            stop_reason: why the service ended the response, in the service's words.
-            model: which model answered; empty if unknown.
-            provider: whose service it is, e.g. ``"openai"``; empty if unknown.
-            at: when it arrived, aware UTC; now if None.
             delivery, replayed: as for `next_request`.
         """
         more: dict[str, Any] = {"reasoning": reasoning, "stop_reason": stop_reason, "at": at}
@@ -316,15 +303,10 @@ class BlockingDriver:
 
         Args:
             call: the call or its id; tool and arguments are those of the response.
-            result: what the tool returned, JSON-like or text.
-            outcome: how the call ended.
+            result, outcome, evidence, poll, at: as for `Run.tool_finished`.
             error: the error's text; `result` as text if None and the call failed.
-            evidence: how the outcome is known.
             duration: seconds; measured from `running` if None.
-            poll: whether the host declares the call a poll; None if it does not say.
-            tool: the tool's name, for a call that no response asked for.
-            params: the arguments of such a call.
-            at: when it ended, aware UTC; now if None.
+            tool, params: of a call that no response asked for.
             delivery, replayed: as for `next_request`.
 
         Raises:

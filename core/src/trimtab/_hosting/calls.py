@@ -28,14 +28,7 @@ MANY = 32
 
 @attrs.frozen
 class Raised:
-    """The end of a call whose tool raised, until it is reported or the call runs again.
-
-    Args:
-        call: the call.
-        text: the error.
-        at: when it raised.
-        duration: seconds since the call started first.
-    """
+    """The end of a call whose tool raised, until it is reported or the call runs again."""
 
     call: ToolCall
     text: str
@@ -95,11 +88,7 @@ class AskedCalls:
         return tuple(_without(asked, ended))
 
     def find(self, call: ToolCall | str) -> ToolCall:
-        """Return the call, which may be given by its id.
-
-        Raises:
-            SessionError: the last response asked for no such call.
-        """
+        """Return the call, which may be given by its id."""
         if isinstance(call, ToolCall):
             return call
         with self._lock:
@@ -109,11 +98,7 @@ class AskedCalls:
         return found
 
     def take(self, call: ToolCall | str) -> ToolCall | None:
-        """Return the call that is answered now; None if no response asked for it.
-
-        Raises:
-            SessionError: it has its answer already.
-        """
+        """Return the call that is answered now; None if no response asked for it."""
         call_id = _id(call)
         with self._lock:
             same = [known for known in self._open if known.call_id == call_id]

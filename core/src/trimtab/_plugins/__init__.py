@@ -206,11 +206,7 @@ OLDEST = 1
 
 
 def level_problem(entry: PluginInfo) -> str | None:
-    """Say why a plugin of its level can't be used with this trimtab; None if it can.
-
-    Args:
-        entry: an entry of the package that declares the level, or declares none.
-    """
+    """Say why a plugin of its level can't be used with this trimtab; None if it can."""
     level = entry.api_level
     if level is None or OLDEST <= level <= LEVEL:
         return None
@@ -226,11 +222,7 @@ def level_problem(entry: PluginInfo) -> str | None:
 
 
 def level_note(entry: PluginInfo) -> str | None:
-    """Say that a plugin was written for an earlier level that still works; None if it was not.
-
-    Args:
-        entry: an entry of the package that declares the level, or declares none.
-    """
+    """Say that a plugin was written for an earlier level that still works; None if it was not."""
     level = entry.api_level
     if level is None or not OLDEST <= level < LEVEL:
         return None
@@ -259,11 +251,7 @@ _LONGEST = 500
 
 
 def parse_requirement(text: str) -> Requirement | None:
-    """Return a requirement, or None if `text` is none or is longer than 500 characters.
-
-    Args:
-        text: as in a package's metadata (PEP 508).
-    """
+    """Return a requirement, or None if `text` is none or is longer than 500 characters."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
@@ -273,12 +261,7 @@ def parse_requirement(text: str) -> Requirement | None:
 
 
 def admits(requirement: Requirement, version: str) -> bool:
-    """Return whether an installed version will do; pre-releases that are installed count.
-
-    Args:
-        requirement: what is asked for.
-        version: what is installed; one that is malformed (PEP 440) will not do.
-    """
+    """Return whether an installed version will do; pre-releases that are installed count."""
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -292,10 +275,6 @@ def plainly_admits(text: str, version: str) -> bool:
 
     False does not say that it will not do: `packaging`, whose import takes longer than finding all
     plugins, has to be asked then. Where this is true, it agrees.
-
-    Args:
-        text: the requirement, without a marker, extras or wildcards.
-        version: what is installed, a final release.
     """
     plain = _PLAIN.fullmatch(text) if len(text) <= _LONGEST else None
     if plain is None or not _FINAL.fullmatch(version):

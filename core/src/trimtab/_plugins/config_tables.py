@@ -25,13 +25,7 @@ from trimtab._types.text import error_message, sanitize
 
 @attrs.frozen(kw_only=True)
 class PromptSettings:
-    """One table ``prompts."ns/key"``; None if the table says nothing, so that code decides.
-
-    Args:
-        guidance, feedback, completion, recorders: the providers of each kind, in their order.
-        guidance_limit, feedback_delivery: as for `PromptTemplate`.
-        budget: of runs whose host gives none.
-    """
+    """One table ``prompts."ns/key"``; None if the table says nothing, so that code decides."""
 
     guidance: tuple[GuidanceProviderConfig, ...] | None = None
     feedback: tuple[FeedbackProviderConfig, ...] | None = None
@@ -109,13 +103,7 @@ _TOML_WORDS = {
 
 @attrs.frozen
 class Place:
-    """Where in a file something stands, for messages.
-
-    Args:
-        file: the file's name.
-        table: the path of the table.
-        detail: what in the table.
-    """
+    """Where in a file something stands, for messages."""
 
     file: str
     table: tuple[str, ...] = ()

@@ -80,11 +80,7 @@ def _has_table(path: Path, _: tuple[int, ...]) -> bool:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Raises:
-        ConfigurationError: it can't be read, or is larger than 1 MB.
-    """
+    """Read a TOML file."""
     import tomllib
 
     try:
@@ -131,11 +127,7 @@ def active_configuration(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Return the configuration that `find_configuration` finds, or an empty one.
-
-    Raises:
-        ConfigurationError: the file can't be read, or something in it is wrong.
-    """
+    """Return the configuration that `find_configuration` finds, or an empty one."""
     path = find_configuration(start, environment=environment)
     return load_configuration(path) if path else Configuration()
 

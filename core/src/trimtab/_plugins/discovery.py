@@ -59,12 +59,7 @@ class MetadataFolder:
         self.name = name
 
     def read(self, filename: str) -> str:
-        """Return the text of a file in it; empty if there is none that may be read.
-
-        Raises:
-            ValueError: it is not a regular file, is too large, or is not UTF-8.
-            OSError: the disk fails.
-        """
+        """Return the text of a file in it; empty if there is none that may be read."""
         path = f"{self.where}{os.sep}{filename}"
         try:
             _check(os.stat(path), filename)  # noqa: PTH116
@@ -112,11 +107,7 @@ def _check(found: os.stat_result, filename: str) -> None:
 
 
 def installed_metadata(path: Sequence[str] | None = None) -> Iterator[MetadataFolder]:
-    """Yield what `importlib_metadata.distributions` finds.
-
-    Args:
-        path: where to look; `sys.path` if None.
-    """
+    """Yield what `importlib_metadata.distributions` finds."""
     # Taken before one is asked: importing `importlib_metadata` changes what the finders offer.
     offers = [(each, getattr(each, "find_distributions", None)) for each in sys.meta_path]
     find: Any
@@ -281,11 +272,7 @@ def installed_version(name: str) -> str | None:
 
 
 def installed_requirements(name: str) -> tuple[str, ...]:
-    """Return what the first whole copy of a distribution declares to need (PEP 508).
-
-    Args:
-        name: the distribution, in any spelling.
-    """
+    """Return what the first whole copy of a distribution declares to need (PEP 508)."""
     headers = _first_headers(name)
     return () if headers is None else headers.requires
 

@@ -76,14 +76,8 @@ def read_options(
     """Hold options against the annotations of what takes them.
 
     A value that a file can write for a type is converted: a list for a set, text for a path, a
-    table for a record. An annotation that can't be resolved admits everything.
-
-    Args:
-        factory: the class or function that takes them.
-        options: as Python or a configuration file gives them.
-
-    Returns:
-        The options, converted, and what is wrong with them, each in a sentence.
+    table for a record. An annotation that can't be resolved admits everything. The options are
+    returned converted, with what is wrong with them, each in a sentence.
     """
     known = {parameter.name: parameter for parameter in _parameters(factory)}
     made, found = dict(options), Problems()
@@ -204,12 +198,7 @@ def _namespace(factory: Any) -> dict[str, Any]:
 
 @attrs.frozen
 class _Native:
-    """An object of a class, or what a file can write for one.
-
-    Args:
-        cls: the class.
-        written: the type of what a file can write; None if there is no such thing.
-    """
+    """An object of a class, or what a file can write for one."""
 
     cls: type[Any]
     written: JsonType | None

@@ -79,11 +79,7 @@ def matching(wanted: str, entries: Iterable[PluginInfo]) -> tuple[PluginInfo, ..
 
 
 def named(name: str, registry: Registry) -> tuple[PluginInfo, ...]:
-    """Return all entries that a name may mean, of every kind.
-
-    Raises:
-        UnknownProvider: there is none.
-    """
+    """Return all entries that a name may mean, of every kind."""
     found = matching(name, registry.entries)
     if found:
         return found
@@ -126,15 +122,7 @@ def _damage(registry: Registry) -> str:
 
 
 def check_allowed(entry: PluginInfo, allow: Sequence[str] | None) -> None:
-    """Check an entry against the allow-list.
-
-    Args:
-        entry: the entry.
-        allow: patterns of distributions; None allows all.
-
-    Raises:
-        ProviderNotAllowed: no pattern fits its distribution.
-    """
+    """Check an entry against the allow-list."""
     if allow is None or any(
         fnmatchcase(entry.distribution, normalise_name(pattern)) for pattern in allow
     ):
@@ -170,11 +158,7 @@ def mismatch(entry: PluginInfo) -> str | None:
 
 
 def check_compatible(entry: PluginInfo) -> None:
-    """Compare the installed trimtab with what the entry's package declares.
-
-    Raises:
-        IncompatibleProvider: they don't fit, or the declaration can't be read.
-    """
+    """Compare the installed trimtab with what the entry's package declares."""
     wrong = mismatch(entry)
     if wrong:
         raise IncompatibleProvider(
@@ -184,14 +168,7 @@ def check_compatible(entry: PluginInfo) -> None:
 
 
 def check_required(require: Iterable[str]) -> None:
-    """Hold the configuration's require-list against what is installed.
-
-    Args:
-        require: e.g. ``"acme-nudges>=0.1"``, well-formed.
-
-    Raises:
-        ProviderNotAllowed: one is missing, or installed in a version that won't do.
-    """
+    """Hold the configuration's require-list against what is installed."""
     for text in require:
         requirement = parse_requirement(text)
         version = installed_version(requirement.name) if requirement else None
@@ -208,12 +185,7 @@ DISABLE = "TRIMTAB_DISABLE"
 
 @attrs.frozen
 class Environment:
-    """What the environment turns off.
-
-    Args:
-        off: no installed provider is loaded; objects given by the caller stay.
-        disabled: providers turned off by ``name`` or ``distribution:name``, objects too.
-    """
+    """What the environment turns off."""
 
     off: bool = False
     disabled: frozenset[str] = frozenset()
@@ -231,14 +203,7 @@ class Environment:
 
 
 def read_environment(environment: Mapping[str, str] | None = None) -> Environment:
-    """Read the variables.
-
-    Args:
-        environment: `os.environ` if None.
-
-    Raises:
-        ConfigurationError: ``TRIMTAB_PLUGINS`` is neither ``on`` nor ``off``.
-    """
+    """Read the variables."""
     found = os.environ if environment is None else environment
     state = found.get(PLUGINS, "").strip().lower()
     if state not in ("", "on", "off"):
@@ -249,12 +214,7 @@ def read_environment(environment: Mapping[str, str] | None = None) -> Environmen
 
 @attrs.frozen
 class Resolution:
-    """The providers that a prompt names, kind by kind in the prompt's order.
-
-    Args:
-        providers: those that were loaded.
-        skipped: an event for each that was not, though the prompt names it.
-    """
+    """The providers that a prompt names, kind by kind in the prompt's order."""
 
     providers: tuple[LoadedProvider, ...]
     skipped: tuple[ProviderSkipped, ...]
@@ -282,16 +242,7 @@ def resolve(config: ProviderConfig, configuration: Configuration) -> LoadedProvi
 
 
 def admit(kind: ProviderKind, name: str, configuration: Configuration) -> PluginInfo:
-    """Select an entry and check all that can be checked without importing it.
-
-    Args:
-        kind: of the provider.
-        name: entry name, or ``distribution:name``.
-        configuration: may forbid it.
-
-    Raises:
-        ProviderError: it is unknown, ambiguous, not allowed or not compatible.
-    """
+    """Select an entry and check all that can be checked without importing it."""
     entry = select(kind.value, name, discover())
     check_allowed(entry, configuration.allow)
     check_compatible(entry)

@@ -29,9 +29,6 @@ def check_positional(method: Callable[..., Any], name: str, who: str) -> None:
 
     pluggy never passes a keyword-only parameter and lets a default win over the caller, and
     finds neither at registration.
-
-    Raises:
-        ProviderInvalid: it takes anything else.
     """
     parameters = list(inspect.signature(method).parameters.values())
     wrong = next(filter(None, map(_signature_problem, parameters)), "")
@@ -77,11 +74,7 @@ def check_call(method: Callable[..., Any], name: str, who: str, *, by_keyword: b
 
 
 def check_synchronous(method: Callable[..., Any], name: str, who: str) -> None:
-    """Refuse a method that does not return its answer when it is called.
-
-    Raises:
-        ProviderInvalid: it is ``async def``, or it yields.
-    """
+    """Refuse a method that does not return its answer when it is called."""
     if inspect.iscoroutinefunction(method):
         raise ProviderInvalid(f"{name} of the {who} is async; write: def {name}(…): …")
     if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
@@ -118,15 +111,7 @@ class _Marked:
 
 
 def marked_hooks(instance: object, who: str) -> Hooks:
-    """Return an object's ``@hookimpl`` methods by name of the hook, checked.
-
-    Args:
-        instance: a provider; none of its properties is run.
-        who: what messages call it.
-
-    Raises:
-        ProviderInvalid: a marked method breaks a rule; the message says what to write.
-    """
+    """Return an object's ``@hookimpl`` methods by name of the hook, checked."""
     hooks: dict[str, Callable[[Any], Any]] = {}
     for marked in _marked(instance):
         if marked.hook not in _ALL_HOOKS and marked.options.get("optionalhook"):

@@ -182,12 +182,7 @@ ProviderConfig = (
 
 
 def setting_hint(group: str, name: str) -> str:
-    """Return where a setting belongs that was given as an option; empty if `name` is none.
-
-    Args:
-        group: the kind of the provider, as in its entry-point group.
-        name: what was given as an option.
-    """
+    """Return where a setting belongs that was given as an option; empty if `name` is none."""
     for cls in (GuidanceProviderConfig, CompletionCheckerConfig):
         if cls.kind.value == group and name in [field.name for field in attrs.fields(cls)]:
             return (

@@ -63,11 +63,7 @@ class Episode:
 
 
 class EpisodeBook:
-    """The open episodes of one run.
-
-    Attributes:
-        open: the episodes by key; don't write it.
-    """
+    """The open episodes of one run."""
 
     def __init__(self, episodes: Iterable[Episode] = ()) -> None:
         self.open: dict[str, Episode] = {episode.key: episode for episode in episodes}

@@ -18,21 +18,13 @@ if TYPE_CHECKING:
 
 
 def check_text(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
-    """Check that a field holds text and not blanks alone.
-
-    Raises:
-        PromptError: it doesn't.
-    """
+    """Check that a field holds text and not blanks alone."""
     if not isinstance(value, str) or not value.strip():
         raise PromptError(f"{attribute.name} must be text, not {shown(value)}")
 
 
 def check_tools(_: object, __: object, tools: Any) -> None:
-    """Check that a field holds tools.
-
-    Raises:
-        PromptError: it doesn't.
-    """
+    """Check that a field holds tools."""
     if not isinstance(tools, tuple):
         raise PromptError(f"tools must be a list of Tool(…), not {shown(tools)}")
     if tools:
@@ -62,11 +54,7 @@ else:
 
 
 def field_names(params_type: type[Any]) -> frozenset[str]:
-    """Return the fields of an attrs class or dataclass.
-
-    Raises:
-        PromptError: the type is neither.
-    """
+    """Return the fields of an attrs class or dataclass."""
     if attrs.has(params_type):
         return frozenset(field.name for field in attrs.fields(params_type))
     import dataclasses  # imported by whoever has made one
@@ -169,11 +157,7 @@ Parameters = Mapping[type[Any], Any]
 
 
 def by_type(params: Iterable[Any], sections: Iterable[MarkdownSection[Any]]) -> Parameters:
-    """Return parameter objects keyed by their type.
-
-    Raises:
-        PromptError: two objects of one type, or one that no section takes.
-    """
+    """Return parameter objects keyed by their type."""
     taken = {section.params_type for section in sections}
     found: dict[type[Any], Any] = {}
     for param in params:
@@ -187,11 +171,7 @@ def by_type(params: Iterable[Any], sections: Iterable[MarkdownSection[Any]]) -> 
 
 
 def _parameters_of(section: MarkdownSection[Any], params: Parameters) -> Any:
-    """Return the parameter object of one section, None if it takes none.
-
-    Raises:
-        PromptError: the section's parameters are missing.
-    """
+    """Return the parameter object of one section, None if it takes none."""
     if section.params_type is None:
         return None
     if section.params_type not in params:
@@ -206,11 +186,7 @@ def _parameters_of(section: MarkdownSection[Any], params: Parameters) -> Any:
 def enabled_sections(
     sections: Iterable[MarkdownSection[Any]], params: Parameters
 ) -> Iterator[tuple[MarkdownSection[Any], Any]]:
-    """Yield the sections that are to be rendered, each with its parameter object.
-
-    Raises:
-        PromptError: the parameters of a section that may be rendered are missing.
-    """
+    """Yield the sections that are to be rendered, each with its parameter object."""
     for section in sections:
         if section.enabled is False:
             continue

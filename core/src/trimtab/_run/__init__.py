@@ -48,9 +48,6 @@ class ProviderInvoker:
     thread, and on one that it starts with a copy of its context, it gets a `SessionError`. A bare
     thread can't be told from one of the host: if it is new to the run it waits until nobody is
     being called, and is refused after a second, as a fault of the provider that then still runs.
-
-    Args:
-        run: where failures are recorded.
     """
 
     def __init__(self, run: Recorder) -> None:
@@ -99,32 +96,14 @@ class ProviderInvoker:
         context: Any,
         timeout: float | None,
     ) -> Reply[T]:
-        """Call one provider; as `ask`.
-
-        Args:
-            source, hook, work: as for `Ask`.
-            context: what it takes.
-            timeout: as for `ask`.
-
-        Raises:
-            SessionError: a provider of this run is asking.
-        """
+        """Call one provider; as `ask`."""
         replies = self.ask((Ask(source, hook, work),), context, timeout)
         return replies[0] if replies else Reply(error="it is still being called")
 
     def check(
         self, source: Provenance, work: Callable[[Any], T], context: Any, timeout: float
     ) -> Reply[T]:
-        """Call a completion checker, which may take its time: others need not wait for it.
-
-        Args:
-            source, work: as for `Ask`.
-            context: what it takes.
-            timeout: seconds that it may take.
-
-        Raises:
-            SessionError: a provider of this run is asking.
-        """
+        """Call a completion checker, which may take its time: others need not wait for it."""
         self._refuse_provider()
         if len(self._checks) >= MOST_CHECKS:
             error = f"{MOST_CHECKS} checks of this run are under way: does a checker ask its run?"
@@ -134,11 +113,7 @@ class ProviderInvoker:
         return self._call(asks, context, timeout, self._checks)[0]
 
     def not_quiet(self, entries: Sequence[GuidanceEntry]) -> Sequence[GuidanceEntry]:
-        """Return whom to ask: those whose projection is not quiet once it is up to date.
-
-        Args:
-            entries: the providers, in the prompt's order.
-        """
+        """Return whom to ask: those whose projection is not quiet once it is up to date."""
         known, feeds = self._followed, self._run.state.feeds
         if known.entries is not entries or known.feeds is not feeds.quiet_feeds:
             known = self._followed = _followed(entries, feeds.quiet_feeds)
@@ -151,11 +126,7 @@ class ProviderInvoker:
         return [entry for entry in entries if entry.source in heard or entry in known.others]
 
     def share(self, feeds: Feeds) -> None:
-        """Bring the projections up to date that providers share, unless one of them is asking.
-
-        Args:
-            feeds: the run's.
-        """
+        """Bring the projections up to date that providers share, unless one of them is asking."""
         names = feeds.shared
         if not names or is_inside(self):
             return
@@ -218,14 +189,7 @@ class ProviderInvoker:
                 self.succeeded(ask.source, ask.hook, reply.seconds, spent)
 
     def succeeded(self, source: Provenance, hook: str, seconds: float, spent: float = 0.0) -> None:
-        """Count a call that was answered: it ends the hook's faults in a row.
-
-        Args:
-            source: who was called.
-            hook: what was called.
-            seconds: how long it took.
-            spent: as for `ask`; a provider is slow once for one answer.
-        """
+        """Count a call that was answered: it ends the hook's faults in a row."""
         if seconds > SLOW_SECONDS or spent <= SLOW_SECONDS < spent + seconds:
             from trimtab._events.guidance import ProviderSlow
 
@@ -235,14 +199,7 @@ class ProviderInvoker:
     def failed(
         self, source: Provenance, hook: str, error: str, cause: BaseException | None = None
     ) -> None:
-        """Record a failure; a soft provider leaves the run after three in a row, over all hooks.
-
-        Args:
-            source: who failed.
-            hook: what was called.
-            error: what went wrong.
-            cause: what it raised, if it raised.
-        """
+        """Record a failure; a soft provider leaves the run after three in a row, over all hooks."""
         from trimtab._events.guidance import ProviderFaulted, ProviderQuarantined
 
         state = self._run.state

@@ -37,17 +37,7 @@ _RANK = {
 
 
 def check(run: OpenRun, stop: CompletionAsked, extra: Iterable[Any] = ()) -> CompletionChecked:
-    """Ask the prompt's checkers, then the client's own, and record the verdict.
-
-    Args:
-        run: the run that asks.
-        stop: how and why the agent wants to stop, as far as the host knows.
-        extra: the client's own checkers: objects, entry names, ``enable(…)`` or
-            `CompletionCheckerConfig`.
-
-    Raises:
-        ProviderError: one of `extra` can't be used; nothing is recorded.
-    """
+    """Ask the prompt's checkers, then the client's own, and record the verdict."""
     entries = (*run.prompt.table.checks, *own_checks(extra))
     if not entries:
         return CompletionChecked(status=CompletionStatus.SKIPPED, reason="no completion checker")
@@ -189,14 +179,7 @@ LONGEST_WORDS = 240
 
 
 def request_stop(run: OpenRun, entry: GuidanceEntry, episode: str, point: DecisionPoint) -> None:
-    """Record that the host is to end the turn, or would be; call it while holding the lock.
-
-    Args:
-        run: the run.
-        entry: the provider whose nudges had no effect.
-        episode: the problem.
-        point: where it was seen again.
-    """
+    """Record that the host is to end the turn, or would be; call it while holding the lock."""
     outcome: Literal["asked", "shadow", "unsupported"] = "asked"
     if in_shadow(entry.config, entry.source, run.run_id):
         outcome = "shadow"
@@ -246,11 +229,6 @@ def feedback(
 
     A provider that is due is reserved under the lock, asked outside it, and counted when it
     has spoken, so that parallel calls never deliver one firing twice.
-
-    Args:
-        run: the run that asks.
-        timeout: seconds per provider; None for no limit.
-        replayed: count what would be delivered, and return nothing.
     """
     table = run.prompt.table
     limits = (run.deadline, run.budget, run.host.max_turns)
@@ -318,12 +296,7 @@ def _deliver(
 
 
 def note_existing_files(run: OpenRun, timeout: float | None) -> None:
-    """Look which files of ``on_file_created`` exist already: those will not be created.
-
-    Args:
-        run: the run that is being opened.
-        timeout: seconds per look; None for no limit.
-    """
+    """Look which files of ``on_file_created`` exist already: those will not be created."""
     for entry in run.prompt.table.feedback:
         path = entry.trigger.on_file_created
         if path is None:

@@ -55,13 +55,7 @@ LEAST_SHARE = 4
 
 @attrs.frozen
 class Decision:
-    """Where and how guidance would be placed.
-
-    Args:
-        point: the decision point.
-        delivery: how the host places text there, this time.
-        replayed: whether the decision was made before and is only counted again.
-    """
+    """Where and how guidance would be placed."""
 
     point: DecisionPoint
     delivery: Delivery
@@ -79,18 +73,7 @@ def guide(
     delivery: Delivery | None = None,
     replayed: bool = False,
 ) -> GuidanceBatch:
-    """Ask providers, choose, and record what is delivered.
-
-    Args:
-        run: the run that asks.
-        entries: whom to ask, in the prompt's order.
-        point: the decision point.
-        pending: calls about to run.
-        context: what the providers see, if the caller has made it.
-        timeout: seconds per provider; None for no limit.
-        delivery: how the text is placed this time; as the host declares if None.
-        replayed: count what would be delivered, and return nothing.
-    """
+    """Ask providers, choose, and record what is delivered."""
     if context is None:
         context = GuidanceContext(run=run, decision_point=point, pending_tool_calls=pending)
     replies = run.invoker.ask([entry.ask for entry in entries], context, timeout)

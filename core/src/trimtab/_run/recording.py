@@ -215,12 +215,7 @@ class RecorderFeed(Sink):
 
 
 class Recordings:
-    """The recorders of one run while it is open.
-
-    Args:
-        run: the run.
-        timeout: seconds per call of a recorder, on a worker thread; None calls them on this one.
-    """
+    """The recorders of one run while it is open."""
 
     def __init__(self, run: OpenRun, timeout: float | None) -> None:
         self._run = run
@@ -228,12 +223,7 @@ class Recordings:
         self._open: list[tuple[RecorderFeed, Any]] = []
 
     def start(self, recorders: Iterable[RunHook], keep: int | None) -> None:
-        """Open the recorders; one that fails is left out, on record.
-
-        Args:
-            recorders: who they are, and their ``open``.
-            keep: tool results that the session keeps whole.
-        """
+        """Open the recorders; one that fails is left out, on record."""
         prompt, host = self._run.prompt, self._run.host
         profiles = (*prompt.template.tool_profiles, *host.tool_profiles)
         context = RecorderContext(self._run, prompt.table, profiles, keep)

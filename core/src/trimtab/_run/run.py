@@ -59,9 +59,6 @@ class Run(OpenRun):
         state: counters and signals; read it, don't write it.
 
     Attributes:
-        prompt: the prompt that was opened.
-        rendered: the prompt as last rendered, or None.
-        invoker: calls the prompt's providers.
         recordings: the recorders, while the run is open; None if it has none.
     """
 

@@ -158,17 +158,7 @@ def dump(
     runs: Iterable[SavedRun],
     current: Mapping[str, str],
 ) -> str:
-    """Return the JSON text of a session.
-
-    Args:
-        keep: the session's `keep`.
-        slices: copies that nobody changes any more.
-        runs: the runs.
-        current: the run that is current, by prompt name.
-
-    Raises:
-        SnapshotError: two types of records share a name, or records of a type can't be written.
-    """
+    """Return the JSON text of a session."""
     write_run = _writer_of(SavedRun)
     return _object(
         {
@@ -261,17 +251,7 @@ _NEXT = (DecisionPoint.PRE_TOOL_SELECTION, DecisionPoint.PRE_RESPONSE)
 def fork(
     session: Record, parent: RunState, calls: int | None, run_id: str, agent_id: str | None
 ) -> RunState:
-    """Return a new state that starts where `parent` was; call it while holding the lock.
-
-    Args:
-        session: the session of both.
-        parent: the run that is forked.
-        calls: how many of its ended calls the new run has seen; None forks it as it is now.
-        run_id, agent_id: identity of the new run.
-
-    Raises:
-        SessionError: `parent` has not that many calls.
-    """
+    """Return a new state that starts where `parent` was; call it while holding the lock."""
     if calls is None or calls == parent.calls:
         state = _copy(session, parent, run_id, agent_id)
     else:

@@ -118,15 +118,7 @@ _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 
 @attrs.frozen
 class Saved:
-    """A snapshot, read back.
-
-    Attributes:
-        keep: the session's `keep`.
-        slices: the records by type, and how many were dropped before them.
-        old: the calls before those in `slices`, None if there are none.
-        runs: the runs' states.
-        current: the run that is current, by prompt name.
-    """
+    """A snapshot, read back."""
 
     keep: int | None
     slices: Mapping[type[Any], tuple[list[Any], int]]
@@ -136,15 +128,7 @@ class Saved:
 
 
 def load(text: str, types: Iterable[type[Any]] = ()) -> Saved:
-    """Read a snapshot back.
-
-    Args:
-        text: what `saving.dump` returned.
-        types: record types beyond core's own and those of installed plugins.
-
-    Raises:
-        SnapshotError: it is damaged, of another version, or holds a type that is not known.
-    """
+    """Read a snapshot back."""
     if not isinstance(text, str | bytes | bytearray):
         raise SnapshotError(f"the snapshot must be text, not {shown(text)}")
     try:
@@ -176,11 +160,7 @@ def _refused(constant: str) -> None:
 
 
 def damaged(problem: str) -> SnapshotError:
-    """Return the error that says so.
-
-    Args:
-        problem: the place and what is wrong there.
-    """
+    """Return the error that says so."""
     return SnapshotError(f"the snapshot is damaged: {problem}")
 
 

@@ -103,11 +103,7 @@ class Slice(Generic[T]):
 
 
 class Takers(dict[type[Any], Callable[[Any], None]]):
-    """What takes records of each type in; empty it where that may have changed.
-
-    Args:
-        find: returns what takes records of a type that is not here yet.
-    """
+    """What takes records of each type in; empty it where that may have changed."""
 
     def __init__(self, find: Callable[[type[Any]], Callable[[Any], None]]) -> None:
         super().__init__()

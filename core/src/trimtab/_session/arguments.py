@@ -17,22 +17,14 @@ M = TypeVar("M", bound=Enum)
 
 
 def as_text(name: str, value: object, *, needed: bool = False) -> str:
-    """Return `value`, which must be text; not empty if `needed`.
-
-    Raises:
-        SessionError: it is something else.
-    """
+    """Return `value`, which must be text; not empty if `needed`."""
     if not isinstance(value, str) or (needed and not value):
         raise SessionError(f"{name} must be text{' and not empty' * needed}, not {shown(value)}")
     return value
 
 
 def as_member(name: str, enum: type[M], value: object) -> M:
-    """Return `value` as a member of `enum`; a member's plain string is converted.
-
-    Raises:
-        SessionError: it is neither; names the members.
-    """
+    """Return `value` as a member of `enum`; a member's plain string is converted."""
     try:
         return enum(value if isinstance(value, str | enum) else None)
     except ValueError:
@@ -49,44 +41,25 @@ def as_point(name: str, value: object) -> DecisionPoint:
 
 
 def as_instance(name: str, value: object, kind: type[Any], hint: str = "") -> None:
-    """Check that `value` is of a class.
-
-    Args:
-        hint: what to write, for the message.
-
-    Raises:
-        SessionError: it is something else.
-    """
+    """Check that `value` is of a class."""
     if not isinstance(value, kind):
         hint = f"; {hint}" if hint else ""
         raise SessionError(f"{name} must be a {kind.__name__}, not {shown(value)}{hint}")
 
 
 def as_flag(name: str, value: object) -> None:
-    """Check that `value` is True or False.
-
-    Raises:
-        SessionError: it is something else.
-    """
+    """Check that `value` is True or False."""
     if value is not True and value is not False:
         raise SessionError(f"{name} must be True or False, not {shown(value)}")
 
 
 def as_calls(values: Iterable[Any], name: str = "tool_calls") -> tuple[ToolCall, ...]:
-    """Return the calls of a response, with arguments that the caller can't change.
-
-    Raises:
-        SessionError: one is no `ToolCall`.
-    """
+    """Return the calls of a response, with arguments that the caller can't change."""
     return tuple([as_recorded(call) for call in check_calls(values, name)])
 
 
 def check_calls(values: Iterable[Any], name: str) -> tuple[ToolCall, ...]:
-    """Return the calls as they are.
-
-    Raises:
-        SessionError: one is no `ToolCall`.
-    """
+    """Return the calls as they are."""
     if not is_collection(values):
         raise SessionError(f"{name} must be a list of ToolCall, not {shown(values)}")
     calls = tuple(values)
@@ -104,20 +77,12 @@ def as_recorded(call: ToolCall) -> ToolCall:
 
 
 def as_seconds(name: str, value: object) -> float | None:
-    """Return a finite number of seconds from 0, or None.
-
-    Raises:
-        SessionError: it is something else.
-    """
+    """Return a finite number of seconds from 0, or None."""
     return _seconds(f"{name} must be seconds, 0 or more", value, zero=True)
 
 
 def as_timeout(value: object) -> float | None:
-    """Return a time limit in seconds, or None.
-
-    Raises:
-        SessionError: it is no finite number above 0.
-    """
+    """Return a time limit in seconds, or None."""
     return _seconds("timeout must be seconds above 0", value, zero=False)
 
 
@@ -131,11 +96,7 @@ def _seconds(rule: str, value: Any, *, zero: bool) -> float | None:
 
 
 def as_time(value: object) -> datetime:
-    """Return an aware point in time.
-
-    Raises:
-        SessionError: it is no datetime, or has no time zone.
-    """
+    """Return an aware point in time."""
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise SessionError(f"at must be an aware datetime or None, not {shown(value)}")
     return value

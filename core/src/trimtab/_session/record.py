@@ -34,12 +34,6 @@ Observer = tuple[type[Any], Callable[[Any], object]]
 class Record:
     """A typed, append-only record of events; the base of `Session`.
 
-    Args:
-        clock: where the time is read.
-        keep: how many calls, starts and responses are kept whole. Of older calls the results and
-            long arguments are reduced to length and digest; older starts and responses are
-            dropped and counted (`Slice.dropped`). None keeps all.
-
     Attributes:
         takers: what takes records in, by type; call them while holding the lock.
     """

@@ -35,13 +35,7 @@ _Row = tuple[int, tuple[Any, ...]]
 
 
 class RecentSlice(Slice[T], Generic[T]):
-    """The newest records of one type; older ones are dropped, and counted.
-
-    Args:
-        keep: how many are kept.
-        items: records to begin with, oldest first.
-        dropped: how many were dropped before those.
-    """
+    """The newest records of one type; older ones are dropped, and counted."""
 
     __slots__ = ("_taken",)
 

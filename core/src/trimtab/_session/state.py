@@ -112,13 +112,7 @@ RECENT_CALLS = 64
 
 @attrs.frozen
 class Origin:
-    """Where a forked run branched off.
-
-    Args:
-        run_id: the run that it was forked from.
-        calls: ended calls that both have in common.
-        events: messages, responses, calls and compactions that both have in common.
-    """
+    """Where a forked run branched off."""
 
     run_id: str
     calls: int
@@ -187,11 +181,7 @@ class RunState:
         return self.turns - 1
 
     def faults_of(self, provider: str) -> int:
-        """Return the faults of a provider, each hook's in a row.
-
-        Args:
-            provider: the key of its provenance.
-        """
+        """Return the faults of a provider, each hook's in a row."""
         return sum(self.faults.get(provider, {}).values())
 
     def answered(self, provider: str, hook: str) -> None:
@@ -199,10 +189,6 @@ class RunState:
 
         Those of its other hooks are not. Else a provider whose `provide` always fails would begin
         anew with each `classify`.
-
-        Args:
-            provider: the key of its provenance.
-            hook: what was called.
         """
         hooks = self.faults.get(provider)
         if hooks is not None:

@@ -78,13 +78,7 @@ class FeedbackEntry:
 
 @attrs.frozen(eq=False, repr=False)
 class CheckEntry:
-    """One completion checker.
-
-    Attributes:
-        source: who it is.
-        timeout: seconds that it may take.
-        check: asks it; only on a thread without an event loop, as it may be ``async def``.
-    """
+    """One completion checker."""
 
     source: Provenance
     timeout: float

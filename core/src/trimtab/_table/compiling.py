@@ -123,18 +123,7 @@ def compile_table(
     state_folder: Path | None = None,
     budget: Budget | None = None,
 ) -> PromptTable:
-    """Prepare loaded providers for the calls of a run.
-
-    Args:
-        loaded: in the prompt's order.
-        skipped: events of those that are left out.
-        guidance_limit, feedback_delivery: as for `PromptTemplate`.
-        state_folder: where recorders write; None if unknown.
-        budget: of runs whose host gives none.
-
-    Raises:
-        ProviderInvalid: two providers of one kind share a name.
-    """
+    """Prepare loaded providers for the calls of a run."""
     _refuse_twins(loaded)
     return PromptTable(
         guides={point: _guides(loaded, point) for point in DecisionPoint},
@@ -230,20 +219,7 @@ def build_table(
     config: Configuration | Literal["auto"] | None = "auto",
     environment: Mapping[str, str] | None = None,
 ) -> PromptTable:
-    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind.
-
-    Args:
-        prompt_name: under which the configuration has a table.
-        guidance, feedback, completion, recorders: what the prompt declares.
-        guidance_limit: injections per decision.
-        feedback_delivery: whether the first provider that speaks is delivered, or all.
-        config: ``"auto"`` looks for a file, None reads nothing.
-        environment: variables by name; `os.environ` if None.
-
-    Raises:
-        ProviderError: a provider can't be used; the message names it and says what to do.
-        ConfigurationError: the configuration file is wrong.
-    """
+    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind."""
     from trimtab._plugins.config_tables import Configuration, PromptSettings
     from trimtab._plugins.configuration import active_configuration, state_home
 

@@ -56,15 +56,7 @@ _USE = "use str, int, float, bool, date, UUID, Decimal, Enum, Literal, lists, di
 
 
 def type_of(cls: Any) -> Record | Pydantic:
-    """Return the type of a record, as `json_schema` names them.
-
-    Args:
-        cls: the class, or a generic one with its arguments.
-
-    Raises:
-        ToolError: it is no such class, or an annotation has no counterpart in JSON, or can't be
-            resolved; the message names the field.
-    """
+    """Return the type of a record, as `json_schema` names them."""
     if not isinstance(cls, abc.Hashable):
         raise _unknown(cls, "params")
     return _type_of(cls)
@@ -83,12 +75,7 @@ def _type_of(cls: Any) -> Record | Pydantic:
 
 @attrs.frozen
 class Resolver:
-    """From annotations to types in JSON; a class below may know more of them.
-
-    Args:
-        outer: the classes and aliases that are being resolved.
-        variables: what type variables stand for.
-    """
+    """From annotations to types in JSON; a class below may know more of them."""
 
     outer: tuple[Any, ...] = ()
     variables: Mapping[Any, Any] = attrs.field(factory=dict)

@@ -110,9 +110,6 @@ def is_interruption(error: BaseException) -> bool:
     Python runs the handlers of signals between two instructions of the main thread, whose code it
     happens to be. The default handler of SIGINT leaves no frame: the KeyboardInterrupt seems to
     come from an instruction that raises nothing. Other handlers have a frame in the traceback.
-
-    Args:
-        error: what foreign code let out.
     """
     if threading.get_ident() != threading.main_thread().ident:
         return False
@@ -143,9 +140,6 @@ def raised_by(error: BaseException) -> bool:
 
     The library itself raises KeyboardInterrupt for a signal, as ``asyncio.run`` does, and Python
     throws GeneratorExit into a coroutine that is closed.
-
-    Args:
-        error: an error that was caught.
     """
     from opcode import opmap
 

@@ -33,9 +33,6 @@ def bounded(seconds: Any) -> Any:
     """Return a number of seconds within what clocks and waits take; other values as they are.
 
     Every number of seconds that a user gives passes here, where it comes in.
-
-    Args:
-        seconds: any value; what is no finite number is left for a validator to refuse.
     """
     if not is_number(seconds) or not is_finite(seconds):
         return seconds
@@ -67,34 +64,19 @@ def is_collection(value: object) -> bool:
 
 
 def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
-    """Return `items` as a tuple: records keep tuples, and take lists too.
-
-    Args:
-        items: any collection; other values are left for `items_of` to refuse, by the field's name.
-    """
+    """Return `items` as a tuple: records keep tuples, and take lists too."""
     known: Any = items
     return tuple(known) if is_collection(known) else known
 
 
 def as_mapping(items: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a copy of a mapping, so that nothing that the caller changes later reaches it.
-
-    Args:
-        items: the mapping; other values are left for `instance_of` to refuse.
-    """
+    """Return a copy of a mapping, so that nothing that the caller changes later reaches it."""
     known: Any = items
     return dict(known) if isinstance(known, Mapping) else known
 
 
 def as_path(name: str, value: Any) -> Path:
-    """Return the path that text or a path-like object names.
-
-    Args:
-        name: what the message calls it.
-
-    Raises:
-        TypeError: it is something else.
-    """
+    """Return the path that text or a path-like object names."""
     from pathlib import Path  # not before somebody has files
 
     try:
@@ -161,16 +143,7 @@ def number(
 
 
 def text(*, needed: bool = False, optional: bool = False) -> Validator:
-    """Return a validator of text.
-
-    Args:
-        needed: whether empty text is refused.
-        optional: whether None is accepted too.
-
-    Raises:
-        TypeError: from the validator, if the value is not text.
-        ValueError: from the validator, if it is empty and needed.
-    """
+    """Return a validator of text."""
 
     def check(_: object, attribute: Any, value: Any) -> None:
         if value is None and optional:
@@ -184,15 +157,7 @@ def text(*, needed: bool = False, optional: bool = False) -> Validator:
 
 
 def instance_of(kind: type[Any], *, optional: bool = False) -> Validator:
-    """Return a validator of instances of one class.
-
-    Args:
-        kind: the class.
-        optional: whether None is accepted too.
-
-    Raises:
-        TypeError: from the validator, if the value is something else.
-    """
+    """Return a validator of instances of one class."""
     words = f"a {kind.__name__} or None" if optional else f"a {kind.__name__}"
 
     def check(_: object, attribute: Any, value: Any) -> None:
@@ -203,26 +168,12 @@ def instance_of(kind: type[Any], *, optional: bool = False) -> Validator:
 
 
 def items_of(kind: type[Any]) -> Validator:
-    """Return a validator of tuples and sets whose items are all of one class.
-
-    Args:
-        kind: the class.
-
-    Raises:
-        TypeError: from the validator; names the value, or its first item of another class.
-    """
+    """Return a validator of tuples and sets whose items are all of one class."""
     return lambda _, attribute, value: check_items(attribute.name, value, kind)
 
 
 def check_items(name: str, value: object, kind: type[Any]) -> None:
-    """Check that `value` is a collection of one class, as `as_tuple` leaves it.
-
-    Args:
-        name: what the message calls it.
-
-    Raises:
-        TypeError: names the value, or its first item of another class.
-    """
+    """Check that `value` is a collection of one class, as `as_tuple` leaves it."""
     if not isinstance(value, tuple | frozenset):
         raise TypeError(f"{name} must be a list of {kind.__name__}, not {shown(value)}")
     for item in value:
@@ -231,11 +182,7 @@ def check_items(name: str, value: object, kind: type[Any]) -> None:
 
 
 def function() -> Validator:
-    """Return a validator of what can be called.
-
-    Raises:
-        TypeError: from the validator, if the value is something else.
-    """
+    """Return a validator of what can be called."""
 
     def check(_: object, attribute: Any, value: Any) -> None:
         if not callable(value):
@@ -245,14 +192,7 @@ def function() -> Validator:
 
 
 def yes_or_no(*, optional: bool = False) -> Validator:
-    """Return a validator of True and False.
-
-    Args:
-        optional: whether None is accepted too.
-
-    Raises:
-        TypeError: from the validator, if the value is something else.
-    """
+    """Return a validator of True and False."""
     words = "True, False or None" if optional else "True or False"
 
     def check(_: object, attribute: Any, value: Any) -> None:
@@ -263,14 +203,7 @@ def yes_or_no(*, optional: bool = False) -> Validator:
 
 
 def one_of(*known: str) -> Any:
-    """Return a validator of one of some words.
-
-    Args:
-        known: the words that are accepted.
-
-    Raises:
-        ValueError: from the validator; lists the words.
-    """
+    """Return a validator of one of some words."""
 
     def check(_: object, attribute: Any, value: Any) -> None:
         if value not in known:

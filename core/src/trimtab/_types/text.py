@@ -215,11 +215,7 @@ _LONGEST_VALUE = 60
 
 
 def refusal(error: BaseException) -> str:
-    """Return in plain words what a validator of attrs refuses; empty for other errors.
-
-    Args:
-        error: what the validator raised.
-    """
+    """Return in plain words what a validator of attrs refuses; empty for other errors."""
     text = error.args[0] if error.args else None
     if not isinstance(text, str):
         return ""

@@ -33,11 +33,6 @@ def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) ->
     differs from process to process. A whole number of more than 10,000 bits, a number
     that is not finite, and what is nested too deep or contains itself become text. So does a
     container whose own methods raise. Other objects stay as they are.
-
-    Args:
-        value: anything.
-        inside: identities of the containers around it.
-        deepest: how deep containers may be nested.
     """
     kind = value.__class__
     if kind is dict:

@@ -301,13 +301,7 @@ def host_table(verdicts: Mapping[str, Iterable[Verdict]]) -> str:
 
 @attrs.frozen
 class Scenario:
-    """A scripted conversation and what must be found afterwards.
-
-    Args:
-        summary: what it shows, in a line.
-        needs: the claims without which it is not played.
-        play: plays it.
-    """
+    """A scripted conversation and what must be found afterwards."""
 
     summary: str
     needs: tuple[str, ...]
@@ -320,14 +314,7 @@ SCENARIOS: dict[str, Scenario] = {}
 
 @attrs.define(eq=False)
 class Stage:
-    """One agent, its scripted service and what it did.
-
-    Args:
-        kit: the host.
-        script: what the model says.
-        providers: those of the prompt.
-        task: how the task differs from the plain one.
-    """
+    """One agent, its scripted service and what it did."""
 
     kit: HostKit
     script: Script

@@ -42,12 +42,7 @@ Play = Callable[[HostKit], Awaitable[None]]
 
 
 def scenario(summary: str, *needs: str) -> Callable[[Play], Play]:
-    """Add a scenario.
-
-    Args:
-        summary: what it shows, in a line.
-        needs: the claims without which it is not played.
-    """
+    """Add a scenario."""
 
     def add(play: Play) -> Play:
         SCENARIOS[play.__name__.lstrip("_")] = Scenario(summary, needs, play)

@@ -32,14 +32,7 @@ class Reply:
 
 
 def reply_to(path: str, body: Json, text: str, calls: Calls, status: int) -> Reply:
-    """Return the response of a service.
-
-    Args:
-        path: of the request; it tells which service is asked.
-        body: the request.
-        text, calls: what the model says, and the calls that it asks for.
-        status: an error of the service instead, such as 500; 0 for none.
-    """
+    """Return the response of a service."""
     refused = _out_of_place(body["messages"]) if path.endswith("/chat/completions") else ""
     if status or refused:
         return _error(path, status or 400, refused or "scripted")
