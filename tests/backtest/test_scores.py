@@ -14,7 +14,7 @@ VARIANTS = CASES.with_name("variants.jsonl")
 MADE_UP = CASES.with_name("made-up.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10, 11, 12)]
+LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10, 11, 12, "13a")]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
     "r8-blind-scroll": "late",
@@ -51,6 +51,20 @@ STILL_WRONG = {
     "r12-eight-files-written-ja": "missed",
     # A tool that writes entries is not known to read.
     "r11-fifteen-entries-one-by-one": "missed",
+    # Each quotation bears a number of its own, and each letter takes it up.
+    "r13-a-new-quotation-each-round-ar": "missed",
+    # A list of different things is made once more after each compaction, under new names.
+    "r13-made-anew-after-each-squeeze-de": "missed",
+    # Changes that undo each other, each after a look.
+    "r13-second-edit-takes-the-first-away": "late",
+    # Names and numbers of which each gets a turn of its own.
+    "r13-mappings-of-seven-indices-ru": "missed",
+    "r13-six-numbers-one-by-one-tr": "missed",
+    # A call that the user wants to see, and one that is said again in tags of its own.
+    "r13-shows-the-file-as-it-is-pt": "false alarm",
+    "r13-tags-of-its-own-de": "missed",
+    # The user ends the work in words.
+    "r13-told-to-stop-here-pt": "false alarm",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.
