@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 
 import attrs
@@ -37,14 +38,11 @@ _MORE_FOR_TEXT = 2
 """A text beside calls repeats itself in good work too ("Let me look at the next file")."""
 _LATELY = 8
 """Turns in which a loop that is found again is the same one."""
-_NEVER = 1_000_000
-"""Actions until a reading is left out: more than a run has."""
-_ASIDES_APART = 16
-"""Turns without a note to itself after which an agent's notes are not followed any more."""
-_READINGS_APART = 5
+_LOOKED_BACK = 32
+"""Actions among which it is looked for asides: as many again as the longest round has."""
 _BETWEEN_READINGS = 3
-"""A reading aside comes after so many actions at least, and is looked for among so few: where
-more is read between actions, these may rest on it."""
+"""A reading aside comes after so many actions at least: where more is read between actions, these
+may rest on it."""
 _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
 _WORD = LazyPattern(r"[^\W_]{4,}")
@@ -68,11 +66,6 @@ class SavedLoops:
     loop: Loop | None
     latest: Loop | None
     chant: Loop | None
-    bare: SavedLoops | None
-    aside_at: int
-    apart: int = _BETWEEN_READINGS
-    reading_at: int = -_ASIDES_APART - 1
-    read: str = ""
 
 
 class LoopProjection(CallProjection):
@@ -101,74 +94,30 @@ class LoopProjection(CallProjection):
         self._said_times = 0
         self._turnabouts = 0
         self._notices: deque[str] = deque(maxlen=_NOTICES_KEPT)
-        self._bare: LoopProjection | None = None
-        self._aside_at = 0
-        self._apart = _BETWEEN_READINGS
-        self._reading_at = -_ASIDES_APART - 1
-        self._read = ""
 
     # Calls -------------------------------------------------------------------------------------
 
     def turn_closed(self, turn: TurnRecord) -> None:
         """Judge the action of a turn, also as if nothing were thought, planned or read aside."""
         self._judge(turn)
-        has_aside = False
-        for call in turn.asked:
-            has_aside = has_aside or is_aside(call.tool)
-        if has_aside or self._is_suspect():
-            self._aside_at = turn.number
-            if has_aside and self._apart >= 0:  # beside thoughts a reading is part of a round
-                self._bare, self._apart = None, -_NEVER
-            elif self._bare is None and not has_aside:
-                self._apart = _BETWEEN_READINGS
-        elif self._bare is None:
-            return
-        if turn.number - self._aside_at > _ASIDES_APART:
-            self._bare = None
-            return
-        self._judge_without_asides(turn)
-
-    def _is_suspect(self) -> bool:
-        """Tell whether the last action brought nothing new, soon after a reading aside."""
         kept = self._actions.kept
-        if self._actions.newest_is_news or not kept or self.loop is not None:
-            return False
-        return any(_is_reading(one, kept[-1]) for one in islice(reversed(kept), 1, _READINGS_APART))
-
-    def _judge_without_asides(self, turn: TurnRecord) -> None:
-        bare, left = self._bare, None
-        number = 1
-        if bare is None:
-            bare = self._bare = LoopProjection(self._limits, self._profiles)
-            bare._obey(self._orders)
-            number = _ASIDES_APART
-        actions = list(islice(reversed(self._actions.kept), number))[::-1]
-        if number == 1 and (not actions or actions[-1].turn is not turn):
+        if self.loop is not None or not kept or kept[-1].turn is not turn:
             return
-        for action in actions:
-            left = self._without_asides(action, bare)
-            if left is not None:
-                bare._judge(left)
-        if self.loop is None and left is not None and bare.loop is not None:
+        if self._actions.newest_is_news and not self._actions.may_repeat(kept[-1]):
+            return
+        left, read_at = _without_asides(list(kept)[-_LOOKED_BACK:])
+        if not left or left[-1].number != turn.number:
+            return
+        bare = LoopProjection(self._limits, self._profiles)
+        bare._obey(self._orders)
+        for one in left:
+            bare._judge(one)
+        if bare.loop is not None:
             found = bare.loop
-            if self._turns - self._reading_at <= _ASIDES_APART:
+            if read_at:
                 found = attrs.evolve(found, apart=True, confidence=min(found.confidence, _DOUBT))
             self.loop = self._latest = self._named(found)
             self.quiet = False
-
-    def _without_asides(self, action: Action, bare: LoopProjection) -> TurnRecord | None:
-        """Return a turn without what was thought, planned and read aside; None if none is left."""
-        kept = bare._actions.kept
-        if kept and self._apart >= _BETWEEN_READINGS and _is_reading(action, kept[-1]):
-            self._apart, self._reading_at = 0, self._turns
-            self._read = action.calls[0].output
-            return None
-        if self._read and kept and _rests_on(action, self._read, kept[-1]):
-            bare._interfered()  # no aside: what it read goes on
-            self._read = ""
-        left = _without_asides(action.turn)
-        self._apart += left is not None
-        return left
 
     def _judge(self, turn: TurnRecord) -> None:
         if turn.calls is not turn.asked and len(turn.calls) != len(turn.asked):
@@ -308,7 +257,6 @@ class LoopProjection(CallProjection):
     def _interfered(self) -> None:
         self._actions.clear()
         self._streak = self._stale = 0
-        self._bare = None
         self.loop = self.chant = self._latest = None
         self.quiet = True
 
@@ -331,11 +279,6 @@ class LoopProjection(CallProjection):
             loop=self.loop,
             latest=self._latest,
             chant=self.chant,
-            bare=self._bare.state() if self._bare else None,
-            aside_at=self._aside_at,
-            apart=self._apart,
-            reading_at=self._reading_at,
-            read=self._read,
         )
 
     def load_state(self, state: SavedLoops) -> None:
@@ -355,11 +298,34 @@ class LoopProjection(CallProjection):
         self._notices.extend(state.notices)
         self.loop, self._latest, self.chant = state.loop, state.latest, state.chant
         self.quiet = self.loop is None and self.chant is None
-        self._aside_at = state.aside_at
-        self._apart, self._reading_at, self._read = state.apart, state.reading_at, state.read
-        if state.bare is not None:
-            self._bare = LoopProjection(self._limits, self._profiles)
-            self._bare.load_state(state.bare)
+
+
+def _without_asides(actions: Sequence[Action]) -> tuple[list[TurnRecord], bool]:
+    """Return the turns of actions without what was thought, planned or read aside, and whether
+    something was read: only those since a reading that turned out to be none, for work rests on it.
+
+    Beside thoughts a reading is part of a round.
+    """
+    thinks = any(is_aside(call.tool) for one in actions for call in one.turn.asked)
+    left: list[TurnRecord] = []
+    before, read, apart, has_read = actions[0], "", _BETWEEN_READINGS, False
+    for action in actions:
+        if thinks:
+            turn = action.turn
+            calls = tuple([call for call in turn.calls if not is_aside(call.tool)])
+            if len(calls) == len(turn.calls):
+                left.append(turn)
+            elif calls:
+                left.append(TurnRecord(calls, turn.number))
+            continue
+        if left and apart >= _BETWEEN_READINGS and _is_reading(action, before):
+            apart, read, has_read = 0, action.calls[0].output, True
+            continue
+        if read and _rests_on(action, read, before):
+            left, read = [], ""
+        left.append(action.turn)
+        before, apart = action, apart + 1
+    return (left if thinks or has_read else []), has_read
 
 
 def _rests_on(action: Action, read: str, before: Action) -> bool:
@@ -377,14 +343,6 @@ def _is_reading(action: Action, other: Action) -> bool:
     if call.tool == other.calls[0].tool:
         return False
     return call.reads and not call.failed and not action.waits
-
-
-def _without_asides(turn: TurnRecord) -> TurnRecord | None:
-    """Return a turn without what was thought and planned in it; None if nothing is left."""
-    calls = [call for call in turn.calls if not is_aside(call.tool)]
-    if len(calls) == len(turn.calls):
-        return turn
-    return TurnRecord(tuple(calls), turn.number) if calls else None
 
 
 def _chant(text: TextRecord) -> Loop | None:
