@@ -9,6 +9,25 @@ from typing import Any
 from trimtab._types.errors import class_name, is_interruption
 
 
+class _Method:
+    """A method of the compiled pattern, which is the instance's own from its first use on."""
+
+    def __set_name__(self, _: object, name: str) -> None:
+        self._name = name
+
+    def __get__(self, pattern: Any, owner: type[Any]) -> Any:
+        if pattern is None:
+            return self
+        compiled = re.compile(pattern._text, pattern._flags)
+        for name, value in vars(owner).items():
+            if isinstance(value, _Method):
+                setattr(pattern, name, getattr(compiled, name))
+        return getattr(pattern, self._name)
+
+
+_method: Any = _Method
+
+
 class LazyPattern:
     """A regular expression with the methods of `re.Pattern`, compiled when the first is called.
 
@@ -20,25 +39,17 @@ class LazyPattern:
         flags: those of `re`.
     """
 
-    search: Callable[[str], re.Match[str] | None]
-    match: Callable[[str], re.Match[str] | None]
-    fullmatch: Callable[[str], re.Match[str] | None]
-    finditer: Callable[[str], Iterator[re.Match[str]]]
-    findall: Callable[[str], list[Any]]
-    split: Callable[[str], list[str | Any]]
-    sub: Callable[[str | Callable[[re.Match[str]], str], str], str]
+    search: Callable[[str], re.Match[str] | None] = _method()
+    match: Callable[[str], re.Match[str] | None] = _method()
+    fullmatch: Callable[[str], re.Match[str] | None] = _method()
+    finditer: Callable[[str], Iterator[re.Match[str]]] = _method()
+    findall: Callable[[str], list[Any]] = _method()
+    split: Callable[[str], list[str | Any]] = _method()
+    sub: Callable[[str | Callable[[re.Match[str]], str], str], str] = _method()
 
     def __init__(self, text: str, flags: int = 0) -> None:
         self._text = text
         self._flags = flags
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # no method, but what copy and pickle look for
-            raise AttributeError(name)
-        compiled = re.compile(self._text, self._flags)
-        for method in LazyPattern.__annotations__:
-            setattr(self, method, getattr(compiled, method))
-        return getattr(compiled, name)
 
 
 CONTROL_CHARACTERS = LazyPattern(
