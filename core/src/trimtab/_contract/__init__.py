@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import attrs
 
@@ -308,53 +308,24 @@ class TaskCompletionContext(RunContext):
     final: bool = False
 
 
-class _Enabled(Protocol):
-    """What a recorder sees of the table of a prompt."""
-
-    @property
-    def settings(self) -> tuple[ProviderConfig, ...]: ...
-    @property
-    def guidance_limit(self) -> int: ...
-    @property
-    def feedback_delivery(self) -> Literal["first", "all"]: ...
-    @property
-    def state_folder(self) -> Path | None: ...
-
-
 @attrs.frozen(eq=False, repr=False)
 class RecorderContext(RunContext):
     """What a recorder sees of the run that it is opened for.
 
-    Args:
-        table: the providers of the prompt.
+    Attributes:
         tool_profiles: how tools behave, the prompt's profiles before the host's.
         keep: tool results that the session keeps whole; None for all.
+        providers: the settings of all providers of the prompt, recorders included.
+        guidance_limit: injections per decision, over all providers.
+        feedback_delivery: whether the first feedback provider that speaks is delivered, or all.
+        state_folder: where files of this prompt's recorders belong; it may not exist yet:
+            ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state
+            folder. None for providers that were not resolved for a prompt.
     """
 
-    _table: _Enabled
     tool_profiles: tuple[ToolProfile, ...]
     keep: int | None
-
-    @property
-    def providers(self) -> tuple[ProviderConfig, ...]:
-        """The settings of all providers of the prompt, recorders included."""
-        return self._table.settings
-
-    @property
-    def guidance_limit(self) -> int:
-        """Injections per decision, over all providers."""
-        return self._table.guidance_limit
-
-    @property
-    def feedback_delivery(self) -> Literal["first", "all"]:
-        """Whether the first feedback provider that speaks is delivered, or all."""
-        return self._table.feedback_delivery
-
-    @property
-    def state_folder(self) -> Path | None:
-        """Where files of this prompt's recorders belong; it may not exist yet.
-
-        ``TRIMTAB_HOME``, else ``.trimtab`` beside the configuration, else the user's state folder.
-        None for a table that was not built from a prompt.
-        """
-        return self._table.state_folder
+    providers: tuple[ProviderConfig, ...]
+    guidance_limit: int
+    feedback_delivery: Literal["first", "all"]
+    state_folder: Path | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import attrs
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInjection
 
 P = TypeVar("P", bound=Projection)
+_Step = TaskCompletionResult | Awaitable[TaskCompletionResult]
+_Steps = Generator[_Step, Reply[Any], None]
 
 
 class Following(Generic[P]):
@@ -239,35 +241,26 @@ class CompositeChecker:
         Args:
             context: passed to each checker.
         """
+        steps = self._steps(context)
+        found = next(steps)
+        return found if isinstance(found, TaskCompletionResult) else self._go_on(steps, found)
+
+    async def _go_on(self, steps: _Steps, found: _Step) -> TaskCompletionResult:
+        while not isinstance(found, TaskCompletionResult):
+            found = steps.send(await acall(_awaited(found)))
+        return found
+
+    def _steps(self, context: TaskCompletionContext) -> _Steps:
+        """Yield what is to be awaited, each time for its reply, and at last the joint verdict."""
         results: list[TaskCompletionResult] = []
-        for number, checker in enumerate(self.checkers):
-            reply = call(_asked, checker, context)
+        for checker in self.checkers:
+            reply: Reply[Any] = call(_asked, checker, context)
             if isinstance(reply.value, Awaitable):
-                return self._go_on(context, number, reply.value, results)
+                reply = yield reply.value
             results.append(_verdict(checker, reply))
             if self._decides(results[-1]):
-                return results[-1]
-        return self._join(results)
-
-    async def _go_on(
-        self,
-        context: TaskCompletionContext,
-        number: int,
-        value: Awaitable[TaskCompletionResult],
-        results: list[TaskCompletionResult],
-    ) -> TaskCompletionResult:
-        """Finish a check from the checker that returned an awaitable on."""
-        reply: Reply[Any] = await acall(_awaited(value))
-        while True:
-            results.append(_verdict(self.checkers[number], reply))
-            number += 1
-            if self._decides(results[-1]):
-                return results[-1]
-            if number == len(self.checkers):
-                return self._join(results)
-            reply = call(_asked, self.checkers[number], context)
-            if isinstance(reply.value, Awaitable):
-                reply = await acall(_awaited(reply.value))
+                yield results[-1]
+        yield self._join(results)
 
     def _decides(self, result: TaskCompletionResult) -> bool:
         wanted = CompletionStatus.INCOMPLETE if self.all_must_pass else CompletionStatus.OK

@@ -224,9 +224,16 @@ class Recordings:
 
     def start(self, recorders: Iterable[RunHook], keep: int | None) -> None:
         """Open the recorders; one that fails is left out, on record."""
-        prompt, host = self._run.prompt, self._run.host
-        profiles = (*prompt.template.tool_profiles, *host.tool_profiles)
-        context = RecorderContext(self._run, prompt.table, profiles, keep)
+        table = self._run.prompt.table
+        context = RecorderContext(
+            self._run,
+            self._run.trajectory.tool_profiles,
+            keep,
+            providers=table.settings,
+            guidance_limit=table.guidance_limit,
+            feedback_delivery=table.feedback_delivery,
+            state_folder=table.state_folder,
+        )
         for source, start in recorders:
             opened = partial(_opened, start)
             reply = self._run.invoker.call(source, "open", opened, context, self._timeout)
