@@ -252,14 +252,18 @@ class Prompt(Generic[Output]):
     ) -> PromptTable:
         from trimtab._table.compiling import build_table
 
+        template = self.template
+        declared: tuple[ProviderConfig, ...] = (
+            *template.guidance_providers,
+            *template.feedback_providers,
+            *template.completion_checkers,
+            *template.recorders,
+        )
         return build_table(
             self.name,
-            guidance=self.guidance_providers,
-            feedback=self.feedback_providers,
-            completion=self.completion_checkers,
-            recorders=self.recorders,
-            guidance_limit=self.template.guidance_limit,
-            feedback_delivery=self.template.feedback_delivery,
+            declared,
+            guidance_limit=template.guidance_limit,
+            feedback_delivery=template.feedback_delivery,
             config=config,
             environment=environment,
         )

@@ -17,15 +17,13 @@ from trimtab._boundary import (
     own_result,
     own_verdict,
 )
-from trimtab._events import DecisionPoint
+from trimtab._events import DecisionPoint, ProviderKind
 from trimtab._events.guidance import NOT_RELEVANT
 from trimtab._plugins import WORDS
-from trimtab._plugins.config_tables import Configuration
+from trimtab._plugins.config_tables import Configuration, PromptSettings
 from trimtab._policy import (
     CompletionCheckerConfig,
-    FeedbackProviderConfig,
     GuidanceProviderConfig,
-    RecorderConfig,
 )
 from trimtab._table import (
     CheckEntry,
@@ -36,15 +34,12 @@ from trimtab._table import (
 from trimtab._types.errors import ConfigurationError, ProviderInvalid
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from trimtab._contract import FeedbackContext, GuidanceContext, TaskCompletionContext
-    from trimtab._events.guidance import Feedback, GuidanceInjection, ProviderSkipped
+    from trimtab._events.guidance import Feedback, ProviderSkipped
     from trimtab._plugins.validation import LoadedProvider
     from trimtab._policy import FeedbackTrigger, ProviderConfig
     from trimtab._policy.feedback import TaskCompletionResult
     from trimtab._table import FeedbackDelivery, ProviderResult, RunHook
-    from trimtab._types.limits import Budget
 
 
 def _ask_by_method(
@@ -76,13 +71,7 @@ def _ask_by_hook(
     return ask
 
 
-def _provide_by_method(
-    provide: Callable[..., Any],
-) -> Callable[[GuidanceContext], GuidanceInjection]:
-    return lambda context: own_injection(provide(context=context))
-
-
-def _feedback_by_methods(
+def _by_methods(
     should_run: Callable[..., Any], provide: Callable[..., Any]
 ) -> Callable[[FeedbackContext], Feedback | None]:
     def ask(context: FeedbackContext) -> Feedback | None:
@@ -92,7 +81,7 @@ def _feedback_by_methods(
     return ask
 
 
-def _feedback_by_hook(
+def _by_hook(
     own: Callable[[FeedbackContext], object],
 ) -> Callable[[FeedbackContext], Feedback | None]:
     return lambda context: own_feedback(own(context), "give_feedback")
@@ -112,37 +101,6 @@ def _check(own: Callable[[TaskCompletionContext], Any]) -> Callable[..., TaskCom
 
 async def _awaited(value: Any) -> Any:
     return await value
-
-
-def compile_table(
-    loaded: Sequence[LoadedProvider],
-    *,
-    skipped: Iterable[ProviderSkipped] = (),
-    guidance_limit: int = 3,
-    feedback_delivery: FeedbackDelivery = "first",
-    state_folder: Path | None = None,
-    budget: Budget | None = None,
-) -> PromptTable:
-    """Prepare loaded providers for the calls of a run."""
-    _refuse_twins(loaded)
-    return PromptTable(
-        guides={point: _guides(loaded, point) for point in DecisionPoint},
-        feedback=tuple(_feedback(p, p.trigger) for p in loaded if p.trigger is not None),
-        checks=tuple(
-            compile_check(p, p.config)
-            for p in loaded
-            if isinstance(p.config, CompletionCheckerConfig)
-        ),
-        opened=_run_hooks(loaded, "run_opened"),
-        closed=_run_hooks(loaded, "run_closed"),
-        recorders=tuple((p.source, p.methods["open"]) for p in loaded if "open" in p.methods),
-        settings=tuple(p.config for p in loaded),
-        skipped=tuple(skipped),
-        guidance_limit=guidance_limit,
-        feedback_delivery=feedback_delivery,
-        state_folder=state_folder,
-        budget=budget,
-    )
 
 
 def _refuse_twins(loaded: Iterable[LoadedProvider]) -> None:
@@ -178,16 +136,14 @@ def _guide(
         ask = Ask(source, hook, _ask_by_hook(own, threshold, hook))
         return GuidanceEntry(ask, config, order, category, paces_itself=paced)
     ask = Ask(source, hook, _ask_by_method(provider.methods["classify"], threshold))
-    provide = Ask(source, "provide", _provide_by_method(provider.methods["provide"]))
+    make = provider.methods["provide"]
+    provide = Ask(source, "provide", lambda context: own_injection(make(context=context)))
     return GuidanceEntry(ask, config, order, category, provide, paced)
 
 
 def _feedback(provider: LoadedProvider, trigger: FeedbackTrigger) -> FeedbackEntry:
     own = provider.hooks.get("give_feedback")
-    if own is not None:
-        ask = _feedback_by_hook(own)
-    else:
-        ask = _feedback_by_methods(provider.methods["should_run"], provider.methods["provide"])
+    ask = _by_hook(own) if own else _by_methods(**provider.methods)
     limits_only = getattr(type(provider.instance), "limits_only", False) is True
     return FeedbackEntry(provider.source, trigger, ask, limits_only)
 
@@ -209,18 +165,19 @@ def _run_hooks(loaded: Iterable[LoadedProvider], hook: str) -> tuple[RunHook, ..
 
 def build_table(
     prompt_name: str,
+    declared: Sequence[ProviderConfig],
     *,
-    guidance: Sequence[GuidanceProviderConfig] = (),
-    feedback: Sequence[FeedbackProviderConfig] = (),
-    completion: Sequence[CompletionCheckerConfig] = (),
-    recorders: Sequence[RecorderConfig] = (),
-    guidance_limit: int = 3,
-    feedback_delivery: FeedbackDelivery = "first",
-    config: Configuration | Literal["auto"] | None = "auto",
-    environment: Mapping[str, str] | None = None,
+    guidance_limit: int,
+    feedback_delivery: FeedbackDelivery,
+    config: Configuration | Literal["auto"] | None,
+    environment: Mapping[str, str] | None,
 ) -> PromptTable:
-    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind."""
-    from trimtab._plugins.config_tables import Configuration, PromptSettings
+    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind.
+
+    Raises:
+        ProviderError: a provider can't be used; the message names it and says what to do.
+        ConfigurationError: the configuration file is wrong.
+    """
     from trimtab._plugins.configuration import active_configuration, state_home
 
     configuration = (
@@ -237,16 +194,25 @@ def build_table(
     if table is None:
         _warn_of_misspelt(prompt_name, configuration)
         table = PromptSettings()
-    wanted = (
-        *_either(table.guidance, guidance),
-        *_either(table.feedback, feedback),
-        *_either(table.completion, completion),
-        *_either(table.recorders, recorders),
-    )
+    wanted: list[ProviderConfig] = []
+    for kind in ProviderKind:
+        said = getattr(table, kind.value)
+        wanted += [one for one in declared if one.kind is kind] if said is None else said
     loaded, skipped = _resolved(wanted, configuration, environment)
-    return compile_table(
-        loaded,
-        skipped=skipped,
+    _refuse_twins(loaded)
+    return PromptTable(
+        guides={point: _guides(loaded, point) for point in DecisionPoint},
+        feedback=tuple(_feedback(p, p.trigger) for p in loaded if p.trigger is not None),
+        checks=tuple(
+            compile_check(p, p.config)
+            for p in loaded
+            if isinstance(p.config, CompletionCheckerConfig)
+        ),
+        opened=_run_hooks(loaded, "run_opened"),
+        closed=_run_hooks(loaded, "run_closed"),
+        recorders=tuple((p.source, p.methods["open"]) for p in loaded if "open" in p.methods),
+        settings=tuple(p.config for p in loaded),
+        skipped=tuple(skipped),
         guidance_limit=table.guidance_limit or guidance_limit,
         feedback_delivery=table.feedback_delivery or feedback_delivery,
         state_folder=state_home(configuration.path, environment=environment),
@@ -292,7 +258,3 @@ def _resolved(
 
     resolution = resolve_all(wanted, configuration, environment=environment)
     return resolution.providers, resolution.skipped
-
-
-def _either(said: Sequence[Any] | None, declared: Sequence[Any]) -> Sequence[Any]:
-    return declared if said is None else said
