@@ -19,6 +19,7 @@ from trimtab._boundary import (
 )
 from trimtab._contract import BoundRun
 from trimtab._events import Provenance, ProviderKind
+from trimtab._events.guidance import ProviderFaulted, ProviderQuarantined, ProviderSlow
 from trimtab._types.errors import SessionError
 
 if TYPE_CHECKING:
@@ -191,8 +192,6 @@ class ProviderInvoker:
     def succeeded(self, source: Provenance, hook: str, seconds: float, spent: float = 0.0) -> None:
         """Count a call that was answered: it ends the hook's faults in a row."""
         if seconds > SLOW_SECONDS or spent <= SLOW_SECONDS < spent + seconds:
-            from trimtab._events.guidance import ProviderSlow
-
             self._run.dispatch(ProviderSlow, source=source, hook=hook, seconds=spent + seconds)
         self._run.state.answered(source.key, hook)
 
@@ -200,8 +199,6 @@ class ProviderInvoker:
         self, source: Provenance, hook: str, error: str, cause: BaseException | None = None
     ) -> None:
         """Record a failure; a soft provider leaves the run after three in a row, over all hooks."""
-        from trimtab._events.guidance import ProviderFaulted, ProviderQuarantined
-
         state = self._run.state
         self._warn(source, hook, error)
         token = CAUSE.set(cause)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
@@ -218,6 +217,8 @@ def _summary(run: OpenRun, provider: str, nudges: int) -> str:
 
 
 def _shown(call: ToolInvoked) -> str:
+    import json  # few agents are stopped
+
     params = json.dumps(call.params, ensure_ascii=False, default=lambda _: "…")
     return f"{call.tool[:40]} {quote(params, LONGEST_CALL)[1:-1]} → {call.outcome.value}"
 

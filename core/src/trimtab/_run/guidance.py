@@ -14,13 +14,14 @@ from trimtab._events.guidance import (
     GuidanceDelivered,
     GuidanceSuppressed,
     Proposal,
+    format_guidance,
 )
 from trimtab._policy.guidance import Candidate, in_shadow, select
 from trimtab._table import GuidanceEntry, ProviderResult
 
 if TYPE_CHECKING:
     from trimtab._boundary import Reply
-    from trimtab._events import ToolCall
+    from trimtab._events import Provenance, ToolCall
     from trimtab._events.guidance import GuidanceInjection
     from trimtab._run import OpenRun
 
@@ -38,8 +39,6 @@ class GuidanceBatch:
     @property
     def text(self) -> str:
         """The blocks that the agent reads; empty where there are none."""
-        from trimtab._events.guidance import format_guidance
-
         return format_guidance(self.injections)
 
     def __bool__(self) -> bool:
@@ -184,17 +183,8 @@ def _withhold(
     with run.session.lock:
         if not run.state.guidance.newly_withheld(episode or entry.source.name, reason):
             return
-    run.dispatch(
-        GuidanceSuppressed,
-        provider_name=entry.source.name,
-        decision_point=point,
-        classification=verdict,
-        source=entry.source,
-        turn=run.state.turn,
-        call_index=run.state.calls - 1,
-        episode=episode,
-        reason=reason,
-    )
+    facts = _facts(run, entry.source, verdict, episode, point)
+    run.dispatch(GuidanceSuppressed, reason=reason, **facts)
 
 
 def _settle(run: OpenRun, candidates: list[Candidate], decision: Decision) -> GuidanceBatch:
@@ -226,12 +216,12 @@ def _obstacle(run: OpenRun, candidate: Candidate, delivery: Delivery) -> str:
 def _suppress(run: OpenRun, candidate: Candidate, point: DecisionPoint, reason: str) -> None:
     problem = candidate.episode or candidate.source.name
     if run.state.guidance.newly_withheld(problem, reason):
-        run.dispatch(GuidanceSuppressed, reason=reason, **_facts(run, candidate, point))
+        run.dispatch(GuidanceSuppressed, reason=reason, **_facts_of(run, candidate, point))
 
 
 def _deliver(run: OpenRun, candidate: Candidate, decision: Decision) -> bool:
     """Record what was chosen; return whether the agent reads it."""
-    facts = _facts(run, candidate, decision.point)
+    facts = _facts_of(run, candidate, decision.point)
     shadow = in_shadow(candidate.config, candidate.source, run.run_id)
     if shadow or decision.replayed:
         kept = decision.delivery is Delivery.PERSISTED and not shadow
@@ -253,13 +243,24 @@ def _deliver(run: OpenRun, candidate: Candidate, decision: Decision) -> bool:
     return True
 
 
-def _facts(run: OpenRun, candidate: Candidate, point: DecisionPoint) -> dict[str, Any]:
+def _facts_of(run: OpenRun, candidate: Candidate, point: DecisionPoint) -> dict[str, Any]:
+    verdict = candidate.proposal.classification
+    return _facts(run, candidate.source, verdict, candidate.episode, point)
+
+
+def _facts(
+    run: OpenRun,
+    source: Provenance,
+    verdict: ClassificationResult,
+    episode: str,
+    point: DecisionPoint,
+) -> dict[str, Any]:
     return {
-        "provider_name": candidate.source.name,
+        "provider_name": source.name,
         "decision_point": point,
-        "classification": candidate.proposal.classification,
-        "source": candidate.source,
+        "classification": verdict,
+        "source": source,
         "turn": run.state.turn,
         "call_index": run.state.calls - 1,
-        "episode": candidate.episode,
+        "episode": episode,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import attrs
@@ -11,7 +10,8 @@ import attrs
 from trimtab._contract import GuidanceContext, RunContext
 from trimtab._events import DecisionPoint, Delivery, Provenance, ProviderKind, RunClosed, ToolCall
 from trimtab._run import OpenRun
-from trimtab._run.guidance import NOTHING, GuidanceBatch
+from trimtab._run.completion import check, feedback, note_existing_files, own_checks
+from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
 from trimtab._session.arguments import as_calls, as_flag, as_member, as_point, as_text, as_timeout
 from trimtab._types.errors import SessionError
 from trimtab._types.text import shown
@@ -113,8 +113,6 @@ class Run(OpenRun):
         for skipped in self.prompt.table.skipped:
             self.session.dispatch(self.stamp(skipped))
         if self.prompt.table.feedback and not resumed:
-            from trimtab._run.completion import note_existing_files
-
             note_existing_files(self, self._timeout)
         self._call_run_hooks(self.prompt.table.opened, "run_opened")
 
@@ -240,7 +238,7 @@ class Run(OpenRun):
         entries = self._begin(point, delivery, timeout)
         if not entries:
             return NOTHING
-        return self._ask(
+        return guide(
             self, entries, point, calls, timeout=timeout, delivery=delivery, replayed=replayed
         )
 
@@ -250,14 +248,7 @@ class Run(OpenRun):
         if self.recordings is not None:
             self._note_asked(point, pending=context.pending_tool_calls)
         entries = self._begin(point)
-        return self._ask(self, entries, point, context=context) if entries else NOTHING
-
-    @cached_property
-    def _ask(self) -> Callable[..., GuidanceBatch]:
-        """How providers are asked: loaded by the first run that has any."""
-        from trimtab._run.guidance import guide
-
-        return guide
+        return guide(self, entries, point, context=context) if entries else NOTHING
 
     def _note_asked(self, point: DecisionPoint, **asked: Any) -> None:
         """Tell the recorders that guidance is asked for, if it makes a difference."""
@@ -309,14 +300,7 @@ class Run(OpenRun):
             from trimtab._events.asked import FeedbackAsked
 
             self.recordings.tell(FeedbackAsked(replayed=replayed))
-        return self._ask_feedback(self, timeout, replayed=replayed)
-
-    @cached_property
-    def _ask_feedback(self) -> Callable[..., tuple[Feedback, ...]]:
-        """How feedback providers are asked: loaded by the first run that has any."""
-        from trimtab._run.completion import feedback
-
-        return feedback
+        return feedback(self, timeout, replayed=replayed)
 
     async def afeedback(
         self, *, timeout: float | None = None, replayed: bool = False
@@ -360,7 +344,6 @@ class Run(OpenRun):
         as_flag("awaiting_user", awaiting_user)
         as_flag("final", final)
         from trimtab._events.asked import CompletionAsked
-        from trimtab._run.completion import check, own_checks
 
         own = own_checks(_items("extra", extra))
         asked = CompletionAsked(

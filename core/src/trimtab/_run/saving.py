@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from math import isfinite
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -35,7 +34,7 @@ from trimtab._policy.guidance import Episode, EpisodeBook, Spoken
 from trimtab._session import Slice
 from trimtab._session.codec import encode_value, record_converter
 from trimtab._session.feeds import SavedFeeds
-from trimtab._session.record import position
+from trimtab._session.record import in_order
 from trimtab._session.retention import FACTS, HEAD, ToolLog
 from trimtab._session.state import Origin, RunState
 from trimtab._types.errors import SessionError, SnapshotError
@@ -302,15 +301,7 @@ def _all_events(session: Record, state: RunState) -> Iterator[Event]:
     if state.origin is not None:
         parent = session.runs()[state.origin.run_id]
         yield from _until(_all_events(session, parent), state.origin.calls)
-    found: list[tuple[tuple[float, int, int], Event]] = [
-        (position(event, rank), event)
-        for rank, kind in enumerate(_KINDS)
-        for event in session[kind].all()
-        if event.run_id == state.run_id
-    ]
-    found.sort(key=itemgetter(0))
-    for _, event in found:
-        yield event
+    yield from in_order(session, state.run_id, _KINDS)
 
 
 def _until(events: Iterator[Event], calls: int | None) -> Iterator[Event]:

@@ -225,7 +225,7 @@ class Session(Record):
         Raises:
             SnapshotError: the text is damaged, of another version, or holds an unknown type.
         """
-        from trimtab._run.snapshot import load, restored_runs
+        from trimtab._run.snapshot import load
 
         saved = load(text, types)
         session = cls(clock=clock, keep=saved.keep)
@@ -234,7 +234,10 @@ class Session(Record):
         for kind, (items, dropped) in saved.slices.items():
             old = saved.old if kind is ToolInvoked else None
             session._fill(kind, items, dropped, old)
-        session._states = restored_runs(saved, session)
+        session._states = {
+            run.run_id: run.restored(lock=session.lock, history=session.events_of)
+            for run in saved.runs
+        }
         session._current = dict(saved.current)
         for call in session[ToolInvoked].tail(RECENT_CALLS * max(1, len(session._states))):
             if call.run_id in session._states:

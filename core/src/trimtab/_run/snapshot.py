@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from sys import float_info, maxsize
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import attrs
 
@@ -43,10 +43,6 @@ from trimtab._session.retention import FACTS, HEAD, OldCalls
 from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
 from trimtab._types.text import sanitize, shown
-
-if TYPE_CHECKING:
-    from trimtab._session.record import Record
-    from trimtab._session.state import RunState
 
 RECORD_TYPES: tuple[type[Any], ...] = (
     RunOpened,
@@ -325,10 +321,3 @@ def _check_runs(saved: Saved) -> None:
     for name, run_id in saved.current.items():
         if run_id not in seen:
             raise damaged(f"current[{name!r}]: there is no run {shown(run_id)}")
-
-
-def restored_runs(saved: Saved, session: Record) -> dict[str, RunState]:
-    """Return the states of the runs by run id, for a session that holds the records already."""
-    return {
-        run.run_id: run.restored(lock=session.lock, history=session.events_of) for run in saved.runs
-    }

@@ -17,6 +17,7 @@ from trimtab._events import (
     ToolInvoked,
     UserMessage,
 )
+from trimtab._events.guidance import ObserverFaulted
 from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
 from trimtab._session.state import RunState
@@ -221,8 +222,6 @@ class Record:
             self._observer_failed(callback, error, event)
 
     def _observer_failed(self, callback: object, error: str, event: object) -> None:
-        from trimtab._events.guidance import ObserverFaulted
-
         name = call(_name_of, callback).value or class_name(callback)
         if name not in self._warned:
             self._warned.add(name)
@@ -270,9 +269,6 @@ class Record:
         """Return the states of all runs by run id, in the order of their opening."""
         return dict(self._states)
 
-    def _slice_of(self, kind: type[Any]) -> Slice[Any]:  # kinds of several types, for mypy
-        return self[kind]
-
     def _fill(
         self, kind: type[Any], items: Iterable[Any], dropped: int, old: OldCalls | None = None
     ) -> None:
@@ -286,20 +282,9 @@ class Record:
         self.takers.clear()
 
     def events_of(self, run_id: str) -> Iterator[Event]:
-        """Return what happened in one run, in order: messages, responses, calls, compactions.
-
-        Args:
-            run_id: the run.
-        """
+        """Return what happened in one run, in order: messages, responses, calls, compactions."""
         kinds = (UserMessage, CompactionHappened, ModelResponded, ToolInvoked)
-        found: list[tuple[tuple[float, int, int], Event]] = [
-            (position(event, rank), event)
-            for rank, kind in enumerate(kinds)
-            for event in self._slice_of(kind).all()
-            if event.run_id == run_id
-        ]
-        found.sort(key=itemgetter(0))
-        return chain(self._inherited(run_id), [event for _, event in found])
+        return chain(self._inherited(run_id), in_order(self, run_id, kinds))
 
     def _inherited(self, run_id: str) -> Iterator[Event]:
         """Return what a forked run has in common with the run that it was forked from."""
@@ -321,11 +306,20 @@ class Record:
             return tuple(islice(calls, n))[::-1]
 
 
-def position(event: Any, rank: int) -> tuple[float, int, int]:
-    """Return where an event stands in its run; turns decide where the clock stood still."""
-    at = event.at.timestamp() if event.at else 0.0
-    turn = getattr(event, "turn", None)
-    return at, -1 if turn is None else turn, rank
+def in_order(session: Record, run_id: str, kinds: Iterable[type[Event]]) -> list[Event]:
+    """Return the events of some kinds that belong to one run alone, in order.
+
+    Where the clock stood still, their turns decide, and then the order of the kinds.
+    """
+    found: list[tuple[tuple[float, int, int], Event]] = []
+    for rank, kind in enumerate(kinds):
+        for event in session[kind].all():
+            if event.run_id == run_id:
+                at = event.at.timestamp() if event.at else 0.0
+                turn = getattr(event, "turn", None)
+                found.append(((at, -1 if turn is None else turn, rank), event))
+    found.sort(key=itemgetter(0))
+    return [event for _, event in found]
 
 
 def new_id() -> str:

@@ -14,11 +14,20 @@ from trimtab._events import (
     Event,
     ModelResponded,
     RunClosed,
-    RunOpened,
     ToolCall,
     ToolInvoked,
     ToolStarted,
     UserMessage,
+)
+from trimtab._events.guidance import (
+    CompletionChecked,
+    Feedback,
+    FeedbackSuppressed,
+    GuidanceDelivered,
+    GuidanceSuppressed,
+    ProviderFaulted,
+    ProviderQuarantined,
+    StopRequested,
 )
 from trimtab._policy.feedback import FeedbackState, GateState, Mark
 from trimtab._policy.guidance import GuidanceState
@@ -27,7 +36,6 @@ from trimtab._session.projection import BaseProjection, Projection
 from trimtab._types.limits import Usage
 
 if TYPE_CHECKING:
-    from trimtab._events.guidance import ProviderFaulted
     from trimtab._policy.guidance import EpisodeBook
     from trimtab._session import SessionLock
     from trimtab._types.resources import ToolProfile
@@ -206,7 +214,7 @@ class RunState:
         elapsed = event.elapsed
         if elapsed is not None and elapsed > self.active_seconds:
             self.active_seconds = elapsed
-        handler = _HANDLERS[event.__class__]
+        handler = _HANDLERS.get(event.__class__)
         if handler is not None:
             handler(self, event)
 
@@ -283,43 +291,20 @@ class RunState:
 Handler = Callable[[RunState, Any], None]
 
 
-class _Handlers(dict[type[Event], Handler | None]):
-    """What folds the events of each class in; None where the state does not depend on them."""
-
-    def __missing__(self, kind: type[Event]) -> Handler | None:
-        """Make the handlers of what providers cause when the first of it comes.
-
-        Making these classes is a quarter of what importing core takes.
-        """
-        from trimtab._events import guidance
-
-        self.update(
-            {
-                guidance.GuidanceDelivered: lambda state, event: state.guidance.delivered(event),
-                guidance.GuidanceSuppressed: lambda state, event: state.guidance.suppressed(event),
-                guidance.StopRequested: lambda state, event: state.guidance.stop_requested(event),
-                guidance.Feedback: lambda state, event: state.feedback.delivered(event),
-                guidance.FeedbackSuppressed: lambda state, event: state.feedback.delivered(
-                    event.feedback
-                ),
-                guidance.CompletionChecked: lambda state, event: state.gate.checked(event),
-                guidance.ProviderFaulted: RunState._faulted,
-                guidance.ProviderQuarantined: lambda state, event: state.quarantined.add(
-                    event.source.key
-                ),
-            }
-        )
-        return self.setdefault(kind, None)
-
-
-_HANDLERS = _Handlers(
-    {
-        RunOpened: None,
-        ModelResponded: RunState._responded,
-        ToolStarted: RunState._called,
-        ToolInvoked: RunState._returned,
-        UserMessage: RunState._said,
-        CompactionHappened: RunState._compacted,
-        RunClosed: RunState._ended,
-    }
-)
+_HANDLERS: dict[type[Event], Handler] = {
+    ModelResponded: RunState._responded,
+    ToolStarted: RunState._called,
+    ToolInvoked: RunState._returned,
+    UserMessage: RunState._said,
+    CompactionHappened: RunState._compacted,
+    RunClosed: RunState._ended,
+    GuidanceDelivered: lambda state, event: state.guidance.delivered(event),
+    GuidanceSuppressed: lambda state, event: state.guidance.suppressed(event),
+    StopRequested: lambda state, event: state.guidance.stop_requested(event),
+    Feedback: lambda state, event: state.feedback.delivered(event),
+    FeedbackSuppressed: lambda state, event: state.feedback.delivered(event.feedback),
+    CompletionChecked: lambda state, event: state.gate.checked(event),
+    ProviderFaulted: RunState._faulted,
+    ProviderQuarantined: lambda state, event: state.quarantined.add(event.source.key),
+}
+"""What folds the events of each class in; the state does not depend on others."""
