@@ -16,7 +16,7 @@ from pathlib import Path
 
 from trimtab import ToolInvoked
 from trimtab_replay import Corpus
-from trimtab_signals import CallRecord, ToolProfiles, advice, asked_by, describe_call
+from trimtab_signals import CallRecord, ToolProfiles, advice, asked_of
 from trimtab_signals._records import record_of
 
 SHOWN = 50
@@ -45,8 +45,7 @@ def asking(folder: Path, *, succeeded: bool = False) -> Iterator[str]:
 
 
 def _told(call: CallRecord) -> str:
-    command = call.command is not None
-    asked = asked_by(call.output, command=command, given=describe_call(call))
+    asked = asked_of(call)
     if asked is None:
         return ""
     said = " ".join(call.output[:LONGEST].split())

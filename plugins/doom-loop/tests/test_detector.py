@@ -10,6 +10,7 @@ from trimtab.testing import Call, Text
 from trimtab_doom_loop import DoomLoopDetector
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._provider import text_for
+from trimtab_signals import asked_by
 
 from .playing import first, play
 
@@ -280,7 +281,8 @@ def test_in_doubt_the_first_text_says_no_more_than_what_was_seen_and_forbids_not
 def test_what_the_answer_asks_for_comes_before_certainty_and_is_not_forbidden(confidence):
     said = "days must be between 1 and 3"
     loop = Loop(LoopKind.REPEAT, "e", confidence, 3, 1, "tides", "tides(days=7)", said)
-    text = text_for(loop, 1, {}, untried=("list_ports",), turn=4)
+    asked = asked_by(said, given=loop.call)
+    text = text_for(loop, 1, {}, asked=asked, untried=("list_ports",), turn=4)
 
     assert text == (
         "Turn 4: tides refused days=7 3 times. Call tides with days=3. Or say what blocks you."
@@ -291,7 +293,8 @@ def test_what_the_answer_asks_for_comes_before_certainty_and_is_not_forbidden(co
 def test_where_no_one_argument_follows_the_answer_is_quoted_and_the_call_not_shown(confidence):
     said = "label must start with a letter"
     loop = Loop(LoopKind.REPEAT, "e", confidence, 3, 1, "tag", "tag(label='9a')", said)
-    text = text_for(loop, 1, {}, untried=("list_tags",), turn=3)
+    asked = asked_by(said, given=loop.call)
+    text = text_for(loop, 1, {}, asked=asked, untried=("list_tags",), turn=3)
 
     assert text == (
         "Turn 3: You made the call tag(…) 3 times in a row. Call tag again with other arguments, "

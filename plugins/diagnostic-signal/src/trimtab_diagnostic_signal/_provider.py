@@ -17,7 +17,15 @@ from trimtab import (
 from trimtab.text import level_texts, quote, shorten, text_option
 from trimtab.trajectory import Following
 from trimtab_diagnostic_signal._failures import VARIOUS, Failure, FailureProjection
-from trimtab_signals import Asked, WayOut, advice, asked_by, helpers_of, tool_name, untried_tools
+from trimtab_signals import (
+    Asked,
+    WayOut,
+    advice,
+    asked_of_last,
+    helpers_of,
+    tool_name,
+    untried_tools,
+)
 
 if TYPE_CHECKING:
     from trimtab import GuidanceContext, RunContext
@@ -55,26 +63,22 @@ class Rest:
     """What a text is filled with, besides the failure.
 
     Args:
+        asked: what the answer asks for, if one tool gave it.
         tool: the one to examine with; None if the agent has none.
         untried: other tools to propose, the most helpful first.
         helpers: the tools by which the agent can wait, or ask its user.
         turn: the number of the turn.
     """
 
+    asked: Asked | None = None
     tool: str | None = None
     untried: Sequence[str] = ()
     helpers: Mapping[WayOut, str] = attrs.field(factory=dict)
     turn: int = 0
 
 
-def _asked(failure: Failure) -> Asked | None:
-    """Return what the answer asks for, if one tool gave it."""
-    if len(failure.tools) != 1:
-        return None
-    return asked_by(failure.output, command=failure.command, given=failure.call)
-
-
-def _look(failure: Failure, asked: Asked | None, rest: Rest) -> str:
+def _look(failure: Failure, rest: Rest) -> str:
+    asked = rest.asked
     if asked is not None:  # what the answer asks for comes before other tools
         helper = rest.helpers.get(asked.way, "")
         return advice(asked, tool_name(failure.tools[0]), helper and tool_name(helper))
@@ -132,7 +136,7 @@ def seed_text(failure: Failure, tool: str | None) -> str:
 
 def _filled(template: str, failure: Failure, level: int, rest: Rest, longest: int) -> str:
     said = _quoted(failure.output, longest)
-    asked = _asked(failure)
+    asked = rest.asked
     # Twice the same quote would be half of the text; a user's own text may have no other.
     is_quoted = asked is None or not asked.quoted or template not in TEXTS.values()
     text = template.format(
@@ -140,7 +144,7 @@ def _filled(template: str, failure: Failure, level: int, rest: Rest, longest: in
         turn=rest.turn,
         seen=_seen(failure, longest, quoted=is_quoted),
         stop=_STOPS[level] if asked is None else "",
-        look=_look(failure, asked, rest),
+        look=_look(failure, rest),
         said=said,
         evidence=said,
         call=shorten(failure.call, _LONGEST_CALL),
@@ -250,5 +254,6 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         if context.tools is None or tool not in context.tools:
             tool = None
         untried = untried_tools(context, failure.tools)
-        rest = Rest(tool, untried, helpers_of(context), context.turn_count)
+        asked = asked_of_last(context, failure.tools) if len(failure.tools) == 1 else None
+        rest = Rest(asked, tool, untried, helpers_of(context), context.turn_count)
         return text_for(failure, context.level_of(failure.name), self.texts, rest)

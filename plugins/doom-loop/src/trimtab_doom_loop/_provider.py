@@ -30,7 +30,7 @@ from trimtab_signals import (
     ToolProfiles,
     WayOut,
     advice,
-    asked_by,
+    asked_of_last,
     helpers_of,
     tool_name,
     untried_tools,
@@ -172,6 +172,7 @@ def text_for(
     level: int,
     texts: Mapping[int, str],
     *,
+    asked: Asked | None = None,
     untried: Sequence[str] = (),
     helpers: Mapping[WayOut, str] | None = None,
     turn: int = 0,
@@ -182,12 +183,13 @@ def text_for(
         loop: what was found.
         level: 1, 2 or 3.
         texts: of the user, by level.
+        asked: what the answer asks for.
         untried: tools to propose, the most helpful first.
         helpers: the tools by which the agent can wait, or ask its user.
         turn: the number of the turn.
     """
     template = texts.get(level)
-    rest = _Rest(untried, helpers or {}, turn)
+    rest = _Rest(asked if loop.kind not in _NEXT else None, untried, helpers or {}, turn)
     if template is not None:
         text = _filled(template, loop, rest, _LONGEST_QUOTES[0])
         return shorten(text, _LONGEST_OWN)
@@ -201,6 +203,7 @@ def text_for(
 class _Rest:
     """What a text is filled with, besides the loop."""
 
+    asked: Asked | None
     untried: Sequence[str]
     helpers: Mapping[WayOut, str]
     turn: int
@@ -220,9 +223,7 @@ def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOu
 
 def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
     names = " or ".join(tool_name(name) for name in rest.untried)
-    asked = asked_by(loop.output, command=loop.command, given=loop.call)
-    if loop.kind in _NEXT:
-        asked = None
+    asked = rest.asked
     follow = _NEXT.get(loop.kind) or _way_out(loop, asked, names, rest.helpers)
     stop = _STOP.get(loop.kind, _AGAIN)
     if stop is _AGAIN and asked is not None:
@@ -331,4 +332,7 @@ class DoomLoopDetector(Following[LoopProjection]):
         untried = untried_tools(context, loop.tools)
         level, turn = context.level_of(loop.episode), context.turn_count
         helpers = helpers_of(context)
-        return text_for(loop, level, self.texts, untried=untried, helpers=helpers, turn=turn)
+        asked = asked_of_last(context, (loop.tool,))
+        return text_for(
+            loop, level, self.texts, asked=asked, untried=untried, helpers=helpers, turn=turn
+        )

@@ -42,7 +42,7 @@ from trimtab_signals._records import (
     mentions_failure,
 )
 from trimtab_signals._shell import operation, reads_only, starts_background, without_input
-from trimtab_signals._untried import helpers_of, untried_tools
+from trimtab_signals._untried import asked_of_last, helpers_of, untried_tools
 from trimtab_signals._waiting import (
     APART,
     CEILING_CALLS,
@@ -57,7 +57,7 @@ from trimtab_signals._waiting import (
     span_of,
     waited_too_long,
 )
-from trimtab_signals._ways_out import Asked, WayOut, advice, asked_by
+from trimtab_signals._ways_out import Asked, WayOut, advice, asked_by, asked_of
 
 __all__ = [
     "APART",
@@ -82,6 +82,8 @@ __all__ = [
     "advice",
     "arguments_of",
     "asked_by",
+    "asked_of",
+    "asked_of_last",
     "asks_for_input",
     "asks_user",
     "blames_call",

@@ -23,7 +23,7 @@ _LONGEST_VALUE = 24
 _MOST_WORDS = 2
 """Of one of several values; more of them are a sentence."""
 
-_GIVEN = LazyPattern(r"[(,](\w{1,40})=('[^']{0,80}'|[\w.+-]{0,80})(?=[,)])")
+_GIVEN = LazyPattern(r"[(,](\w{1,40})=('[^']{0,400}'|[\w.+-]{0,80})(?=[,)])")
 _MISSING = LazyPattern(
     r"(?i)\b(?:missing|required|lacks?|fehlt|fehlend\w*|falta|manquant|requis)\b[^\n]{0,40}?"
     r"(?:[:\uff1a]\s?|\b(?:argument|field|parameter|property)s? )"
@@ -50,7 +50,7 @@ _WRITTEN_DATE = LazyPattern(r"\A(\d{1,4})([-/. ])(\d{1,2})\2(\d{1,4})\Z")
 _NAMED_DATE = LazyPattern(r"\A(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.?(?: (\d{1,2}),?)? (\d{4})\Z")
 _WRITTEN_TIME = LazyPattern(r"\A(\d{1,2})(?:[:.h](\d{2}))? ?([AaPp])?\.?(?:[Mm]\.?)?\Z")
 _LISTED_JSON = LazyPattern(
-    r'"(?:allowed(?:_values)?|choices|enum|expected|options|valid(?:_values)?)"\s{0,3}:\s{0,3}'
+    r'"(?:allowed(?:values_in)?|choices|enum|expected|options|valid(?:values_in)?)"\s{0,3}:\s{0,3}'
     r"\[([^\[\]\n]{1,300})\]"
 )
 _LISTED = LazyPattern(
@@ -102,11 +102,13 @@ class Change:
         call: what follows "call TOOL", such as ``with date='2025-06-12'``.
         refused: the argument as it was, ready to be shown; empty if it is not known.
         lacks: whether the call lacks a field, so that it is to be added.
+        is_form: whether only the form is known, and not the value.
     """
 
     call: str
     refused: str = ""
     lacks: bool = False
+    is_form: bool = False
 
 
 def arguments_in(given: str) -> Mapping[str, str]:
@@ -124,18 +126,29 @@ def change_in(line: str, given: str) -> Change | None:
     if not given:
         return None
     arguments = arguments_in(given)
-    key = _key(line, arguments)
-    for made in (_swapped, _lacking, _formed, _listed, _bounded, _less):
-        change = made(line, key, arguments)
-        if change is not None and len(change.call) <= _LONGEST:
-            name = change.refused.partition("=")[0]
-            bare = bool(name) and f"{name}='" not in given  # a number, as it was given
-            call, refused = (
-                _shown(text.replace("'", "") if bare else text)
-                for text in (change.call, change.refused)
-            )
-            return attrs.evolve(change, call=call, refused=refused)
+    key = key_in(line, arguments)
+    for made in (_compared, _lacking, _formed, _listed, _bounded, _less):
+        change = shown(made(line, key, arguments), given)
+        if change is not None:
+            return change
     return None
+
+
+def shown(change: Change | None, given: str) -> Change | None:
+    """Return a change as a text shows it, numbers as they were given; None if it is too long.
+
+    Args:
+        change: what was found.
+        given: the call with its arguments.
+    """
+    if change is None or len(change.call) > _LONGEST:
+        return None
+    name = change.refused.partition("=")[0]
+    bare = bool(name) and f"{name}=" in given and f"{name}='" not in given
+    call, refused = (
+        _shown(text.replace("'", "") if bare else text) for text in (change.call, change.refused)
+    )
+    return attrs.evolve(change, call=call, refused=refused)
 
 
 def _shown(text: str) -> str:
@@ -143,16 +156,16 @@ def _shown(text: str) -> str:
     return quote(text, 2 * _LONGEST)[1:-1]
 
 
-def _key(line: str, arguments: Mapping[str, str]) -> str:
+def key_in(line: str, arguments: Mapping[str, str]) -> str:
     """Return the one argument that a line speaks of, by its name or by what was given."""
-    named = [key for key in arguments if _stands(key, line)]
+    named = [key for key in arguments if stands(key, line)]
     if not named:
-        named = [key for key, value in arguments.items() if len(value) > 1 and _stands(value, line)]
+        named = [key for key, value in arguments.items() if len(value) > 1 and stands(value, line)]
     named = named or list(arguments)
     return named[0] if len(named) == 1 else ""
 
 
-def _stands(text: str, line: str) -> bool:
+def stands(text: str, line: str) -> bool:
     """Return whether a text stands in a line, and is not a part of a word."""
     at = line.find(text)
     while at >= 0:
@@ -163,19 +176,41 @@ def _stands(text: str, line: str) -> bool:
     return False
 
 
-def _instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
+def instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
     return Change(f"with {key}='{value}'", f"{key}='{arguments[key]}'")
 
 
-def _swapped(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
+def _compared(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
     """Return two arguments the other way round, where an answer compares them: "after"."""
-    if _COMPARES.search(line) is None:
+    named = [key for key in arguments if stands(key, line)]
+    if _COMPARES.search(line) is None or len(named) != 2:
         return None
-    named = [key for key in arguments if _stands(key, line)]
-    if len(named) != 2:
+    return _the_other_way_round(named[0], named[1], arguments)
+
+
+def swapped(first: str, last: str, arguments: Mapping[str, str], line: str) -> Change | None:
+    """Return the ends of a stretch the other way round, if an answer speaks of one that ends first.
+
+    Args:
+        first: name of the argument that begins it.
+        last: that of the one that ends it.
+        arguments: of the call.
+        line: of the answer.
+    """
+    speaks = (
+        stands(key, line) or (len(arguments[key]) > 3 and stands(arguments[key], line))
+        for key in (first, last)
+    )
+    if not any(speaks):
         return None
-    one, other = named
-    first, second = (_size(arguments[key]) for key in named)
+    begins, ends = _size(arguments[first]), _size(arguments[last])
+    if begins is None or ends is None or begins <= ends:
+        return None
+    return _the_other_way_round(first, last, arguments)
+
+
+def _the_other_way_round(one: str, other: str, arguments: Mapping[str, str]) -> Change | None:
+    first, second = _size(arguments[one]), _size(arguments[other])
     if first is None or second is None or first == second or len(first) != len(second):
         return None  # a date and a number can't be compared
     call = f"with {one}='{arguments[other]}', {other}='{arguments[one]}'"
@@ -184,7 +219,7 @@ def _swapped(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
 
 def _size(value: str) -> tuple[int, ...] | None:
     """Return what two dates, times or numbers are compared by."""
-    return (int(value),) if _WHOLE.fullmatch(value) else _read_date(value[:10]) or _read_time(value)
+    return (int(value),) if _WHOLE.fullmatch(value) else read_date(value[:10]) or _read_time(value)
 
 
 def _lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
@@ -202,7 +237,7 @@ def _lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
 
 def _formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
     """Return a value in the form that is wanted, a date or a time; else the form itself."""
-    for pattern, read, write in ((_DATE, _read_date, _as_date), (_TIME, _read_time, _as_time)):
+    for pattern, read, write in ((_DATE, read_date, as_date), (_TIME, _read_time, _as_time)):
         form = pattern.search(line)
         if form is None:
             continue
@@ -214,16 +249,16 @@ def _formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
         if parts is None:
             return _shaped(key, form[0], arguments)
         value = write(form[0], parts)
-        return None if value == arguments[key] else _instead(key, value, arguments)
+        return None if value == arguments[key] else instead(key, value, arguments)
     form = _FORM.search(line)
     return _shaped(key, form[0], arguments) if key and form is not None else None
 
 
 def _shaped(key: str, form: str, arguments: Mapping[str, str]) -> Change:
-    return Change(f"with {key} in the form {form}", f"{key}='{arguments[key]}'")
+    return Change(f"with {key} in the form {form}", f"{key}='{arguments[key]}'", is_form=True)
 
 
-def _read_date(value: str) -> tuple[int, int, int] | None:
+def read_date(value: str) -> tuple[int, int, int] | None:
     """Return year, month and day, if they can be told apart."""
     found = _WRITTEN_DATE.match(value)
     if found is not None:
@@ -248,7 +283,7 @@ def _date(year: int, month: int, day: int) -> tuple[int, int, int] | None:
     return (year, month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
-def _as_date(form: str, date: tuple[int, ...]) -> str:
+def as_date(form: str, date: tuple[int, ...]) -> str:
     year, month, day = date
     mark = next(letter for letter in form if not letter.isalpha())
     parts = (f"{year:04}", f"{month:02}", f"{day:02}")
@@ -278,19 +313,24 @@ def _listed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
         return None
     meant = _MEANT.search(line)
     if meant is not None:
-        return _instead(key, meant[1], arguments)
+        return instead(key, meant[1], arguments)
     json = _LISTED_JSON.search(line)
     cued = json or _LISTED.search(line)
     said = cued or _AFTER_COLON.search(line)
-    values = list(_values(said[1])) if said is not None else []
+    values = list(values_in(said[1])) if said is not None else []
     if not (2 if cued else 3) <= len(values) <= _MOST_VALUES or arguments[key] in values:
         return None
-    values.sort(key=lambda value: -_likeness(value, arguments[key]))
+    return choice_of(key, values, arguments)
+
+
+def choice_of(key: str, values: list[str], arguments: Mapping[str, str]) -> Change:
+    """Return one of several values for an argument, what is like the given one first."""
+    values = sorted(values, key=lambda value: -_likeness(value, arguments[key]))
     shown = [f"'{value}'" for value in values]
     return Change(f"with {key}={', '.join(shown[:-1])} or {shown[-1]}", f"{key}='{arguments[key]}'")
 
 
-def _values(said: str) -> Iterator[str]:
+def values_in(said: str) -> Iterator[str]:
     """Return the values of a list; none if it is a sentence."""
     said = _BRACKETS.sub("", said)
     stop = _STOP.search(said)
@@ -325,7 +365,7 @@ def _bounded(line: str, key: str, arguments: Mapping[str, str]) -> Change | None
     low = int(between[1]) if between else int(least[1]) if least else number
     high = int(between[2]) if between else int(most[1]) if most else number
     nearest = min(max(number, low), high)
-    return None if nearest == number else _instead(key, str(nearest), arguments)
+    return None if nearest == number else instead(key, str(nearest), arguments)
 
 
 def _less(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:

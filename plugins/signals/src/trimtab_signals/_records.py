@@ -107,6 +107,11 @@ class CallRecord:
         return value
 
     @property
+    def text(self) -> str:
+        """The output, its ends if it is long; what is kept of it once later calls came."""
+        return self.output if self._text is None else self._text
+
+    @property
     def output_fingerprint(self) -> str:
         """Fingerprint of the normalised output; equal if nothing in it is new."""
         value = self._output_fingerprint

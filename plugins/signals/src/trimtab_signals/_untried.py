@@ -21,7 +21,6 @@ from trimtab.text import LazyPattern
 from trimtab_signals._calls import Calls
 from trimtab_signals._profiles import (
     CIRCUMSTANCES,
-    CREATING,
     EDITING,
     ENDING,
     EXPLAINING,
@@ -37,7 +36,7 @@ from trimtab_signals._profiles import (
     name_words,
 )
 from trimtab_signals._records import CallRecord
-from trimtab_signals._ways_out import WayOut
+from trimtab_signals._ways_out import Asked, WayOut, asked_of
 
 _MOST_TOOLS = 2
 """A model takes the first name; a second one helps where the first is wrong."""
@@ -87,7 +86,6 @@ _FILES = frozenset(
     {"code", "content", "dir", "directory", "file", "folder", "line", "path", "tree"}
 )
 """What the tools of those who work on files look at; with any of them a shell's failure is read."""
-_FAR = frozenset({"browser", "internet", "online", "url", "web", "website"})
 _BEFORE = LazyPattern(
     r"(?i)\b(?:(?:has|have|needs?) to (?:first )?be|must (?:first )?be) (?:first )?(\w{4,20})"
     r"|\b(\w{4,20}) (?:it|them|this|the \w{1,20}) (?:first|before)\b"
@@ -147,12 +145,14 @@ class _Words:
         nouns: stems of the other words of its name.
         told: stems of the description.
         gives_ids: whether the description speaks of ids.
+        phrase: the stems of what its name is about, if it takes two words or more.
     """
 
     verb: str
     nouns: frozenset[str]
     told: frozenset[str]
     gives_ids: bool = False
+    phrase: str = ""
 
     @property
     def reads(self) -> bool:
@@ -164,9 +164,10 @@ def _words(name: str, description: str, common: frozenset[str]) -> _Words:
     words = [word for word in name_words(name) if word not in common] or name_words(name)
     told = name_words(description)
     verb = _verb(words, told)
-    nouns = _stems(word for word in words if word != verb)
+    nouns = [_stem(word) for word in words if word != verb]
     gives_ids = _GIVES_IDS.search(description) is not None
-    return _Words(verb, nouns, _stems(told) - _TIES, gives_ids)
+    phrase = " ".join(nouns) if len(nouns) > 1 else ""
+    return _Words(verb, frozenset(nouns), _stems(told) - _TIES, gives_ids, phrase)
 
 
 def _verb(words: Sequence[str], told: Sequence[str]) -> str:
@@ -195,12 +196,12 @@ class _Problem:
         names: what the answers hold that may be a tool's name.
         steps: what the answers say has to be done before, each in one word.
         said: stems of the words of the answers.
+        spoken: the same in their order.
         told: the same without what was handed over, and without words that say nothing.
         verbs, objects: of the tools that were tried.
         things: what was handed over, by the names of the parameters.
         about: stems of what the tools that were tried say of themselves, up to the first stop.
         missing: whether something was not found.
-        local: whether what was not found is a file.
         files: whether a shell or a path is in it.
         named: whether a person was named whom the tool does not know.
         ids: whether ids were handed over.
@@ -211,13 +212,13 @@ class _Problem:
     names: frozenset[str]
     steps: frozenset[str]
     said: frozenset[str]
+    spoken: str
     told: frozenset[str]
     verbs: frozenset[str]
     objects: frozenset[str]
     things: frozenset[str]
     about: frozenset[str]
     missing: bool
-    local: bool
     files: bool
     named: bool
     ids: bool
@@ -225,16 +226,8 @@ class _Problem:
     recent: frozenset[str]
 
     @property
-    def reading(self) -> bool:
-        return self.verbs <= _READS
-
-    @property
     def acting(self) -> bool:
         return not self.verbs <= _READS | SHELLS
-
-    @property
-    def creating(self) -> bool:
-        return bool(self.verbs & CREATING)
 
 
 def _problem_of(
@@ -261,6 +254,7 @@ def _problem_of(
             for found in _BEFORE.finditer(text)
         ),
         said=_stems(name_words(said)),
+        spoken=f" {' '.join(map(_stem, name_words(said)))} ",
         told=_stems(name_words(said)) - given - _GENERIC - _TIES,
         verbs=verbs,
         objects=frozenset().union(*(known[name].nouns for name in tools)),
@@ -270,7 +264,6 @@ def _problem_of(
         - _GENERIC
         - _TIES,
         missing=missing,
-        local=missing and _PATH.search(said) is not None,
         files=bool(verbs & SHELLS)
         or any(call.command is not None for call in hard)
         or not _FILE_STEMS.isdisjoint(_stems(fields))
@@ -338,8 +331,8 @@ def _score(name: str, words: _Words, problem: _Problem) -> int:
     if ENDING & {*name_words(name)} and (not words.reads or words.verb in ENDING):
         score -= 15  # `find_stop` ends nothing
     score -= 8 if name in problem.recent else 0
-    score -= 15 if problem.local and _FAR & {*name_words(name)} else 0
     score += 1 if finds == problem.missing else 0
+    score += 8 if words.phrase and f" {words.phrase} " in problem.spoken else 0
     if problem.named and _knows_people(words):
         score += 8 if words.verb == "list" else 10  # by a name that is known, look it up
     score += 6 if words.verb in {*problem.undone, *(word + "e" for word in problem.undone)} else 0
@@ -355,50 +348,36 @@ def _score(name: str, words: _Words, problem: _Problem) -> int:
         if problem.missing or not about & (problem.objects | problem.things | problem.told):
             return score  # what does not exist has no rules either
         return score + 6
-    seen = words.nouns & problem.objects and not words.nouns & problem.things
-    return score + (2 if words.nouns & _STATES and not seen else 0)
+    return score
 
 
 def _spoken_of(words: _Words, problem: _Problem, *, finds: bool) -> int:
     """Score what the answers and the arguments speak of."""
-    verbs = _stems(problem.verbs)
-    news = problem.told - problem.objects - verbs
+    news = problem.told - problem.objects - _stems(problem.verbs)
     found = len(words.nouns & news)
-    score = 2 if words.told & verbs else 0
+    score = 0
     if found:  # what is not found is not described either: find it
         score += min(4 + 2 * found, 10) if finds or not problem.missing else 2
         score += 5 if finds and problem.missing else 0
     elif words.told & news:
-        score += 2
+        score += 3  # more than what it shares with what was tried
     if words.nouns & problem.things:
         return score + 3
     return score + (2 if words.told & (problem.things | problem.objects) else 0)
 
 
 def _likeness(words: _Words, problem: _Problem, *, finds: bool) -> int:
-    """Score what a tool shares with those that were tried."""
+    """Score what a tool shares with those that were tried: a look at the very things."""
     score = -3 if words.verb in problem.verbs else 0
-    shared = words.nouns & problem.objects
-    if not shared:
+    if not words.nouns & problem.objects:
         return score
-    score += 4 if problem.acting and shared & problem.told else 0
-    score -= 1 if words.nouns - problem.objects - problem.told - _EXPLAINING else 0
-    return score + _sight(words, problem, named=bool(shared & problem.things), finds=finds)
-
-
-def _sight(words: _Words, problem: _Problem, *, named: bool, finds: bool) -> int:
-    """Score a look at the very things that the problem is about."""
     if finds and problem.missing:
-        return 5
-    if named:
-        return 0
-    if problem.reading or words.verb in problem.verbs or not words.reads:
-        return -3
-    if not problem.acting:
-        return 0
-    if problem.creating:  # what is yet to be made can't be looked at, only what is like it
-        return 4 if finds else 1
-    return 2 if finds else 5
+        return score + 5
+    if words.nouns & problem.objects & problem.things:
+        return score
+    if words.verb in problem.verbs or not words.reads:
+        return score - 3
+    return score + ((2 if finds else 5) if problem.acting else 0)
 
 
 def untried_tools(context: GuidanceContext, tried: Iterable[str]) -> tuple[str, ...]:
@@ -469,6 +448,17 @@ def ranked(
     good = [name for name, score in scores.items() if score >= _LEAST_SCORE]
     overlap = {name: len(known[name].told & problem.told) for name in good}
     return tuple(sorted(good, key=lambda name: (-scores[name], -overlap[name], name))[:_MOST_TOOLS])
+
+
+def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | None:
+    """Return what the answer of the last call asks for, if that is one of `tools`.
+
+    Args:
+        context: the run.
+        tools: those that the problem is about.
+    """
+    last = context.trajectory.follow(Calls).recent(1)
+    return asked_of(last[0]) if last and last[0].tool in tools else None
 
 
 def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:

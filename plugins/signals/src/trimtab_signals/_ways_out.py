@@ -8,18 +8,29 @@ count in every language; words are a second look, and those here are English.
 
 from __future__ import annotations
 
+import math
 import re
 from enum import StrEnum
 
 import attrs
 
 from trimtab.text import LazyPattern, quote
-from trimtab_signals._changes import Change, arguments_in, change_in, next_in
+from trimtab_signals._changes import Change, arguments_in, change_in, next_in, shown
+from trimtab_signals._failure_lines import excerpt
+from trimtab_signals._forms import change_by_form, decision_by_form, next_by_form, wait_by_form
+from trimtab_signals._profiles import name_words
+from trimtab_signals._records import CallRecord, describe_call
 
 _READ = 1_500
 """Characters of an answer that are read from each end: what asks for something is short."""
+_SHORT = 400
+"""Characters of a refusal; what is longer, or has many lines, tells more than what is wanted."""
 _LONGEST_QUOTE = 70
 """A quote shows which words are meant; the agent has the answer."""
+
+
+_LONGEST_CALL = 600
+"""Characters of a call that are read: more than a record keeps of its arguments."""
 
 
 class WayOut(StrEnum):
@@ -61,6 +72,7 @@ _SECONDS = LazyPattern(
     r"|\b(\d{1,5}) ?(?:s|sec|seconds?|sekunden?|秒|secondes?|segundos?)\b"
 )
 _MINUTES = LazyPattern(r"(?i)\b(\d{1,4}) ?(?:min(?:s|utes?|uten?|utos?)?\b|分)")
+_MINUTE_WORDS = frozenset({"min", "mins", "minute", "minutes"})
 _SECONDS_A_MINUTE = 60.0
 """By definition."""
 _LATER = LazyPattern(
@@ -184,7 +196,21 @@ _WAYS_OF_LONG: _Ways = ((WayOut.PAGE, _NEXT), (WayOut.PAGE, _PAGE))
 _WAYS_OF_LONG_COMMANDS: _Ways = ((WayOut.ARGUMENTS, _COMMAND_LINE),)
 
 
-def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | None:
+def asked_of(call: CallRecord) -> Asked | None:
+    """Return what the answer of a call asks for; None if it asks for nothing that it names.
+
+    Args:
+        call: its record.
+    """
+    is_whole = call.failed and call.command is None and len(call.text) <= _SHORT
+    said = call.text if is_whole else call.output if call.failed else excerpt(call.output)
+    given = describe_call(call, _LONGEST_CALL)
+    return asked_by(said, command=call.command is not None, given=given, failed=call.failed)
+
+
+def asked_by(
+    answer: str, *, command: bool = False, given: str = "", failed: bool = False
+) -> Asked | None:
     """Return what an answer asks for; None if it asks for nothing that it names.
 
     Args:
@@ -192,6 +218,7 @@ def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | 
         command: whether it is what a command line printed.
         given: the call with its arguments, as far as known; a name that the answer ends with and
             that is not in it is one that the call lacks.
+        failed: whether the call failed; then numbers and lists are no data, and are read as well.
     """
     text = answer if len(answer) <= 2 * _READ else f"{answer[:_READ]}\n{answer[-_READ:]}"
     is_long = _CUT in text
@@ -202,18 +229,53 @@ def asked_by(answer: str, *, command: bool = False, given: str = "") -> Asked | 
     for way, pattern in ways:
         found = pattern.search(text)
         if found is not None:
-            return _asked(way, text, found, "" if command else given)
+            return _asked(way, text, found, "" if command else given, failed=failed)
+    if is_long or command:
+        return None
     stripped = text.rstrip()
-    return None if is_long or command or "\n" in stripped else _by_form(stripped, given)
+    by_form = None
+    if not failed:
+        by_form = _part_by_form(stripped, given)
+    elif len(stripped) <= _SHORT and (stripped.count("\n") < 2 or stripped[:1] in "{["):
+        by_form = _failing(stripped, given)
+    return by_form or (None if "\n" in stripped else _by_form(stripped, given))
 
 
-def _asked(way: WayOut, text: str, found: re.Match[str], given: str) -> Asked:
+def _failing(text: str, given: str) -> Asked | None:
+    """Return what a failure asks for by its form alone: time, a decision, other arguments."""
+    wait = wait_by_form(text)
+    if wait is not None:
+        return Asked(WayOut.LATER, *wait)
+    change = shown(change_by_form(text, arguments_in(given)), given)
+    if change is not None:
+        return Asked(WayOut.ARGUMENTS, text, change=change)
+    said = decision_by_form(text)
+    return Asked(WayOut.ASK, said) if said else None
+
+
+def _part_by_form(text: str, given: str) -> Asked | None:
+    found = next_by_form(text, arguments_in(given))
+    if found is None:
+        return None
+    said, call = found
+    key = call.removeprefix("with ").partition("=")[0]
+    change = shown(Change(call, f"{key}=''"), given)
+    return None if change is None else Asked(WayOut.PAGE, said, change=Change(change.call))
+
+
+def _asked(way: WayOut, text: str, found: re.Match[str], given: str, *, failed: bool) -> Asked:
     if way is WayOut.PAGE:
         return _part(text, found, given)
     said = _line(text, found.start())
+    if way is WayOut.LATER:
+        wait = wait_by_form(text) if failed else None
+        return Asked(way, said, wait[1] if wait and wait[1] else _seconds(text))
     if way is WayOut.ARGUMENTS:
-        return Asked(way, said, change=change_in(said, given))
-    return Asked(way, said, _seconds(text) if way is WayOut.LATER else None)
+        change = change_in(said, given)
+        if failed and given and (change is None or change.is_form):
+            change = shown(change_by_form(text, arguments_in(given)), given) or change
+        return Asked(way, said, change=change)
+    return Asked(way, said)
 
 
 def _by_form(line: str, given: str) -> Asked | None:
@@ -274,13 +336,15 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
 
 
 def _come_back(seconds: float | None, tool: str, helper: str) -> str:
-    if seconds is None and helper:
-        return f"The answer says to come back: call {helper}, then call {tool} again."
     if seconds is None:
-        return f"The answer says to come back: wait or do other work, then call {tool} again."
-    if helper:
-        return f"Call {helper} for {seconds:g} seconds, then call {tool} again."
-    return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
+        how = f"call {helper}" if helper else "wait or do other work"
+        return f"The answer says to come back: {how}, then call {tool} again."
+    if not helper:
+        return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
+    in_minutes = not _MINUTE_WORDS.isdisjoint(name_words(helper))
+    minutes = math.ceil(seconds / _SECONDS_A_MINUTE)
+    span = f"{minutes} minutes" if in_minutes else f"{math.ceil(seconds)} seconds"
+    return f"Call {helper} for {span}, then call {tool} again."
 
 
 def _line(text: str, at: int) -> str:

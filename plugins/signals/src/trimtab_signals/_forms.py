@@ -1,0 +1,341 @@
+"""What the answer of a failed call asks for, read from its form alone, in any language.
+
+Words differ from language to language; what an answer repeats of its call does not. A number
+beside the one that was given is a bound, a number that counts the letters of a text is its length,
+a list beside a value that was given holds what may be given instead, and an example looks like what
+is wanted. All of it holds for answers of calls that failed: elsewhere numbers and lists are data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from trimtab.text import LazyPattern
+from trimtab_signals._changes import (
+    Change,
+    as_date,
+    choice_of,
+    instead,
+    key_in,
+    read_date,
+    stands,
+    swapped,
+    values_in,
+)
+
+_NUMBER = LazyPattern(
+    r"(?<![A-Za-z0-9_#.,:/'\"-])(\d{1,3}(?:[ ,.\u202f]\d{3})+(?!\d)|\d{1,9}(?:\.\d{1,4})?)"
+    r"(?![:/-]?\d|[A-Za-z]{0,8}\d|[-/][A-Za-z])"
+)
+_GROUPED = LazyPattern(r"[ ,.\u202f](?=\d{3}(?:\D|\Z))")
+_STATUS = LazyPattern(r"(?:HTTP\S{0,6} |\A|\b(?:code|error|status)\W{1,4})[45]\d\d\b")
+_STATUSES = frozenset({400, 403, 404, 405, 409, 412, 413, 415, 422, 423, 429, 500, 502, 503})
+_WHOLE = LazyPattern(r"\d{1,9}(?:\.\d{1,4})?")
+_IDS = frozenset({"code", "id", "key", "no", "nr", "number", "ref", "sku", "uuid", "year", "zip"})
+"""What ends the names of arguments whose numbers count nothing, so that no bound holds for them."""
+_FAR_OFF = 1_000
+"""A bound is within so many times of what was given; an id or a sum is not."""
+_SHORTEST = 10
+"""Characters of a text whose length an answer may speak of."""
+_JSON_LIST = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}\[([^\[\]{}\n]{2,300})\]')
+_IN_BRACKETS = LazyPattern(r"[(\[\uff08]([^()\[\]{}\uff08\uff09\n:]{3,160})[)\]\uff09]")
+_BEHIND_COLON = LazyPattern(r"[:\uff1a]\s?(?!/)([^\n:\uff1a]{3,160}?)\s?[.。]?(?:\Z|\n)")
+_QUOTED = LazyPattern(
+    r"[\"'`\u201e\u201c\u00ab\u300c]([^\"'`\u201d\u201c\u00bb\u300d\n]{1,24})[\"'`\u201d\u201c\u00bb\u300d]"
+)
+_OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
+_MOST_VALUES = 8
+_DAY = LazyPattern(
+    r"(?<![\w-])(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})(?![\w-])"
+)
+_SAMPLE = LazyPattern(
+    r"(?<![\w-])(?:[A-Z]{1,4} |[A-Za-z]{1,5}[-/]?)?\d{2,8}(?:[-/ ]?[A-Z\d]{1,6}\b)?(?![\w-])"
+)
+_LETTERED = LazyPattern(r"([A-Za-z]{1,5}[-/])(\d{2,8})")
+_NAMED_FIELD = LazyPattern(
+    r'(?<!\w)(?:missing\w*|required\w*|fields?|param\w*|argument\w*|property|path|pointer|loc)"?'
+    r'\s{0,3}[:=]\s{0,3}\[?\s{0,3}"(?:body)?[/#.]{0,2}([a-z_]\w{1,30})"'
+)
+_BELOW_ERRORS = LazyPattern(
+    r'(?<!\w)(?:errors|fields|details)"?\s{0,3}[:=]\s{0,3}\{\s{0,8}"?(\w{1,40})'
+)
+_BEGIN = frozenset({"after", "begin", "depart", "first", "from", "low", "min", "since", "start"})
+_END = frozenset({"before", "end", "high", "last", "max", "return", "stop", "to", "until"})
+"""Names of arguments of which one can't be above the other, in part of the name."""
+
+_Arguments = Mapping[str, str]
+
+
+def change_by_form(text: str, arguments: _Arguments) -> Change | None:
+    """Return what the answer of a failed call wants to be changed in it; None if none follows.
+
+    Args:
+        text: the answer.
+        arguments: of the call.
+    """
+    for made in _MAKERS:
+        change = made(text, arguments)
+        if change is not None:
+            return change
+    return None
+
+
+def _lacking(text: str, arguments: _Arguments) -> Change | None:
+    """Return a field that an object in JSON names, and that the call lacks."""
+    found = _NAMED_FIELD.search(text) or _BELOW_ERRORS.search(text)
+    if found is None or found[1] in arguments:
+        return None
+    return Change(found[1], lacks=True)
+
+
+def _numbers(text: str) -> Iterator[float]:
+    for found in _NUMBER.finditer(_STATUS.sub(" ", text)):
+        yield float(_GROUPED.sub("", found[1]))
+
+
+def _bounded(text: str, arguments: _Arguments) -> Change | None:
+    """Return the bound that stands beside a number that was given."""
+    told = list(dict.fromkeys(_numbers(text)))
+    if len(told) > 2:
+        told = [number for number in told if number not in _STATUSES]
+    given = {
+        key: float(value)
+        for key, value in arguments.items()
+        if _WHOLE.fullmatch(value) and _IDS.isdisjoint(re.split(r"_|(?=[A-Z])", key.lower()))
+    }
+    named = [key for key, number in given.items() if number in told or stands(key, text)]
+    if len(named) != 1:
+        return None
+    number = given[named[0]]
+    others = [other for other in told if other != number]
+    if not 1 <= len(others) <= 2 or not all(
+        max(number, 1) / _FAR_OFF <= max(other, 1) <= max(number, 1) * _FAR_OFF for other in others
+    ):
+        return None
+    low, high = min(others), max(others)
+    if len(others) == 2 and low <= number <= high:
+        return None
+    wanted = high if number > high else low
+    return instead(named[0], f"{wanted:g}" if wanted < 1e6 else f"{wanted:.0f}", arguments)
+
+
+def _shortened(text: str, arguments: _Arguments) -> Change | None:
+    """Return the most characters of a text, of which an answer counts those that it had."""
+    told = set(_numbers(text))
+    for key, value in arguments.items():
+        lengths = {float(len(value)), float(len(value.split()))} if len(value) >= _SHORTEST else ()
+        for length in told.intersection(lengths):
+            less = [number for number in told if 1 < number < length]
+            if len(less) == 1:
+                unit = "characters" if length == len(value) else "words"
+                return Change(
+                    f"with a {key} of at most {less[0]:g} {unit}", f"a {key} of {length:g} {unit}"
+                )
+    return None
+
+
+def _offered(text: str, arguments: _Arguments) -> Change | None:
+    """Return the values that stand beside one that was given, or beside its name."""
+    for said in _JSON_LIST.finditer(text):
+        key = _kin(said[1], arguments) or key_in(text, arguments)
+        values = list(values_in(said[2]))
+        if key and 2 <= len(values) <= _MOST_VALUES and arguments[key] not in values:
+            return choice_of(key, values, arguments)
+    key = key_in(text, arguments)
+    if not key or _OBJECT.search(text):
+        return None
+    if not ((stands(arguments[key], text) and len(arguments[key]) > 1) or stands(key, text)):
+        return None
+    quoted = [value for value in _QUOTED.findall(text) if value not in (key, arguments[key])]
+    lists = [quoted] if len(quoted) > 1 else []
+    lists += [
+        list(values_in(found[1]))
+        for pattern in (_BEHIND_COLON, _IN_BRACKETS)
+        for found in pattern.finditer(text)
+    ]
+    for values in lists:
+        least = 2 if values is quoted else 3
+        if least <= len(values) <= _MOST_VALUES and arguments[key] not in values:
+            return choice_of(key, values, arguments)
+    return None
+
+
+def _kin(name: str, arguments: _Arguments) -> str:
+    """Return the one argument whose name is a part of another name: zone of allowed_zones."""
+    kin = [key for key in arguments if len(key) > 2 and key.lower() in name.lower()]
+    return kin[0] if len(kin) == 1 else ""
+
+
+def _dated(text: str, arguments: _Arguments) -> Change | None:
+    """Return a date that was given, written as the answer writes one."""
+    days = [day[0] for day in _DAY.findall(text) if day[0] not in arguments.values()]
+    if not days:
+        return None
+    year_first, mark = days[0][:4].isdigit(), days[0][4 if days[0][:4].isdigit() else -5]
+    for key, value in arguments.items():
+        date = read_date(value)
+        if date is None or not (stands(key, text) or stands(value, text)):
+            continue
+        form = f"YYYY{mark}MM{mark}DD" if year_first else f"DD{mark}MM{mark}YYYY"
+        written = as_date(form, date)
+        month_first = not year_first and int(days[0].split(mark)[1]) > 12
+        return None if written == value or month_first else instead(key, written, arguments)
+    return None
+
+
+def _sampled(text: str, arguments: _Arguments) -> Change | None:
+    """Return the part of a value that looks like the example that an answer gives."""
+    told = " ".join(arguments.values())
+    samples = [found[0] for found in _SAMPLE.finditer(text)]
+    for key, value in arguments.items():
+        for sample in samples:
+            if sample.isdigit() or sample in told:
+                continue
+            part = _alike(sample, value)
+            if part:
+                return instead(key, part, arguments)
+            lettered = _LETTERED.fullmatch(sample)
+            if (
+                lettered
+                and value.isdigit()
+                and len(value) <= len(lettered[2])
+                and stands(key, text)
+            ):
+                written = lettered[1] + value.zfill(len(lettered[2]))
+                return instead(key, written, arguments)
+    return None
+
+
+def _alike(sample: str, value: str) -> str:
+    """Return the part of a value that has the form of a sample: letters, digits and marks."""
+    if len(sample) < 4 or len(value) <= len(sample):
+        return ""
+    form = "".join("A" if c.isalpha() else "9" if c.isdigit() else c for c in sample)
+    held = "".join("A" if c.isalpha() else "9" if c.isdigit() else c for c in value)
+    at = held.find(form)
+    while at >= 0:
+        end = at + len(form)
+        if held[at - 1 : at] not in ("A", "9") and held[end : end + 1] not in ("A", "9"):
+            return value[at:end]
+        at = held.find(form, at + 1)
+    return ""
+
+
+def _ordered(text: str, arguments: _Arguments) -> Change | None:
+    """Return the two ends of a stretch the other way round, if the first is the later one."""
+    first = [key for key in arguments if not _BEGIN.isdisjoint(re.split(r"_|\W", key.lower()))]
+    last = [key for key in arguments if not _END.isdisjoint(re.split(r"_|\W", key.lower()))]
+    if len(first) != 1 or len(last) != 1:
+        return None
+    return swapped(first[0], last[0], arguments, text)
+
+
+_MAKERS: tuple[Callable[[str, _Arguments], Change | None], ...] = (
+    _ordered,
+    _lacking,
+    _offered,
+    _dated,
+    _shortened,
+    _bounded,
+    _sampled,
+)
+"""The surest form first; an example is the least sure."""
+
+
+_SPAN_FIELD = LazyPattern(
+    r"(?P<said>(?<!\w)\w{0,30}(?:_s|_?[Ss]ecs?|_?[Ss]econds?|_?[Ss]ekunden|_?[Ss]egundos"
+    r"|(?P<ms>_ms|Ms|_?[Mm]illis)|(?P<min>_?[Mm]in|_?[Mm]inut\w{0,3}))"
+    r'"?\s{0,3}[:=]\s{0,3}(?P<n>\d{1,7}))(?![\d.]*\d)'
+)
+_CLOCK = LazyPattern(
+    r"(?<![\d:.])([01]?\d|2[0-3])[:\uff1ah]([0-5]\d)(?:[:\uff1a]([0-5]\d))?(?![\d:])"
+)
+_LONGEST_WAIT = 4 * 3_600.0
+"""Seconds; a time that is further off opens a shop, and ends no lock."""
+_HELD_BACK = LazyPattern(r"\b(?:409|423|425|429|503)\b")
+_INSTANT = LazyPattern(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_DECIDES = LazyPattern(
+    r"(?i)confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|genehmig|zustimm"
+    r"|подтвер|одобр|确认|確認|批准|承認|확인이? ?필요|승인|potwierdz|bevestig|godkänn|aprob"
+)
+"""The word for what only a person gives, in the languages that answers are seen in."""
+_CANDIDATES = LazyPattern(r"\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{")
+_PLACES = frozenset(
+    {"after", "continuation", "cursor", "first", "from", "marker", "offset", "page", "part",
+     "position", "skip", "start", "token"}
+)  # fmt: skip
+"""What arguments are called that say which part is wanted."""
+_LINK = LazyPattern(r"[?&](\w{1,30})=([\w.%~+=-]{1,60})")
+_TOKEN_FIELD = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}"([\w+/=.:-]{3,60})"')
+_PART = LazyPattern(
+    r"(?<![\w.,:/-])(\d{1,6})(?: ?[-–—~] ?(\d{1,6}))?"
+    r"(?: ?/ ?| ?[^\W\d]{1,4} ?)(\d{1,7})(?![\w.:/-])"
+)
+_COUNTED = LazyPattern(
+    r'"(?P<k>[^\W\d]{3,20})"\s?:\s?(?P<at>\d{1,6}),\s?"\w{0,12}(?P=k)\w{0,4}"\s?:\s?(?P<of>\d{1,6})'
+)
+
+
+def wait_by_form(text: str) -> tuple[str, float | None] | None:
+    """Return what the answer of a failed call says of time, and the seconds to wait.
+
+    A span in a field whose name has its unit, a time after the one that the answer begins with,
+    or a time beside a status that holds a caller back.
+
+    Args:
+        text: the answer.
+    """
+    found = _SPAN_FIELD.search(text)
+    if found is not None:
+        factor = 0.001 if found["ms"] else 60.0 if found["min"] else 1.0
+        return found["said"], int(found["n"]) * factor
+    times = list(_CLOCK.finditer(text))
+    if len(times) == 2 and times[0].start() < 24:
+        now, then = (3_600.0 * int(t[1]) + 60.0 * int(t[2]) + float(t[3] or 0) for t in times)
+        if 0 < then - now <= _LONGEST_WAIT:
+            return text[times[0].end() :].strip(" ]|-")[:70], then - now
+    instant = _INSTANT.search(text) if _HELD_BACK.search(text) else None
+    return None if instant is None else (instant[0], None)
+
+
+def decision_by_form(text: str) -> str:
+    """Return what the answer of a failed call says of a decision; empty if it wants none.
+
+    Args:
+        text: the answer.
+    """
+    found = _DECIDES.search(text) or _CANDIDATES.search(text)
+    return "" if found is None else found[0]
+
+
+def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
+    """Return what an answer says of its next part, and what to call it with.
+
+    Args:
+        text: the answer.
+        arguments: of the call.
+    """
+    places = {key: value for key, value in arguments.items() if _is_place(key)}
+    for key, value in _LINK.findall(text):
+        if key in places and value != places[key]:
+            return f"{key}={value}", f"with {key}='{value}'"
+    for field, value in _TOKEN_FIELD.findall(text):
+        key = _kin(field, places)
+        if key and field != key and value != places[key] and not field.lower().startswith("prev"):
+            return f'"{field}": "{value}"', f"with {key}='{value}'"
+    for found in _PART.finditer(text):
+        for key, value in places.items():
+            at = int(found[2] or found[1])
+            if value == found[1] and at < int(found[3]):
+                return found[0], f"with {key}='{at + 1}'"
+    counted = _COUNTED.search(text)
+    if counted is not None and int(counted["at"]) < int(counted["of"]) and len(places) == 1:
+        ((key, value),) = places.items()
+        if value == counted["at"]:
+            return counted[0], f"with {key}='{int(value) + 1}'"
+    return None
+
+
+def _is_place(name: str) -> bool:
+    return not _PLACES.isdisjoint(word.lower() for word in re.split(r"_|(?=[A-Z])", name))

@@ -1,0 +1,145 @@
+"""What the answer of a failed call asks for is read from its form, in any language."""
+
+import time
+
+import pytest
+
+from trimtab_signals import advice, asked_by
+
+CALL = (
+    "book(day='12.06.2025',zone='north',rpm=18000,number='5520',file='a',"
+    "text='Dear all, the lift is out of order until Friday')"
+)
+
+
+def said(answer, given=CALL, *, failed=True, helper=""):
+    asked = asked_by(answer, given=given, failed=failed)
+    return advice(asked, "book", helper) if asked else None
+
+
+@pytest.mark.parametrize(
+    ("answer", "call"),
+    [
+        # a number beside the one that was given is a bound
+        ("18000 rpm sono troppi per il rotore R-6 (15000 rpm)", "with rpm=15000"),
+        ("回転数 18000 は上限 15000 を超えています", "with rpm=15000"),
+        ('{"rpm": 18000, "grenze": 15000}', "with rpm=15000"),
+        ('{"код": 422, "rpm": {"дано": 18000, "от": 500, "до": 15000}}', "with rpm=15000"),
+        ("18 000 tr/min, maximum 15 000", "with rpm=15000"),
+        # a number that counts the letters of a text
+        ("문구가 너무 깁니다. 최대 40자 (입력 47자)", "with a text of at most 40 characters"),
+        ('{"length": 47, "n": 40}', "with a text of at most 40 characters"),
+        # what may be given instead
+        ('{"virhe": "vyöhyke", "zone": ["N1", "S1"]}', "with zone='N1' or 'S1'"),
+        ('{"error": "bad zone", "sallitut": ["N1", "S1"]}', "with zone='N1' or 'S1'"),
+        ("Virheellinen zone 'north': käytä 'N1' tai 'S1'", "with zone='N1' or 'S1'"),
+        ("north tuntematon (N1, S1, W1)", "with zone='N1', 'S1' or 'W1'"),
+        # a date as the answer writes one
+        ("Ogiltigt datum 12.06.2025, t.ex. 2025-01-31", "with day='2025-06-12'"),
+        ('{"day": "2025/01/31?"}', "with day='2025/06/12'"),
+        # what looks like an example
+        ("number: np. SN-1234", "with number='SN-5520'"),
+        # a field that the call lacks
+        ('{"error": "required", "field": "currency"}', "Add currency"),
+        ('{"missing": ["currency"]}', "Add currency"),
+        ('{"errors": {"currency": ["puuttuu"]}}', "Add currency"),
+        ('{errors={currency=["puuttuu"]}}', "Add currency"),
+    ],
+)
+def test_the_argument_that_is_wanted_follows_from_the_form_of_a_refusal(answer, call):
+    assert call in (said(answer) or "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Order 5520 not found (code 404)",
+        '{"status": "rejected", "field": "zone", "value": "north"}',
+        "HTTP 500",
+        "zone north is closed until 2025-06-13",
+        "3 of 18000 pumps run, 12 wait, 40 stand",
+        '{"message": "number is not a customer number", "request": "7f31"}',
+        '{"done": false, "reason": "holiday", "until": "2026-01-04"}',
+    ],
+)
+def test_what_only_looks_like_a_bound_or_a_choice_names_no_argument(answer):
+    assert " with " not in (said(answer) or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "answer", "call"),
+    [
+        ("book(code='Damrak 14, 1012 LG Amsterdam')", "zoals 3511 AB.", "with code='1012 LG'"),
+        ("book(code='48')", "code: WQ-0031 のように", "with code='WQ-0048'"),
+        ("book(von='9',start='7',end='3')", "start > end", "with start='3', end='7'"),
+    ],
+)
+def test_a_part_of_what_was_given_is_named(given, answer, call):
+    assert call in (said(answer, given) or "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ('{"fel": "upptagen", "retry_in_ms": 4500}', "for 5 seconds"),
+        ('{"prêt_dans_s": 90}', "for 90 seconds"),
+        ('{"virhe": 1, "odota_min": 3}', "for 180 seconds"),
+        ("[11:20:04] tabel vergrendeld (einde: 11:45)", "for 1496 seconds"),
+        ('{"status": 423, "do": "2026-02-03T11:45:00Z"}', "call pause, then"),
+    ],
+)
+def test_the_time_to_wait_follows_from_fields_and_times_of_day(answer, words):
+    assert words in said(answer, helper="pause")
+
+
+def test_a_tool_that_counts_minutes_is_told_minutes():
+    assert "wait_minutes for 2 minutes" in said('{"retry_after_s": 90}', helper="wait_minutes")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"erreur": "plusieurs", "clients": [{"id": 1, "nom": "A"}, {"id": 2, "nom": "B"}]}',
+        "Potwierdzenie właściciela wymagane: potwierdź",
+        "Bestätigung fehlt",
+        "需要客户确认",
+    ],
+)
+def test_a_decision_is_asked_for_where_only_a_person_can_choose(answer):
+    assert "call ask" in said(answer, helper="ask")
+
+
+@pytest.mark.parametrize(
+    ("given", "answer", "call"),
+    [
+        ("book(cursor='')", '{"rader": [1], "nästaCursor": "c_8"}', "with cursor='c_8'"),
+        ("book(page=1)", '{"seite": 1, "seiten": 4}', "with page=2"),
+        ("book(page='1')", "rader: a, b\nSida 1 av 4", "with page='2'"),
+        ("book(page=1)", 'rows\n<https://x/y?page=2&n=5>; rel="next"', "with page=2"),
+        ("book(offset=0)", "0–49 av 163", "with offset=50"),
+        ("book(from=1)", "строки 1–120 из 304", "with from=121"),
+    ],
+)
+def test_the_next_part_follows_from_an_argument_that_says_where(given, answer, call):
+    assert call in (said(answer, given, failed=False) or "")
+
+
+def test_the_last_part_has_none():
+    assert said("Sida 4 av 4", "book(page=4)", failed=False) is None
+    assert said('{"seite": 4, "seiten": 4}', "book(page=4)", failed=False) is None
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["1 " * 40_000, '"' * 50_000, "(" * 50_000, '{"a": [' * 20_000, "1-" * 40_000, "a=" * 40_000],
+)
+def test_hostile_answers_take_no_longer_than_their_length_asks_for(hostile):
+    began = time.process_time()
+    for failed in (True, False):
+        asked_by(hostile, given=CALL, failed=failed)
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize("answer", ['{"rpm": 18000, "of": 15000}', '{"zone": ["N1", "S1"]}'])
+def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
+    assert said(answer, failed=False) is None
