@@ -108,7 +108,7 @@ def right() -> list[tuple[Any, dict[str, Any]]]:
         (GuidanceInjection, {"key": "k", "content": "c", "priority": 1, "category": "c"}),
         (GuidanceProviderConfig, {"max_per_turn": 1, "min_confidence": 0.5, "refuse": False}),
         (GuidanceProviderConfig, {"mode": "live", "holdout": 0.0, "stop_after": 2}),
-        (Heartbeat, {"clock": SYSTEM_CLOCK, "on_fault": None}),
+        (Heartbeat, {"clock": SYSTEM_CLOCK}),
         (Host, {"name": "x", "delivery": {}, "tools": (), "feedback": None, "control_flow": ()}),
         (Host, {"parallel_calls": True, "tool_profiles": (), "tool_descriptions": {}}),
         (MarkdownSection, {"key": "k", "title": "t", "template": "x", "tools": ()}),

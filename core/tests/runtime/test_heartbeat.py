@@ -48,14 +48,12 @@ def test_removing_what_was_not_added_is_an_error():
 
 
 def test_a_broken_callback_stops_no_other_and_is_reported():
-    told, seen = [], []
-    heart = Heartbeat(on_fault=told.append)
+    heart, seen = Heartbeat(), []
     heart.add_callback(fail)
     heart.add_callback(lambda: seen.append(1))
     heart.beat()
     assert seen == [1]
     assert [str(error) for error in heart.faults] == ["broken callback"]
-    assert tuple(told) == heart.faults
 
 
 def test_faults_are_bounded():

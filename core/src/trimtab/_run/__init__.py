@@ -276,8 +276,8 @@ class OpenRun(BoundRun):
         state: RunState,
         *,
         host: Host,
-        deadline: Deadline | None = None,
-        budget: Budget | None = None,
+        deadline: Deadline | None,
+        budget: Budget | None,
         timeout: float | None = None,
     ) -> None:
         super().__init__(session, state, deadline=deadline, budget=budget)
@@ -287,6 +287,8 @@ class OpenRun(BoundRun):
         self.tools = _tool_names(prompt, host)
         self.rendered: RenderedPrompt[Any] | None = None
         self.invoker = ProviderInvoker(self)
+        resets = (entry.trigger.reset_by for entry in prompt.table.feedback)
+        state.feedback.watched = frozenset(filter(None, resets))
 
     def _share(self) -> None:
         # When the call ends, for at the decision the agent waits; but with a timeout it would take

@@ -17,15 +17,10 @@ from trimtab._types.errors import SessionError
 from trimtab._types.text import shown
 
 if TYPE_CHECKING:
-    from trimtab._contract.hosts import Host
     from trimtab._contract.tools import RenderedPrompt
     from trimtab._events.guidance import CompletionChecked, Feedback
-    from trimtab._prompt import Prompt
     from trimtab._run.recording import Recordings
-    from trimtab._session.record import Record
-    from trimtab._session.state import RunState
     from trimtab._table import GuidanceEntry
-    from trimtab._types.limits import Budget, Deadline
 
 T = TypeVar("T")
 
@@ -63,23 +58,6 @@ class Run(OpenRun):
     """
 
     recordings: Recordings | None = None
-
-    def __init__(
-        self,
-        session: Record,
-        prompt: Prompt[Any],
-        state: RunState,
-        *,
-        host: Host,
-        deadline: Deadline | None = None,
-        budget: Budget | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        limits: Any = {"deadline": deadline, "budget": budget, "timeout": as_timeout(timeout)}
-        super().__init__(session, prompt, state, host=host, **limits)
-        state.feedback.watched = frozenset(
-            entry.trigger.reset_by for entry in prompt.table.feedback if entry.trigger.reset_by
-        )
 
     def __repr__(self) -> str:
         state = self.state
@@ -258,21 +236,6 @@ class Run(OpenRun):
 
             self.recordings.tell(GuidanceAsked(decision_point=point, **asked))
 
-    async def aguide(
-        self,
-        point: DecisionPoint,
-        *,
-        pending: Iterable[ToolCall] = (),
-        timeout: float | None = None,
-        delivery: Delivery | None = None,
-        replayed: bool = False,
-    ) -> GuidanceBatch:
-        """As `guide`, off the event loop."""
-        how: dict[str, Any] = {"timeout": timeout, "delivery": delivery, "replayed": replayed}
-        if not self.prompt.table.guides.get(point):
-            return self.guide(point, pending=pending, **how)
-        return await _off_loop(self.guide, point, pending=pending, **how)
-
     def feedback(self, *, timeout: float | None = None, replayed: bool = False) -> str | None:
         """Return the feedback that is due now, rendered, or None.
 
@@ -301,14 +264,6 @@ class Run(OpenRun):
 
             self.recordings.tell(FeedbackAsked(replayed=replayed))
         return feedback(self, timeout, replayed=replayed)
-
-    async def afeedback(
-        self, *, timeout: float | None = None, replayed: bool = False
-    ) -> str | None:
-        """As `feedback`, off the event loop."""
-        if not self.prompt.table.feedback:
-            return None
-        return await _off_loop(self.feedback, timeout=timeout, replayed=replayed)
 
     def check_completion(
         self,
@@ -363,7 +318,9 @@ class Run(OpenRun):
 
     async def acheck_completion(self, **stop: Unpack[_Stop]) -> CompletionChecked:
         """As `check_completion`, off the event loop."""
-        return await _off_loop(self.check_completion, **stop)
+        import asyncio  # half of the time that importing trimtab would take
+
+        return await asyncio.to_thread(self.check_completion, **stop)
 
     def render(self, *params: Any, timeout: float | None = None) -> RenderedPrompt[Any]:
         """Return the prompt, rendered, with PRE_RENDER guidance as its last section.
@@ -384,18 +341,8 @@ class Run(OpenRun):
             self.recordings.tell(PromptRendered(text=rendered.text))
         return rendered
 
-    async def arender(self, *params: Any, timeout: float | None = None) -> RenderedPrompt[Any]:
-        """As `render`, off the event loop."""
-        return await _off_loop(self.render, *params, timeout=timeout)
-
 
 def _items(name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise SessionError(f"{name} must be a list, not {shown(values)}")
     return tuple(values)
-
-
-async def _off_loop(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    import asyncio  # half of the time that importing trimtab would take
-
-    return await asyncio.to_thread(call, *arguments, **options)

@@ -56,8 +56,8 @@ class Recorder:
         session: Record,
         state: RunState,
         *,
-        deadline: Deadline | None = None,
-        budget: Budget | None = None,
+        deadline: Deadline | None,
+        budget: Budget | None,
     ) -> None:
         self.session = session
         self.state = state

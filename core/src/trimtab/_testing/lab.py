@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
@@ -205,20 +205,13 @@ class Lab:
             **given,
         )
 
-    def player(
-        self,
-        *,
-        points: Iterable[Any] = (),
-        faults: Literal["raise", "record"] = "raise",
-        **prompt: Any,
-    ) -> Player:
+    def player(self, **prompt: Any) -> Player:
         """Return a player of a prompt with these providers.
 
         Args:
-            points, faults: as for `Player`.
             prompt: as for `prompt`.
         """
-        return Player(self.prompt(**prompt), points=points, faults=faults)
+        return Player(self.prompt(**prompt))
 
     def _resolved(self, kind: ProviderKind, declared: Iterable[Any]) -> list[Any]:
         return [self._one(kind, item) for item in declared]

@@ -268,14 +268,13 @@ class Player:
             self.run.guide(point, pending=pending)
 
 
-def build_trajectory(items: Iterable[Item], profiles: Iterable[ToolProfile] = ()) -> Trajectory:
+def build_trajectory(items: Iterable[Item]) -> Trajectory:
     """Return the trajectory of a made-up run.
 
     Args:
         items: what happens.
-        profiles: how the tools behave.
     """
-    return Player(profiles=profiles).play(items).trajectory
+    return Player().play(items).trajectory
 
 
 def recorded_session(items: Iterable[Item], **opening: Any) -> Session:

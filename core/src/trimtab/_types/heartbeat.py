@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from trimtab._types.errors import is_interruption
 from trimtab._types.limits import SYSTEM_CLOCK, Clock, check_clock
-from trimtab._types.text import shown
 
 if TYPE_CHECKING:
     from typing import Self
@@ -46,25 +45,15 @@ class Heartbeat:
     """Beats of one piece of work; safe to use from several threads.
 
     Callbacks run on the beating thread, in the order in which they were added. One that raises
-    stops neither the others nor the beat: its error goes to `on_fault` and stays in `faults`. What
-    `on_fault` itself raises stays there too.
+    stops neither the others nor the beat: its error stays in `faults`.
 
     Args:
         clock: where the time is read.
-        on_fault: called with the error of a callback, where given.
     """
 
-    def __init__(
-        self,
-        clock: Clock = SYSTEM_CLOCK,
-        *,
-        on_fault: Callable[[BaseException], None] | None = None,
-    ) -> None:
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         check_clock(clock)
-        if on_fault is not None and not callable(on_fault):
-            raise TypeError(f"on_fault must be a function or None, not {shown(on_fault)}")
         self._clock = clock
-        self._on_fault = on_fault
         self._lock = Lock()
         self._callbacks: tuple[Callback, ...] = ()
         self._expectations: tuple[Expectation, ...] = ()
@@ -161,17 +150,5 @@ class Heartbeat:
         except BaseException as error:
             if is_interruption(error):
                 raise
-            self._report(error)
-
-    def _report(self, error: BaseException) -> None:
-        with self._lock:
-            self._faults.append(error)
-        if self._on_fault is None:
-            return
-        try:
-            self._on_fault(error)
-        except BaseException as another:
-            if is_interruption(another):
-                raise
             with self._lock:
-                self._faults.append(another)
+                self._faults.append(error)
