@@ -166,16 +166,11 @@ class Resolver:
         if read is None:
             raise _unknown(kind, where)
         within = attrs.evolve(self._within(cls), variables=_bindings(kind, self.variables))
-        fields = [
-            Field(
-                name,
-                argument,
-                within.resolve(annotation, f"{cls.__name__}.{name}"),
-                required,
-                description,
-            )
-            for name, argument, annotation, required, description in read(cls)
-        ]
+        fields = []
+        for name, argument, annotation, required, words in read(cls):
+            made = within.resolve(annotation, f"{cls.__name__}.{name}")
+            described = made if words is None else Described(made, words)
+            fields.append(Field(name, argument, described, required))
         return Record(cls.__name__, tuple(fields), dict if _is_typed_dict(cls) else cls)
 
     def _within(self, cls: Any) -> Resolver:

@@ -217,7 +217,7 @@ class Table:
 
 @attrs.frozen
 class Described:
-    """A type with words for the model: ``Annotated[T, "text"]``."""
+    """A type with words for the model: ``Annotated[T, "text"]``, or in a field's metadata."""
 
     kind: JsonType
     description: str
@@ -242,18 +242,12 @@ class Field:
         argument: its name as an argument of the constructor.
         kind: its type.
         required: whether it must be given.
-        description: for the model.
     """
 
     name: str
     argument: str
     kind: JsonType
     required: bool
-    description: str | None = None
-
-    def schema(self, defs: Schema) -> Schema:
-        made = self.kind.schema(defs)
-        return made if self.description is None else {**made, "description": self.description}
 
 
 @attrs.frozen
@@ -274,7 +268,7 @@ class Record:
     def schema(self, defs: Schema) -> Schema:
         return {
             "type": "object",
-            "properties": {field.name: field.schema(defs) for field in self.fields},
+            "properties": {field.name: field.kind.schema(defs) for field in self.fields},
             "required": [field.name for field in self.fields if field.required],
             "additionalProperties": False,
         }
@@ -454,7 +448,9 @@ def _words_of(schema: Mapping[str, Any]) -> str:
 
 
 def _bare(kind: JsonType) -> JsonType:
-    return kind.kind if isinstance(kind, Described) else kind
+    while isinstance(kind, Described):
+        kind = kind.kind
+    return kind
 
 
 def _fits(kind: JsonType, value: Any) -> bool:

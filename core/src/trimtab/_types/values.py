@@ -26,7 +26,7 @@ SMALL_INT = 1 << 62
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
 
 
-def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) -> Any:
+def reduced(value: Any, inside: tuple[int, ...] = ()) -> Any:
     """Return `value` as a record keeps it; nothing that the caller changes later reaches it.
 
     Dicts, lists and tuples are copied. Sets become lists in one order, as their own order
@@ -39,31 +39,31 @@ def reduced(value: Any, inside: tuple[int, ...] = (), deepest: int = DEEPEST) ->
         for item in value.values():  # texts and small numbers, as arguments mostly are
             kind = item.__class__
             if kind is not str and (kind is not int or not -SMALL_INT < item < SMALL_INT):
-                return _copied(value, dict, inside, deepest)
+                return _copied(value, dict, inside)
         return value.copy()
     if kind in _AS_THEY_ARE:
         return value
     if kind is int or kind is float:
         return _number(value)
     if kind is list or kind is tuple:
-        return _copied(value, kind, inside, deepest)
-    return _odd(value, inside, deepest)
+        return _copied(value, kind, inside)
+    return _odd(value, inside)
 
 
-def _copied(value: Any, kind: type[Any], inside: tuple[int, ...], deepest: int) -> Any:
-    if len(inside) >= deepest or id(value) in inside:
+def _copied(value: Any, kind: type[Any], inside: tuple[int, ...]) -> Any:
+    if len(inside) >= DEEPEST or id(value) in inside:
         return as_text(value)
     inside = (*inside, id(value))
     if kind is dict:
         return {
-            key: (item if item.__class__ is str else reduced(item, inside, deepest))
+            key: (item if item.__class__ is str else reduced(item, inside))
             for key, item in value.items()
         }
-    items = [item if item.__class__ is str else reduced(item, inside, deepest) for item in value]
+    items = [item if item.__class__ is str else reduced(item, inside) for item in value]
     return items if kind is list else tuple(items)
 
 
-def _odd(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
+def _odd(value: Any, inside: tuple[int, ...]) -> Any:
     """Return what is kept of a value of no plain class; foreign methods may raise."""
     if isinstance(value, int | float):
         return _number(value)
@@ -74,21 +74,21 @@ def _odd(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
     if id(value) in inside:
         return as_text(value)
     try:
-        return _foreign(value, (*inside, id(value)), deepest)
+        return _foreign(value, (*inside, id(value)))
     except BaseException as error:
         if is_interruption(error):
             raise
         return as_text(value)
 
 
-def _foreign(value: Any, inside: tuple[int, ...], deepest: int) -> Any:
+def _foreign(value: Any, inside: tuple[int, ...]) -> Any:
     if isinstance(value, Mapping):
-        return _copied(dict(value.items()), dict, inside, deepest)
+        return _copied(dict(value.items()), dict, inside)
     if isinstance(value, list):
-        return _copied(list(value), list, inside, deepest)
+        return _copied(list(value), list, inside)
     if isinstance(value, tuple):
-        return _copied(tuple(value), tuple, inside, deepest)
-    return sorted([reduced(item, inside, deepest) for item in value], key=_rank)
+        return _copied(tuple(value), tuple, inside)
+    return sorted([reduced(item, inside) for item in value], key=_rank)
 
 
 def _rank(item: Any) -> tuple[str, str]:
