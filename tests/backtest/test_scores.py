@@ -45,8 +45,6 @@ STILL_WRONG = {
     "r12-replaced-by-itself": "late",
     # Who takes the next step is said in words alone.
     "r12-waits-for-the-signature-es": "false alarm",
-    # A call that the user wants to copy.
-    "r12-a-line-to-paste-es": "false alarm",
     # Files may depend on each other's text, whoever writes them.
     "r12-eight-files-written-ja": "missed",
     # A tool that writes entries is not known to read.

@@ -362,3 +362,26 @@ def test_searches_for_what_the_user_has_named_need_no_result_of_another(empty):
 
     assert agent.turns(*calls)[2]
     assert not any(Agent().turns(*calls))
+
+
+@pytest.mark.parametrize("tool", ["step_func", "scroll_length", "next_value"])
+def test_moves_by_name_are_independent_where_the_user_named_all_that_they_are_about(tool):
+    calls = [(tool, {"x": n}, f"{n} gives {n * 7}") for n in (15, 27, 41)]
+    agent, other = Agent(), Agent()
+    agent.run.user_message("Work it out for 15, 27 and 41.")
+    other.run.user_message("Work it out.")
+
+    assert agent.turns(*calls)[-1]
+    assert not any(other.turns(*calls))
+
+
+@pytest.mark.parametrize("tool", ["IndexMappingTool", "get_weather_tool", "lookupContactTool"])
+@pytest.mark.parametrize("key", ["index", "from", "to", "limit", "name"])
+def test_a_name_is_no_page_whatever_its_argument_is_called(tool, key):
+    agent = Agent()
+    agent.turn(("list_all", {}, "orders, users, carts, events"))
+    calls = [
+        (tool, {key: [name]}, f"fields of the {n}") for n, name in enumerate(["users", "carts"])
+    ]
+
+    assert agent.turns(*calls, (tool, {key: ["events"]}, "one more field"))[-1]

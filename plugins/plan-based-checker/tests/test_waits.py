@@ -393,3 +393,41 @@ def test_a_remark_behind_a_question_about_an_open_step_does_not_answer_it():
 
     assert status_of(asks, steps=steps) == CompletionStatus.UNVERIFIED
     assert status_of(takes, steps=steps) == CompletionStatus.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("user", "text"),
+    [
+        ("You can stop here, don't go on with the others today.", "Phase 1 is done."),
+        (
+            "Du kannst hier aufhören, mach mit den anderen heute nicht weiter.",
+            "Fertig bis hierher.",
+        ),
+        ("Pode parar por aqui, não continue com as outras fases.", "A fase 1 está pronta."),
+        ("Puedes parar aquí, no sigas con las demás.", "La fase 1 está lista."),
+        ("Можешь остановиться, не продолжай остальное.", "Фаза 1 готова."),
+        ("这里可以停了 其他的不要继续。", "第一阶段完成。"),
+        # No word of these is known: the answer takes up what the user said, and names what is open.
+        ("Voit jättää tähän toistaiseksi.", "Jätän tähän. Phase 2 ja phase 3 ovat auki."),
+        (
+            "Ráérünk, hagyd itt egyelőre.",
+            "Rendben, itt hagyom egyelőre. Nyitott: phase 2, phase 3.",
+        ),
+    ],
+)
+def test_a_user_who_lets_the_rest_be_is_obeyed(user, text):
+    steps = ("phase 2", "phase 3")
+    assert status_of(text, user=user, steps=steps) == CompletionStatus.UNVERIFIED
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "Don't stop here, go on with the others.",
+        "Nicht aufhören, mach mit den anderen weiter.",
+        "No pares, sigue con las demás.",
+    ],
+)
+def test_a_user_who_wants_no_stop_is_obeyed_too(user):
+    steps = ("phase 2", "phase 3")
+    assert status_of("Phase 1 is done.", user=user, steps=steps) == CompletionStatus.INCOMPLETE

@@ -185,3 +185,43 @@ def test_a_message_of_one_s_own_is_checked() -> None:
     assert lab.prompt(guidance=["tool-call-form"])
     with pytest.raises(ValueError, match="message"):
         ToolCallForm(message="{unknown}")
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN.keys())
+@pytest.mark.parametrize("around", ["{}", "That is the file:\n\n{}\nIt is an example."])
+def test_what_a_tool_has_shown_is_no_call_of_the_agent(text: str, around: str) -> None:
+    shown = Call("read", {"path": "calls.txt"}, f"first\n{text}\nlast")
+    other = Call("read", {"path": "calls.txt"}, "nothing")
+
+    quoted = Player(guidance=[ToolCallForm], host=HOST).play([shown, Text(around.format(text))])
+    assert quoted.spoke == []
+    assert Player(guidance=[ToolCallForm], host=HOST).play([other, Text(text)]).spoke == [1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool name="shell" command="git grep x" cwd="/srv" />\n<tool name="read" path="a" />',
+        '<invocation tool="shell" command="ls"/>\n</tool_call>',
+        "I look.\n<do what='read' path='src/a.ts'></do>",
+        '<use_tool id="shell" args={"command": "ls"}>',
+    ],
+)
+def test_an_element_that_names_a_tool_beside_arguments_is_a_call(text: str) -> None:
+    assert find_written_call(text, HOST.tools) in ("read", "shell")
+
+
+def test_an_element_of_a_page_is_none() -> None:
+    for text in ('<input name="read" type="text"> is the field.', 'See <a href="read">there</a>.'):
+        assert find_written_call(text, HOST.tools) is None
+
+
+def test_who_named_the_tool_gets_the_call_to_paste() -> None:
+    written = '```json\n{"name": "read", "arguments": {"path": "a"}}\n```\n'
+    remark = "If it fails, shorten the path a little, and try it again with that."
+
+    assert (
+        find_written_call(written + remark, HOST.tools, "Which JSON do I paste for read?") is None
+    )
+    assert find_written_call(written + remark, HOST.tools, "Open the file.") == "read"
+    assert find_written_call(written, HOST.tools, "Use read on the file.") == "read"

@@ -35,12 +35,16 @@ _PART = LazyPattern(rf"\w{{{SHORTEST_PART},}}")
 _WORD = LazyPattern(r"\b(?!(?:and|for|from|not|the|with)\b)[^\W\d_]{3,}")
 _TOKEN = LazyPattern(r"\w+(?:[.-]\w+)*")
 _DIGITS = LazyPattern(r"\d+")
+# A place in a longer thing is a number, a cursor may be any text; ``index=["orders"]`` is a name.
 _PAGING = LazyPattern(
-    r"\b(?:page|offset|cursor|start|skip|lines?|from|index|position|limit|end|to|view_range"
-    r"|max_\w+|count|size|depth)\w*=(?:\[[^\]]*\]|[^,}]*)"
+    r"\b(?:page|cursor)\w*=(?:\[[^\]]*\]|[^,}]*)"
+    r"|\b(?:offset|start|skip|lines?|from|index|position|limit|end|to|view_range"
+    r"|max_\w+|count|size|depth)\w*=(?:\[[^\]\d]*\d[^\]]*\]|[^,}\d\[]*\d[^,}]*)"
 )
-# A thought, and a search for tools: what it loads is there from the next turn on.
+# A thought, and a search for tools: what it loads is there from the next turn on. Behind two other
+# words it only says that the tool is one: ``IndexMappingTool``.
 _ALONE = frozenset({"think", "thought", "tool", "tools"})
+_SUFFIX = 2
 # An address as a whole, or the path of a file.
 _FILE = LazyPattern(r"\w{2,12}://[^\s\"'<>,}\]]+|(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
@@ -119,27 +123,30 @@ class SavedLink:
     result: str
 
 
-def could_be_one_of_several(link: Link, others: Sequence[Link], named: Callable[[], str]) -> bool:
+def could_be_one_of_several(
+    link: Link, others: Sequence[Link], request: str, named: Callable[[], str]
+) -> bool:
     """Tell whether a call could be asked for together with others.
 
     It succeeded, changes nothing and doesn't wait, or its tool is declared independent. Where
     nothing is known of its tool, what it is about was named before, and it answers more than that
-    something was done.
+    something was done; by the user alone, where its name is that of a move on a screen.
 
     Args:
         link: the call.
         others: the other calls of the streak.
-        named: returns the user's last message, and what was answered before the calls of its
-            tool.
+        request: the user's last message.
+        named: returns it, and what was answered before the calls of its tool.
     """
     call, profile = link.call, link.call.profile
-    if call.failed or call.waits or profile.opaque:
+    if call.failed or call.waits:
         return False
     if call.command is not None:
         return "sleep" not in call.command and call.reads and not leaves_running(call)
     if not profile.independent:
-        alone = not _ALONE.isdisjoint(name_words(call.tool))
-        if alone or profile.writes:
+        if profile.writes or not _ALONE.isdisjoint(name_words(call.tool)[:_SUFFIX]):
+            return False
+        if profile.opaque and not _was_named(link, (), request):
             return False
         if not profile.read_only and not _was_named(link, others, named()):
             return False
@@ -152,7 +159,7 @@ def _was_named(link: Link, others: Sequence[Link], named: str) -> bool:
     """
     if not named or not link.leaves or confirms(link.call.output):
         return False
-    if all(one in named for one in link.leaves):
+    if all(_stands(named, one) for one in link.leaves):
         return True
     return any(
         other is not link

@@ -90,7 +90,7 @@ class Streak(CallProjection):
         unchecked = range(max(0, len(links) - self._unchecked), len(links))
         for index in reversed(unchecked):
             named = partial(self._named, links, index)  # few tools need it
-            if not could_be_one_of_several(links[index], links, named):
+            if not could_be_one_of_several(links[index], links, self._request, named):
                 self._begin_after(links, index)
                 return self.independent()
         for index in unchecked:

@@ -122,8 +122,9 @@ class Waits(CallProjection):
             return "the user asked it to stop on the way"
         if self._asked or asks_user(self.text, open_steps, " ".join([message, *done_steps])):
             return "it asks the user"
-        if stops_as_told(message, self.text, **steps) or (
-            not self._changed and is_served(message, self.text, **steps)
+        idle = not self._changed
+        if stops_as_told(message, self.text, **steps, idle=idle) or (
+            idle and is_served(message, self.text, **steps)
         ):
             return "the user asked no more than was done"
         if is_blocked(self._denial, self.text, " ".join([message, *open_steps, *done_steps])):

@@ -222,9 +222,15 @@ def says_stop(message: str) -> bool:
     if any(one.search(message) is not None for one in (_STOP, _BARE_STOP, _READS_FIRST)):
         return True
     return any(
-        goes_on(sentence) and _ANOTHER_DAY.search(sentence) is not None
+        goes_on(sentence)
+        and (_ANOTHER_DAY.search(sentence) is not None or _forbids_going_on(sentence))
         for sentence in sentences_of(message)
     )
+
+
+def _forbids_going_on(sentence: str) -> bool:
+    clauses = _CLAUSE.split(sentence)
+    return not is_question(sentence) and any(goes_on(one) and denies(one) for one in clauses)
 
 
 def numbers_in(message: str) -> tuple[int, ...]:
@@ -283,9 +289,12 @@ def _forbids(sentence: str, opening: int) -> bool:
     return (denies(clauses[0]) or denies(first)) and _HALT.search(sentence) is None
 
 
-def stops_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
+def stops_as_told(
+    message: str, reply: str, *, done: Sequence[str], left: Sequence[str], idle: bool
+) -> bool:
     """Tell whether an agent tells its user what is left of a plan of which the user asked for a
-    part, and ends with words of that message, about no step.
+    part, and ends with words of that message, about no step; if it did nothing since that message,
+    it may begin with them.
 
     "Read it and leave it there, I decide on the rest", "Read. Left are A and B. I leave it here."
 
@@ -294,23 +303,27 @@ def stops_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequen
         reply: what the agent said last.
         done: titles of the steps that are done.
         left: titles of the steps that are open.
+        idle: whether the agent changed nothing since the message.
     """
-    *before, last = sentences_of(reply.strip()) or [""]
-    if not (before and done) or is_question(last) or any(_names(message, [one]) for one in left):
+    sentences = sentences_of(reply.strip()) or [""]
+    if not done or is_question(sentences[-1]) or any(_names(message, [one]) for one in left):
         return False
-    if not all(_names(" ".join(before), [one]) for one in left) or _names(last, left):
+    if not all(_names(reply, [one]) for one in left):
         return False
     asked = " ".join(one for one in sentences_of(message) if not is_question(one))
-    shared = (_pieces(asked) & _pieces(last)) - _pieces(" ".join([*done, *left]))
+    ends = sentences if idle else sentences[1:][-1:]
+    obeys = " ".join(one for one in ends if not _names(one, left))
+    shared = (_pieces(asked) & _pieces(obeys)) - _pieces(" ".join([*done, *left]))
     return any(len(piece) >= (size_of_pieces(piece) or _SIZE) for piece in shared)
 
 
 def _names(text: str, steps: Sequence[str], share: float = _SHARE) -> bool:
-    """Tell whether a text holds so much of what one of the titles is made of."""
+    """Tell whether a text holds so much of what one of the titles is made of, and its numbers."""
     held = _pieces(text)
     for step in steps:
         parts = _pieces(step)
-        if parts and len(parts & held) >= len(parts) * share:
+        numbers = {part for part in parts if part.isdecimal()}
+        if parts and numbers <= held and len(parts & held) >= len(parts) * share:
             return True
     return False
 

@@ -25,6 +25,7 @@ from trimtab import (
     DecisionPoint,
     GuidanceContext,
     GuidanceInjection,
+    ToolInvoked,
 )
 from trimtab.events import UserMessage
 from trimtab.text import quote, shorten, text_option
@@ -37,7 +38,9 @@ LONGEST = 20_000
 
 _FENCE = "```"
 _AFTERWORD = 80
-"""More prose behind a fence makes the fence an example."""
+"""More prose behind a fence makes the fence an example; a remark does where the user has named the
+tool.
+"""
 
 _AROUND_MARKS = 160
 _REMARK = 24
@@ -49,6 +52,7 @@ _LATEST = 16
 """Names of tools in a text that are looked at, from its end: a call stands there."""
 _GLUE_WORDS = 3
 """Words around a name that bind it to its arguments: ``Action Input``, ``called tool … with``."""
+_BRACKET = frozenset("<{[(")
 _DEEP = 5
 """How deep a call may stand in JSON."""
 
@@ -100,13 +104,15 @@ _DATA = frozenset(
 _SENTENCE_END = re.compile(r"[.!?。\uff01\uff1f\uff1a]\s|[。\uff01\uff1f\uff1a]")
 _WORD = re.compile(r"\w+")
 _TAG = re.compile(r"<[^<>\n]{1,200}>")
+# An element that has the tool's name in an attribute.
+_ELEMENT = re.compile(r"<[\w-]{1,40}[ \t]+[\w-]{1,40}=[\"']\Z")
 _DEFINES = re.compile(r"\b(?:def|import|from|class|function|fn|func)\s+\Z")
 # Up to where the arguments begin: a call of Python, an object, elements, or lines of YAML.
 _BINDS = re.compile(
     r"(?P<glue>[^({\[<\n]{0,60}(?:[>\]]?[ \t]*\n[^({\[<\n:]{0,24}[:>]?[ \t]*)?"
     r"(?:</?\w[\w ]{0,30}>\s{0,8}){0,3})"
     r"(?:(?P<open>\((?=\s*(?:\)|[\w]+\s*=|[\"'{\[\d]))|\{(?=\s*(?:[\"'}]|\w+\s*:))|\[(?=\s*[\"'{\w]))"
-    r"|(?P<tag><\w[\w.= \"'-]{0,60}>))"
+    r"|(?P<tag><\w[\w.= \"'-]{0,60}>)|(?P<inside>(?<=[\"'])[ \t]+[\w-]+=[\"'{]))"
 )
 _YAML = re.compile(
     r"[\"']?[ \t]*\n[ \t]*(?:arguments?|args|parameters|params|input)s?:[ \t]*\n[ \t]+\w+:"
@@ -138,6 +144,8 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
     if _asks_for_form(request[:LONGEST], tools):
         return None
     text = _THOUGHT.sub("", _bounded(text))
+    named = tools is not None and any(tool in request for tool in tools)
+    afterword = _REMARK if named else _AFTERWORD
     prose = _TALK.sub(" ", "".join(text.split(_FENCE)[::2]))
     if _is_marked(prose):
         return _named_tool(text, tools)
@@ -146,9 +154,15 @@ def find_written_call(text: str, tools: frozenset[str] | None, request: str = ""
         if around <= _AROUND_MARKS and behind <= _REMARK and _is_marked(told):
             return _named_tool(text, tools)
         name = _in_json(block, tools) or _in_python(block, tools)
-        if name and behind <= _AFTERWORD:
+        if name and behind <= afterword:
             return name
     return _in_lines(prose, text, tools)
+
+
+def _quotes(text: str, shown: str) -> bool:
+    """Tell whether each line with a bracket stands in what was shown: the text repeats it."""
+    lines = [line.strip() for line in text.splitlines() if not _BRACKET.isdisjoint(line)]
+    return bool(lines) and all(line in shown for line in lines)
 
 
 def _asks_for_form(request: str, tools: frozenset[str] | None) -> bool:
@@ -295,11 +309,12 @@ def _bound_to_arguments(text: str, tools: frozenset[str]) -> str:
     anything behind them; empty if there is none.
     """
     for found in [*_names_of(tools).finditer(text)][-1 : -1 - _LATEST : -1]:
-        start = text.rfind("\n", 0, found.start()) + 1
-        if not _leads_to_call(text[start : found.start()]):
+        before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        element = _ELEMENT.search(before) is not None
+        if not (element or _leads_to_call(before)):
             continue
         end = _end_of_arguments(text, found.end())
-        if end is not None and _letters(text[end:]) <= _LEFT:
+        if end is not None and _letters(text[end:]) <= (0 if element else _LEFT):
             return _whole(found[1], tools)
     return ""
 
@@ -424,4 +439,10 @@ class ToolCallForm:
         if response is None or response.tool_calls:
             return None
         asked = context.session[UserMessage].latest()
-        return find_written_call(response.text, context.tools, asked.text if asked else "")
+        request = asked.text if asked else ""
+        found = find_written_call(response.text, context.tools, request)
+        if found is None:
+            return None
+        answers = (call.result for call in context.session[ToolInvoked].all()[-_LATEST:])
+        shown = [one[:LONGEST] for one in answers if isinstance(one, str)]
+        return None if _quotes(response.text[:LONGEST], "\n".join([request, *shown])) else found
