@@ -50,17 +50,12 @@ class WrongReturn(TypeError):
     """A provider returned something that its hook doesn't take."""
 
 
-def wrong_return(value: object, hook: str) -> WrongReturn:
-    """Return the error for a value that a hook doesn't take; a stray coroutine is closed."""
-    if inspect.iscoroutine(value):
-        value.close()
-    return WrongReturn(f"{hook} returned {class_name(value)}")
-
-
 def expect(value: object, kind: type[T], hook: str) -> T:
     """Return `value` if it is of `kind`."""
     if not isinstance(value, kind):
-        raise wrong_return(value, hook)
+        if inspect.iscoroutine(value):
+            value.close()
+        raise WrongReturn(f"{hook} returned {class_name(value)}")
     return value
 
 

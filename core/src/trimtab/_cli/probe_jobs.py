@@ -126,21 +126,11 @@ def _make(entry: PluginInfo) -> None:
 
 
 def _settings(kind: ProviderKind, instance: Any) -> ProviderConfig:
-    from trimtab._policy import (
-        CompletionCheckerConfig,
-        FeedbackProviderConfig,
-        FeedbackTrigger,
-        GuidanceProviderConfig,
-        RecorderConfig,
-    )
+    from trimtab._policy import CONFIGS, FeedbackProviderConfig, FeedbackTrigger
 
     if kind is ProviderKind.FEEDBACK:
         return FeedbackProviderConfig(instance, FeedbackTrigger(every_n_calls=1))
-    if kind is ProviderKind.GUIDANCE:
-        return GuidanceProviderConfig(instance)
-    if kind is ProviderKind.RECORDER:
-        return RecorderConfig(instance)
-    return CompletionCheckerConfig(instance)
+    return CONFIGS[kind](instance)
 
 
 _JOBS: Mapping[str, Callable[..., Iterator[Any]]] = {

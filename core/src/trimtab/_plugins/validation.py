@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -101,8 +101,7 @@ RUN_HOOKS = _declared(RunSpec)
 _ALL_HOOKS = tuple(name for spec in SPECS for name in _declared(spec))
 
 
-@attrs.frozen
-class _Marked:
+class _Marked(NamedTuple):
     """A marked method: its hook, the options of its mark, and the bound method."""
 
     hook: str

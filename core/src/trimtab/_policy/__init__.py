@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import wraps
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import attrs
 
@@ -179,6 +180,11 @@ class RecorderConfig:
 ProviderConfig = (
     GuidanceProviderConfig | FeedbackProviderConfig | CompletionCheckerConfig | RecorderConfig
 )
+
+CONFIGS: Mapping[ProviderKind, type[ProviderConfig]] = {
+    cls.kind: cls for cls in get_args(ProviderConfig)
+}
+"""The class of settings of each kind."""
 
 
 def setting_hint(group: str, name: str) -> str:

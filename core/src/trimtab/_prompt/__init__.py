@@ -88,12 +88,7 @@ def _as_sections(declared: Iterable[Any]) -> tuple[MarkdownSection[Any], ...]:
     return _several("sections", declared)
 
 
-def _sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
-    if sections:
-        _check_sections(sections)
-
-
-def _check_sections(sections: tuple[Any, ...]) -> None:
+def _check_sections(_: object, __: object, sections: tuple[Any, ...]) -> None:
     keys = set()
     for section in sections:
         if not isinstance(section, MarkdownSection):
@@ -131,7 +126,7 @@ class PromptTemplate(Generic[Output]):
     ns: str = attrs.field(validator=check_text)
     key: str = attrs.field(validator=check_text)
     sections: tuple[MarkdownSection[Any], ...] = attrs.field(
-        default=(), converter=_as_sections, validator=_sections
+        default=(), converter=_as_sections, validator=_check_sections
     )
     _name: str | None = attrs.field(kw_only=True, default=None)
     guidance_providers: tuple[GuidanceProviderConfig, ...] = attrs.field(

@@ -146,6 +146,18 @@ class Sink(ABC):
         """Handle what is queued; called without the lock. Never raises an `Exception`."""
 
 
+def tell_all(tell: Callable[[T], object], each: Iterable[T]) -> None:
+    """Call `tell` with each; an interrupt is raised once all the others were told."""
+    interruption: BaseException | None = None
+    for one in each:
+        try:
+            tell(one)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            interruption = interruption or error
+    if interruption is not None:
+        raise interruption
+
+
 class SessionLock:
     """A re-entrant lock that calls `tell` for what was left with `later`, once it is free.
 
@@ -193,27 +205,12 @@ class SessionLock:
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
-        if self._untold and self._depth == 0:
-            self._release_and_tell()
-        else:
+        if self._depth or not self._untold:
             self._release()
-
-    def _release_and_tell(self) -> None:
+            return
         untold, self._untold = self._untold, []
         self._release()
-        try:
-            while untold:
-                self._tell(untold.pop(0))
-        except BaseException:  # an interrupt: the others hear what happened all the same
-            self._tell_others(untold)
-            raise
-
-    def _tell_others(self, untold: list[object]) -> None:
-        while untold:
-            try:
-                self._tell(untold.pop(0))
-            except BaseException as another:  # noqa: BLE001 - the first is raised
-                del another
+        tell_all(self._tell, untold)
 
     def later(self, event: object) -> None:
         """Tell `event` when the lock is free; call it while holding the lock."""

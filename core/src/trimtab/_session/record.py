@@ -18,7 +18,7 @@ from trimtab._events import (
     UserMessage,
 )
 from trimtab._events.guidance import ObserverFaulted
-from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers
+from trimtab._session import Reducer, SessionLock, Sink, Slice, Takers, tell_all
 from trimtab._session.retention import OldCalls, RecentSlice, ToolLog
 from trimtab._session.state import RunState
 from trimtab._types.errors import SessionError, class_name
@@ -204,14 +204,8 @@ class Record:
         if isinstance(event, Sink):
             event.drain()
             return
-        interruption: BaseException | None = None
-        for callback in self._listeners_of(type(event)):
-            try:
-                self._tell_one(callback, event)
-            except BaseException as error:
-                interruption = interruption or error
-        if interruption is not None:
-            raise interruption
+        listeners = self._listeners_of(type(event))
+        tell_all(lambda callback: self._tell_one(callback, event), listeners)
 
     def _tell_one(self, callback: Callable[[Any], object], event: object) -> None:
         if owners().count(callback) >= MOST_NESTED:

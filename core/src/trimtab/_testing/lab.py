@@ -13,13 +13,7 @@ from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInj
 from trimtab._plugins import PluginInfo, Registry, normalise_name
 from trimtab._plugins.loading import construct
 from trimtab._plugins.resolution import select
-from trimtab._policy import (
-    CompletionCheckerConfig,
-    FeedbackProviderConfig,
-    GuidanceProviderConfig,
-    ProviderConfig,
-    RecorderConfig,
-)
+from trimtab._policy import CONFIGS, ProviderConfig
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._prompt import Prompt
 from trimtab._testing.player import Player
@@ -129,12 +123,6 @@ class Checker:
 
 
 Factory = Callable[..., Any]
-_CONFIGS: Mapping[ProviderKind, type[ProviderConfig]] = {
-    ProviderKind.GUIDANCE: GuidanceProviderConfig,
-    ProviderKind.FEEDBACK: FeedbackProviderConfig,
-    ProviderKind.COMPLETION: CompletionCheckerConfig,
-    ProviderKind.RECORDER: RecorderConfig,
-}
 
 
 class Lab:
@@ -217,7 +205,7 @@ class Lab:
         return [self._one(kind, item) for item in declared]
 
     def _one(self, kind: ProviderKind, item: Any) -> Any:
-        config = item if isinstance(item, ProviderConfig) else _CONFIGS[kind](item)
+        config = item if isinstance(item, ProviderConfig) else CONFIGS[kind](item)
         if not isinstance(config.provider, ProviderRef):
             return config
         entry = select(kind.value, config.provider.name, self._registry)

@@ -119,23 +119,13 @@ def _check_steps(_: object, __: object, steps: tuple[PlanStep, ...]) -> None:
 
 
 def _check_cycles(steps: Mapping[str, PlanStep]) -> None:
-    """Remove steps whose dependencies are gone until none is left, or only a cycle is."""
-    left = {step_id: set(step.depends_on) for step_id, step in steps.items()}
-    while left:
-        ready = {step_id for step_id, needed in left.items() if not needed & left.keys()}
-        if not ready:
-            raise ValueError(f"steps depend on each other in a cycle: {', '.join(_cycle(left))}")
-        left = {step_id: needed for step_id, needed in left.items() if step_id not in ready}
+    from graphlib import CycleError, TopologicalSorter
 
-
-def _cycle(left: Mapping[str, set[str]]) -> list[str]:
-    """Return the ids of one cycle, its first id again at the end."""
-    path = [next(iter(left))]
-    while True:
-        following = next(step_id for step_id in sorted(left[path[-1]]) if step_id in left)
-        if following in path:
-            return [*map(repr, path[path.index(following) :]), repr(following)]
-        path.append(following)
+    try:
+        TopologicalSorter({name: step.depends_on for name, step in steps.items()}).prepare()
+    except CycleError as error:
+        cycle = ", ".join(map(repr, reversed(error.args[1])))
+        raise ValueError(f"steps depend on each other in a cycle: {cycle}") from None
 
 
 def _name(step: PlanStep) -> str:
