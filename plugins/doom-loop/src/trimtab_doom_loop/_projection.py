@@ -13,7 +13,7 @@ from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._effects import find_renamed, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._rejections import Rejections, SavedRejections
+from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import find_paged_again, find_same_page
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
@@ -21,6 +21,7 @@ from trimtab_signals import (
     NO_ORDERS,
     CallProjection,
     Orders,
+    SavedCall,
     SavedTurn,
     ToolProfiles,
     TurnRecord,
@@ -57,7 +58,8 @@ class SavedLoops:
     stale: int
     orders: Orders
     turn: int
-    rejections: SavedRejections
+    rejections: tuple[SavedCall, ...]
+    rejection_counts: tuple[int, int, int]
     said: str | None
     said_before: str | None
     said_times: int
@@ -270,7 +272,8 @@ class LoopProjection(CallProjection):
             stale=self._stale,
             orders=self._orders,
             turn=self._turns,
-            rejections=self._rejections.state(),
+            rejections=tuple([call.state() for call in self._rejections.calls]),
+            rejection_counts=self._rejections.counts,
             said=self._said.name if self._said else None,
             said_before=self._said_before.name if self._said_before else None,
             said_times=self._said_times,
@@ -290,7 +293,9 @@ class LoopProjection(CallProjection):
         self._stale = state.stale
         self._obey(state.orders)
         self._turns = state.turn
-        self._rejections.load_state(state.rejections, self._profiles)
+        rejected = [call.restored(self._profiles) for call in state.rejections]
+        self._rejections.calls = tuple(rejected)
+        self._rejections.counts = state.rejection_counts
         self._said = Said("", state.said) if state.said else None
         self._said_before = Said("", state.said_before) if state.said_before else None
         self._said_times = state.said_times
