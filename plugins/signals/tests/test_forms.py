@@ -143,3 +143,42 @@ def test_hostile_answers_take_no_longer_than_their_length_asks_for(hostile):
 @pytest.mark.parametrize("answer", ['{"rpm": 18000, "of": 15000}', '{"zone": ["N1", "S1"]}'])
 def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
     assert said(answer, failed=False) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "answer", "text"),
+    [
+        ("book(land='Polska',city='Lodz')", "Dozwolone: PL, DE, CZ", "with one of PL, DE or CZ"),
+        ("book(qty=30,article='A')", '{"path":"qty","multiple_of":12}', "with qty=12"),
+        ("book(a='x')", "Zasób zablokowany do 14:05", "says to come back"),
+        ("book(a='x')", "prêt dans 3 minutes", "wait 180 seconds"),
+        ("book(name='Anna Maier')", "1041 Anna Maier, 2077 Anna Maier", "decision of your user"),
+        ("book(colour='red')", "no colour here; did you mean 'color'?", "with color='red' instead"),
+        ("book(email='')", "E-mail manquant", ""),
+        (
+            "book(phone='03')",
+            '{"errors": {"phone": ["formato E.164, es. +43"]}}',
+            "other arguments",
+        ),
+        ("book(a='x')", "Request timed out, 30 seconds", ""),
+        ("book(a='x')", "3 errors in 20 s", ""),
+    ],
+)
+def test_short_refusals_in_more_forms(given, answer, text):
+    found = said(answer, given)
+    assert text in (found or "") and bool(found) is bool(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "answer", "call"),
+    [
+        ("book(page=1)", '{"meta": {"current_page": 1, "last_page": 5}}', "with page=2"),
+        ("book(page=5)", '{"meta": {"current_page": 5, "last_page": 5}}', None),
+        ("book(offset=0,limit=50)", '{"rows": ["a"], "gesamt": 163}', "with offset=50"),
+        ("book(offset=150,limit=50)", '{"rows": ["a"], "gesamt": 163}', None),
+        ("book(page=2)", '{"rows": ["a"], "has_more": true}', "with page=3"),
+    ],
+)
+def test_the_next_part_follows_from_counts(given, answer, call):
+    found = said(answer, given, failed=False)
+    assert call in found if call else found is None

@@ -167,7 +167,7 @@ def key_in(line: str, arguments: Mapping[str, str]) -> str:
 
 def stands(text: str, line: str) -> bool:
     """Return whether a text stands in a line, and is not a part of a word."""
-    at = line.find(text)
+    at = line.find(text) if text else -1
     while at >= 0:
         end = at + len(text)
         if not line[at - 1 : at].isalnum() and not line[end : end + 1].isalnum():
@@ -312,6 +312,8 @@ def _listed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
     if not key:
         return None
     meant = _MEANT.search(line)
+    if meant is not None and stands(key, line) and not stands(arguments[key], line):
+        return Change(f"with {meant[1]}='{arguments[key]}' instead of {key}")
     if meant is not None:
         return instead(key, meant[1], arguments)
     json = _LISTED_JSON.search(line)

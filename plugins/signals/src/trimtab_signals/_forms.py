@@ -25,13 +25,13 @@ from trimtab_signals._changes import (
 )
 
 _NUMBER = LazyPattern(
-    r"(?<![A-Za-z0-9_#.,:/'\"-])(\d{1,3}(?:[ ,.\u202f]\d{3})+(?!\d)|\d{1,9}(?:\.\d{1,4})?)"
+    r"(?<![A-Za-z0-9_#+./-])(?<!\d[:,])(\d{1,3}(?:[ ,.\u202f]\d{3})+(?!\d)|\d{1,9}(?:\.\d{1,4})?)"
     r"(?![:/-]?\d|[A-Za-z]{0,8}\d|[-/][A-Za-z])"
 )
 _GROUPED = LazyPattern(r"[ ,.\u202f](?=\d{3}(?:\D|\Z))")
 _STATUS = LazyPattern(r"(?:HTTP\S{0,6} |\A|\b(?:code|error|status)\W{1,4})[45]\d\d\b")
 _STATUSES = frozenset({400, 403, 404, 405, 409, 412, 413, 415, 422, 423, 429, 500, 502, 503})
-_WHOLE = LazyPattern(r"\d{1,9}(?:\.\d{1,4})?")
+_WHOLE = LazyPattern(r"(?!0\d)\d{1,9}(?:\.\d{1,4})?")
 _IDS = frozenset({"code", "id", "key", "no", "nr", "number", "ref", "sku", "uuid", "year", "zip"})
 """What ends the names of arguments whose numbers count nothing, so that no bound holds for them."""
 _FAR_OFF = 1_000
@@ -46,6 +46,7 @@ _QUOTED = LazyPattern(
 )
 _OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
 _MOST_VALUES = 8
+_CODE = LazyPattern(r"[\w-]{0,11}[A-Z0-9_][\w-]{0,11}")
 _DAY = LazyPattern(
     r"(?<![\w-])(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})(?![\w-])"
 )
@@ -139,26 +140,41 @@ def _offered(text: str, arguments: _Arguments) -> Change | None:
     """Return the values that stand beside one that was given, or beside its name."""
     for said in _JSON_LIST.finditer(text):
         key = _kin(said[1], arguments) or key_in(text, arguments)
-        values = list(values_in(said[2]))
-        if key and 2 <= len(values) <= _MOST_VALUES and arguments[key] not in values:
-            return choice_of(key, values, arguments)
+        if key and said[2].count('"') != 2:  # one text, with a comma
+            found = _chosen(key, list(values_in(said[2])), 2, arguments)
+            if found is not None:
+                return found
+    if _OBJECT.search(text):
+        return None
     key = key_in(text, arguments)
-    if not key or _OBJECT.search(text):
+    given = arguments.get(key, "")
+    if not key:
+        return _one_of(text)
+    if not (stands(key, text) or (len(given) > 1 and stands(given, text))):
         return None
-    if not ((stands(arguments[key], text) and len(arguments[key]) > 1) or stands(key, text)):
-        return None
-    quoted = [value for value in _QUOTED.findall(text) if value not in (key, arguments[key])]
-    lists = [quoted] if len(quoted) > 1 else []
-    lists += [
+    quoted = [value for value in _QUOTED.findall(text) if value not in (key, given)]
+    listed = (
         list(values_in(found[1]))
         for pattern in (_BEHIND_COLON, _IN_BRACKETS)
         for found in pattern.finditer(text)
-    ]
-    for values in lists:
-        least = 2 if values is quoted else 3
-        if least <= len(values) <= _MOST_VALUES and arguments[key] not in values:
-            return choice_of(key, values, arguments)
-    return None
+    )
+    made = [_chosen(key, quoted, 2, arguments), *(_chosen(key, v, 3, arguments) for v in listed)]
+    return next((change for change in made if change is not None), None)
+
+
+def _chosen(key: str, values: list[str], least: int, arguments: _Arguments) -> Change | None:
+    if not least <= len(values) <= _MOST_VALUES or arguments[key] in values:
+        return None
+    return choice_of(key, values, arguments)
+
+
+def _one_of(text: str) -> Change | None:
+    """Return codes behind a colon, where it is open which argument takes one."""
+    found = _BEHIND_COLON.search(text)
+    codes = list(values_in(found[1])) if found is not None else []
+    if not 3 <= len(codes) <= _MOST_VALUES or not all(map(_CODE.fullmatch, codes)):
+        return None
+    return Change(f"with one of {', '.join(codes[:-1])} or {codes[-1]}")
 
 
 def _kin(name: str, arguments: _Arguments) -> str:
@@ -253,13 +269,17 @@ _CLOCK = LazyPattern(
 )
 _LONGEST_WAIT = 4 * 3_600.0
 """Seconds; a time that is further off opens a shop, and ends no lock."""
+_LONGEST_TIME = 70
+"""Characters that are quoted of what stands before a time."""
 _HELD_BACK = LazyPattern(r"\b(?:409|423|425|429|503)\b")
 _INSTANT = LazyPattern(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _DECIDES = LazyPattern(
     r"(?i)confirm(?!ed\b)|conferm|approv(?!ed\b|al date)|consent\b|bestätig|genehmig|zustimm"
-    r"|подтвер|одобр|确认|確認|批准|承認|확인이? ?필요|승인|potwierdz|bevestig|godkänn|aprob"
+    r"|autori[sz](?:ar|er|ieren|zare|ación d|ação d)\b|подтвер|одобр|соглас"
+    r"|确认|確認|批准|承認|同意|확인이? ?필요|승인|동의|potwierdz|zgod[ay]\b|bevestig|godkänn|aprob"
 )
 """The word for what only a person gives, in the languages that answers are seen in."""
+_NAME = LazyPattern(r"[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){1,3}")
 _CANDIDATES = LazyPattern(r"\[\s{0,8}\{[^{}]{3,200}\}\s{0,3},\s{0,8}\{")
 _PLACES = frozenset(
     {"after", "continuation", "cursor", "first", "from", "marker", "offset", "page", "part",
@@ -272,9 +292,7 @@ _PART = LazyPattern(
     r"(?<![\w.,:/-])(\d{1,6})(?: ?[-–—~] ?(\d{1,6}))?"
     r"(?: ?/ ?| ?[^\W\d]{1,4} ?)(\d{1,7})(?![\w.:/-])"
 )
-_COUNTED = LazyPattern(
-    r'"(?P<k>[^\W\d]{3,20})"\s?:\s?(?P<at>\d{1,6}),\s?"\w{0,12}(?P=k)\w{0,4}"\s?:\s?(?P<of>\d{1,6})'
-)
+_COUNT_FIELD = LazyPattern(r'(?<!\w)([^\W\d]\w{2,30})"?\s{0,3}[:=]\s{0,3}(\d{1,7})(?![\d.])')
 
 
 def wait_by_form(text: str) -> tuple[str, float | None] | None:
@@ -294,19 +312,29 @@ def wait_by_form(text: str) -> tuple[str, float | None] | None:
     if len(times) == 2 and times[0].start() < 24:
         now, then = (3_600.0 * int(t[1]) + 60.0 * int(t[2]) + float(t[3] or 0) for t in times)
         if 0 < then - now <= _LONGEST_WAIT:
-            return text[times[0].end() :].strip(" ]|-")[:70], then - now
+            return text[times[0].end() :].strip(" ]|-")[:_LONGEST_TIME], then - now
     instant = _INSTANT.search(text) if _HELD_BACK.search(text) else None
-    return None if instant is None else (instant[0], None)
+    if instant is not None:
+        return instant[0], None
+    if len(times) == 1 and len(text.rstrip(' .。)]}"')) == times[0].end() and times[0].start() > 4:
+        return text[-_LONGEST_TIME:], None
+    return None
 
 
-def decision_by_form(text: str) -> str:
+def decision_by_form(text: str, arguments: _Arguments) -> str:
     """Return what the answer of a failed call says of a decision; empty if it wants none.
+
+    It wants one if it says so, or has several of what was asked for: objects, or the same name.
 
     Args:
         text: the answer.
+        arguments: of the call.
     """
     found = _DECIDES.search(text) or _CANDIDATES.search(text)
-    return "" if found is None else found[0]
+    if found is not None:
+        return found[0]
+    names = (value for value in arguments.values() if _NAME.fullmatch(value))
+    return next((name for name in names if text.count(name) > 1), "")
 
 
 def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
@@ -324,17 +352,32 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
         key = _kin(field, places)
         if key and field != key and value != places[key] and not field.lower().startswith("prev"):
             return f'"{field}": "{value}"', f"with {key}='{value}'"
-    for found in _PART.finditer(text):
-        for key, value in places.items():
-            at = int(found[2] or found[1])
-            if value == found[1] and at < int(found[3]):
-                return found[0], f"with {key}='{at + 1}'"
-    counted = _COUNTED.search(text)
-    if counted is not None and int(counted["at"]) < int(counted["of"]) and len(places) == 1:
-        ((key, value),) = places.items()
-        if value == counted["at"]:
-            return counted[0], f"with {key}='{int(value) + 1}'"
-    return None
+    for key, value in places.items():
+        found = next((part for part in _PART.finditer(text) if part[1] == value), None)
+        if found is not None and int(found[2] or value) < int(found[3]):
+            return found[0], f"with {key}='{int(found[2] or value) + 1}'"
+    numbered = {key: int(value) for key, value in places.items() if value.isdigit()}
+    made = (_counted(text, key, at, arguments) for key, at in numbered.items())
+    return next((part for part in made if part is not None), None)
+
+
+def _counted(text: str, key: str, at: int, arguments: _Arguments) -> tuple[str, str] | None:
+    """Return what follows from the numbers of an object: page 1 of 5, or 50 of 163 from 0 on."""
+    fields = [(found, int(found[2])) for found in _COUNT_FIELD.finditer(text)]
+    roots = {key.lower(), *(found[1].lower() for found, number in fields if number == at)}
+    kin = [
+        (number, found)
+        for found, number in fields
+        if any(root in found[1].lower() for root in roots)
+    ]
+    most, said = max(((n, f[0]) for n, f in kin), default=(at, ""))
+    if most > at and any(number == at for number, _ in kin):
+        return said, f"with {key}='{at + 1}'"
+    sizes = [int(v) for k, v in arguments.items() if k != key and v.isdigit()]
+    if len(sizes) != 1:
+        return None
+    said = next((found[0] for found, number in fields if number > at + sizes[0]), "")
+    return (said, f"with {key}='{at + sizes[0]}'") if said else None
 
 
 def _is_place(name: str) -> bool:

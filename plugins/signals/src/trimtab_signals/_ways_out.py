@@ -72,6 +72,9 @@ _SECONDS = LazyPattern(
     r"|\b(\d{1,5}) ?(?:s|sec|seconds?|sekunden?|秒|secondes?|segundos?)\b"
 )
 _MINUTES = LazyPattern(r"(?i)\b(\d{1,4}) ?(?:min(?:s|utes?|uten?|utos?)?\b|分)")
+_TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|\bafter\b|elapsed|expire|took\b")
+"""Beside a span of time it says how long something lasted, and not when to come back."""
+_NUMBERS = LazyPattern(r"\d+")
 _MINUTE_WORDS = frozenset({"min", "mins", "minute", "minutes"})
 _SECONDS_A_MINUTE = 60.0
 """By definition."""
@@ -249,8 +252,12 @@ def _failing(text: str, given: str) -> Asked | None:
     change = shown(change_by_form(text, arguments_in(given)), given)
     if change is not None:
         return Asked(WayOut.ARGUMENTS, text, change=change)
-    said = decision_by_form(text)
-    return Asked(WayOut.ASK, said) if said else None
+    said = decision_by_form(text, arguments_in(given))
+    if said:
+        return Asked(WayOut.ASK, said)
+    lasted = _TOOK.search(text) is not None or len(_NUMBERS.findall(text)) > 1
+    span = None if lasted or _lacks_value(given) else _seconds(text)
+    return None if span is None else Asked(WayOut.LATER, text, span)
 
 
 def _part_by_form(text: str, given: str) -> Asked | None:
@@ -306,6 +313,9 @@ def _part(text: str, found: re.Match[str], given: str) -> Asked:
     line = named.get("line") or named.get("last")
     part = f"page {int(page) + 1}" if page else f"what follows line {line}" if line else ""
     call = next_in(said, part, given)
+    at = arguments_in(given).get("page", "")
+    if not call and not part and at.isdigit():  # "has_more"
+        call = f"with page={int(at) + 1}"
     return Asked(WayOut.PAGE, said, part=part, change=Change(call) if call else None)
 
 
