@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import attrs
 import pytest
 
@@ -671,3 +673,50 @@ def test_a_letter_that_is_sent_a_third_time_is_told_whatever_number_it_gets():
 def test_a_look_that_is_repeated_as_fast_as_a_model_answers_is_no_wait(tool, answer):
     looks = [Call(tool, {"book": "B-3041"}, answer, at=4 * number) for number in range(5)]
     assert first(looks) == 2
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+@pytest.mark.parametrize("steps", [[37], [3, 41, 5, 9, 2, 4, 8]])
+def test_rounds_beside_which_only_the_number_of_the_picture_grows_are_told(length, steps):
+    presses, frame = [], 4100
+    for i in range(4 * length):
+        frame += steps[i % len(steps)]
+        answer = {"frame": frame, "screen": f"menu: entry {'abcde'[i % length]} at 12,7"}
+        presses.append(Call("press", {"button": "ABCDE"[i % length]}, answer))
+    assert first(presses) == 4 * length - 1
+    moving = [attrs.evolve(p, result=p.result | {"gold": i}) for i, p in enumerate(presses)]
+    assert first([*moving, *moving[:1]]) is None  # something beside the clock moves
+
+
+def test_what_is_kept_again_between_other_words_is_told():
+    notes = ["She eats no meat."] * 2 + ["Her diet is without meat."] + ["She eats no meat."] * 3
+    keeps = [
+        Call("add_memory", {"memory": note}, f"Memory added (id: b07e1b{i}2)")
+        for i, note in enumerate(notes)
+    ]
+    assert first(keeps) == 4
+
+
+def test_a_verdict_on_the_same_documents_is_told_though_the_query_is_new_each_time():
+    queries = ["leave for a birth", "rights of part-time staff", "days off, newborn", "baby pause"]
+    actions = []
+    for query, reworded in pairwise([*queries, "all"]):
+        actions += [
+            Call("retrieve", {"query": query}, ["4.12 holidays of staff", "4.15 illness"]),
+            Call("grade_documents", {"threshold": 0.7}, {"relevant": "no", "scores": [0.3, 0.2]}),
+            Call("rewrite_query", {}, {"query": reworded}),
+        ]
+    assert first(actions) == 10
+    other = [
+        attrs.evolve(a, result=[f"4.{i} of the staff", f"5.{i} rules"]) if not i % 3 else a
+        for i, a in enumerate(actions)
+    ]
+    assert first(other) is None  # other documents are graded each time
+
+
+@pytest.mark.parametrize("name", ["_meta", "call_id", "callId", "requestId", "toolUseId"])
+def test_the_book_keeping_of_a_harness_makes_no_call_another(name):
+    clicks = [
+        Call("read", {"ref": "b", name: f"{i}8a73b{i}7f{i}"}, {"moved": False}) for i in range(3)
+    ]
+    assert first(clicks) == 2

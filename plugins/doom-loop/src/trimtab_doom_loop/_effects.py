@@ -129,13 +129,11 @@ def find_done_again(actions: Actions, repeats: int) -> Loop | None:
     if call.reads or call.command is not None or not _writes_text(call):
         return None
     form = _without_handles(call)
-    latest_first = reversed(actions.kept)
-    done = list(
-        takewhile(
-            lambda one: one.asked == last.asked and _without_handles(one.calls[0]) == form,
-            latest_first,
-        )
+    in_a_row = takewhile(
+        lambda one: one.calls[0].tool == call.tool and _without_handles(one.calls[0]) == form,
+        reversed(actions.kept),
     )
+    done = [one for one in in_a_row if one.asked == last.asked]  # in other words in between
     needed = repeats + 1
     if not confirms(call.output) and _SUCCEEDED.search(form) is None:
         needed += _MORE_FOR_DEEDS

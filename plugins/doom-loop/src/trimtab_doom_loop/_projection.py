@@ -46,6 +46,8 @@ _BETWEEN_READINGS = 3
 may rest on it."""
 _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
+_TIME_APART = 4
+"""Characters by which the lengths of two times differ."""
 _WORD = LazyPattern(r"[^\W_]{4,}")
 
 
@@ -177,10 +179,11 @@ class LoopProjection(CallProjection):
         if before is None or before.brought == action.brought:
             return before is not None
         call, last = action.calls[0], before.calls[0]
-        if call.tool != last.tool or len(action.calls) > 1 or call.profile.writes:
+        if call.tool != last.tool or len(action.calls) > 1 or call.failed or last.failed:
             return False
-        if call.failed or last.failed:
-            return False
+        if call.profile.writes:  # of what it tells, only a time may differ
+            same_size = abs(call.size - last.size) <= _TIME_APART
+            return same_size and call.output_fingerprint == last.output_fingerprint
         shortest, longest = sorted((call.size, last.size))
         if 2 * shortest < longest or longest <= SHORTEST_TEXT:
             return False

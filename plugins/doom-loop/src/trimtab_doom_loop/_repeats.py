@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import attrs
 
@@ -52,6 +52,8 @@ _WORD = LazyPattern(r"\w{3,}")
 _FLAG = LazyPattern(
     r"[=:]\s?(?:true|false)\b|\b(?:phase|stage|state|status)(?:[\"']?\s?[=:]|>)", re.IGNORECASE
 )
+_VALUE = LazyPattern(r"[^\"]{8,}")
+"""Characters between quotes that stand in two places by design, and not by chance."""
 _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _SHORT_COMMAND = 80
 """Characters of a command in which its program and its verb stand."""
@@ -285,7 +287,7 @@ def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
         call: the repeated call.
         between: all actions since its first occurrence, latest first.
     """
-    news = False
+    news, later = False, between[0]
     for action in between:
         if any(one.fingerprint == call.fingerprint for one in action.calls):
             if not news and action is not between[0]:
@@ -295,9 +297,21 @@ def _follows_news(call: CallRecord, between: Sequence[Action]) -> bool:
             action.fresh
             and action.news
             and not any(one.failed or one.tool == call.tool for one in action.calls)
+            and not _only_prepares(action, later)
         ):
             news = True
+        later = action
     return news
+
+
+def _only_prepares(action: Action, later: Action) -> bool:
+    """Tell whether what an action made goes into the look after it, such as a query that was put
+    in other words, and the look brought what was there before: no news for what comes next.
+    """
+    made, look = action.calls[0], later.calls[0]
+    if len(action.calls) + len(later.calls) > 2 or later.news or not look.reads:
+        return False
+    return any(value in look.params_text for value in _VALUE.findall(made.output))
 
 
 def find_like_rounds(actions: Actions, longest: int, times: int, similarity: float) -> Loop | None:
@@ -340,6 +354,42 @@ def _in_step(kept: Sequence[Action], length: int) -> int:
             if varied and not confirms(calls[-1].output) and attempts(calls):
                 return rounds
     return 1
+
+
+def find_timed_rounds(actions: Actions, longest: int, times: int) -> Loop | None:
+    """Find rounds of several calls whose answers differ in a number alone that grows from each
+    call to the next, whatever is done: a clock of the place where the agent acts, such as the
+    number of a picture.
+    """
+    kept = actions.kept
+    for length in range(2, min(longest, len(kept) // (times + 1)) + 1):
+        if kept[-1].asked != kept[-1 - length].asked:
+            continue
+        tail = [action.calls[0] for action in islice(reversed(kept), length * (times + 1))]
+        same = all(_differs_in_numbers(a, b) for a, b in zip(tail, tail[length:], strict=False))
+        if same and len({call.fingerprint for call in tail}) > 1 and _has_clock(tail):
+            return _rounds(actions, length, times + 1)
+    return None
+
+
+def _differs_in_numbers(one: CallRecord, other: CallRecord) -> bool:
+    return one.fingerprint == other.fingerprint and one.shape.frame == other.shape.frame
+
+
+def _has_clock(latest_first: Sequence[CallRecord]) -> bool:
+    """Tell whether one labelled number grows from each of some answers to the next, and no other
+    number in them is another one than in the same call before.
+    """
+    told: dict[tuple[str, ...], list[float]] = {}
+    seen: dict[tuple[str, int], set[tuple[tuple[str, ...], str]]] = {}
+    for call in reversed(latest_first):
+        for place, slot in enumerate(call.shape.slots):
+            if slot.label and slot.value.isdecimal():
+                told.setdefault(slot.label, []).append(float(slot.value))
+            seen.setdefault((call.fingerprint, place), set()).add((slot.label, slot.value))
+    moving = {label for values in seen.values() if len(values) > 1 for label, _ in values}
+    numbers = told.get(moving.pop(), []) if len(moving) == 1 else []
+    return len(numbers) == len(latest_first) and all(a < b for a, b in pairwise(numbers))
 
 
 def _same_effect(earlier: Action, later: Action, similarity: float) -> bool:

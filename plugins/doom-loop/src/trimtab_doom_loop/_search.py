@@ -17,6 +17,7 @@ from trimtab_doom_loop._repeats import (
     find_interleaved,
     find_like_rounds,
     find_rounds,
+    find_timed_rounds,
 )
 from trimtab_doom_loop._stagnation import find_known, find_same_answer, find_told_again
 
@@ -70,6 +71,7 @@ def find_loop(
         or _find_near_repeats(actions, action, limits, repeats, streak)
         or find_without_effect(actions, action, times)
         or find_known(actions, stale, repeats)
+        or find_timed_rounds(actions, limits.longest, repeats)
         or find_told_again(actions, times)
         or find_done_again(actions, repeats)
         or find_judged_again(actions, times)

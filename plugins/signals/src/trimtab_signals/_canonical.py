@@ -16,15 +16,25 @@ except ImportError:  # not CPython
 if TYPE_CHECKING:
     from trimtab import ToolProfile
 
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Return a field's name as ``request_id``, ``requestId`` and ``requestid``."""
+    first, *others = name.split("_")
+    return name, first + "".join(map(str.title, others)), name.replace("_", "")
+
+
 IGNORED_PARAMS = frozenset(
-    {
-        "attempt", "attempt_number", "correlation_id", "explanation", "idempotency_key",
-        "justification", "nonce", "rationale", "reasoning", "request_id", "requestid", "retry",
-        "retry_count", "span_id", "task_progress", "thought", "timestamp", "tooluseid",
-        "tool_call_id", "tool_use_id", "trace_id", "traceid",
-    }
-)  # fmt: skip
-"""Argument fields that are book-keeping whatever the tool: they never make two calls differ."""
+    spelling
+    for name in (
+        "attempt", "attempt_number", "call_id", "correlation_id", "explanation", "idempotency_key",
+        "justification", "nonce", "rationale", "reasoning", "request_id", "retry", "retry_count",
+        "span_id", "task_progress", "thought", "timestamp", "tool_call_id", "tool_use_id",
+        "trace_id",
+    )
+    for spelling in _spellings(name)
+) | {"_meta"}  # fmt: skip
+"""Argument fields that are book-keeping whatever the tool: they never make two calls differ. The
+Model Context Protocol keeps ``_meta`` for that."""
 
 _NONE: frozenset[str] = frozenset()
 _DEEPEST = 24
