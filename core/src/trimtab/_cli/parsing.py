@@ -160,11 +160,12 @@ def _add_installed(
     from trimtab._plugins.discovery import discover
     from trimtab._plugins.resolution import matching, select
 
-    registry = discover()
+    registry, about_hosts = discover(), tuple(f"{name}-" for name in HOST_COMMANDS)
     entries = [
         entry
         for entry in registry.of("commands")
-        if entry.name not in {*OWN_COMMANDS, *HOST_COMMANDS} and not is_about_host(entry.name)
+        if entry.name not in {*OWN_COMMANDS, *HOST_COMMANDS}
+        and not entry.name.startswith(about_hosts)
     ]
     for name in dict.fromkeys(entry.name for entry in entries):
         if described or name == command:
@@ -207,11 +208,6 @@ def _registrar(entry: PluginInfo) -> Registrar:
             f"be a function register(parser)."
         )
     return register
-
-
-def is_about_host(name: str) -> bool:
-    """Tell whether a name is that of a command about one host, such as ``install-acme``."""
-    return name.startswith(tuple(f"{command}-" for command in HOST_COMMANDS))
 
 
 def _add_offers(

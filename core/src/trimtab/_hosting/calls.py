@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
@@ -82,7 +82,8 @@ class AskedCalls:
         if not asked or last is None:
             return asked
         # The run has its last 64 calls at hand; for more, the session searches its record.
-        recent = self._run.recent_tool_calls(max(len(self._run.state.recent), _more(asked)))
+        many = 2 * len(asked) if len(asked) > MANY else 0
+        recent = self._run.recent_tool_calls(max(len(self._run.state.recent), many))
         ended = Counter(call.call_id for call in recent if (call.turn or 0) >= (last.turn or 0))
         ended.subtract(ours)
         return tuple(_without(asked, ended))
@@ -290,11 +291,6 @@ def _without(calls: Iterable[ToolCall], counted: Counter[str]) -> list[ToolCall]
         else:
             left.append(call)
     return left
-
-
-def _more(asked: Sequence[ToolCall]) -> int:
-    """Return how many calls to look at after a response of many calls; 0 if it had few."""
-    return 2 * len(asked) if len(asked) > MANY else 0
 
 
 def _id(call: ToolCall | str) -> str:

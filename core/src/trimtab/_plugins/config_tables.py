@@ -20,7 +20,7 @@ from trimtab._policy import (
 )
 from trimtab._types.errors import ConfigurationError
 from trimtab._types.limits import Budget
-from trimtab._types.text import error_message, sanitize
+from trimtab._types.text import LazyPattern, error_message, sanitize
 
 
 @attrs.frozen(kw_only=True)
@@ -85,6 +85,7 @@ def _written_as(kind: Any) -> _Types:
 
 
 COMMON_KEYS: dict[str, _Types] = {"use": (str,), "options": (dict,), "optional": (bool,)}
+_BARE = LazyPattern("[A-Za-z0-9_-]+")
 _PYTHON_NAMES = {
     "guidance_providers": "guidance",
     "feedback_providers": "feedback",
@@ -119,13 +120,9 @@ class Place:
 
     def error(self, what: str) -> ConfigurationError:
         """Make the error that says what is wrong here."""
-        table = ".".join(key if _is_bare(key) else f'"{key}"' for key in self.table)
+        table = ".".join(k if _BARE.fullmatch(k) else f'"{k}"' for k in self.table)
         parts = (self.file, f"[{table}]" if table else "", self.detail)
         return ConfigurationError(f"{', '.join(filter(None, map(sanitize, parts)))}: {what}")
-
-
-def _is_bare(key: str) -> bool:
-    return key.replace("-", "").replace("_", "").isalnum() and key.isascii()
 
 
 def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:

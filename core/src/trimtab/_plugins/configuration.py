@@ -43,7 +43,11 @@ def find_configuration(
     named = (os.environ if environment is None else environment).get(CONFIG)
     if named:
         return Path(named).absolute()
-    return next(filter(_counts, _candidates(start)), None)
+    for path in _candidates(start):
+        found = stamp(path)
+        if found is not None and (path.name == OWN_FILE or _has_table(path, found)):
+            return path
+    return None
 
 
 def _candidates(start: str | os.PathLike[str] | None) -> Iterator[Path]:
@@ -54,11 +58,6 @@ def _candidates(start: str | os.PathLike[str] | None) -> Iterator[Path]:
     for folder in (first, *first.parents):
         yield folder / OWN_FILE
         yield folder / SHARED_FILE
-
-
-def _counts(path: Path) -> bool:
-    found = stamp(path)
-    return found is not None and (path.name == OWN_FILE or _has_table(path, found))
 
 
 def stamp(path: Path) -> tuple[int, ...] | None:

@@ -254,7 +254,7 @@ class _OptionResolver(Resolver):
         names = self.resolve(key, f"the names of {where}")
         if made.key is not None:  # a file writes all names as text
             names = Either((names, made.key))
-        return attrs.evolve(made, key=names, fits=_is_mapping)
+        return attrs.evolve(made, key=names, fits=lambda value: isinstance(value, Mapping))
 
 
 def _native(cls: Any, written: JsonType | None) -> JsonType:
@@ -263,10 +263,6 @@ def _native(cls: Any, written: JsonType | None) -> JsonType:
     except TypeError:
         return written or Anything()
     return _Native(cls, written)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _is_collection(value: Any) -> bool:

@@ -95,30 +95,24 @@ def _unknown(group: str, wanted: str, registry: Registry) -> str:
     entries = registry.of(group)
     shown = sanitize(wanted, 80)
     known = [*(entry.name for entry in entries), *(entry.full_name for entry in entries)]
-    hint = _other_group(group, wanted, registry) or did_you_mean(normalise_full_name(shown), known)
+    others = [entry for entry in matching(wanted, registry.entries) if entry.group != group]
+    if others:
+        hint = f" It is a {WORDS[others[0].group]}."
+    else:
+        hint = did_you_mean(normalise_full_name(shown), known)
+    damaged = any(problem.is_error for problem in registry.problems)
+    damage = " Some installed packages are damaged: `trimtab plugins doctor` names them."
     return (
         f"No {WORDS[group]} {shown!r} is installed.{hint} "
-        f"Installed: {quoted_list(shortest_names(entries))}.{_damage(registry)}"
+        f"Installed: {quoted_list(shortest_names(entries))}.{damage * damaged}"
         f"{'' if hint else ' Install the package that offers it, or correct the name.'}"
     )
-
-
-def _other_group(group: str, wanted: str, registry: Registry) -> str:
-    others = [entry for entry in matching(wanted, registry.entries) if entry.group != group]
-    return f" It is a {WORDS[others[0].group]}." if others else ""
 
 
 def shortest_names(entries: Sequence[PluginInfo]) -> list[str]:
     """Return the names to type: bare, or the long form where one group has it twice."""
     names = [entry.name for entry in entries]
     return [entry.name if names.count(entry.name) == 1 else entry.full_name for entry in entries]
-
-
-def _damage(registry: Registry) -> str:
-    damaged = [problem for problem in registry.problems if problem.is_error]
-    if not damaged:
-        return ""
-    return " Some installed packages are damaged: `trimtab plugins doctor` names them."
 
 
 def check_allowed(entry: PluginInfo, allow: Sequence[str] | None) -> None:

@@ -22,7 +22,6 @@ from trimtab._prompt.sections import (
     check_text,
     check_tools,
     enabled_sections,
-    join_sections,
     type_argument,
 )
 from trimtab._types.errors import PromptError
@@ -320,6 +319,6 @@ class Prompt(Generic[Output]):
 
         values = {**self._params, **by_type(params, self.template.sections)}
         enabled = tuple(enabled_sections(self.template.sections, values))
-        text = join_sections(tuple(section.render(given) for section, given in enabled))
+        text = "\n\n".join(section.render(given) for section, given in enabled)
         tools = [*self.template.tools, *(tool for section, _ in enabled for tool in section.tools)]
         return RenderedPrompt(text, tuple(tools), self.template.output or type_argument(self))

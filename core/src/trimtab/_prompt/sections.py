@@ -120,7 +120,8 @@ class MarkdownSection(Generic[Params]):
         """Return heading and text with the values of `params` filled in."""
         template = self._template()
         values = {name: getattr(params, name) for name in template.get_identifiers()}
-        return render_section(self.title, template.substitute(values))
+        body = template.substitute(values)
+        return f"## {self.title}\n\n{body}" if body else f"## {self.title}"
 
     def _template(self) -> Template:
         from string import Template
@@ -141,16 +142,6 @@ class MarkdownSection(Generic[Params]):
             f"section {self.key!r}: placeholder ${{{name}}} names no field of"
             f" {self.params_type.__name__}; it has {', '.join(sorted(self._fields()))}"
         )
-
-
-def render_section(title: str, body: str) -> str:
-    """Return one section as Markdown; an empty body leaves the heading alone."""
-    return f"## {title}\n\n{body}" if body else f"## {title}"
-
-
-def join_sections(sections: tuple[str, ...]) -> str:
-    """Return sections as one text, one blank line between them."""
-    return "\n\n".join(text for text in sections if text)
 
 
 Parameters = Mapping[type[Any], Any]

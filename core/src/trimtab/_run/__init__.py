@@ -284,7 +284,8 @@ class OpenRun(BoundRun):
         self._timeout = timeout
         self.prompt = prompt  # pyright: ignore[reportIncompatibleVariableOverride] - only read
         self.host = host
-        self.tools = _tool_names(prompt, host)
+        ours = {tool.name for tool in _declared(prompt)}
+        self.tools = None if host.tools is None else host.tools | ours
         self.rendered: RenderedPrompt[Any] | None = None
         self.invoker = ProviderInvoker(self)
         resets = (entry.trigger.reset_by for entry in prompt.table.feedback)
@@ -301,13 +302,6 @@ class OpenRun(BoundRun):
         """What the agent's tools say of themselves, those of the prompt before the host's."""
         ours = {tool.name: tool.description for tool in _declared(self.prompt)}
         return {**self.host.tool_descriptions, **ours}
-
-
-def _tool_names(prompt: Prompt[Any], host: Host) -> frozenset[str] | None:
-    """Return all tools of the agent; None if the host does not know its own."""
-    if host.tools is None:
-        return None
-    return host.tools | {tool.name for tool in _declared(prompt)}
 
 
 def _declared(prompt: Prompt[Any]) -> Iterator[Tool[Any, Any]]:

@@ -189,7 +189,7 @@ def _attrs_fields(cls: type[Any]) -> Iterator[Found]:
         if field.init:
             annotation = hints.get(field.name, Any if field.type is None else field.type)
             required = field.default is attrs.NOTHING
-            yield field.name, field.alias, annotation, required, _described(field.metadata)
+            yield field.name, field.alias, annotation, required, field.metadata.get("description")
 
 
 def _dataclass_fields(cls: type[Any]) -> Iterator[Found]:
@@ -201,7 +201,7 @@ def _dataclass_fields(cls: type[Any]) -> Iterator[Found]:
         elif get_origin(hint) is ClassVar or hint is ClassVar or not field.init:
             continue
         required = field.default is missing and field.default_factory is missing
-        yield name, name, hint, required, _described(field.metadata)
+        yield name, name, hint, required, field.metadata.get("description")
 
 
 def _typed_dict_fields(cls: type[Any]) -> Iterator[Found]:
@@ -250,22 +250,13 @@ def _bindings(kind: Any, outer: Mapping[Any, Any]) -> dict[Any, Any]:
     return bound
 
 
-def _described(metadata: Mapping[Any, Any]) -> str | None:
-    return metadata.get("description")
-
-
 def _choice(pairs: Iterator[tuple[Any, Any]], where: str) -> Choice:
     members = tuple(pairs)
     for value, _ in members:
-        if not _is_plain(value):
+        plain = value is None or isinstance(value, str | bool)
+        if not plain and not (is_number(value) and is_finite(value)):
             raise ToolError(f"{where}: {shown(value)} has no counterpart in JSON")
     return Choice(members)
-
-
-def _is_plain(value: Any) -> bool:
-    if value is None or isinstance(value, str | bool):
-        return True
-    return is_number(value) and is_finite(value)
 
 
 def _pydantic(cls: Any, where: str) -> Pydantic:

@@ -94,13 +94,9 @@ class Scalar:
 
 @attrs.frozen
 class Choice:
-    """One of some values.
+    """One of some values."""
 
-    Args:
-        members: the JSON value of each, and what it becomes.
-    """
-
-    members: tuple[tuple[Any, Any], ...]
+    members: tuple[tuple[Any, Any], ...]  # the JSON value of each, and what it becomes
 
     @property
     def words(self) -> str:
@@ -120,15 +116,9 @@ class Choice:
 
 @attrs.frozen
 class Array:
-    """A list of any length whose items are of one type.
+    """A list of any length whose items are of one type."""
 
-    Args:
-        item: the type; None for any.
-        make: returns the collection.
-        fits: whether a value is read as a list.
-    """
-
-    item: JsonType | None
+    item: JsonType | None  # None for any
     make: Callable[[list[Any]], Any]
     fits: Callable[[Any], bool] = is_list
     words = "list"
@@ -176,17 +166,10 @@ class FixedArray:
 
 @attrs.frozen
 class Table:
-    """An object with any names.
+    """An object with any names."""
 
-    Args:
-        key: the type of the names; None for text.
-        value: the type of the values; None for any.
-        make: returns the mapping.
-        fits: whether a value is read as an object.
-    """
-
-    key: JsonType | None
-    value: JsonType | None
+    key: JsonType | None  # None for text
+    value: JsonType | None  # None for any
     make: Callable[[dict[Any, Any]], Any]
     fits: Callable[[Any], bool] = is_object
     words = "object"
@@ -252,13 +235,7 @@ class Field:
 
 @attrs.frozen
 class Record:
-    """An object with known names.
-
-    Args:
-        name: the name of the class.
-        fields: its fields.
-        make: the class; called with keyword arguments.
-    """
+    """An object with known names."""
 
     name: str
     fields: tuple[Field, ...]
@@ -357,12 +334,7 @@ class Either:
 
 @attrs.frozen
 class Pydantic:
-    """A model of pydantic, or a dataclass of its: schema and conversion are its own.
-
-    Args:
-        name: the name of the class.
-        adapter: pydantic's `TypeAdapter` of the class.
-    """
+    """A model of pydantic, or a dataclass of its: schema and conversion are its own."""
 
     name: str
     adapter: Any = attrs.field(repr=False)

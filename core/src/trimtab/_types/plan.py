@@ -196,10 +196,6 @@ class Plan:
         A step in progress that lists the tool comes first, then a ready one that lists it, then
         the current step.
         """
-        listed = [step for step in self._workable() if step.uses(tool)]
-        return listed[0] if listed else self.current_step
-
-    def _workable(self) -> list[PlanStep]:
-        """Return the open steps in progress, then the ready ones."""
         started = [step for step in self.open_steps if step.started]
-        return [*started, *(step for step in self.ready_steps if not step.started)]
+        listed = (step for step in (*started, *self.ready_steps) if step.uses(tool))
+        return next(listed, self.current_step)
