@@ -89,6 +89,7 @@ _AGAIN = "Do not call {tool} like this again now."
 _CALL_ONE = "Call {untried}."
 _OTHERWISE = "Do something that you have not tried yet."
 _IN_DOUBT = "If you have what you need, go on with the task, or say what blocks you."
+_ASK = "Or ask your user: call {asks}."
 _OR = "Or say what blocks you."
 """Open at every level: where only the user can help, a list of tools led to calls that nobody
 asked for."""
@@ -218,7 +219,8 @@ def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOu
         return _IN_DOUBT
     if names:
         return f"{_CALL_ONE.format(untried=names)} {_OR}"
-    return f"{_OTHERWISE} {_OR}"
+    asks = helpers.get(WayOut.ASK)
+    return f"{_OTHERWISE} {_ASK.format(asks=tool_name(asks)) if asks else _OR}"
 
 
 def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:

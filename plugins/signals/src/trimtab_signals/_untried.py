@@ -305,9 +305,8 @@ def _matches(words: _Words, problem: _Problem) -> bool:
     theirs = problem.objects | problem.things | problem.told
     if about & (theirs | problem.about):
         return True
-    if words.told and (words.told - _stems((words.verb,))) & (
-        (theirs | problem.about) - _GENERIC - _VERB_STEMS
-    ):
+    described = words.told - _stems((words.verb,)) - _GENERIC - _VERB_STEMS
+    if described & theirs or len(described & problem.about) > 1:  # one word is shared by chance
         return True
     if _stem(words.verb) in _EXPLAINING or (problem.named and _knows_people(words)):
         return True
