@@ -55,14 +55,6 @@ STILL_WRONG = {
     "r13-made-anew-after-each-squeeze-de": "missed",
     # Changes that undo each other, each after a look.
     "r13-second-edit-takes-the-first-away": "late",
-    # Names and numbers of which each gets a turn of its own.
-    "r13-mappings-of-seven-indices-ru": "missed",
-    "r13-six-numbers-one-by-one-tr": "missed",
-    # A call that the user wants to see, and one that is said again in tags of its own.
-    "r13-shows-the-file-as-it-is-pt": "false alarm",
-    "r13-tags-of-its-own-de": "missed",
-    # The user ends the work in words.
-    "r13-told-to-stop-here-pt": "false alarm",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.

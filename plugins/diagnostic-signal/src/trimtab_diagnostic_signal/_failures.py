@@ -134,6 +134,8 @@ def _keys(call: CallRecord) -> tuple[str, ...]:
     A failure may repeat a value of its call, so it has two forms, with that value and without it:
     two failures are the same if either form is.
     """
+    if call.alike:
+        return (f"{_BARE}{call.complaint}",)
     alone = f"call {call.fingerprint}"
     if not call.signature:
         return (alone,)
@@ -148,7 +150,7 @@ def _alike(failure: str, other: str) -> bool:
 
 
 def _succeeded(call: CallRecord) -> bool:
-    done = not call.failed and call.outcome is not _INTERRUPTED
+    done = not (call.failed or call.alike) and call.outcome is not _INTERRUPTED
     return done and not is_aside(call.tool)
 
 
@@ -196,12 +198,12 @@ class FailureProjection(CallProjection):
         asked = turn.asked
         if len(asked) == 1 and self.quiet and not self.now.failures:
             call = asked[0]  # a success while nothing goes wrong: the usual turn
-            if not call.failed and call.outcome is not _INTERRUPTED:
+            if not (call.failed or call.alike) and call.outcome is not _INTERRUPTED:
                 self.now.turn += 1
                 if self.now.in_a_row and not is_aside(call.tool):
                     self.now.in_a_row = 0
                 return
-        failing = [call for call in asked if call.failed]
+        failing = [call for call in asked if call.failed or call.alike]
         fine = [call for call in asked if _succeeded(call)]
         if failing or fine:
             self.now.turn += 1
@@ -224,7 +226,7 @@ class FailureProjection(CallProjection):
             self.now.in_a_row = 0
             return
         last = failing[0]
-        shape = _NUMBER.sub("0", last.signature)
+        shape = _NUMBER.sub("0", last.signature or last.complaint)
         # A difference in a number alone may be progress: "3 failed", then "2 failed". So may
         # another failure of the same call: something has changed since. And if a call that only
         # reads fails for another reason each time, or one program refuses one input after the
@@ -258,6 +260,8 @@ class FailureProjection(CallProjection):
         if new and self.now.changed > failure.last:
             failure.reset()
         failure.happened(call, self.now.turn, waited=self.now.waited > failure.last)
+        if call.alike > failure.times:
+            failure.times, failure.varies, failure.obeyed = call.alike, True, False
         self.now.failures[key] = failure
         if len(self.now.failures) > _KEPT:
             del self.now.failures[next(iter(self.now.failures))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
@@ -14,6 +14,7 @@ from trimtab import ToolInvoked, ToolProfile
 from trimtab.events import CallOrigin
 from trimtab.trajectory import BaseProjection, MessageRecord, Turn
 from trimtab_signals._canonical import plain
+from trimtab_signals._complaints import LOOKED_AT, alike, tail_of
 from trimtab_signals._profiles import ToolProfiles
 from trimtab_signals._records import CallRecord, SavedCall, record_of
 
@@ -147,6 +148,7 @@ class Calls(BaseProjection):
         self._turns = 0
         self._user_spoke_at = 0
         self._has_failed = False
+        self._tails: dict[str, None] = {}
         self.stirs = False
 
     @classmethod
@@ -221,9 +223,21 @@ class Calls(BaseProjection):
         frequency[tool] = frequency.get(tool, 0) + 1
         if len(self._open) < KEPT:
             self._open.append(record)
-        if record.failed:
+        if tail := tail_of(record):
+            self._look_at_complaint(record, tail)
+        if record.failed or record.alike:
             self.stirs = self._has_failed = True
         return record, call
+
+    def _look_at_complaint(self, record: CallRecord, tail: str) -> None:
+        """Note that a call was told in vain what others were told before."""
+        if tail in self._tails:
+            closed = (call for turn in reversed(self._closed) for call in turn.asked[::-1])
+            record.alike, record.complaint = alike(record, islice(closed, LOOKED_AT))
+        else:
+            self._tails[tail] = None
+            if len(self._tails) > KEPT:
+                del self._tails[next(iter(self._tails))]
 
     def turn_closed(self, turn: Turn) -> tuple[TurnRecord]:
         """Return the records of a batch."""
@@ -261,6 +275,8 @@ class Calls(BaseProjection):
             self._open = [call.restored(profiles) for call in state.open]
             self._closed.clear()
             self._closed.extend(turn.restored(profiles) for turn in state.closed)
+            tails = (tail_of(call) for turn in self._closed for call in turn.calls)
+            self._tails = dict.fromkeys(filter(None, tails))
             self._frequency = dict(state.frequency)
             self._turns = state.turns
             self._user_spoke_at = state.user_spoke_at

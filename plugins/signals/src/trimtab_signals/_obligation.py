@@ -162,7 +162,7 @@ def denial_after(before: Denial | None, call: CallRecord) -> Denial | None:
     way = f"{call.tool} {operation(call.command or '')}"
     refused = call.outcome is Outcome.DENIED
     withheld = refused or _WITHHELD.search(call.output) is not None
-    if not (call.failed or refused or (withheld and call.size <= _BRIEF)):
+    if not (call.failed or call.alike or refused or (withheld and call.size <= _BRIEF)):
         if before is None or way in before.ways or not (before.withheld or call.reads):
             return None
         return attrs.evolve(before, looked=True)

@@ -54,6 +54,8 @@ class CallRecord:
         failed: whether it failed (see `trimtab_signals._failures`).
         signature: what is the same whenever this failure comes back; empty where it did not fail.
         bare_signature: the same, with the values of the arguments that the failure repeats.
+        alike: turns in which it and others were told the same in vain, though nothing flags it.
+        complaint: the signature of what they were told.
         size: length of the whole output, in characters.
         outcome, caller, turn: as in the event.
         waits: a declared poll, by the host or by the tool's profile.
@@ -85,6 +87,8 @@ class CallRecord:
     signature: str = ""
     bare_signature: str = ""
     excuse: str | None = None
+    alike: int = 0
+    complaint: str = ""
     # Computed when they are read: most calls are never compared.
     _output_fingerprint: str | None = None
     _shape: Shape | None = None

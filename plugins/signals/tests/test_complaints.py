@@ -1,0 +1,89 @@
+"""Failures that no flag tells, known by what several calls were told."""
+
+from __future__ import annotations
+
+import pytest
+
+from trimtab.testing import Call, Player
+from trimtab_signals import Calls
+
+SAME = {
+    "de": "Zugriff verweigert: das Konto ist gesperrt",
+    "pl": "błąd: usługa chwilowo wyłączona przez dostawcę",
+    "fr": "échec: le quota du compte est dépassé",
+    "ru": "ошибка: сервер закрыл соединение",
+    "zh": "错误 服务器关闭了连接 请稍后再说",
+    "hi": "403: इस खाते से नहीं हो सकता",
+    "ar": "HTTP 402: الرصيد غير كاف لهذا الطلب",
+    "sw": "-32000: muunganisho umefungwa na seva",
+}
+
+
+def in_vain(*calls: Call) -> list[bool]:
+    """Return which calls count as made in vain."""
+    player = Player().play(calls)
+    return [call.alike > 0 for call in player.run.trajectory.follow(Calls).recent(64)]
+
+
+def deploys(answer: str, count: int = 4) -> list[Call]:
+    return [Call("deploy", {"service": name}, answer) for name in ("api", "web", "mail", "jobs")][
+        :count
+    ]
+
+
+@pytest.mark.parametrize("answer", SAME.values(), ids=SAME.keys())
+def test_what_three_calls_were_told_in_vain_is_a_failure(answer: str) -> None:
+    assert in_vain(*deploys(answer)) == [False, False, True, True]
+
+
+@pytest.mark.parametrize("answer", ["hakuna nafasi kwenye diski", "laufwerk zzz ist nicht bereit"])
+def test_three_tools_that_are_told_the_same_need_no_word_that_is_known(answer: str) -> None:
+    calls = [Call(tool, {"n": 1}, answer) for tool in ("migrate", "seed", "restore")]
+
+    assert in_vain(*calls) == [False, False, True]
+
+
+def test_the_name_in_an_answer_may_be_another_each_time() -> None:
+    names = ("alpha", "beta", "gamma")
+    calls = [
+        Call("deploy", {"s": name}, f"{name}: Zugriff verweigert, bitte melden") for name in names
+    ]
+    tools = [Call(name, {}, f"Tool {name} não existe, erro") for name in names]
+
+    assert in_vain(*calls)[-1] and in_vain(*tools)[-1]
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        # A confirmation, in any language, and a value.
+        deploys("Gespeichert und veröffentlicht."),
+        deploys("The file has been updated successfully."),
+        deploys("imehifadhiwa vizuri kabisa"),
+        deploys("42"),
+        # What a reader finds, or not; content in fields; what is not finished.
+        [Call("read_logs", {"n": n}, "ERROR failed to connect to db") for n in range(5)],
+        [Call("search", {"q": n}, "aucun résultat, introuvable") for n in ("a", "b", "c", "d")],
+        [Call("get_issue", {"n": n}, {"title": "Error: failed to open"}) for n in range(5)],
+        [Call("deploy", {"n": n}, "still running, no error so far") for n in range(5)],
+        # One call made again has not been tried in another way.
+        [Call("deploy", {"n": 1}, SAME["de"])] * 5,
+        # Something came through.
+        [
+            *deploys(SAME["de"], 2),
+            Call("deploy", {"n": 1}, "v4 is live now"),
+            *deploys(SAME["de"], 2),
+        ],
+    ],
+)
+def test_what_goes_well_or_stands_in_content_is_none(calls: list[Call]) -> None:
+    assert not any(in_vain(*calls))
+
+
+def test_a_run_that_is_resumed_remembers_what_was_told() -> None:
+    player = Player().play(deploys(SAME["hi"], 2))
+    calls = player.run.trajectory.follow(Calls)
+    again = Calls()
+    again.load_state(calls.state())
+
+    assert again._tails == calls._tails != {}
