@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, strategies as st
 
-from words import arms, episodes, guided, moments, next_call, plans, tables
+from words import arms, episodes, guided, moments, next_call, others, plans, tables
 from words.calls import Call, judge, parse
 from words.moments import Moment, Right, Step
 from words.plans_tasks import TASKS
@@ -422,3 +422,11 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
     assert said["none"] == ""
     assert "current-plan" in said["plan"]
     assert ("plan-drift" in said.get("plan+drift", "")) == (kind == "ticked")
+
+
+def test_each_of_the_other_providers_speaks_at_its_moments() -> None:
+    made = [*others.stuck(), *others.gated(), *others.limited(), *others.parallel()]
+    for at in made:
+        assert others.said(at), at.id
+        assert not judge(at, Call("look", {})).progress
+    assert len({at.id for at in made}) == 28

@@ -36,13 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--samples", type=int, default=next_call.SAMPLES)
         command.add_argument("--family", default="", help="only these, separated by commas")
         command.add_argument("out", type=Path)
-    plans = commands.add_parser("plans", help="ask at moments of tasks of ten steps with a plan")
-    plans.add_argument("--gguf", type=Path, help="a model's file on this machine")
-    plans.add_argument("--url", help="a service that speaks Chat Completions")
-    plans.add_argument("--model", default="", help="the model's name there")
-    plans.add_argument("--states", type=Path, help="folder of prompts read before")
-    plans.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    plans.add_argument("out", type=Path)
+    for name, text in (
+        ("plans", "ask at moments of tasks of ten steps with a plan"),
+        ("others", "ask with the texts of the other providers, of a model on this machine"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--gguf", type=Path, help="a model's file on this machine")
+        command.add_argument("--url", help="a service that speaks Chat Completions")
+        command.add_argument("--model", default="", help="the model's name there")
+        command.add_argument("--states", type=Path, help="folder of prompts read before")
+        command.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+        command.add_argument("out", type=Path)
     record = commands.add_parser("record", help="play the worlds, and add moments to a file")
     record.add_argument("--gguf", type=Path, required=True)
     record.add_argument("--states", type=Path, help="folder to keep the prompts in")
@@ -57,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     run = {
         "plans": _plans,
+        "others": _others,
         "tables": _tables,
         "record": _record,
         "recordings": _recordings,
@@ -87,6 +92,15 @@ def _plans(options: argparse.Namespace) -> int:
     from words.plans_tasks import TASKS
 
     rows = plans.rows(_model(options), plans.all_moments(TASKS), options.out)
+    print(f"{next_call.write(rows, options.out)} rows")
+    return 0
+
+
+def _others(options: argparse.Namespace) -> int:
+    from words import others
+
+    failed = Path(__file__).with_name("moments_fourth.jsonl")
+    rows = others.rows(_model(options), others.all_moments(failed), options.out)
     print(f"{next_call.write(rows, options.out)} rows")
     return 0
 
