@@ -309,6 +309,6 @@ def test_the_tool_by_which_the_agent_waits_or_asks_is_named_if_it_has_one():
     wait, ask = (play([call] * 3, host=host).texts[0] for call in (busy, unclear))
 
     assert wait.endswith(
-        "Call pause for 120 seconds, then call book again. Or say what blocks you."
+        "Call pause for 120 seconds (2 minutes), then call book again. Or say what blocks you."
     )
     assert ask.endswith("of your user: call ask_user. Or say what blocks you.")

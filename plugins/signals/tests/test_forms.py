@@ -83,8 +83,8 @@ def test_a_part_of_what_was_given_is_named(given, answer, call):
     [
         ('{"fel": "upptagen", "retry_in_ms": 4500}', "for 5 seconds"),
         ('{"prêt_dans_s": 90}', "for 90 seconds"),
-        ('{"virhe": 1, "odota_min": 3}', "for 180 seconds"),
-        ("[11:20:04] tabel vergrendeld (einde: 11:45)", "for 1496 seconds"),
+        ('{"virhe": 1, "odota_min": 3}', "for 180 seconds (3 minutes)"),
+        ("[11:20:04] tabel vergrendeld (einde: 11:45)", "for 1496 seconds (25 minutes)"),
         ('{"status": 423, "do": "2026-02-03T11:45:00Z"}', "call pause, then"),
     ],
 )
@@ -154,7 +154,18 @@ def test_of_a_call_that_succeeded_numbers_and_lists_are_data(answer):
         ("book(a='x')", "prêt dans 3 minutes", "wait 180 seconds"),
         ("book(name='Anna Maier')", "1041 Anna Maier, 2077 Anna Maier", "decision of your user"),
         ("book(colour='red')", "no colour here; did you mean 'color'?", "with color='red' instead"),
-        ("book(email='')", "E-mail manquant", ""),
+        ("edit(old='a',new='')", "Timeout waiting for: prepare", ""),
+        ("book(a='x')", "obligatoriskt fält saknas: mare", "Add mare to the arguments"),
+        ("book(a='x')", "Hata: eksik alan: 'renk'", "Add renk to the arguments"),
+        ("book(a='x')", "Fel: stängt", ""),
+        (
+            "book(born='4 July 1988')",
+            "поле born, ожидается ДД.\u041c\u041c.ГГГГ",
+            "born='04.07.1988'",
+        ),
+        ("book(born='4 July 1988')", "born: εεεε-μμ-ηη", "born='1988-07-04'"),
+        ("book(born='4 July 1988')", "born: MM/DD/YYYY", "born='07/04/1988'"),
+        ("book(a='x')", "Yritä uudelleen 2 minuutin kuluttua", "wait 120 seconds"),
         (
             "book(phone='03')",
             '{"errors": {"phone": ["formato E.164, es. +43"]}}',
@@ -177,6 +188,10 @@ def test_short_refusals_in_more_forms(given, answer, text):
         ("book(offset=0,limit=50)", '{"rows": ["a"], "gesamt": 163}', "with offset=50"),
         ("book(offset=150,limit=50)", '{"rows": ["a"], "gesamt": 163}', None),
         ("book(page=2)", '{"rows": ["a"], "has_more": true}', "with page=3"),
+        ("book(start=1)", '{"範囲": "1-50", "総件数": 73}', "with start=51"),
+        ("book(start=51)", '{"範囲": "51-73", "総件数": 73}', None),
+        ("book(year=1851)", '<list year="1851"><e id="e3"/><continue after="e3"/>', "after='e3'"),
+        ("book(path='a')", "(Shown: a part. Use offset=101 to continue.)", "with offset='101'"),
     ],
 )
 def test_the_next_part_follows_from_counts(given, answer, call):

@@ -141,7 +141,9 @@ def test_the_time_to_wait_is_said():
 def test_minutes_are_waited_for_in_seconds_and_with_the_tool_that_waits():
     asked = asked_by("busy, ready in about 4 minutes")
 
-    assert advice(asked, "bake", "pause") == "Call pause for 240 seconds, then call bake again."
+    assert advice(asked, "bake", "pause") == (
+        "Call pause for 240 seconds (4 minutes), then call bake again."
+    )
 
 
 def test_a_decision_is_asked_for_with_the_tool_that_asks():

@@ -254,6 +254,7 @@ class DiagnosticSignalProvider(Following[FailureProjection]):
         if context.tools is None or tool not in context.tools:
             tool = None
         untried = untried_tools(context, failure.tools)
-        asked = asked_of_last(context, failure.tools) if len(failure.tools) == 1 else None
+        one = failure.tools if len(failure.tools) == 1 else ()
+        asked = asked_of_last(context, one, untried if tool is None else (tool,))
         rest = Rest(asked, tool, untried, helpers_of(context), context.turn_count)
         return text_for(failure, context.level_of(failure.name), self.texts, rest)

@@ -212,15 +212,17 @@ class _Rest:
 
 def _way_out(loop: Loop, asked: Asked | None, names: str, helpers: Mapping[WayOut, str]) -> str:
     """Return what to do: what the answer asks for, before other tools are named."""
+    asks = helpers.get(WayOut.ASK, "")
+    either = _ASK.format(asks=tool_name(asks)) if asks else _OR
     if asked is not None:
         helper = helpers.get(asked.way, "")
-        return f"{advice(asked, tool_name(loop.tool), helper and tool_name(helper))} {_OR}"
+        how = advice(asked, tool_name(loop.tool), helper and tool_name(helper))
+        return f"{how} {either if asked.way is WayOut.OPEN else _OR}"
     if loop.confidence < _FIRM_FROM:
         return _IN_DOUBT
     if names:
         return f"{_CALL_ONE.format(untried=names)} {_OR}"
-    asks = helpers.get(WayOut.ASK)
-    return f"{_OTHERWISE} {_ASK.format(asks=tool_name(asks)) if asks else _OR}"
+    return f"{_OTHERWISE} {either}"
 
 
 def _filled(template: str, loop: Loop, rest: _Rest, longest: int) -> str:
@@ -334,7 +336,7 @@ class DoomLoopDetector(Following[LoopProjection]):
         untried = untried_tools(context, loop.tools)
         level, turn = context.level_of(loop.episode), context.turn_count
         helpers = helpers_of(context)
-        asked = asked_of_last(context, (loop.tool,))
+        asked = asked_of_last(context, (loop.tool,), untried)
         return text_for(
             loop, level, self.texts, asked=asked, untried=untried, helpers=helpers, turn=turn
         )

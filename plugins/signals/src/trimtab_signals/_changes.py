@@ -37,9 +37,9 @@ _ENDS_IN_NAME = LazyPattern(
     r"[:\uff1a]\s?[\"'`„“«「](?P<a>[A-Za-z_][\w-]{1,30})[\"'`”“»」]"
     r"(?P<b>\s?[(\uff08][^()\uff08\uff09\n]{1,60}[)\uff09])?[.。]?\Z"
 )
-_DATE = LazyPattern(
-    r"\b(?:(?P<y>[Yy]{4}|J{4}|A{4})(?P<s>[-/.])(?:MM|mm)(?P=s)(?:DD|dd|TT|JJ|GG)"
-    r"|(?:DD|dd|TT|JJ|GG)(?P<t>[-/.])(?:MM|mm)(?P=t)(?:[Yy]{4}|J{4}|A{4}))\b"
+_DATE = LazyPattern(  # letters for a year, a month and a day, in whatever alphabet
+    r"(?<!\w)(?:(?P<y>([^\W\d_])\2{3})(?P<s>[-/.])([^\W\d_])\4(?P=s)([^\W\d_])\5"
+    r"|([^\W\d_])\6(?P<t>[-/.])([^\W\d_])\8(?P=t)([^\W\d_])\9{3})(?!\w)"
 )
 _TIME = LazyPattern(r"\b(?:HH|hh):(?:MM|mm)\b(?!:)")
 _FORM = LazyPattern(
@@ -50,7 +50,7 @@ _WRITTEN_DATE = LazyPattern(r"\A(\d{1,4})([-/. ])(\d{1,2})\2(\d{1,4})\Z")
 _NAMED_DATE = LazyPattern(r"\A(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.?(?: (\d{1,2}),?)? (\d{4})\Z")
 _WRITTEN_TIME = LazyPattern(r"\A(\d{1,2})(?:[:.h](\d{2}))? ?([AaPp])?\.?(?:[Mm]\.?)?\Z")
 _LISTED_JSON = LazyPattern(
-    r'"(?:allowed(?:values_in)?|choices|enum|expected|options|valid(?:values_in)?)"\s{0,3}:\s{0,3}'
+    r'"(?:allowed(?:_values)?|choices|enum|expected|options|valid(?:_values)?)"\s{0,3}:\s{0,3}'
     r"\[([^\[\]\n]{1,300})\]"
 )
 _LISTED = LazyPattern(
@@ -127,7 +127,7 @@ def change_in(line: str, given: str) -> Change | None:
         return None
     arguments = arguments_in(given)
     key = key_in(line, arguments)
-    for made in (_compared, _lacking, _formed, _listed, _bounded, _less):
+    for made in (_compared, _lacking, formed, _listed, _bounded, _less):
         change = shown(made(line, key, arguments), given)
         if change is not None:
             return change
@@ -235,7 +235,7 @@ def _lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
     return Change(f'{name} ("{what}")' if what else name, lacks=True)
 
 
-def _formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+def formed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
     """Return a value in the form that is wanted, a date or a time; else the form itself."""
     for pattern, read, write in ((_DATE, read_date, as_date), (_TIME, _read_time, _as_time)):
         form = pattern.search(line)
@@ -284,10 +284,12 @@ def _date(year: int, month: int, day: int) -> tuple[int, int, int] | None:
 
 
 def as_date(form: str, date: tuple[int, ...]) -> str:
-    year, month, day = date
+    year, month, day = (f"{date[0]:04}", f"{date[1]:02}", f"{date[2]:02}")
     mark = next(letter for letter in form if not letter.isalpha())
-    parts = (f"{year:04}", f"{month:02}", f"{day:02}")
-    return mark.join(parts if form[4] == mark else reversed(parts))
+    if form[4] == mark:
+        return mark.join((year, month, day))
+    first = form[0] in "Mm\u041c\u043c"  # the month, also in Cyrillic
+    return mark.join((month, day, year) if first else (day, month, year))
 
 
 def _read_time(value: str) -> tuple[int, int] | None:

@@ -16,6 +16,7 @@ from trimtab_signals._changes import (
     Change,
     as_date,
     choice_of,
+    formed,
     instead,
     key_in,
     read_date,
@@ -61,6 +62,14 @@ _NAMED_FIELD = LazyPattern(
 _BELOW_ERRORS = LazyPattern(
     r'(?<!\w)(?:errors|fields|details)"?\s{0,3}[:=]\s{0,3}\{\s{0,8}"?(\w{1,40})'
 )
+_MISSES = LazyPattern(
+    r"(?i:missing|missed|lack\w*|fehl[et]\w*|manqu\w+|falta\w*|manca\w*|saknas|puuttuu|mangler|brak\w*"
+    r"|chybí|hiányz\w+|eksik|ontbre\w+|отсутств\w+|缺\w{0,3}|欠\w{0,4}|누락\w{0,3})"
+    r"[^\n:\uff1a]{0,30}[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30})"
+    r"[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])"
+)
+"""The word for what lacks, in the languages that answers are seen in, before a name that ends the
+line; without the word a line may end with any word after a colon."""
 _BEGIN = frozenset({"after", "begin", "depart", "first", "from", "low", "min", "since", "start"})
 _END = frozenset({"before", "end", "high", "last", "max", "return", "stop", "to", "until"})
 """Names of arguments of which one can't be above the other, in part of the name."""
@@ -84,7 +93,7 @@ def change_by_form(text: str, arguments: _Arguments) -> Change | None:
 
 def _lacking(text: str, arguments: _Arguments) -> Change | None:
     """Return a field that an object in JSON names, and that the call lacks."""
-    found = _NAMED_FIELD.search(text) or _BELOW_ERRORS.search(text)
+    found = _NAMED_FIELD.search(text) or _BELOW_ERRORS.search(text) or _MISSES.search(text)
     if found is None or found[1] in arguments:
         return None
     return Change(found[1], lacks=True)
@@ -185,6 +194,9 @@ def _kin(name: str, arguments: _Arguments) -> str:
 
 def _dated(text: str, arguments: _Arguments) -> Change | None:
     """Return a date that was given, written as the answer writes one."""
+    change = formed(text, key_in(text, arguments), arguments)
+    if change is not None and not change.is_form:
+        return change
     days = [day[0] for day in _DAY.findall(text) if day[0] not in arguments.values()]
     if not days:
         return None
@@ -286,6 +298,9 @@ _PLACES = frozenset(
      "position", "skip", "start", "token"}
 )  # fmt: skip
 """What arguments are called that say which part is wanted."""
+_STRETCH = LazyPattern(r"(?<![\w.,:/-])(\d{1,7}) ?[-–—~] ?(\d{1,7})(?![\w.:/-])")
+_PLACE_TOLD = LazyPattern(r"(?<=[ (`])(\w{1,20})=[\"'`]?([\w.:-]{1,60})(?![\w,}])")
+"""What a call is told to say in prose or in markup: ``offset=101``, ``<next after="e3"/>``."""
 _LINK = LazyPattern(r"[?&](\w{1,30})=([\w.%~+=-]{1,60})")
 _TOKEN_FIELD = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}"([\w+/=.:-]{3,60})"')
 _PART = LazyPattern(
@@ -352,7 +367,15 @@ def next_by_form(text: str, arguments: _Arguments) -> tuple[str, str] | None:
         key = _kin(field, places)
         if key and field != key and value != places[key] and not field.lower().startswith("prev"):
             return f'"{field}": "{value}"', f"with {key}='{value}'"
+    for told in _PLACE_TOLD.finditer(text):
+        if told[1] not in arguments and _is_place(told[1]):
+            return told[0], f"with {told[1]}='{told[2]}'"
+    most = max(_numbers(text), default=0.0)
     for key, value in places.items():
+        spans = (span for span in _STRETCH.finditer(text) if span[1] == value)
+        span = next(spans, None)
+        if span is not None and int(span[2]) < most:
+            return span[0], f"with {key}='{int(span[2]) + 1}'"
         found = next((part for part in _PART.finditer(text) if part[1] == value), None)
         if found is not None and int(found[2] or value) < int(found[3]):
             return found[0], f"with {key}='{int(found[2] or value) + 1}'"

@@ -56,6 +56,8 @@ _WAITING = frozenset({"delay", "pause", "sleep", "wait"})
 _SPANS = frozenset({"a", "for", "minutes", "ms", "s", "seconds", "time", "while"})
 """All that the name of a tool for waiting may hold besides: `pause_sale` does something else."""
 _ASKING = frozenset({"ask", "clarify", "confirm", "input", "question"})
+_PUT = frozenset({"for", "question", "questions"})
+"""What follows "ask" where it is open who is asked; anything else is whom."""
 _PEOPLE = frozenset(
     {"caller", "client", "customer", "guest", "human", "maintainer", "operator", "owner", "person",
      "patient", "user", "users"}
@@ -449,15 +451,24 @@ def ranked(
     return tuple(sorted(good, key=lambda name: (-scores[name], -overlap[name], name))[:_MOST_TOOLS])
 
 
-def asked_of_last(context: GuidanceContext, tools: Collection[str]) -> Asked | None:
+def asked_of_last(
+    context: GuidanceContext, tools: Collection[str], untried: Collection[str] = ()
+) -> Asked | None:
     """Return what the answer of the last call asks for, if that is one of `tools`.
+
+    Of a failure that names nothing, where no other tool is left to propose, that is open.
 
     Args:
         context: the run.
         tools: those that the problem is about.
+        untried: other tools to propose.
     """
     last = context.trajectory.follow(Calls).recent(1)
-    return asked_of(last[0]) if last and last[0].tool in tools else None
+    if not last or last[0].tool not in tools:
+        return None
+    asked = asked_of(last[0])
+    is_open = asked is None and last[0].failed and last[0].command is None and not untried
+    return Asked(WayOut.OPEN, last[0].output) if is_open and context.tools else asked
 
 
 def helpers_of(context: GuidanceContext) -> Mapping[WayOut, str]:
@@ -488,6 +499,8 @@ def helpers(tools: Iterable[str], descriptions: Mapping[str, str]) -> Mapping[Wa
 
 def _asks(words: Sequence[str], told: Sequence[str]) -> bool:
     """Return whether a tool puts a question to a person."""
+    if words[:1] == ["ask"] and len(words) > 1 and words[1] not in _PUT:
+        return True
     if _PEOPLE.isdisjoint(words) and _PEOPLE.isdisjoint(told):
         return False
     return not _ASKING.isdisjoint(words) or (bool(told) and told[0] in _ASKING)

@@ -40,6 +40,7 @@ class WayOut(StrEnum):
     PAGE = "page"
     LATER = "later"
     ASK = "ask"
+    OPEN = "open"
 
 
 @attrs.frozen
@@ -67,11 +68,13 @@ class Asked:
 
 
 _SECONDS = LazyPattern(
-    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(\d{1,5})(?:\.\d+)?(?! ?m(?:in|inutes?)?\b)"
+    r"(?i)(?:retry[-_ ]?after|wait)\W{1,5}(\d{1,5})(?:\.\d+)?(?! ?m(?:in\w*)?\b)"
     r"|\b(?:in|after|for) (?:about )?(\d{1,5})(?:\.\d+)? ?(?:s|sec|second)"
-    r"|\b(\d{1,5}) ?(?:s|sec|seconds?|sekunden?|秒|secondes?|segundos?)\b"
+    r"|\b(\d{1,5}) ?(?:s\b|se[ckg]\w{0,8}\b|сек|秒|초)"
 )
-_MINUTES = LazyPattern(r"(?i)\b(\d{1,4}) ?(?:min(?:s|utes?|uten?|utos?)?\b|分)")
+_MINUTES = LazyPattern(
+    r"(?i)\b(\d{1,4}) ?(?:min\w{0,8}\b|мин|хв|λεπτ|perc\b|dakika|phút|دقي|分|분)"
+)
 _TOOK = LazyPattern(r"(?i)time(?:d|s)?[ -]?out|\bafter\b|elapsed|expire|took\b")
 """Beside a span of time it says how long something lasted, and not when to come back."""
 _NUMBERS = LazyPattern(r"\d+")
@@ -205,7 +208,7 @@ def asked_of(call: CallRecord) -> Asked | None:
     Args:
         call: its record.
     """
-    is_whole = call.failed and call.command is None and len(call.text) <= _SHORT
+    is_whole = call.command is None and len(call.text) <= _SHORT
     said = call.text if is_whole else call.output if call.failed else excerpt(call.output)
     given = describe_call(call, _LONGEST_CALL)
     return asked_by(said, command=call.command is not None, given=given, failed=call.failed)
@@ -224,7 +227,7 @@ def asked_by(
         failed: whether the call failed; then numbers and lists are no data, and are read as well.
     """
     text = answer if len(answer) <= 2 * _READ else f"{answer[:_READ]}\n{answer[-_READ:]}"
-    is_long = _CUT in text
+    is_long = _CUT in text or (not failed and len(text) > _SHORT // 2)  # then mostly data
     if is_long:
         ways = _WAYS_OF_LONG_COMMANDS if command else _WAYS_OF_LONG
     else:
@@ -233,9 +236,11 @@ def asked_by(
         found = pattern.search(text)
         if found is not None:
             return _asked(way, text, found, "" if command else given, failed=failed)
-    if is_long or command:
-        return None
     stripped = text.rstrip()
+    if command or _CUT in text:
+        return None
+    if is_long:
+        return _part_by_form(stripped, given)
     by_form = None
     if not failed:
         by_form = _part_by_form(stripped, given)
@@ -329,20 +334,21 @@ def advice(asked: Asked, tool: str, helper: str = "") -> str:
         tool: the name of the tool that answered, ready to be shown.
         helper: that of the tool by which the agent can wait, or ask its user; empty if it has none.
     """
+    change = asked.change
     if asked.way is WayOut.LATER:
         return _come_back(asked.seconds, tool, helper)
     if asked.way is WayOut.ASK:
-        decides = "The answer needs a decision of your user:"
-        return f"{decides} call {helper}." if helper else f"{decides} ask."
-    said, change = quote(asked.said, _LONGEST_QUOTE), asked.change
+        return f"The answer needs a decision of your user: {f'call {helper}' if helper else 'ask'}."
+    if asked.way is WayOut.OPEN:
+        return f"Do what its answer says: change the arguments of {tool}, or call it later."
+    if change is not None and change.lacks:
+        return f"Add {change.call} to the arguments, then call {tool}."
+    if change is not None and asked.way is WayOut.ARGUMENTS:
+        return f"Call {tool} {change.call}."
+    how = "again with other arguments, as its answer says"
     if asked.way is WayOut.PAGE:
         how = change.call if change is not None else f"for {asked.part or 'the next part'}"
-        return f"Call {tool} {how}: {said}."
-    if change is None:
-        return f"Call {tool} again with other arguments, as its answer says: {said}."
-    if change.lacks:
-        return f"Add {change.call} to the arguments, then call {tool}."
-    return f"Call {tool} {change.call}."
+    return f"Call {tool} {how}: {quote(asked.said, _LONGEST_QUOTE)}."
 
 
 def _come_back(seconds: float | None, tool: str, helper: str) -> str:
@@ -351,9 +357,12 @@ def _come_back(seconds: float | None, tool: str, helper: str) -> str:
         return f"The answer says to come back: {how}, then call {tool} again."
     if not helper:
         return f"The answer says when: wait {seconds:g} seconds, then call {tool} again."
-    in_minutes = not _MINUTE_WORDS.isdisjoint(name_words(helper))
     minutes = math.ceil(seconds / _SECONDS_A_MINUTE)
-    span = f"{minutes} minutes" if in_minutes else f"{math.ceil(seconds)} seconds"
+    span = f"{math.ceil(seconds)} seconds"
+    if not _MINUTE_WORDS.isdisjoint(name_words(helper)):
+        span = f"{minutes} minutes"
+    elif minutes > 1:
+        span += f" ({minutes} minutes)"
     return f"Call {helper} for {span}, then call {tool} again."
 
 
