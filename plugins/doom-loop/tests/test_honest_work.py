@@ -516,3 +516,36 @@ def test_a_search_that_uses_what_was_read_in_between_is_no_blind_one():
         listing = f"folder {number}: {['meadow', 'quarry', 'orchard', 'chapel', 'mill'][number]}"
         steps.append(Call("list_folder", {"path": f"p{number}"}, f"{listing} and more of it here"))
     assert silent(steps)
+
+
+@pytest.mark.parametrize("take", ["claim_job", "nimm_auftrag", "领取任务"])
+def test_taking_one_after_the_other_from_a_queue_is_work(take):
+    actions = []
+    for n in range(8):
+        done = {"job": f"J{n}", "note": "checked and put away"}
+        actions += [Call(take, {}, f"J{n}"), Call("finish", done, f"J{n} done")]
+    assert silent(actions)
+
+
+def test_one_remark_on_each_new_reading_is_work():
+    actions = []
+    for n in range(8):
+        note = {"text": "read the thermometer again"}
+        actions += [
+            Call("thermometer", {}, f"{20 + n}.{n} degrees"),
+            Call("note", note, f"note {n}"),
+        ]
+    assert silent(actions)
+
+
+@pytest.mark.parametrize("seconds", [3.0, 9.0])
+def test_changes_between_which_the_looks_differ_are_work(seconds):
+    actions = []
+    for n in range(4):
+        for code in ("x = 0", "y = x"):
+            actions += [
+                Call("edit", {"path": "a", "code": code}, f"edited: {code}"),
+                Call("run_tests", {}, f"{n} passed, {9 - n} failed, first is {code}"),
+            ]
+    timed = [attrs.evolve(call, at=seconds * n) for n, call in enumerate(actions)]
+    assert silent(timed[:12])

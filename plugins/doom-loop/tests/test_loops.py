@@ -518,6 +518,43 @@ def test_one_deed_again_is_told_though_each_makes_a_thing_with_a_name_of_its_own
 
 
 @pytest.mark.parametrize(
+    ("make", "made", "send", "key"),
+    [
+        ("create_offer", '{{"status": "created", "number": "Q-{}"}}', "send_pdf", "pdf"),
+        ("angebot_erstellen", "Angebot A{} liegt vor", "verschicken", "anhang"),
+        ("下单", "订单 D{} 已创建", "通知客户", "单号"),
+    ],
+)
+@pytest.mark.parametrize("several", [1, 2, 3])
+def test_deeds_that_take_up_what_the_one_before_has_made_are_told(make, made, send, key, several):
+    actions = []
+    for n in range(40, 45):
+        name = next(word for word in (f"Q-{n}", f"A{n}", f"D{n}") if word in made.format(n))
+        actions += [
+            Call(make, ARTICLE, made.format(n)),
+            *[Call(send, {key: name, "to": f"x{i}"}, f"m{n}{i} ok") for i in range(several)],
+        ]
+    # When the third round is whole: its first call may be any of them.
+    assert first(actions) == 3 * (1 + several)
+
+
+@pytest.mark.parametrize("look", ["get_errors", "read_file", "run_tests"])
+def test_changes_that_undo_each_other_are_told_when_nothing_was_new_since(look):
+    add = Call("edit", {"path": "a", "code": "x = 0"}, "edited: +x, -y")
+    use = Call("edit", {"path": "a", "code": "y = x"}, "edited: +y, -x")
+    without = Call(look, {"path": "a"}, "line 31: no x in scope here")
+    unused = Call(look, {"path": "a"}, "line 31: x is never used here")
+    assert first([add, unused, use, without] * 4) == 8
+    assert first([add, unused, use, Call(look, {"path": "a"}, "no problems")]) is None
+
+
+def test_a_number_of_things_is_kept_by_calls_that_differ():
+    things = [Call("make_rule", {"text": f"when {w} then ring"}, f"ok {w}") for w in "abc"]
+    assert first([Message("Make three rules: a, b and c."), *things * 3]) == 9
+    assert first([Message("Make four rules."), *[things[0]] * 5]) == 5
+
+
+@pytest.mark.parametrize(
     ("tool", "name", "page"),
     [
         ("click", "E{}", "Tour | People: 2 | box Rules not ticked | button Send [E{}]"),

@@ -110,28 +110,37 @@ def find_own_echo(actions: Actions, times: int) -> Loop | None:
     return _loop(LoopKind.REWORDED, written[0], len(written))
 
 
-def find_done_again(actions: Actions, repeats: int) -> Loop | None:
-    """Find one deed that is done again and again in a row: a post that is published, a message
-    that is sent. Its answers differ in the names of what each has made.
+def find_done_again(actions: Actions, repeats: int, longest: int) -> Loop | None:
+    """Find deeds that are done again and again: a post that is published, or an offer that is made
+    and sent. They differ in the names of what each has made, and in what takes these up.
 
-    What is known to write something is told at the third, if its answers show that each time made
-    one more; another success one later. Where nothing says that it succeeded, more are needed: a
-    tool that nobody knows may look.
+    One deed in a row that is known to write something is told at the third, if its answers show
+    that each time made one more; another success one later. Where nothing says that it succeeded,
+    more are needed: a tool that nobody knows may look.
 
     Args:
         actions: the last actions.
         repeats: how many equal actions are a loop.
+        longest: how many deeds may make up a round.
     """
-    last = actions.kept[-1]
+    kept, last = actions.kept, actions.kept[-1]
     call = last.calls[0]
-    if len(last.calls) > 1 or last.waits or actions.count(call) < repeats:
+    if actions.count(call) < repeats or not _writes_text(call):
         return None
-    if call.reads or call.command is not None or not _writes_text(call):
+    outputs = [action.calls[0].output[:_SHORT] for action in kept]
+    shown = ("\n".join(outputs[max(0, n - longest) : n]) for n in range(len(kept) - 1, -1, -1))
+    forms = list(takewhile(bool, map(_form_of, reversed(kept), shown)))
+    for length in range(2, longest + 1):
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(forms, forms[length:], strict=False))
+        rounds = 1 + sum(1 for _ in same) // length
+        if rounds >= repeats and len(set(forms[:length])) > 1:
+            return _loop(LoopKind.SAME_CONTENT, call, rounds)
+    if not forms:
         return None
     form = _without_handles(call)
     in_a_row = takewhile(
         lambda one: one.calls[0].tool == call.tool and _without_handles(one.calls[0]) == form,
-        reversed(actions.kept),
+        reversed(kept),
     )
     done = [one for one in in_a_row if one.asked == last.asked]  # in other words in between
     needed = repeats + 1
@@ -140,6 +149,20 @@ def find_done_again(actions: Actions, repeats: int) -> Loop | None:
     elif call.profile.writes and len({one.calls[0].output_hash for one in done}) > 1:
         needed = repeats
     return _loop(LoopKind.SAME_CONTENT, call, len(done)) if len(done) >= needed else None
+
+
+def _form_of(action: Action, shown: str) -> str:
+    """Return what is the same if a deed is done again: its text, and what it does with the names
+    that the answers before, `shown`, give it; empty if it is no such deed.
+    """
+    call = action.calls[0]
+    if len(action.calls) > 1 or call.failed or call.reads or call.command is not None:
+        return ""
+    names = set(_HANDLE.findall(call.params_text)).intersection(_HANDLE.findall(shown))
+    if action.waits or not (names or _writes_text(call)):
+        return ""
+    asked = _HANDLE.sub(lambda found: "#" if found[0] in names else found[0], call.params_text)
+    return f"{call.tool}\n{asked}\n{_without_handles(call)}"
 
 
 def _writes_text(call: CallRecord) -> bool:

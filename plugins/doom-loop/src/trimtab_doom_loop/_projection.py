@@ -145,7 +145,8 @@ class LoopProjection(CallProjection):
             found = self._found_in_news(action, same_tool=same_tool)
         else:
             self._stale = 0 if action.fresh or action.waits else self._stale + 1
-            self._allow(action)
+            if self._orders.things:
+                self._allow()
             found = find_loop(
                 actions,
                 action,
@@ -198,11 +199,18 @@ class LoopProjection(CallProjection):
         self._orders = orders
         self._repeats = max(self._limits.times, orders.times + 1)
 
-    def _allow(self, action: Action) -> None:
-        """Allow as many as the user asks for of what a call does, unless it only looks."""
-        for call in action.calls if self._orders.things else ():
-            if not call.reads:
-                self._repeats = max(self._repeats, self._orders.of_tool(call.tool) + 1)
+    def _allow(self) -> None:
+        """Allow as many as the user asks for of what a tool does, unless it only looks. If its
+        calls differ, the number is theirs.
+        """
+        actions = self._actions
+        tools = {one.tool: one for action in actions.kept for one in action.calls if not one.reads}
+        wanted = [
+            self._orders.of_tool(tool)
+            for tool, one in tools.items()
+            if actions.count(one) == actions.count_alike(one, self._limits.kept)
+        ]
+        self._repeats = max(self._limits.times, 1 + max([self._orders.times, *wanted]))
 
     def _named(self, found: Loop) -> Loop:
         """Return `found` under the name that the loop had, if it is one that was there lately."""

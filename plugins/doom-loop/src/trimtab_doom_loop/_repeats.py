@@ -235,12 +235,14 @@ def _was_begun(actions: Actions, call: CallRecord, first: int) -> bool:
 
 def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
     """Find a call of the last action that was made `times` times in `within` actions, always with
-    the same answer, though nothing in between may have changed it (see `_may_differ`).
+    the same answer, though nothing in between may have changed it (see `_may_differ`). Of changes
+    that undo each other one less is enough.
     """
     last = actions.kept[-1]
     for call in last.calls if not last.excused else ():
-        if actions.count(call) < times:
+        if actions.count(call) < times - 1:
             continue
+        times -= _undoes(actions, last)
         found = actions.occurrences(call)
         if len(found) < times or last.number - found[-times][0] >= within:
             continue
@@ -267,6 +269,23 @@ def find_interleaved(actions: Actions, times: int, within: int) -> Loop | None:
             confidence=0.85,
         )
     return None
+
+
+def _undoes(actions: Actions, last: Action) -> bool:
+    """Tell whether a change is made again because another by its tool has undone it: since it was
+    made last, nothing was new, though the agent looked.
+    """
+    call = last.calls[0]
+    between = list(actions.since(last.earlier + 1))[1:] if last.earlier >= 0 else []
+    if len(last.calls) > 1 or not _is_change(call) or any(one.fresh for one in between):
+        return False
+    calls = [one.calls[0] for one in between]
+    looked = any(not one.profile.writes for one in calls)
+    return looked and any(one.tool == call.tool and _is_change(one) for one in calls)
+
+
+def _is_change(call: CallRecord) -> bool:
+    return bool(call.profile.writes) and not call.failed
 
 
 def _may_differ(call: CallRecord, between: Sequence[Action]) -> bool:

@@ -73,7 +73,7 @@ def find_loop(
         or find_known(actions, stale, repeats)
         or find_timed_rounds(actions, limits.longest, repeats)
         or find_told_again(actions, times)
-        or find_done_again(actions, repeats)
+        or find_done_again(actions, repeats, limits.longest)
         or find_judged_again(actions, times)
         or find_own_echo(actions, times)
     )
