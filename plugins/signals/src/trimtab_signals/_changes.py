@@ -49,17 +49,6 @@ _FORM = LazyPattern(
 _WRITTEN_DATE = LazyPattern(r"\A(\d{1,4})([-/. ])(\d{1,2})\2(\d{1,4})\Z")
 _NAMED_DATE = LazyPattern(r"\A(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.?(?: (\d{1,2}),?)? (\d{4})\Z")
 _WRITTEN_TIME = LazyPattern(r"\A(\d{1,2})(?:[:.h](\d{2}))? ?([AaPp])?\.?(?:[Mm]\.?)?\Z")
-_LISTED_JSON = LazyPattern(
-    r'"(?:allowed(?:_values)?|choices|enum|expected|options|valid(?:_values)?)"\s{0,3}:\s{0,3}'
-    r"\[([^\[\]\n]{1,300})\]"
-)
-_LISTED = LazyPattern(
-    r"(?i:one of|(?:allowed|valid|accepted|possible|supported|available)"
-    r"(?: values?| options?| choices?| names?)?(?: (?:are|is))?|(?:erlaubt|gültig|zulässig) sind"
-    r"|valeurs? (?:autorisées|possibles)|valores? (?:permitidos?|válidos?)|допустимы"
-    r"|允许的值|有效值|使用できる値)\s?[:\uff1a]?\s?([^\n:]{1,200})"
-)
-_AFTER_COLON = LazyPattern(r"[:\uff1a]\s?([^\n:]{3,160})\Z")
 _BRACKETS = LazyPattern(r"\s?\([^()\n]{0,80}\)")
 _STOP = LazyPattern(r"[.!;](?:\s|\Z)|。")
 _COMMA = LazyPattern(
@@ -67,28 +56,14 @@ _COMMA = LazyPattern(
     r"| (?:or|and|oder|und|ou|et|o|y|e|или|и) "
 )
 _QUOTES = " \t\"'`“”„«»「」[]()."
-_BETWEEN = LazyPattern(
-    r"(?i)\b(?:between|from|zwischen|entre|von|range|de)\W{1,3}(?:of )?(-?\d{1,9})"
-    r" ?(?:and|to|und|bis|et|y|à|a|-|–|\.\.) ?(-?\d{1,9})\b"
-)
-_MOST = LazyPattern(
-    r"(?i)(?:\b(?:at most|max(?:imum|imal)?(?: is| of)?:?|höchstens|no more than|not exceed|up to"
-    r"|limit(?: is| of)?:?|au plus|como máximo)|<=|≤)\s?(\d{1,9})\b(?: [a-zA-Z]{1,10}\b)?"
-)
-_LEAST = LazyPattern(
-    r"(?i)(?:\b(?:at least|min(?:imum|imal)?(?: is| of)?:?|mindestens|au moins|al menos)|>=|≥)"
-    r"\s?(\d{1,9})\b(?: [a-zA-Z]{1,10}\b)?"
-)
 _LESS = LazyPattern(
     r"(?i)\b(?:ask for|choose|give|request|select|set|specify|try|use) ((?:an? |the )?(?:\w+ ){0,2}"
     r"(?:fewer|lower|narrower|shorter|smaller|larger|higher|longer|later|earlier)"
     r"(?: (?!(?:than|per|in|and|or)\b)\w+){0,2})"
+    r"|\b((?:at most|no more than|höchstens|au plus|como máximo) \d{1,9} [a-zA-Z]{1,10}\b)"
 )
 _MEANT = LazyPattern(r"(?i)\bdid you mean:? [\"'`“]?([\w./@-]{1,60})[\"'`”]?\s?\?")
 _SPAN = LazyPattern(r"\b(\d{1,7}) ?(?:[-–—]|to) ?(\d{1,7})\b")
-_COMPARES = LazyPattern(
-    r"(?i)\b(?:after|before|above|below|exceeds?|earlier|later|larger|greater|less|smaller)\b"
-)
 _WHOLE = LazyPattern(r"-?\d{1,9}")
 _WORD = LazyPattern(r"[^\W\d_]{3,}|\d+")
 _TIES = ("a", "an", "and", "are", "is", "of", "or", "the", "to", "was", "were")
@@ -114,24 +89,6 @@ class Change:
 def arguments_in(given: str) -> Mapping[str, str]:
     """Return the arguments of a call as `describe_call` names it, those that are whole."""
     return {found[1]: found[2].strip("'") for found in _GIVEN.finditer(given)}
-
-
-def change_in(line: str, given: str) -> Change | None:
-    """Return what an answer wants to be changed in a call; None if that does not follow from it.
-
-    Args:
-        line: of the answer, what says what it wants.
-        given: the call with its arguments.
-    """
-    if not given:
-        return None
-    arguments = arguments_in(given)
-    key = key_in(line, arguments)
-    for made in (_compared, _lacking, formed, _listed, _bounded, _less):
-        change = shown(made(line, key, arguments), given)
-        if change is not None:
-            return change
-    return None
 
 
 def shown(change: Change | None, given: str) -> Change | None:
@@ -180,14 +137,6 @@ def instead(key: str, value: str, arguments: Mapping[str, str]) -> Change:
     return Change(f"with {key}='{value}'", f"{key}='{arguments[key]}'")
 
 
-def _compared(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
-    """Return two arguments the other way round, where an answer compares them: "after"."""
-    named = [key for key in arguments if stands(key, line)]
-    if _COMPARES.search(line) is None or len(named) != 2:
-        return None
-    return _the_other_way_round(named[0], named[1], arguments)
-
-
 def swapped(first: str, last: str, arguments: Mapping[str, str], line: str) -> Change | None:
     """Return the ends of a stretch the other way round, if an answer speaks of one that ends first.
 
@@ -222,7 +171,7 @@ def _size(value: str) -> tuple[int, ...] | None:
     return (int(value),) if _WHOLE.fullmatch(value) else read_date(value[:10]) or _read_time(value)
 
 
-def _lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
+def lacking(line: str, _: str, arguments: Mapping[str, str]) -> Change | None:
     """Return the field that a call lacks, or has without a value."""
     found = _MISSING.search(line) or _ENDS_IN_NAME.search(line)
     if found is None:
@@ -309,22 +258,14 @@ def _as_time(_: str, time: tuple[int, ...]) -> str:
     return f"{time[0]:02}:{time[1]:02}"
 
 
-def _listed(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
-    """Return the values that an answer allows, what is like the given one first."""
-    if not key:
+def meant(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+    """Return the value, or the argument, that an answer takes to be meant."""
+    found = _MEANT.search(line)
+    if found is None or not key:
         return None
-    meant = _MEANT.search(line)
-    if meant is not None and stands(key, line) and not stands(arguments[key], line):
-        return Change(f"with {meant[1]}='{arguments[key]}' instead of {key}")
-    if meant is not None:
-        return instead(key, meant[1], arguments)
-    json = _LISTED_JSON.search(line)
-    cued = json or _LISTED.search(line)
-    said = cued or _AFTER_COLON.search(line)
-    values = list(values_in(said[1])) if said is not None else []
-    if not (2 if cued else 3) <= len(values) <= _MOST_VALUES or arguments[key] in values:
-        return None
-    return choice_of(key, values, arguments)
+    if stands(key, line) and not stands(arguments[key], line):
+        return Change(f"with {found[1]}='{arguments[key]}' instead of {key}")
+    return instead(key, found[1], arguments)
 
 
 def choice_of(key: str, values: list[str], arguments: Mapping[str, str]) -> Change:
@@ -356,29 +297,13 @@ def _likeness(one: str, other: str) -> int:
     return len(ours & theirs)
 
 
-def _bounded(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
-    """Return a number within the bounds that are wanted, or the bound in the answer's words."""
-    between = _BETWEEN.search(line)
-    most, least = _MOST.search(line), _LEAST.search(line)
-    value = arguments.get(key, "")
-    if not key or not _WHOLE.fullmatch(value):
-        found = most or least
-        told = found is not None and not key and " " in found[0].rstrip("0123456789 ")
-        return Change(f"with {found[0]}") if found is not None and told else None
-    number = int(value)
-    low = int(between[1]) if between else int(least[1]) if least else number
-    high = int(between[2]) if between else int(most[1]) if most else number
-    nearest = min(max(number, low), high)
-    return None if nearest == number else instead(key, str(nearest), arguments)
-
-
-def _less(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
+def less(line: str, key: str, arguments: Mapping[str, str]) -> Change | None:
     """Return what an answer tells to ask for, in its words: "a shorter period"."""
     found = _LESS.search(line)
     if found is None:
         return None
     refused = f"{key}='{arguments[key]}'" if key else ""
-    return Change(f"with {found[1]}", refused)
+    return Change(f"with {found[1] or found[2]}", refused)
 
 
 def next_in(said: str, part: str, given: str) -> str:

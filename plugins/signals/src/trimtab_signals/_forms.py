@@ -14,12 +14,17 @@ from collections.abc import Callable, Iterator, Mapping
 from trimtab.text import LazyPattern
 from trimtab_signals._changes import (
     Change,
+    arguments_in,
     as_date,
     choice_of,
     formed,
     instead,
     key_in,
+    lacking,
+    less,
+    meant,
     read_date,
+    shown,
     stands,
     swapped,
     values_in,
@@ -40,6 +45,10 @@ _FAR_OFF = 1_000
 _SHORTEST = 10
 """Characters of a text whose length an answer may speak of."""
 _JSON_LIST = LazyPattern(r'(?<!\w)(\w{1,40})"?\s{0,3}[:=]\s{0,3}\[([^\[\]{}\n]{2,300})\]')
+_ONE_OF = LazyPattern(
+    r"(?i:one of|(?:allowed|valid|accepted|possible|supported)(?: \w{1,8})?(?: (?:are|is))?)"
+    r"\s?[:\uff1a]?\s?([^\n:]{1,200})"
+)
 _IN_BRACKETS = LazyPattern(r"[(\[\uff08]([^()\[\]{}\uff08\uff09\n:]{3,160})[)\]\uff09]")
 _BEHIND_COLON = LazyPattern(r"[:\uff1a]\s?(?!/)([^\n:\uff1a]{3,160}?)\s?[.。]?(?:\Z|\n)")
 _QUOTED = LazyPattern(
@@ -77,21 +86,27 @@ _END = frozenset({"before", "end", "high", "last", "max", "return", "stop", "to"
 _Arguments = Mapping[str, str]
 
 
-def change_by_form(text: str, arguments: _Arguments) -> Change | None:
-    """Return what the answer of a failed call wants to be changed in it; None if none follows.
+def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
+    """Return what an answer wants to be changed in a call; None if that does not follow from it.
 
     Args:
-        text: the answer.
-        arguments: of the call.
+        text: the answer, or its line that says what it wants.
+        given: the call with its arguments.
+        failed: whether the call failed; else an example is one of many things.
     """
-    for made in _MAKERS:
-        change = made(text, arguments)
-        if change is not None:
+    arguments = arguments_in(given)
+    if not arguments:
+        return None
+    key, form = key_in(text, arguments), None
+    for made in (*_MAKERS, *((_sampled,) if failed else ()), less):
+        change = shown(made(text, key, arguments), given)
+        if change is not None and not change.is_form:
             return change
-    return None
+        form = form or change
+    return form
 
 
-def _lacking(text: str, arguments: _Arguments) -> Change | None:
+def _lacking(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return a field that an object in JSON names, and that the call lacks."""
     found = _NAMED_FIELD.search(text) or _BELOW_ERRORS.search(text) or _MISSES.search(text)
     if found is None or found[1] in arguments:
@@ -104,7 +119,7 @@ def _numbers(text: str) -> Iterator[float]:
         yield float(_GROUPED.sub("", found[1]))
 
 
-def _bounded(text: str, arguments: _Arguments) -> Change | None:
+def _bounded(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the bound that stands beside a number that was given."""
     told = list(dict.fromkeys(_numbers(text)))
     if len(told) > 2:
@@ -130,7 +145,7 @@ def _bounded(text: str, arguments: _Arguments) -> Change | None:
     return instead(named[0], f"{wanted:g}" if wanted < 1e6 else f"{wanted:.0f}", arguments)
 
 
-def _shortened(text: str, arguments: _Arguments) -> Change | None:
+def _shortened(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the most characters of a text, of which an answer counts those that it had."""
     told = set(_numbers(text))
     for key, value in arguments.items():
@@ -145,17 +160,16 @@ def _shortened(text: str, arguments: _Arguments) -> Change | None:
     return None
 
 
-def _offered(text: str, arguments: _Arguments) -> Change | None:
+def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
     """Return the values that stand beside one that was given, or beside its name."""
     for said in _JSON_LIST.finditer(text):
-        key = _kin(said[1], arguments) or key_in(text, arguments)
-        if key and said[2].count('"') != 2:  # one text, with a comma
-            found = _chosen(key, list(values_in(said[2])), 2, arguments)
+        of = _kin(said[1], arguments) or key
+        if of and said[2].count('"') != 2:  # one text, with a comma
+            found = _chosen(of, list(values_in(said[2])), 2, arguments)
             if found is not None:
                 return found
     if _OBJECT.search(text):
         return None
-    key = key_in(text, arguments)
     given = arguments.get(key, "")
     if not key:
         return _one_of(text)
@@ -167,7 +181,9 @@ def _offered(text: str, arguments: _Arguments) -> Change | None:
         for pattern in (_BEHIND_COLON, _IN_BRACKETS)
         for found in pattern.finditer(text)
     )
-    made = [_chosen(key, quoted, 2, arguments), *(_chosen(key, v, 3, arguments) for v in listed)]
+    cued = [list(values_in(found[1])) for found in _ONE_OF.finditer(text)]
+    made = [_chosen(key, values, 2, arguments) for values in (*cued, quoted)]
+    made += [_chosen(key, values, 3, arguments) for values in listed]
     return next((change for change in made if change is not None), None)
 
 
@@ -192,11 +208,8 @@ def _kin(name: str, arguments: _Arguments) -> str:
     return kin[0] if len(kin) == 1 else ""
 
 
-def _dated(text: str, arguments: _Arguments) -> Change | None:
+def _dated(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return a date that was given, written as the answer writes one."""
-    change = formed(text, key_in(text, arguments), arguments)
-    if change is not None and not change.is_form:
-        return change
     days = [day[0] for day in _DAY.findall(text) if day[0] not in arguments.values()]
     if not days:
         return None
@@ -212,7 +225,7 @@ def _dated(text: str, arguments: _Arguments) -> Change | None:
     return None
 
 
-def _sampled(text: str, arguments: _Arguments) -> Change | None:
+def _sampled(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the part of a value that looks like the example that an answer gives."""
     told = " ".join(arguments.values())
     samples = [found[0] for found in _SAMPLE.finditer(text)]
@@ -250,7 +263,7 @@ def _alike(sample: str, value: str) -> str:
     return ""
 
 
-def _ordered(text: str, arguments: _Arguments) -> Change | None:
+def _ordered(text: str, _: str, arguments: _Arguments) -> Change | None:
     """Return the two ends of a stretch the other way round, if the first is the later one."""
     first = [key for key in arguments if not _BEGIN.isdisjoint(re.split(r"_|\W", key.lower()))]
     last = [key for key in arguments if not _END.isdisjoint(re.split(r"_|\W", key.lower()))]
@@ -259,14 +272,16 @@ def _ordered(text: str, arguments: _Arguments) -> Change | None:
     return swapped(first[0], last[0], arguments, text)
 
 
-_MAKERS: tuple[Callable[[str, _Arguments], Change | None], ...] = (
-    _ordered,
+_MAKERS: tuple[Callable[[str, str, _Arguments], Change | None], ...] = (
+    lacking,
     _lacking,
+    meant,
+    _ordered,
+    formed,
     _offered,
     _dated,
     _shortened,
     _bounded,
-    _sampled,
 )
 """The surest form first; an example is the least sure."""
 

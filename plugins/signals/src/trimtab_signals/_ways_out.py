@@ -15,9 +15,9 @@ from enum import StrEnum
 import attrs
 
 from trimtab.text import LazyPattern, quote
-from trimtab_signals._changes import Change, arguments_in, change_in, next_in, shown
+from trimtab_signals._changes import Change, arguments_in, next_in, shown
 from trimtab_signals._failure_lines import excerpt
-from trimtab_signals._forms import change_by_form, decision_by_form, next_by_form, wait_by_form
+from trimtab_signals._forms import change_in, decision_by_form, next_by_form, wait_by_form
 from trimtab_signals._profiles import name_words
 from trimtab_signals._records import CallRecord, describe_call
 
@@ -254,8 +254,8 @@ def _failing(text: str, given: str) -> Asked | None:
     wait = wait_by_form(text)
     if wait is not None:
         return Asked(WayOut.LATER, *wait)
-    change = shown(change_by_form(text, arguments_in(given)), given)
-    if change is not None:
+    change = change_in(text, given, failed=True)
+    if change is not None and not change.is_form:
         return Asked(WayOut.ARGUMENTS, text, change=change)
     said = decision_by_form(text, arguments_in(given))
     if said:
@@ -283,10 +283,7 @@ def _asked(way: WayOut, text: str, found: re.Match[str], given: str, *, failed: 
         wait = wait_by_form(text) if failed else None
         return Asked(way, said, wait[1] if wait and wait[1] else _seconds(text))
     if way is WayOut.ARGUMENTS:
-        change = change_in(said, given)
-        if failed and given and (change is None or change.is_form):
-            change = shown(change_by_form(text, arguments_in(given)), given) or change
-        return Asked(way, said, change=change)
+        return Asked(way, said, change=change_in(text if failed else said, given, failed=failed))
     return Asked(way, said)
 
 
