@@ -151,7 +151,7 @@ def _command_of(arguments: Sequence[str]) -> str:
 
 
 def _add_installed(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    commands: argparse._SubParsersAction[Any],
     command: str,
     *,
     described: bool,

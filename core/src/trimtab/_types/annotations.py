@@ -251,10 +251,11 @@ def _bindings(kind: Any, outer: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _choice(pairs: Iterator[tuple[Any, Any]], where: str) -> Choice:
-    members = tuple(pairs)
+    members: tuple[tuple[Any, Any], ...] = tuple(pairs)
     for value, _ in members:
-        plain = value is None or isinstance(value, str | bool)
-        if not plain and not (is_number(value) and is_finite(value)):
+        if value is None or isinstance(value, str | bool):
+            continue
+        if not is_number(value) or not is_finite(value):
             raise ToolError(f"{where}: {shown(value)} has no counterpart in JSON")
     return Choice(members)
 
