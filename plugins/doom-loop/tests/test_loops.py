@@ -757,3 +757,14 @@ def test_the_book_keeping_of_a_harness_makes_no_call_another(name):
         Call("read", {"ref": "b", name: f"{i}8a73b{i}7f{i}"}, {"moved": False}) for i in range(3)
     ]
     assert first(clicks) == 2
+
+
+@pytest.mark.parametrize("turn", [2.0, 5.0, 9.0, 16.0])
+@pytest.mark.parametrize(("longer", "told"), [(1.0, True), (1.2, True), (1.8, False)])
+def test_looks_at_the_pace_of_the_run_are_no_waiting_however_slow_it_is(turn, longer, told):
+    work = [Call("read", {"path": f"{n}.py"}, f"text of {n}", at=turn * n) for n in range(6)]
+    looks = [
+        Call("check_printer", {"id": "p1"}, '{"ready": false}', at=turn * (5 + longer * n))
+        for n in range(1, 8)
+    ]
+    assert (first([*work, *looks]) is not None) is told

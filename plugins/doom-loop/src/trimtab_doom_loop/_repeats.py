@@ -60,6 +60,11 @@ _SHORT_COMMAND = 80
 _ASKING = STATES | {"check"}
 _LONGER_THAN_A_TURN = 4.5
 """Seconds: known waits leave five or more between two looks, many models answer faster."""
+_FEWEST_TURNS = 3
+_LONGER = 1.5
+_SLOWEST_TURN = 30.0
+"""Where so many other pauses show how long a turn takes, one that is longer by half is chosen, for
+turns vary; so is one of half a minute, which no model takes for a call."""
 _CLICKS = frozenset({"check", "click", "select", "tap", "toggle"})
 
 
@@ -206,8 +211,24 @@ def _watched(
     if complains(call) or blames_call(call.output):
         return False
     return _was_begun(actions, call, first) or (
-        spaced(spans, _LONGER_THAN_A_TURN) and _asks_for_state(call)
+        spaced(spans, _turn_of(actions, call)) and _asks_for_state(call)
     )
+
+
+def _turn_of(actions: Actions, look: CallRecord) -> float:
+    """Return from how many seconds on a pause before a look is longer than a turn of this run
+    takes, by the pauses before its other calls.
+    """
+    others = [
+        begun - ended
+        for earlier, later in pairwise(action.calls[-1] for action in actions.kept)
+        if later.fingerprint != look.fingerprint
+        and (ended := earlier.ended) is not None
+        and (begun := later.ended if later.started is None else later.started) is not None
+    ]
+    if len(others) < _FEWEST_TURNS:
+        return _LONGER_THAN_A_TURN
+    return min(_SLOWEST_TURN, max(APART, _LONGER * sorted(others)[len(others) // 2]))
 
 
 def _asks_for_state(call: CallRecord) -> bool:
