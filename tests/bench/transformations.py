@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
 
-from languages import BUSY, COURTESIES, LANGUAGES, PHRASES, TASKS
+from languages import BUSY, COURTESIES, FIELDS, LANGUAGES, NAMES, PHRASES, TASKS
 
 from trimtab_signals import is_aside
 
@@ -260,6 +260,37 @@ def _(text: str, number: int, item: Item) -> str:
     return f"session {_mark(number, 's')} | run 4711 | call #{number}\n{text}\n-- end of output --"
 
 
+@wrapper("protocol-envelope")
+def _(text: str, number: int, item: Item) -> str:
+    answer = {"content": [{"type": "text", "text": text}], "isError": item["error"]}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "result": answer}, ensure_ascii=False)
+
+
+@wrapper("elements")
+def _(text: str, number: int, item: Item) -> str:
+    status = "error" if item["error"] else "ok"
+    return (
+        f'<tool_response id="{_mark(number, "e")}">\n<status>{status}</status>\n'
+        f"<body>\n{text}\n</body>\n</tool_response>"
+    )
+
+
+@wrapper("progress-bars")
+def _(text: str, number: int, item: Item) -> str:
+    bars = "\r".join(
+        f"\x1b[32m{part:3}%\x1b[0m [{'#' * (part // 10):10}] {part * (number + 3) / 10:.1f} kB/s"
+        for part in (10, 40 + number % 30, 100)
+    )
+    return f"{bars}\n{text}"
+
+
+@wrapper("request-and-timings")
+def _(text: str, number: int, item: Item) -> str:
+    return (
+        f"{text}\n\nrequest_id={_mark(number, 'r', size=12)} duration_ms={20 + number * 37 % 900}"
+    )
+
+
 @transformation
 def error_in_text_only(case: Case) -> Case | None:
     """The harness flags nothing; what went wrong is in the text."""
@@ -294,6 +325,22 @@ def ticking_fields(case: Case) -> Case | None:
                 "server_time": f"2026-03-01T12:{number % 60:02}:07Z",
             }
     return case
+
+
+@transformation
+def answer_keys_renamed(case: Case) -> Case | None:
+    """Fields of structured answers have names of another language."""
+    if "needs" in case:
+        return None
+    for item in _calls(case):
+        item["result"] = _keys(item["result"])
+    return case
+
+
+def _keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {FIELDS.get(key, key): _keys(item) for key, item in value.items()}
+    return [_keys(item) for item in value] if isinstance(value, list) else value
 
 
 @transformation
@@ -337,6 +384,26 @@ def tools_of_a_server(case: Case) -> Case | None:
 def tools_in_camel_case(case: Case) -> Case | None:
     """Names in camel case."""
     return _rename(case, _camel)
+
+
+@transformation
+def tools_of_no_language(case: Case) -> Case | None:
+    """Names that tell nothing to those who read English."""
+    return _rename(
+        case,
+        lambda name: "_".join(
+            NAMES.get(word.lower(), word.lower())
+            for word in re.findall(r"[A-Z]?[a-z]+|[^_-]", name)
+        ),
+    )
+
+
+@transformation
+def argument_keys_renamed(case: Case) -> Case | None:
+    """Arguments have names of another language."""
+    if "needs" in case:
+        return None
+    return _arguments(case, lambda args, number: _keys(args))
 
 
 @transformation
@@ -590,17 +657,37 @@ def _answers_changed(case: Case, change: Callable[[str], str]) -> Case | None:
     return case
 
 
-def _translation(language: str) -> Transformation:
+def _phrases(language: str) -> Callable[[str], str]:
     def change(text: str) -> str:
         for english, others in PHRASES.items():
             text = re.sub(rf"(?i)\b{english}\b", others[language], text)
         return text
 
-    return lambda case: _answers_changed(case, change)
+    return change
+
+
+def _translation(language: str) -> Transformation:
+    return lambda case: _answers_changed(case, _phrases(language))
 
 
 for _language in LANGUAGES:
     TRANSFORMATIONS[f"answers-in-{_language}"] = _translation(_language)
+
+
+@transformation
+def localised_failures(case: Case) -> Case | None:
+    """The harness flags nothing, and what went wrong is said in another language."""
+    languages = ("tr", "ar", "hi", "pl", "ja")
+    change = _phrases(languages[len(case["id"]) % len(languages)])
+    if "needs" in case:
+        return None
+    for item in _calls(case):
+        if item["error"] and isinstance(item["result"], str):
+            item["error"] = False
+            item["result"] = change(item["result"])
+            item.pop("executed", None)
+    return case
+
 
 _NOUNS = {
     "page": "wave", "line": "Kapitel", "row": "parcel", "step": "stanza", "item": "crate",

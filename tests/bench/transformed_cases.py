@@ -28,12 +28,16 @@ FILES = sorted(
     if path.stem not in ("chains", "claude-code-loop", "made-up")
 )
 ABOUT = ("DoomLoopDetector", "DiagnosticSignalProvider", "PlanBasedChecker")
-NOT_HELD = frozenset({"error-in-text-only", "long-banner"})
-"""Transformations that hide what the verdict rests on: a word in an answer is no failure by
-itself, and of an answer behind 4,000 equal characters the first and last 1,500 are kept."""
+NOT_HELD = frozenset({"error-in-text-only", "localised-failures", "long-banner"})
+"""Transformations that hide what the verdict rests on: a text in an answer is no failure by
+itself before others were told the same, and of an answer behind 4,000 equal characters the first
+and last 1,500 are kept.
+"""
 KNOWN = frozenset(
     {
         "r5-ci-that-never-comes~failed-heading",
+        "r8-tool-that-is-not-there~answers-in-ar",
+        "v4-korean-other-tests~answers-in-ar",
         "r5-sections-again~time-on-each-line",
         "r5-status-of-the-context~structured-as-text",
         "diag-success-shaped-error~time-on-each-line",

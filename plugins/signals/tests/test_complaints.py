@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from trimtab import Outcome
 from trimtab.testing import Call, Player
 from trimtab_signals import Calls
 
@@ -87,3 +88,21 @@ def test_a_run_that_is_resumed_remembers_what_was_told() -> None:
     again.load_state(calls.state())
 
     assert again._tails == calls._tails != {}
+
+
+@pytest.mark.parametrize("said", ["Tool {} नहीं मिला", "{}: Dienst antwortet nicht", "no {} here"])
+def test_a_failure_that_names_its_tool_is_that_of_another_tool(said: str) -> None:
+    tools = ("browse", "open_url", "web_browse")
+    calls = [Call(tool, {}, said.format(tool), outcome=Outcome.ERROR) for tool in tools]
+    records = Player().play(calls).run.trajectory.follow(Calls).recent(3)
+
+    assert len({record.signature for record in records}) == 1
+
+
+@pytest.mark.parametrize("said", ["Feld fehlt", "eksik alan", "필드가 없습니다", "bidang wajib"])
+def test_a_code_of_failure_beside_a_message_of_any_language_is_a_failure(said: str) -> None:
+    answers = [{"code": "invalid_input", "message": said}, {"code": "created", "message": said}]
+    calls = [Call("save", {}, answer) for answer in answers]
+    records = Player().play(calls).run.trajectory.follow(Calls).recent(2)
+
+    assert [record.failed for record in records] == [True, False]

@@ -38,6 +38,13 @@ SAID = "src/a.py: 3 matches\nsrc/b.py: 1 match"
         "> grep {{}}\n{}",
         "[2026-03-01 12:00:07] {}",
         "\n\n{}\r\n",
+        "{}\n\nrequest_id=4f2a9c duration_ms=412",
+        "{}\n\n<budget>used 1227 tokens, 179913 left</budget>",
+        "trace=4f2a took=1.2s tokens=300\n{}",
+        "  3%\r 47% [####      ] 9.1 kB/s\r100% [##########] 12.4 kB/s\n{}",
+        "Downloading: 100%|██████████| 4/4\n{}",
+        "fetch [=====>    ] 52%\n{}",
+        '<tool_response id="4f">\n<status>ok</status>\n<body>\n{}\n</body>\n</tool_response>',
     ],
 )
 def test_the_frame_of_a_harness_is_taken_off(framed):

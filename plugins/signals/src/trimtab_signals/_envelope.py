@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab_signals._frame import may_begin, may_end, without_frame
+from trimtab_signals._frame import as_shown, may_begin, may_end, without_frame
 from trimtab_signals._normalise import blocks_of, plain_text
 from trimtab_signals._novelty import CLOCKS, COSTS, NAMES, label_words
 
@@ -77,7 +77,7 @@ def _tidy(text: str, tool: str, command: str | None) -> str:
     if "\x1b" in text:
         text = plain_text(text)
     if "\r" in text:
-        text = text.replace("\r\n", "\n")
+        text = as_shown(text)
     return without_frame(text, tool, command)
 
 

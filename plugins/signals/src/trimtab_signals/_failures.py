@@ -15,7 +15,12 @@ from trimtab.text import LazyPattern
 from trimtab_signals._answers import refuses
 from trimtab_signals._canonical import IGNORED_PARAMS, digest
 from trimtab_signals._envelope import without_ticks
-from trimtab_signals._failure_lines import best_line, identifying, lines_of
+from trimtab_signals._failure_lines import (
+    best_line,
+    identifying,
+    lines_of,
+    sounds_like_failure,
+)
 from trimtab_signals._normalise import bounded, normalise_text
 from trimtab_signals._shell import expects_status
 
@@ -133,13 +138,15 @@ def _is_problem(result: Mapping[str, Any]) -> bool:
 
 
 def _only_complains(result: Mapping[str, Any]) -> bool:
-    """Tell whether an answer has nothing but a named code and a message that refuses."""
+    """Tell whether an answer has nothing but a named code and a message, one of which refuses."""
     others = (
         value
         for key, value in without_ticks(result).items()
         if key not in _CODE_FIELDS and key not in _MESSAGE_FIELDS
     )
-    return not any(others) and refuses(_message(result))
+    codes = (code for name in _CODE_FIELDS if isinstance(code := result.get(name), str))
+    refused = refuses(_message(result)) or any(map(sounds_like_failure, codes))
+    return refused and not any(others)
 
 
 def failed(

@@ -10,6 +10,7 @@ import re
 
 from trimtab.text import LazyPattern
 from trimtab_signals._normalise import lowered
+from trimtab_signals._novelty import CLOCKS, COSTS, NAMES, label_words
 
 _LONGEST_LINE = 240
 _MOST_LINES = 12
@@ -56,6 +57,7 @@ _RUN = LazyPattern(
     r"|\b(?:context|token|turn|step|budget)s?(?: \w{1,12})? (?:left|remaining|used|usage)\W{1,3}"
     r"[\d$]"
     r"|\b(?:turn|step|iteration)\W{0,2}\d{1,6}\s?(?:/|of)\s?\d{1,6}\b|\b(?:call|session) ?#\s?\d"
+    r"|^<(?:budget|context|cost|tokens?|turns?|usage)>[^<]{0,160}</\w{1,12}>$"
     r"|^[\[(][^\]\n]{0,60}\b(?:tokens?|cost)\b[^\]\n]{0,60}\d[^\]\n]{0,60}[\])]$",
     re.IGNORECASE,
 )
@@ -77,11 +79,22 @@ _STATUS_TAG = LazyPattern(
 )
 _TAGS = frozenset(
     {
-        "content", "error", "function_result", "function_results", "observation", "output",
+        "body", "content", "error", "function_result", "function_results", "observation", "output",
         "response", "result", "stderr", "stdout", "tool_error", "tool_output", "tool_response",
         "tool_result", "tool_use_error",
     }
 )  # fmt: skip
+# A state is no frame, unless an element follows that holds what was said.
+_VERDICT_TAG = LazyPattern(
+    r"^<(status|state)>\s?(?:ok|success|error|failed|failure)\s?</\1>\s{0,4}(?=<\w)", re.IGNORECASE
+)
+# What a terminal shows of a download: a part of a hundred, beside a bar or a rate.
+_BAR = LazyPattern(
+    r"\d\s?%[^\n]{0,40}(?:[#=█▓━>-]{3}|\d\s?[kKMG]?i?B/s)|[#=█▓━>-]{3}[^\n%]{0,20}\d\s?%"
+)
+_CALLS = frozenset({"call", "correlation", "request", "seq", "span", "trace"})
+_FACTS = CLOCKS | COSTS | NAMES | _CALLS
+_TICKS = CLOCKS | COSTS | _CALLS
 _FENCE = LazyPattern(r"^(```|~~~)\w{0,20}$")
 _TIME = LazyPattern(
     r"^[\[(]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?![:.,]?\d)"
@@ -107,12 +120,19 @@ def without_frame(text: str, tool: str = "", command: str | None = None) -> str:
     return text.strip()
 
 
+def as_shown(text: str) -> str:
+    """Return a text as a terminal shows it: a line that begins anew takes the place of itself."""
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+
+
 def may_begin(text: str) -> bool:
     """Tell cheaply whether a frame may be above an answer; above most none is."""
     if text[:1] in _OPENERS:
         return True
     end = text.find("\n", 0, _LONGEST_LINE)
-    return end > 0 and (text[end - 1] in _ENDS_ABOVE or text.find(":", 0, end) >= 0)
+    if end <= 0:
+        return False
+    return text[end - 1] in _ENDS_ABOVE or any(text.find(one, 0, end) >= 0 for one in ":=%")
 
 
 def may_end(text: str) -> bool:
@@ -123,6 +143,7 @@ def may_end(text: str) -> bool:
     tail = text[begin : begin + _LONGEST_LINE].rstrip()
     return (
         tail[-1:] in _ENDS_BELOW
+        or "=" in tail
         or "left" in tail
         or "remaining" in tail
         or ("runcated" in tail and ("truncated" in tail or "Truncated" in tail))
@@ -142,6 +163,8 @@ def _below(text: str, tool: str, command: str | None) -> str:
     line = text[:end].strip()
     if not line or _names(line, tool, command) or _counts(line, text[end:]):
         return text[end + 1 :]
+    if ("=" in line and _are_facts(line)) or ("%" in line and _BAR.search(line) is not None):
+        return text[end + 1 :]
     return _after_heading(text) if _is_heading(line) or _is_stated(line) else text
 
 
@@ -156,6 +179,18 @@ def _is_stated(line: str) -> bool:
     if 0 < len(words) <= _MOST_WORDS and words[-1].strip(_AROUND).lower() in _STATED:
         return line[0] != "<"
     return "xited" in line and _ENDED.match(line) is not None
+
+
+def _are_facts(line: str) -> bool:
+    """Tell whether a line states facts about the call alone: ``request_id=f00 duration_ms=12``."""
+    words = set[str]()
+    for part in line.split():
+        key, sign, _ = part.partition("=")
+        told = _FACTS.intersection(label_words(key))
+        if not (sign and told):
+            return False
+        words |= told
+    return not words.isdisjoint(_TICKS)
 
 
 def _names(line: str, tool: str, command: str | None) -> bool:
@@ -196,7 +231,7 @@ def _within(text: str) -> str:
     """Return what a pair of tags or fences holds, where that is all there is."""
     first = text[:1]
     if first == "<":
-        if found := _STATUS_TAG.match(text):
+        if found := _STATUS_TAG.match(text) or _VERDICT_TAG.match(text):
             return text[found.end() :]
         found = _OPENS.match(text)
         if found and found[1].lower() in _TAGS:
@@ -220,7 +255,8 @@ def _above(text: str) -> str:
     if line[-1:] == ">" and (found := _NOTICE.match(line)):
         return _before_notice(kept, found[2], text) if found[1] else text
     is_shell = line[-1] in _ENDS_BELOW or "runcated" in line
-    if (is_shell and _SHELL.match(line)) or _counts(line, kept[:begin]):
+    is_fact = "=" in line and _are_facts(line)
+    if is_fact or (is_shell and _SHELL.match(line)) or _counts(line, kept[:begin]):
         return kept[: begin - 1]
     return text
 

@@ -329,7 +329,7 @@ def record_of(event: ToolInvoked, profile: ToolProfile) -> CallRecord:
     output = None
     has_failed = failed(event, text, holders, profile, command)
     if has_failed:
-        signature, bare_signature, output = _complaint(text, holders, params)
+        signature, bare_signature, output = _complaint(text, holders, [params, event.tool])
     elif is_long or type(result) is not str:
         shown = shown_of(result, text)
         if shown is text and type(event.result) is str:
