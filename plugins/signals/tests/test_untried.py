@@ -439,3 +439,14 @@ def test_what_was_done_with_a_thing_names_no_tool():
 def test_a_tool_that_recalls_is_a_look_only_if_it_says_so(says, found):
     told = {"get_loan": "Show a loan.", "recall_loan": says}
     assert untried(told, "get_loan", {"loan": "1"}, "out of the house", told) == found
+
+
+@pytest.mark.parametrize("answer", ["Geen graf met nummer 'Jan Vos'.", "E12", "رقم غير صحيح"])
+def test_words_where_an_id_is_wanted_are_looked_up_whatever_the_answer_says(answer):
+    told = {
+        "get_grave": "Show a grave.",
+        "get_fees": "Show what graves cost.",
+        "search_burials": "Search burials by name; returns the grave.",
+    }
+    first = untried(told, "get_grave", {"number": "Jan Vos"}, answer, told)[:1]
+    assert first == ("search_burials",)

@@ -94,9 +94,9 @@ def change_in(text: str, given: str, *, failed: bool = False) -> Change | None:
         given: the call with its arguments.
         failed: whether the call failed; else an example is one of many things.
     """
-    arguments = arguments_in(given)
-    if not arguments:
+    if not given:
         return None
+    arguments = arguments_in(given)
     key, form = key_in(text, arguments), None
     for made in (*_MAKERS, *((_sampled,) if failed else ()), less):
         change = shown(made(text, key, arguments), given)

@@ -76,6 +76,8 @@ _IDS = frozenset({"code", "id", "ids", "key", "number", "ref", "sku", "uri", "uu
 _GIVES_IDS = LazyPattern(r"(?i)\b(?:ids?|identifiers?|codes?|numbers?|keys?|refs?|skus?|uris?)\b")
 """What a description of a tool says that finds the value of a field such as `from_id`."""
 _KEYS = LazyPattern(r"[{,](\w{1,40})=")
+_PHRASED = LazyPattern(r'(\w{1,40})="(?:[^\W\d_]+[ .,/-]+){1,5}[^\W\d_]+"')
+"""A field with words in it; if it is for an id, that has to be found, whatever the answer says."""
 _NAMES = LazyPattern(r"[\w.-]+")
 _ON_REQUEST = LazyPattern(
     r"(?i)only (?:when|if|after) .{0,40}(?:ask|request|instruct|tell|told)"
@@ -247,7 +249,14 @@ def _problem_of(
     fields = {word for text in params for key in _KEYS.findall(text) for word in name_words(key)}
     given = _stems(word for text in params for word in name_words(_KEYS.sub("", text)))
     verbs = frozenset(known[name].verb for name in tools)
-    missing = not verbs & EDITING and (not said.strip() or bool(_MISSING.search(said)))
+    phrased = any(
+        call.failed and _IDS.intersection(name_words(key))
+        for call in hard
+        for key in _PHRASED.findall(call.params_text)
+    )
+    missing = not verbs & EDITING and (
+        phrased or not said.strip() or _MISSING.search(said) is not None
+    )
     return _Problem(
         names=frozenset(_NAMES.findall(said)),
         steps=frozenset(
@@ -335,7 +344,7 @@ def _score(name: str, words: _Words, problem: _Problem) -> int:
     score += 1 if finds == problem.missing else 0
     score += 8 if words.phrase and f" {words.phrase} " in problem.spoken else 0
     if problem.named and _knows_people(words):
-        score += 8 if words.verb == "list" else 10  # by a name that is known, look it up
+        score += 8
     score += 6 if words.verb in {*problem.undone, *(word + "e" for word in problem.undone)} else 0
     score += 3 if problem.missing and problem.ids and finds and words.gives_ids else 0
     if problem.files and problem.acting and words.nouns and words.nouns <= _FILE_STEMS:
@@ -368,17 +377,13 @@ def _spoken_of(words: _Words, problem: _Problem, *, finds: bool) -> int:
 
 
 def _likeness(words: _Words, problem: _Problem, *, finds: bool) -> int:
-    """Score what a tool shares with those that were tried: a look at the very things."""
+    """Score a look at the very things that those that were tried are about."""
     score = -3 if words.verb in problem.verbs else 0
     if not words.nouns & problem.objects:
         return score
     if finds and problem.missing:
         return score + 5
-    if words.nouns & problem.objects & problem.things:
-        return score
-    if words.verb in problem.verbs or not words.reads:
-        return score - 3
-    return score + ((2 if finds else 5) if problem.acting else 0)
+    return score + ((2 if finds else 5) if problem.acting and words.reads else score)
 
 
 def untried_tools(context: GuidanceContext, tried: Iterable[str]) -> tuple[str, ...]:
