@@ -67,6 +67,7 @@ def test_the_name_in_an_answer_may_be_another_each_time() -> None:
         [Call("search", {"q": n}, "aucun résultat, introuvable") for n in ("a", "b", "c", "d")],
         [Call("get_issue", {"n": n}, {"title": "Error: failed to open"}) for n in range(5)],
         [Call("deploy", {"n": n}, "still running, no error so far") for n in range(5)],
+        [Call("lire", {"n": n}, f"ERROR failed to connect ({n}) to db") for n in range(5)],
         # One call made again has not been tried in another way.
         [Call("deploy", {"n": 1}, SAME["de"])] * 5,
         # Something came through.

@@ -80,6 +80,8 @@ def test_an_answer_without_a_frame_stays_whole(answer):
         ({"stdout": "", "stderr": "", "exit_code": 1}, ""),
         ({"title": "a", "requestId": "b", "tookMs": 4}, {"title": "a"}),
         ({"id": 17, "title": "a"}, {"id": 17, "title": "a"}),
+        ({"items": [], "requestId": "b", "tookMs": 4}, {"items": []}),
+        ({"error": None, "time": "12:03"}, {"error": None, "time": "12:03"}),
         ({"status": "running", "output": "line"}, {"status": "running", "output": "line"}),
     ],
 )

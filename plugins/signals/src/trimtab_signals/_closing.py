@@ -18,8 +18,6 @@ from trimtab.text import LazyPattern
 _LAST = 1_200
 _SENTENCES = 4
 """What an agent ends with stands in the last sentences; before them it reports."""
-_LONGEST_ORDER = 2_400
-"""Characters of a message in which the user may say where to stop."""
 _SENTENCE = LazyPattern(
     r"(?<=[.!?…\u061f\u0964])[\"')\]*_`]*\s+(?=[^a-z])|(?<=[\u0370-\u03ff];)\s+"
     r"|(?<=[。\uff01\uff1f])|\n+"

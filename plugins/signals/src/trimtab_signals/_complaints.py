@@ -62,18 +62,22 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
         return 0, ""
     signature = _signature(call)
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
+    exact = True
     for other in before:
         if said == other.output or (tail_of(other) == tail and _signature(other) == signature):
             turns.add(other.turn)
             calls.add(other.fingerprint)
-            if said == other.output:
+            exact = exact and said == other.output
+            if said == other.output or call.tool != other.tool:
                 operations.add(_operation(other))
         elif not other.failed and _operation(other) == does:
             break
     if min(len(calls), len(turns)) < _ALIKE or in_progress(said):
         return 0, ""
-    # To look and to find nothing, or what is wrong elsewhere, is what readers are for.
-    hinted = coded or (not call.reads and sounds_like_failure(said))
+    # To look and to find nothing, or what is wrong elsewhere, is what readers are for. A tool of
+    # which nothing is known may be one, if it says something else each time.
+    known = exact or call.command is not None or call.profile.writes
+    hinted = coded or (known and not call.reads and sounds_like_failure(said))
     return (len(turns), signature) if hinted or len(operations) > 1 else (0, "")
 
 

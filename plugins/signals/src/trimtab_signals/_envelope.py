@@ -136,7 +136,10 @@ def without_ticks(result: Mapping[Any, Any]) -> Mapping[Any, Any]:
         or not isinstance(key, str)
         or _TICKS.isdisjoint(label_words(key))
     }
-    return kept if len(kept) < len(result) and any(map(_says, kept.values())) else result
+    left_out = len(result) - len(kept)
+    # A time may be the answer where the one other field is empty.
+    tells = left_out > 1 or any(map(_says, kept.values()))
+    return kept if kept and left_out and tells else result
 
 
 def _says(value: Any) -> bool:

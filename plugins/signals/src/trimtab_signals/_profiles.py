@@ -40,11 +40,6 @@ ENDING = frozenset(
         "quit", "stop", "submit", "terminate", "think", "transfer",
     }
 )  # fmt: skip
-CREATING = frozenset(
-    {
-        "add", "book", "create", "insert", "install", "make", "new", "register",
-    }
-)  # fmt: skip
 EDITING = frozenset(
     {
         "edit", "modify", "patch", "replace",
