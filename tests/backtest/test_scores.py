@@ -30,7 +30,7 @@ STILL_WRONG = {
     "r11-limit-is-no-argument": "late",
     "r11-says-it-starts-and-looks-ko": "late",
     # What is asked or said in other words each time.
-    "r12-asks-the-human-in-new-words-it": "missed",
+    "r12-asks-the-human-in-new-words-it": "late",
     "r12-hello-in-ever-new-cells": "missed",
     # An answer of the user ends a question, even if it is put again.
     "r12-may-i-read-it-fr": "missed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import count, cycle
+from itertools import count
 from typing import Any
 
 import pytest
@@ -54,8 +54,11 @@ def like(name: str) -> Callable[[int], Call]:
 
 
 def reworded(number: int) -> Call:
-    words = cycle(("please", "kindly", "now", "again", "quickly"))
-    text = f"{[next(words) for _ in range(number % 5 + 1)][-1]} remove the dark background picture"
+    first, last = (
+        ("please", "kindly", "now", "and")[number % 4],
+        ("", " at once", " again")[number % 3],
+    )
+    text = f"{first} remove the dark background picture{last}"
     head = "Generated the picture with the requested change, see the link below"
     return Call("picture", {"prompt": text}, f"{head}\nhttps://host.example/{number * 7919}.png")
 

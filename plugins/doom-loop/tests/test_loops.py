@@ -358,14 +358,14 @@ def test_moves_on_a_screen_whose_picture_stays_the_same():
     assert first([item for move in moves for item in (move, picture)]) is not None
 
 
-def test_one_message_in_other_words_is_told_before_it_is_sent_a_seventh_time():
+def test_one_message_in_other_words_is_told_before_it_is_sent_a_sixth_time():
     texts = [
         "Hi Khalil, thanks for the intro! I would love to hear about your project.",
         "Thanks for the intro, Khalil! I would love to hear about the project.",
         "Hi Khalil, thank you for the intro, I would love to hear about your project.",
     ]
     sent = [Call("send_message", {"to": "@k", "text": text}, '{"ok": true}') for text in texts * 3]
-    assert first(sent) == 5
+    assert first(sent) == 4
 
 
 @pytest.mark.parametrize(
@@ -768,3 +768,65 @@ def test_looks_at_the_pace_of_the_run_are_no_waiting_however_slow_it_is(turn, lo
         for n in range(1, 8)
     ]
     assert (first([*work, *looks]) is not None) is told
+
+
+IN_OTHER_WORDS = [
+    [
+        "Hoi! Heb je donderdag tijd voor een korte kennismaking?",
+        "Hallo! Zou je donderdag kunnen voor een korte kennismaking?",
+        "Hoi, komt donderdag je uit voor een kennismaking?",
+        "Hallo, heb je donderdag even tijd om kennis te maken?",
+        "Hoi! Kun je donderdag voor een kennismaking?",
+    ],
+    [
+        "Czy mogę prosić o kopię faktury za maj?",
+        "Proszę o przesłanie kopii faktury za maj.",
+        "Poproszę kopię majowej faktury.",
+        "Czy mogłaby pani przesłać kopię faktury za maj?",
+        "Uprzejmie proszę o kopię faktury za maj.",
+    ],
+    [
+        "请确认明天的会议时间。",
+        "明天的会议时间可以确认吗?",
+        "麻烦确认一下明天会议的时间。",
+        "能否确认明天的会议?",
+        "请再确认一次会议时间。",
+    ],
+    [
+        "هل يمكنك إرسال الفاتورة اليوم؟",
+        "من فضلك أرسل الفاتورة اليوم.",
+        "أحتاج الفاتورة اليوم، هل يمكن إرسالها؟",
+        "هل ترسل لي الفاتورة من فضلك؟",
+        "أرجو إرسال الفاتورة اليوم.",
+    ],
+]
+
+
+@pytest.mark.parametrize("texts", IN_OTHER_WORDS)
+@pytest.mark.parametrize("tool", ["send_message", "contact_human", "delegate"])
+def test_one_message_in_other_words_is_told_in_any_language(texts, tool):
+    def said(i):
+        return {"queued": True, "ts": f"20:50:1{i}Z"} if tool == "send_message" else "sent"
+
+    sent = [Call(tool, {"to": "@k", "text": text}, said(i)) for i, text in enumerate(texts)]
+    assert first([*sent, *sent]) in range(4, 9)
+
+
+@pytest.mark.parametrize("texts", IN_OTHER_WORDS)
+def test_questions_whose_answers_bring_something_are_none_of_it(texts):
+    found = ["Anna Berg signs it", "Room seven, second floor", "Lunch is at noon", "Ask Tom", "Yes"]
+    asked = [
+        Call("ask", {"question": text}, f"{answer}: {i}482")
+        for i, (text, answer) in enumerate(zip(texts, found, strict=True))
+    ]
+    assert first(asked) is None
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["Please review the part {}", "Bitte prüfe das Modul {}", "请检查模块{}", "راجع الوحدة {}"],
+)
+def test_orders_that_go_through_a_list_are_none_of_it(frame):
+    parts = ["net", "böden", "库存", "الدفع", "parser", "linux", "queue", "mail"]
+    orders = [Call("delegate", {"task": frame.format(part)}, "nothing found") for part in parts]
+    assert first(orders) is None

@@ -9,7 +9,7 @@ from posixpath import basename
 from trimtab.text import LazyPattern
 from trimtab_doom_loop._actions import Action, Actions
 from trimtab_doom_loop._loop import Loop, LoopKind, loop_of
-from trimtab_doom_loop._similarity import attempts, different_things, reworded
+from trimtab_doom_loop._similarity import attempts, different_things, retold
 from trimtab_signals import CallRecord, confirms, mentions_failure, reports_nothing
 
 _FILE = LazyPattern(r"(?<![\w./@-])[\w./-]*\w\.[A-Za-z]\w{0,5}\b")
@@ -237,7 +237,7 @@ def _reworded(actions: Actions, call: CallRecord, times: int) -> Loop | None:
     )
     if len(same) < times + _MORE_FOR_DEEDS or _MOVES.search(head):
         return None
-    if not reworded(same, closely=False):
+    if not retold(same):
         return None
     return _loop(LoopKind.REWORDED, call, len(same))
 

@@ -15,7 +15,11 @@ from trimtab_doom_loop._effects import find_renamed, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
 from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._search import Limits, find_loop
-from trimtab_doom_loop._stagnation import find_paged_again, find_same_page
+from trimtab_doom_loop._stagnation import (
+    find_asked_in_other_words,
+    find_paged_again,
+    find_same_page,
+)
 from trimtab_doom_loop._texts import SHORTEST_TEXT, Said, find_chant
 from trimtab_signals import (
     NO_ORDERS,
@@ -170,8 +174,10 @@ class LoopProjection(CallProjection):
             return None
         found = find_without_effect(self._actions, action, self._limits.times)
         if found is None and same_tool:
-            found = find_paged_again(self._actions, action, self._repeats) or find_renamed(
-                self._actions, self._limits.times
+            found = (
+                find_paged_again(self._actions, action, self._repeats)
+                or find_renamed(self._actions, self._limits.times)
+                or find_asked_in_other_words(self._actions, self._repeats)
             )
         return found
 

@@ -19,7 +19,12 @@ from trimtab_doom_loop._repeats import (
     find_rounds,
     find_timed_rounds,
 )
-from trimtab_doom_loop._stagnation import find_known, find_same_answer, find_told_again
+from trimtab_doom_loop._stagnation import (
+    find_asked_in_other_words,
+    find_known,
+    find_same_answer,
+    find_told_again,
+)
 
 _KEEP = 64
 """Actions that are kept at least: an interleaved call has others between its repeats."""
@@ -73,6 +78,7 @@ def find_loop(
         or find_known(actions, stale, repeats)
         or find_timed_rounds(actions, limits.longest, repeats)
         or find_told_again(actions, times)
+        or find_asked_in_other_words(actions, times)
         or find_done_again(actions, repeats, limits.longest)
         or find_judged_again(actions, times)
         or find_own_echo(actions, times)

@@ -25,66 +25,75 @@ _ATTEMPTS = 4
 """A part that a quarter of the calls have goes round; three quarters of them make attempts."""
 _SHORT = 300
 """Characters of an answer that says one thing, such as an error, and not what a file holds."""
-
-
-_PROSE = LazyPattern(r"[^\W\d_]{3,}(?![\w]*=)")
-_COMMON = frozenset(
-    {
-        "and", "are", "asking", "been", "but", "for", "from", "has", "have", "her", "him", "his",
-        "its", "not", "our", "please", "that", "the", "their", "them", "then", "there", "they",
-        "this", "was", "were", "what", "when", "which", "who", "will", "with", "you", "your",
-    }
-)  # fmt: skip
 _NAME_OR_NUMBER = LazyPattern(r"\b\w*\d\w*")
 _TEXT = LazyPattern(r'"([^"]+)"')
 _CONTENT = LazyPattern(r"(?<![\w-])[A-Za-z_][\w./-]+")
+_LETTERS = LazyPattern(r"[^\W\d_]+")
+_NOTHING: frozenset[str] = frozenset()
+_FEWEST_WORDS = 2
+"""One word is a name or a value; two may greet."""
+_RETOLD = 0.4
+"""Of what not all of some texts hold, the share that others hold too: 0.43 and more in messages,
+notes and questions in other words, 0.25 and less where each is about another thing."""
 _BARE = 3
 """Times that a deed was done without its additions: then they are decoration."""
 _SHORTEST_SUBJECT = 4
 _STEM = 4
+"""Four letters tell most words apart and leave their endings out."""
 _IN_COMMON = 2
 """Arguments of a message that are the same in each: who gets it, and what it is about."""
-_ENOUGH_WORDS = 3
-"""Four letters tell most words apart and leave their endings out; three words make a sentence."""
 
 
-def prose_of(call: CallRecord) -> frozenset[str]:
-    """Return the beginnings of the words in a call's arguments; none if they are not prose."""
-    if call.command is not None:
-        return frozenset()
-    text = call.params_text.lower()
-    words = frozenset(word[:_STEM] for word in _PROSE.findall(text) if word not in _COMMON)
-    return words if len(words) >= _ENOUGH_WORDS and " " in text else frozenset()
-
-
-def reworded(calls: Sequence[CallRecord], *, closely: bool) -> bool:
-    """Tell whether each call asks in other words for what the one before asked for.
+def retold(calls: Sequence[CallRecord], most: int = 8) -> bool:
+    """Tell whether calls say one thing in other words, in any language: much of what their texts
+    are made of stands in some others, though not in all. Of a list, all share the same, and each
+    has the rest for itself.
 
     Args:
-        calls: in order.
-        closely: half of them hold no word that no other holds. Calls that go through a list hold
-            one each.
+        calls: in any order.
+        most: how many of the texts in their arguments may be others each time; messages have a
+            few.
     """
-    texts = [prose_of(call) for call in calls]
-    if not all(texts) or len({tuple(_NAME_OR_NUMBER.findall(c.params_text)) for c in calls}) > 1:
+    if len({frozenset(_NAME_OR_NUMBER.findall(call.params_text)) for call in calls}) > 1:
         return False
-    if not all(2 * len(a & b) >= min(len(a), len(b)) for a, b in pairwise(texts)):
+    columns = _columns(calls)
+    differing = [texts for texts in columns if len({*texts}) > 1]
+    if sum(2 * len({*texts}) > len(texts) for texts in differing) > most:
         return False
-    counts = Counter(word for text in texts for word in text)
-    alone = sum(any(counts[word] == 1 for word in text) for text in texts)
-    return not closely or 2 * alone <= len(texts)
+    texts = {" ".join(texts) for texts in zip(*differing, strict=True)}
+    parts = list(map(_grams_of, texts))
+    counts = Counter(part for one in parts for part in one)
+    again = sum(count for count in counts.values() if 1 < count < len(parts))
+    alone = sum(count == 1 for count in counts.values())
+    return bool(parts) and all(parts) and again >= _RETOLD * (again + alone) > 0
+
+
+def _columns(calls: Sequence[CallRecord]) -> list[tuple[str, ...]]:
+    """Return the texts in the arguments of calls, those of one place together; none of commands,
+    and none if anything else differs.
+    """
+    if calls[0].command is not None or len({_TEXT.sub("", c.params_text) for c in calls}) > 1:
+        return []
+    return list(zip(*(_TEXT.findall(call.params_text) for call in calls), strict=True))
+
+
+def _grams_of(text: str) -> frozenset[str]:
+    """Return the parts of the words in a text, across blanks; none if it is no sentence."""
+    words = _LETTERS.findall(text.lower())
+    if len(words) < _FEWEST_WORDS and not any(map(_WIDE.match, words)):
+        return _NOTHING
+    text = " ".join(words)
+    return frozenset(
+        text[place : place + (2 if _WIDE.match(text[place]) else _STEM)]
+        for place in range(len(text) - 1)
+    )
 
 
 def same_message(calls: Sequence[CallRecord]) -> bool:
     """Tell whether calls send one message in other words: they differ in one text, whose numbers
     are the same each time, and have two texts in common, such as who gets it and what it is about.
     """
-    if calls[0].command is not None:
-        return False
-    texts = [_TEXT.findall(call.params_text) for call in calls]
-    if len({len(text) for text in texts}) != 1:
-        return False
-    columns = [set(column) for column in zip(*texts, strict=True)]
+    columns = [set(column) for column in _columns(calls)]
     differing = [column for column in columns if len(column) > 1]
     common = sum(len(min(column)) >= _SHORTEST_SUBJECT for column in columns if len(column) == 1)
     if len(differing) != 1 or common < _IN_COMMON:
@@ -196,12 +205,9 @@ def respelled(calls: Sequence[CallRecord]) -> bool:
     """Tell whether calls try one value in several spellings, or with additions, and all else is
     equal: three quarters of the values hold the letters of one (``won``, ``Won``, ``closed_won``).
     """
-    if calls[0].command is not None or numbered_names(calls) or alike_but_for_numbers(calls):
+    if numbered_names(calls) or alike_but_for_numbers(calls):
         return False
-    texts = [_TEXT.findall(call.params_text) for call in calls]
-    if len({len(text) for text in texts}) != 1:
-        return False
-    differing = [column for column in zip(*texts, strict=True) if len({*column}) > 1]
+    differing = [column for column in _columns(calls) if len({*column}) > 1]
     if len(differing) != 1:
         return False
     bare = [_OTHER.sub("", value.lower()) for value in differing[0]]

@@ -18,7 +18,7 @@ from trimtab_doom_loop._similarity import (
     numbered_names,
     one_deed,
     respelled,
-    reworded,
+    retold,
     same_message,
     same_subject,
     stable_answer_key,
@@ -180,9 +180,9 @@ def _needed_for_little(calls: Sequence[CallRecord]) -> int | None:
     last = calls[-1]
     if len({without_times(call.params_text) for call in calls}) == 1:
         return _MORE_FOR_NUMBERS  # nothing but the time differs
-    same, says_again = same_message(calls), reworded(calls, closely=True)
+    same, says_again = same_message(calls), retold(calls)
     if last.profile.writes and (same or says_again):  # whoever is written to reads each of them
-        return _MORE_FOR_ERROR if same else _MORE_FOR_NOTHING
+        return _MORE_FOR_ERROR if same else _MORE_FOR_NUMBERS
     if says_again or one_deed(calls) or respelled(calls):
         return _MORE_FOR_CONTENT
     states = [slot.value for slot in last.shape.slots if slot.value not in last.params_text]
@@ -344,13 +344,61 @@ def _answered_in_other_words(actions: Actions, call: CallRecord, needed: int) ->
         return None
     known: frozenset[str] = frozenset()
     for number, action in enumerate(seen):
-        words = frozenset(word[:_STEM].lower() for word in _WORD.findall(action.calls[0].output))
-        new = words - known
-        adds = _NEW * len(new) > len(words) or any(word.isdecimal() for word in new)
-        if len(words) < _FEWEST_WORDS or (2 * number >= needed and adds):
+        words = _words_of(action.calls[0].output)
+        if len(words) < _FEWEST_WORDS or (2 * number >= needed and _adds(words, known)):
             return None
         known |= words
     return _loop(call, len(found))
+
+
+def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
+    """Find one question or order that is put in other words each time, to a person or an agent,
+    though the answers bring nothing more.
+
+    Args:
+        actions: the last actions.
+        times: repeats of an equal call that are a loop; two more are needed here.
+    """
+    kept, needed = actions.kept, times + _MORE_FOR_NUMBERS
+    last = kept[-1].calls[0]
+    if len(kept) < needed or kept[-needed].calls[0].tool != last.tool or last.reads:
+        return None
+    same_tool = takewhile(
+        lambda one: (
+            len(one.calls) == 1
+            and one.calls[0].tool == last.tool
+            and not (one.calls[0].failed or one.waits)
+        ),
+        reversed(kept),
+    )
+    calls = [action.calls[0] for action in same_tool]
+    windows = (calls[place : place + needed] for place in range(len(calls) - needed + 1))
+    count = sum(1 for _ in takewhile(_retells_one, windows))
+    if last.command is not None or not count:
+        return None
+    known = frozenset().union(*(_words_of(call.params_text) for call in calls[:needed]))
+    for number, call in enumerate(calls[needed - 1 :: -1]):
+        words = _words_of(call.output)
+        if number >= needed - times and _adds(words, known):
+            return None
+        known |= words
+    times = count + needed - 1
+    members = frozenset({last.fingerprint, f"{LoopKind.REWORDED} {last.tool}"})
+    return loop_of(LoopKind.REWORDED, last, times=times, members=members)
+
+
+def _retells_one(calls: Sequence[CallRecord]) -> bool:
+    return retold(calls, 1)
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(word[:_STEM].lower() for word in _WORD.findall(text))
+
+
+def _adds(words: frozenset[str], known: frozenset[str]) -> bool:
+    """Tell whether an answer says more than what is known, and says it in other words."""
+    new = words - known
+    return _NEW * len(new) > len(words) or any(word.isdecimal() for word in new)
 
 
 def _loop(call: CallRecord, times: int) -> Loop:
