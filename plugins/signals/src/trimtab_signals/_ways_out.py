@@ -154,16 +154,7 @@ _ARGUMENTS = LazyPattern(
     r"|\"(?:errors|fields|details)\"\s{0,3}:\s{0,3}\{\s{0,8}\"\w{1,40}\"\s{0,3}:"
     r"|(?i:\b(?:verwacht|erwartet|attendu|esperad[oa]|previsto|ожидается|oczekiwano|应为|应是)\s?[:\uff1a])"
 )
-_FIELD = LazyPattern(
-    r"[:\uff1a]\s?[\"'`\u201e\u201c\u00ab\u300c]([A-Za-z_][\w-]{1,30})"
-    r"[\"'`\u201d\u201c\u00bb\u300d](?:\s?[(\uff08][^()\uff08\uff09\n]{1,60}[)\uff09])?[.\u3002]?\Z"
-)
-"""What a line ends with that says, in whatever language, which name lacks or is wrong."""
-_OFFER = LazyPattern(
-    r"\A[^:\uff1a\n{\[]{0,80}[\"'`„“«「]([^\"'`”“»」:\n]{1,40})[\"'`”“»」][^:\uff1a\n]{0,40}"
-    r"[:\uff1a] ?[^\s,:][^,:\n]{0,24}(?:[,/|、\uff0c] ?[^,:\n]{1,24}){2,8}\Z"
-)
-"""A value in quotes, then several after a colon: in whatever language, what can be chosen from."""
+_MARKS = "\"'`\u201e\u201c\u00ab\u300c"
 _LONGEST_LINE = 160
 """Characters of an answer of one sentence; in a longer one a name in quotes ends it by chance."""
 
@@ -289,13 +280,10 @@ def _asked(way: WayOut, text: str, found: re.Match[str], given: str, *, failed: 
 
 def _by_form(line: str, given: str) -> Asked | None:
     """Return what a short answer asks for in whatever language: a name, a choice, a question."""
-    if given and len(line) <= _LONGEST_LINE:
-        named = _FIELD.search(line)
-        if named is not None and named[1] not in given:
-            return Asked(WayOut.ARGUMENTS, line, change=change_in(line, given))
-        offer = _OFFER.search(line)
-        change = change_in(line, given) if offer is not None else None
-        if offer and change and change.refused.partition("=")[2].strip("'") == offer[1]:
+    change = change_in(line, given) if len(line) <= _LONGEST_LINE else None
+    if change is not None:
+        was = change.refused.partition("=")[2].strip("'")
+        if change.lacks or (was and any(f"{mark}{was}" in line for mark in _MARKS)):
             return Asked(WayOut.ARGUMENTS, line, change=change)
     asks = _QUESTION.search(line) or (_lacks_value(given) and _SECRET.search(line))
     return Asked(WayOut.ASK, line) if asks else None
