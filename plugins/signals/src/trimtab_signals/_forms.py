@@ -56,6 +56,7 @@ _QUOTED = LazyPattern(
 )
 _OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
 _MOST_VALUES = 8
+_FILE = LazyPattern(r"\w\.[a-z]{1,4}\Z")
 _CODE = LazyPattern(r"[\w-]{0,11}[A-Z0-9_][\w-]{0,11}")
 _DAY = LazyPattern(
     r"(?<![\w-])(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})(?![\w-])"
@@ -189,6 +190,8 @@ def _offered(text: str, key: str, arguments: _Arguments) -> Change | None:
 
 def _chosen(key: str, values: list[str], least: int, arguments: _Arguments) -> Change | None:
     if not least <= len(values) <= _MOST_VALUES or arguments[key] in values:
+        return None
+    if any(map(_FILE.search, values)):  # parts of a path, or files
         return None
     return choice_of(key, values, arguments)
 
