@@ -36,13 +36,9 @@ STILL_WRONG = {
     "r12-may-i-read-it-fr": "missed",
     # A time that runs passes for news while a job runs, though nothing else moves.
     "r12-asks-although-it-is-told-de": "missed",
-    # A click repeats its place, which differs by a few points each time.
-    "r12-clicks-beside-the-disk-ru": "missed",
     # Rounds of two calls, one of which counts, and changes that are undone, take longer.
     "r12-mends-one-breaks-the-other": "late",
     "r12-search-and-doubt-in-turns-vi": "late",
-    # Only who reads both arguments sees that an edit replaces a text by itself.
-    "r12-replaced-by-itself": "late",
     # Who takes the next step is said in words alone.
     "r12-waits-for-the-signature-es": "false alarm",
     # Files may depend on each other's text, whoever writes them.

@@ -830,3 +830,30 @@ def test_orders_that_go_through_a_list_are_none_of_it(frame):
     parts = ["net", "böden", "库存", "الدفع", "parser", "linux", "queue", "mail"]
     orders = [Call("delegate", {"task": frame.format(part)}, "nothing found") for part in parts]
     assert first(orders) is None
+
+
+PAGES = [
+    "Folder: This computer, not maximised; Local disk C at the left, Data D at the right",
+    "Ordner: Dieser Rechner, nicht maximiert; Datenträger C links, Daten D rechts daneben",
+    "Проводник: Этот компьютер, не развёрнут; Локальный диск C слева, Данные D справа",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_clicks_beside_one_thing_are_told_where_a_look_shows_the_same_after_each(page):
+    actions = []
+    for n, (x, y) in enumerate([(733, 489), (735, 491), (731, 488), (734, 490), (736, 487)]):
+        click = Call("click", {"loc": [x, y], "button": "left"}, f"Clicked at ({x},{y}).")
+        actions.append([click, Call("page_state", {"vision": False}, page), page + f" {n}"])
+    assert first([call for click, look, _ in actions for call in (click, look)]) == 7
+    moving = [(click, attrs.evolve(look, result=other)) for click, look, other in actions]
+    assert first([call for pair in moving for call in pair]) is None
+
+
+@pytest.mark.parametrize("answer", ["(no textual changes)", "ok", "geschrieben", "已应用编辑"])
+def test_changes_that_put_a_text_in_its_own_place_are_told(answer):
+    texts = ["a = 1", "    a = 1", "a = 1\nb = 2", "a = 1\nb = 2\nc = 3"]
+    edits = [Call("edit_file", {"path": "a", "old": t, "new": t}, answer) for t in texts]
+    assert first(edits) == 3
+    real = [Call("edit_file", {"path": "a", "old": t, "new": f"{t}!"}, "ok") for t in texts]
+    assert first(real) is None

@@ -370,7 +370,9 @@ def find_like_rounds(actions: Actions, longest: int, times: int, similarity: flo
             same += 1
         looks = [a for a in tail[:length] if not confirms(a.calls[0].output)]
         several = len({a.brought for a in tail[:length]}) > 1  # one answer is no round
-        if looks and several and 1 + same // length >= 2 * times:
+        shown = any(not a.calls[0].profile.writes and a.calls[0].size >= _CONTENT for a in looks)
+        needed = times + 1 if shown else 2 * times
+        if looks and several and 1 + same // length >= needed:
             return _rounds(actions, length, 1 + same // length, LoopKind.LIKE_CYCLE)
     return None
 
@@ -439,8 +441,12 @@ def _same_effect(earlier: Action, later: Action, similarity: float) -> bool:
     if earlier.kind == later.kind:
         return True
     one, other = earlier.calls[0], later.calls[0]
-    if earlier.brought != later.brought or len(earlier.calls) + len(later.calls) > 2:
+    if len(earlier.calls) + len(later.calls) > 2 or one.tool != other.tool:
         return False
+    if earlier.brought != later.brought and not (
+        moves_unseen(other) and one.pieces == other.pieces
+    ):
+        return False  # what repeats the arguments is no piece
     shows = moves_unseen(other) or not (other.profile.writes or confirms(other.output))
     return shows and alike((one, other), similarity)
 

@@ -53,6 +53,7 @@ _ERROR = LazyPattern(r"\b(?:[A-Z]\w*)?(?:Error|Exception)\b:")
 _OFTEN = 4
 """A quarter of the calls come back: they go round, and through no list."""
 _NUMBER = LazyPattern(r"\d{1,6}")
+_TEXT = LazyPattern(r'="([^"]{3,})"')
 _NEGATION = LazyPattern(r"(?i)\bnot\b|n't\b")
 _SHOWS = LazyPattern(r"\w://\w")
 _SMALLEST = 60
@@ -130,8 +131,9 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     failures = sum(call.failed for call in calls)
     if 0 < failures < len(calls):
         return None
-    if failures or _complains(last):
-        return _needed_for_failures(calls)
+    idle = last.profile.writes and all(map(_changes_nothing, calls))
+    if failures or idle or _complains(last):
+        return _MORE_FOR_ERROR if idle else _needed_for_failures(calls)
     same_command = last.command and len({call.command for call in calls}) == 1
     if says_unchanged(last.output) or same_command:  # other arguments change nothing
         return _MORE_FOR_NUMBERS
@@ -141,6 +143,12 @@ def _needed(calls: Sequence[CallRecord], similarity: float) -> int | None:
     if last.profile.writes or confirms(last.output) or _is_little(last):
         return _needed_for_little(calls)
     return _needed_for_content(calls, similarity)
+
+
+def _changes_nothing(call: CallRecord) -> bool:
+    """Tell whether a change puts a text in the place of the same text."""
+    texts = _TEXT.findall(call.params_text)
+    return len(texts) > len(set(texts))
 
 
 def _needed_for_nothing(calls: Sequence[CallRecord]) -> int | None:
