@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
 import pytest
 from hypothesis import given, strategies as st
 
@@ -422,6 +423,16 @@ def test_moments_of_plans_are_right_with_the_step_that_is_next(task: plans.Task,
     assert said["none"] == ""
     assert "current-plan" in said["plan"]
     assert ("plan-drift" in said.get("plan+drift", "")) == (kind == "ticked")
+
+
+def test_the_rows_of_the_sixth_pass_are_judged_at_the_first_word() -> None:
+    by_id = {m.id: m for m in moments.read(RESULTS.parent / "moments_sixth.jsonl")}
+    rows = next_call.read(RESULTS / "calls_sixth.jsonl")
+    assert {row["moment"] for row in rows if row["arm"] == "none"} == set(by_id)
+    for row in rows:
+        at = by_id[row["moment"]]
+        judged = judge(attrs.evolve(at, steps=at.steps[: row.get("n")]), Call(*row["call"]))
+        assert (judged.progress, judged.harmful) == (row["progress"], row["harmful"])
 
 
 def test_each_of_the_other_providers_speaks_at_its_moments() -> None:
