@@ -73,8 +73,9 @@ _BELOW_ERRORS = LazyPattern(
     r'(?<!\w)(?:errors|fields|details)"?\s{0,3}[:=]\s{0,3}\{\s{0,8}"?(\w{1,40})'
 )
 _MISSES = LazyPattern(
-    r"(?i:missing|missed|lack\w*|fehl[et]\w*|manqu\w+|falta\w*|manca\w*|saknas|puuttuu|mangler|brak\w*"
-    r"|chybí|hiányz\w+|eksik|ontbre\w+|отсутств\w+|缺\w{0,3}|欠\w{0,4}|누락\w{0,3})"
+    r"(?i:missing|missed|lack\w{0,9}|fehl[et]\w{0,9}|manqu\w{1,9}|falta\w{0,9}|manca\w{0,9}|saknas"
+    r"|puuttuu|mangler|brak\w{0,9}|chybí|hiányz\w{1,9}|eksik|ontbre\w{1,9}|отсутств\w{1,9}|缺\w{0,3}"
+    r"|欠\w{0,4}|누락\w{0,3})"
     r"[^\n:\uff1a]{0,30}[:\uff1a]\s?[\"'`\u201e\u201c\u00ab]?([a-z_][\w-]{1,30})"
     r"[\"'`\u201d\u201c\u00bb]?[.。]?(?:\Z|[\"\n])"
 )
