@@ -17,9 +17,8 @@ from trimtab.text import LazyPattern, quote
 
 _LONGEST = 90
 """Characters of what is wanted; a longer one does not fit into a text beside the rest."""
-_MOST_VALUES = 8
 _LONGEST_VALUE = 24
-"""So many, and characters of each: more do not fit beside the rest either."""
+"""Characters of one of several values: more do not fit beside the rest either."""
 _MOST_WORDS = 2
 """Of one of several values; more of them are a sentence."""
 

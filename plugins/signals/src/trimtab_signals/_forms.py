@@ -56,6 +56,7 @@ _QUOTED = LazyPattern(
 )
 _OBJECT = LazyPattern(r'[{\[]\s{0,8}(?:"|\w{1,40}=)')
 _MOST_VALUES = 8
+"""More do not fit into a text beside the rest."""
 _FILE = LazyPattern(r"\w\.[a-z]{1,4}\Z")
 _CODE = LazyPattern(r"[\w-]{0,11}[A-Z0-9_][\w-]{0,11}")
 _DAY = LazyPattern(
