@@ -45,6 +45,7 @@ _PAGING = LazyPattern(
 # words it only says that the tool is one: ``IndexMappingTool``.
 _ALONE = frozenset({"think", "thought", "tool", "tools"})
 _SUFFIX = 2
+"""Words at the beginning of a name in which such a word counts."""
 # An address as a whole, or the path of a file.
 _FILE = LazyPattern(r"\w{2,12}://[^\s\"'<>,}\]]+|(?<![\w./\\:-])[\w./\\:-]*\w\.[A-Za-z]\w{0,6}\b")
 _SEARCHERS = frozenset({"ack", "ag", "egrep", "fd", "fgrep", "find", "grep", "rg"})
