@@ -118,10 +118,17 @@ def diagnostic(path: Path) -> Iterator[Moment]:
             yield attrs.evolve(moment, steps=steps, kind="diagnostic")
 
 
-def _moment(
-    kind: str, name: str, task: str, steps: Sequence[Step], **rest: tuple[Any, ...]
+def _moment(  # noqa: PLR0913 - what a moment takes
+    kind: str,
+    name: str,
+    task: str,
+    steps: Sequence[Step],
+    *,
+    tools: tuple[Tool, ...],
+    right: tuple[Right, ...],
 ) -> Moment:
-    return Moment(name, name, due=True, task=task, steps=tuple(steps), kind=kind, **rest)
+    made = tuple(steps)
+    return Moment(name, name, due=True, task=task, steps=made, kind=kind, tools=tools, right=right)
 
 
 def _next_of(task: Task, number: int) -> tuple[Right, ...]:
