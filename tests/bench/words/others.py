@@ -118,7 +118,7 @@ def diagnostic(path: Path) -> Iterator[Moment]:
             yield attrs.evolve(moment, steps=steps, kind="diagnostic")
 
 
-def _moment(  # noqa: PLR0913 - what a moment takes
+def _moment(
     kind: str,
     name: str,
     task: str,

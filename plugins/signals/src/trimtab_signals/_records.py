@@ -111,7 +111,7 @@ class CallRecord:
         return value
 
     @property
-    def text(self) -> str:
+    def whole(self) -> str:
         """The output, its ends if it is long; what is kept of it once later calls came."""
         return self.output if self._text is None else self._text
 

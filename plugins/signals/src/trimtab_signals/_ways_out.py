@@ -199,8 +199,8 @@ def asked_of(call: CallRecord) -> Asked | None:
     Args:
         call: its record.
     """
-    is_whole = call.command is None and len(call.text) <= _SHORT
-    said = call.text if is_whole else call.output if call.failed else excerpt(call.output)
+    is_whole = call.command is None and len(call.whole) <= _SHORT
+    said = call.whole if is_whole else call.output if call.failed else excerpt(call.output)
     given = describe_call(call, _LONGEST_CALL)
     return asked_by(said, command=call.command is not None, given=given, failed=call.failed)
 
