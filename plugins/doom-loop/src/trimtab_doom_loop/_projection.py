@@ -111,7 +111,7 @@ class LoopProjection(CallProjection):
         kept = self._actions.kept
         if self.loop is not None or not kept or kept[-1].turn is not turn:
             return
-        if self._actions.newest_is_news and not self._actions.may_repeat(kept[-1]):
+        if self._actions.newest_is_news:
             return
         left, read_at = _without_asides(list(kept)[-_LOOKED_BACK:])
         if not left or left[-1].number != turn.number:
