@@ -857,3 +857,12 @@ def test_changes_that_put_a_text_in_its_own_place_are_told(answer):
     assert first(edits) == 3
     real = [Call("edit_file", {"path": "a", "old": t, "new": f"{t}!"}, "ok") for t in texts]
     assert first(real) is None
+
+
+@pytest.mark.parametrize("ids", [["634cb5", "fc7893", "3b19bd"], ["a1b2c3d", "0ff1ce9", "77e0b75"]])
+def test_a_program_that_names_each_of_its_runs_does_the_same_in_each(ids):
+    runs = [
+        Call("exec", {"command": "python3 jobs/invoices.py"}, f"run={name} done: 0, new: none")
+        for name in ids
+    ]
+    assert first(runs) == 2

@@ -12,8 +12,6 @@ from trimtab_signals import CallRecord, is_aside, not_yet, paused, says_unchange
 
 _MORE = 2
 """Near-equal changes are attempts, of which some fail."""
-_MORE_ROUNDS = 1
-"""Where another change succeeds in between, each costs several calls."""
 _PAUSES = 3
 """Calls between which two pauses lie, the least that can be seen to grow."""
 
@@ -57,7 +55,7 @@ class Rejections:
 
     def _rejected(self, call: CallRecord) -> Loop | None:
         calls, (total, in_a_row, attempts) = self.calls, self.counts
-        needed = self.times + (_MORE_ROUNDS if attempts else _MORE)
+        needed = self.times + _MORE
         same = calls and answer_key(calls[-1]) == answer_key(call)
         if not same or not alike((calls[-1], call), self.similarity):
             calls, total, in_a_row, attempts = (), 0, 0, 0

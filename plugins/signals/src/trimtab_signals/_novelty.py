@@ -42,6 +42,9 @@ _FEW = 96
 """Numbers and names of an answer that are followed from call to call; a table has more."""
 _NEAR = 3
 """Words before a number that may say what it counts."""
+_HEX = frozenset("0123456789abcdef")
+_HEX_ID = 6
+"""Hexadecimal digits, some of them letters: short ids of runs and commits have six or seven."""
 _LENGTHY = 12
 """Words of an answer beside which a number that grows by one is a tally; alone it may be news."""
 
@@ -153,12 +156,14 @@ def label_words(text: str) -> tuple[str, ...]:
 
 
 def is_random(word: str) -> bool:
-    """Tell whether a word looks random: letters and digits in turn."""
+    """Tell whether a word looks random: letters and digits in turn, or hexadecimal digits."""
     if len(word) < 4 or word.isdigit():
         return False
     plain = word.replace("_", "").replace("-", "").replace(".", "")
     kinds = list(map(str.isdigit, plain))
     turns: int = sum(map(ne, kinds, kinds[1:]))
+    if len(plain) >= _HEX_ID and turns and _HEX.issuperset(plain):
+        return True
     return turns >= 2 and turns * 4 >= len(kinds)
 
 
