@@ -48,6 +48,9 @@ _LOOKED_BACK = 32
 _BETWEEN_READINGS = 3
 """A reading aside comes after so many actions at least: where more is read between actions, these
 may rest on it."""
+_BETWEEN_ASIDES = 6
+"""Actions among which an aside lies where an agent thinks or plans now and then: only behind one
+is an answer that is new looked at again without it."""
 _DOUBT = 0.8
 """Confidence, at most, of a loop with readings between: they may be what it waits for."""
 _TIME_APART = 4
@@ -111,7 +114,11 @@ class LoopProjection(CallProjection):
         kept = self._actions.kept
         if self.loop is not None or not kept or kept[-1].turn is not turn:
             return
-        if self._actions.newest_is_news:
+        lately = islice(reversed(kept), 1, _BETWEEN_ASIDES)
+        if self._actions.newest_is_news and not (
+            any(is_aside(call.tool) for one in lately for call in one.calls)
+            and self._actions.may_repeat(kept[-1])
+        ):
             return
         left, read_at = _without_asides(list(kept)[-_LOOKED_BACK:])
         if not left or left[-1].number != turn.number:

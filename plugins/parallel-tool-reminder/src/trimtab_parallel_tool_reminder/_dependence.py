@@ -37,9 +37,9 @@ _TOKEN = LazyPattern(r"\w+(?:[.-]\w+)*")
 _DIGITS = LazyPattern(r"\d+")
 # A place in a longer thing is a number, a cursor may be any text; ``index=["orders"]`` is a name.
 _PAGING = LazyPattern(
-    r"\b(?:page|cursor)\w*=(?:\[[^\]]*\]|[^,}]*)"
+    r"\b(?:page|cursor)\w*=(?:\[[^\]]{0,80}\]|[^,}]{0,80})"
     r"|\b(?:offset|start|skip|lines?|from|index|position|limit|end|to|view_range"
-    r"|max_\w+|count|size|depth)\w*=(?:\[[^\]\d]*\d[^\]]*\]|[^,}\d\[]*\d[^,}]*)"
+    r"|max_\w|count|size|depth)\w*=(?:\[[^\]\d]{0,80}\d[^\]]{0,80}\]|[^,}\d\[]{0,80}\d[^,}]{0,80})"
 )
 # A thought, and a search for tools: what it loads is there from the next turn on. Behind two other
 # words it only says that the tool is one: ``IndexMappingTool``.

@@ -58,7 +58,8 @@ def alike(call: CallRecord, before: Iterable[CallRecord]) -> tuple[int, str]:
     """
     said, tail, does = call.output, tail_of(call), _operation(call)
     coded = _CODE.search(said) is not None
-    if is_aside(call.tool) or call.waits or (confirms(said) and not coded) or finds_nothing(said):
+    done = confirms(said) or confirms(said.partition(",")[0])  # done, with a remark
+    if is_aside(call.tool) or call.waits or (done and not coded) or finds_nothing(said):
         return 0, ""
     signature = _signature(call)
     turns, calls, operations = {call.turn}, {call.fingerprint}, {does}
