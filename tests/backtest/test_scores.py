@@ -14,7 +14,10 @@ VARIANTS = CASES.with_name("variants.jsonl")
 MADE_UP = CASES.with_name("made-up.jsonl")
 SHAPES = CASES.with_name("shapes.jsonl")
 REPORTS = [CASES.with_name(f"{name}-4.jsonl") for name in ("reports", "variations")]
-LATER = [CASES.with_name(f"reports-{number}.jsonl") for number in (6, 7, 8, 9, 10, 11, 12, "13a")]
+LATER = [
+    CASES.with_name(f"reports-{number}.jsonl")
+    for number in (6, 7, 8, 9, 10, 11, 12, "13a", "13b", 14)
+]
 STILL_WRONG = {
     "r7-wrong-step-zh": "late",
     "r8-blind-scroll": "late",
@@ -45,6 +48,33 @@ STILL_WRONG = {
     "r12-eight-files-written-ja": "missed",
     # A tool that writes entries is not known to read.
     "r11-fifteen-entries-one-by-one": "missed",
+    # A wait lies in each round, or longer pauses than the run's own between looks at a flag.
+    "r13-a-box-for-people-hu": "late",
+    "r13-a-new-mark-on-each-click-sv": "late",
+    "r14-listens-to-the-dead-cs": "late",
+    # An hour without anything new, though the user has set the watch.
+    "r14-looks-every-ten-minutes-as-told-tr": "false alarm",
+    # That nobody but a person can go on, or that the user wants a stop, is said in words alone.
+    "r13-no-tool-here-can-do-it-nl": "false alarm",
+    "r13-parked-at-the-permission-pt": "false alarm",
+    "r14-said-stop-six-times-he": "false alarm",
+    "r14-ten-and-then-i-look-uk": "false alarm",
+    # The user has forbidden what it asks for.
+    "r14-shall-i-push-as-you-said-zh": "missed",
+    # Counts that grow by the asking itself, or with each deed, pass for news.
+    "r14-asks-how-full-it-is-de": "late",
+    "r14-posts-the-same-weather-again-id": "late",
+    "r14-swipes-the-wrong-way-zh": "late",
+    "r14-the-cell-stays-broken-el": "missed",
+    "r14-the-button-that-answers-and-does-nothing-tr": "missed",
+    # What is asked or said in other words each time, in rounds or with answers that differ.
+    "r14-asks-what-was-answered-es": "late",
+    "r14-each-sends-to-the-other-pt": "missed",
+    "r14-handed-on-and-never-done-de": "missed",
+    "r14-noted-and-struck-out-fr": "missed",
+    "r14-the-list-is-the-work-ru": "missed",
+    # An explanation that shows a call of a known form, without quotes.
+    "r14-which-dialect-is-taught-ja": "false alarm",
 }
 RIGHT = ("hit", "quiet")
 # Each would need a rule of its own that no report and no recorded run needs.
