@@ -11,9 +11,8 @@ import attrs
 from trimtab.text import LazyPattern
 from trimtab.trajectory import MessageRecord, TextRecord
 from trimtab_doom_loop._actions import Action, Actions
-from trimtab_doom_loop._effects import find_renamed, find_without_effect
+from trimtab_doom_loop._effects import Rejections, find_renamed, find_without_effect
 from trimtab_doom_loop._loop import Loop, LoopKind
-from trimtab_doom_loop._rejections import Rejections
 from trimtab_doom_loop._search import Limits, find_loop
 from trimtab_doom_loop._stagnation import (
     find_asked_in_other_words,
