@@ -866,3 +866,10 @@ def test_a_program_that_names_each_of_its_runs_does_the_same_in_each(ids):
         for name in ids
     ]
     assert first(runs) == 2
+
+
+def test_a_text_that_grows_with_each_call_is_being_written():
+    words = "The keeper of the light counts ships at night and writes their names down".split()
+    drafts = [" ".join(words[: 5 + 2 * n]) for n in range(5)]
+    writes = [Call("put_note", {"name": "tale", "content": draft}, "ok") for draft in drafts]
+    assert first(writes) is None

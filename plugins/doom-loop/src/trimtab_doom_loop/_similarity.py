@@ -35,6 +35,8 @@ _FEWEST_WORDS = 2
 _RETOLD = 0.4
 """Of what not all of some texts hold, the share that others hold too: 0.43 and more in messages,
 notes and questions in other words, 0.25 and less where each is about another thing."""
+_KEPT = 0.9
+"""Of the parts of a draft, what the next one still holds: a word or two are put better."""
 _BARE = 3
 """Times that a deed was done without its additions: then they are decoration."""
 _SHORTEST_SUBJECT = 4
@@ -50,7 +52,7 @@ def retold(calls: Sequence[CallRecord], most: int = 8) -> bool:
     has the rest for itself.
 
     Args:
-        calls: in any order.
+        calls: in order, the first or the last first.
         most: how many of the texts in their arguments may be others each time; messages have a
             few.
     """
@@ -60,12 +62,21 @@ def retold(calls: Sequence[CallRecord], most: int = 8) -> bool:
     differing = [texts for texts in columns if len({*texts}) > 1]
     if sum(2 * len({*texts}) > len(texts) for texts in differing) > most:
         return False
-    texts = {" ".join(texts) for texts in zip(*differing, strict=True)}
+    texts = dict.fromkeys(" ".join(texts) for texts in zip(*differing, strict=True))
     parts = list(map(_grams_of, texts))
+    if _grows(parts) or _grows(parts[::-1]):
+        return False  # a text that is being written
     counts = Counter(part for one in parts for part in one)
     again = sum(count for count in counts.values() if 1 < count < len(parts))
     alone = sum(count == 1 for count in counts.values())
     return bool(parts) and all(parts) and again >= _RETOLD * (again + alone) > 0
+
+
+def _grows(parts: Sequence[frozenset[str]]) -> bool:
+    return all(
+        len(one) < len(other) and len(one & other) >= _KEPT * len(one)
+        for one, other in pairwise(parts)
+    )
 
 
 def _columns(calls: Sequence[CallRecord]) -> list[tuple[str, ...]]:
