@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 LOOP = "[trimtab.guidance]\nloop = {}:Loop\n"
 GOOD = """
 print("noise on import")
@@ -92,6 +90,7 @@ def test_a_listing_mentions_problems_beside_what_it_prints(site, trimtab):
     assert trimtab("plugins", "list").stderr.startswith("2 packages have problems: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["list"], ["list", "--json"], ["show", "loop"], ["doctor"], ["doctor", "loop"]]
 )
@@ -110,6 +109,7 @@ def test_no_command_imports_a_provider_into_its_own_process(site, python, comman
     assert "noise" not in done.stdout
 
 
+@pytest.mark.slow
 def test_show_tells_all_kinds_of_a_name(site, trimtab):
     site.add(
         "acme",
@@ -176,6 +176,7 @@ def test_each_sub_command_says_what_it_does(trimtab, command):
     assert f"\n{summary}\n" in about
 
 
+@pytest.mark.slow
 def test_show_tells_the_options_and_imports_elsewhere(site, trimtab):
     taking = """
 class Loop:
@@ -223,6 +224,7 @@ def errors(trimtab, *arguments, **variables):
     return [one for one in found if not one["distribution"].startswith("trimtab-")]
 
 
+@pytest.mark.slow
 def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
     install(site, "acme_good", GOOD)
 
@@ -230,6 +232,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(site, trimtab):
     assert "acme" not in trimtab("plugins", "doctor").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "source", "what"),
     [
@@ -254,6 +257,7 @@ def test_doctor_loads_what_is_named_and_says_what_is_wrong(site, trimtab, module
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_doctor_does_not_wait_for_ever(site, trimtab):
     install(site, "acme_hangs", "import time; time.sleep(60)")
 
@@ -263,6 +267,7 @@ def test_doctor_does_not_wait_for_ever(site, trimtab):
     assert "acme:loop hangs while it is loaded: it was not done within 2 seconds" in done.stdout
 
 
+@pytest.mark.slow
 def test_doctor_praises_what_loads(site, trimtab):
     thread = "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()\n"
     install(site, "acme_good", thread + GOOD)
@@ -295,6 +300,7 @@ Host = "anything"
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_doctor_finds_without_importing(site, trimtab):
     site.add("gone", entries=LOOP.format("acme_gone.sub"))
     (site.path / "acme_package").mkdir()
@@ -325,6 +331,7 @@ def test_doctor_finds_without_importing(site, trimtab):
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_clash_and_a_silent_package_are_harmless(site, trimtab):
     site.add("one", entries=LOOP.format("json"), requires=())
     site.add("two", entries=LOOP.format("json"))
@@ -336,6 +343,7 @@ def test_a_clash_and_a_silent_package_are_harmless(site, trimtab):
     assert "fix: write 'two:loop' where you mean this one" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -352,6 +360,7 @@ def test_doctor_looks_at_the_configuration(trimtab, tmp_path, text, what):
     assert errors(trimtab, "--config", "good.toml") == []
 
 
+@pytest.mark.slow
 def test_doctor_looks_at_the_switches(trimtab):
     done = trimtab("plugins", "doctor", TRIMTAB_PLUGINS="maybe")
 
@@ -359,6 +368,7 @@ def test_doctor_looks_at_the_switches(trimtab):
     assert "where: the environment" in done.stdout
 
 
+@pytest.mark.slow
 def test_doctor_notices_a_kill_switch_that_hits_nothing(site, trimtab):
     install(site, "acme_good", GOOD)
 
@@ -369,6 +379,7 @@ def test_doctor_notices_a_kill_switch_that_hits_nothing(site, trimtab):
     assert "acme:loop" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error_to_talk_about(site):
     for number in range(60):
         site.add(f"acme-{number}", entries=f"[trimtab.guidance]\nloop-{number} = m:n\n" * 1)
@@ -386,6 +397,7 @@ def test_a_reader_that_leaves_is_no_error_to_talk_about(site):
     assert (process.returncode, err) == (1, b"")
 
 
+@pytest.mark.slow
 def test_a_terminal_that_lacks_a_character_still_gets_the_listing(site, python):
     metadata = "Name: acme\nVersion: 1\nSummary: größer →\n"
     site.add("acme", entries=LOOP.format("acme_good"), metadata=metadata, acme_good=GOOD)
@@ -398,6 +410,7 @@ def test_a_terminal_that_lacks_a_character_still_gets_the_listing(site, python):
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_installed_program_is_the_module(python):
     program = Path(sysconfig.get_path("scripts"), "trimtab")
     done = subprocess.run([program, "--version"], check=True, capture_output=True, text=True)
@@ -406,6 +419,7 @@ def test_the_installed_program_is_the_module(python):
     assert done.stdout.startswith("trimtab 0.")
 
 
+@pytest.mark.slow
 def test_doctor_with_names_looks_at_their_packages_only(importable, trimtab, monkeypatch):
     monkeypatch.setenv("TRIMTAB_DISABLE", "nobody")
     importable.add("acme", entries=LOOP.format("acme_ok"), acme_ok=GOOD)
@@ -420,6 +434,7 @@ def test_doctor_with_names_looks_at_their_packages_only(importable, trimtab, mon
     assert "nobody" in found.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "x"])
 def test_doctor_refuses_a_timeout_that_is_no_time(trimtab, seconds):
     assert trimtab("plugins", "doctor", "--timeout", seconds).returncode == 2
