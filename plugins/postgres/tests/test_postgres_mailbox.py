@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from trimtab_postgres import TIMEOUT
+from trimtab_postgres import SCHEMA, TIMEOUT
 from trimtab_worker import LEASE_CLOCK, MailboxError, Unknown, open_mailbox
 from trimtab_worker.testing import (
     MailboxConformance,
@@ -117,6 +117,27 @@ def test_a_database_behind_a_silent_network_is_given_up(server):
     with pytest.raises(MailboxError, match="timeout"):
         open_mailbox(f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres")
     assert LEASE_CLOCK.monotonic() - started < TIMEOUT * 2
+    proxy.close()
+
+
+def test_a_worker_that_vanishes_while_it_makes_the_tables_keeps_no_one_out(
+    server, url, monkeypatch
+):
+    """Nothing tells the server that the client is gone, and its transaction holds locks."""
+    proxy = Proxy(server.port)
+
+    def vanishing():
+        yield from SCHEMA[:3]
+        proxy.hold()
+        yield from SCHEMA[3:]
+
+    monkeypatch.setattr("trimtab_postgres.SCHEMA", vanishing())
+    with pytest.raises(MailboxError):
+        open_mailbox(url.replace(str(server.port), str(proxy.port)))
+    monkeypatch.undo()
+
+    with open_mailbox(url) as mailbox:
+        assert mailbox.send("x")
     proxy.close()
 
 

@@ -1,5 +1,6 @@
 """`trimtab worker` on one file is killed, stopped and ended: nothing is lost or doubled."""
 
+import socket
 import sys
 
 import attrs
@@ -7,7 +8,7 @@ import pytest
 
 from trimtab_worker import Attempt, MailboxStats
 from trimtab_worker.testing import ChaosReport, run_chaos, run_rollout
-from trimtab_worker.testing._chaos_agent import Effects
+from trimtab_worker.testing._chaos_agent import Effects, Proxy
 
 
 @pytest.mark.slow
@@ -63,3 +64,17 @@ def test_effects_of_stale_attempts_and_second_ones_are_counted_and_not_made(tmp_
     assert effects.make(Attempt(message_id="b", number=2))
     assert not effects.make(Attempt(message_id="b", number=1))
     assert (effects.doubled("asked"), effects.doubled("made")) == (2, 0)
+
+
+def test_a_client_that_goes_away_is_gone_for_the_server_too():
+    """The proxy passes the end of a connection on, also while nothing comes from the server."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        proxy = Proxy(listener.getsockname()[1])
+        with socket.create_connection(("127.0.0.1", proxy.port)) as client:
+            client.sendall(b"x")
+            server, _ = listener.accept()
+            assert server.recv(1) == b"x"
+        with server:
+            server.settimeout(5)
+            assert server.recv(1) == b""
+        proxy.close()

@@ -60,6 +60,7 @@ SCHEMA = (
         sent_at timestamptz not null default clock_timestamp(), primary key(queue, key))""",
     "create index if not exists trimtab_once_by_time on trimtab_once(queue, sent_at)",
 )
+ENDS_IDLE = "select set_config('idle_in_transaction_session_timeout', %s, true)"
 LISTEN = """listen {}"""
 UNLISTEN = """unlisten *"""
 PUT = """with made as (
@@ -427,5 +428,9 @@ class PostgresMailbox(BaseMailbox[Body]):
 
     def _prepare(self) -> None:
         with self._connection(self._pool) as connection, connection.transaction():
+            # The tables are locked until the end: a worker whose network dies keeps no one out.
+            connection.execute(
+                f"set local idle_in_transaction_session_timeout = {TIMEOUT * 1000:.0f}"
+            )
             for statement in SCHEMA:
                 connection.execute(statement)

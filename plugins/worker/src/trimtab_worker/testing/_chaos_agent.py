@@ -261,6 +261,9 @@ class Proxy:
             self._open -= {source, sink}
             self._near -= {source, sink}
         for one in (source, sink):
+            # To close it alone would tell the other end nothing while the other thread reads it.
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
             one.close()
 
     @staticmethod
