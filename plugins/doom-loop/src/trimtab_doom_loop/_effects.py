@@ -38,6 +38,10 @@ _HANDLE = LazyPattern(r"(?<![\w-])[\w-]*\d[\w-]*")
 _SUCCEEDED = LazyPattern(r"(?i)\b(?:ok|succeeded|success)[\"']?\s?[=:]\s?true\b")
 _MOVES = LazyPattern(r"(?i)\b(?:scroll|next|forward|back|advanc|turn)\w*\b")
 _VALUE = LazyPattern(r"\"([^\"]{3,})\"")
+_MORE_FOR_ATTEMPTS = 2
+"""Near-equal changes that are rejected are attempts, of which some fail."""
+_PAUSES = 3
+"""Calls between which two pauses lie, the least that can be seen to grow."""
 _MORE_FOR_SUBJECT = 1
 _MORE_FOR_CHANGES = 2
 _MORE_FOR_CONTENT = 3
@@ -337,12 +341,6 @@ def _loop(kind: LoopKind, call: CallRecord, times: int) -> Loop:
     )
 
 
-_MORE = 2
-"""Near-equal changes are attempts, of which some fail."""
-_PAUSES = 3
-"""Calls between which two pauses lie, the least that can be seen to grow."""
-
-
 @attrs.define(eq=False)
 class Rejections:
     """Near-equal changes that were rejected with one error, until their tool succeeds.
@@ -382,7 +380,7 @@ class Rejections:
 
     def _rejected(self, call: CallRecord) -> Loop | None:
         calls, (total, in_a_row, attempts) = self.calls, self.counts
-        needed = self.times + _MORE
+        needed = self.times + _MORE_FOR_ATTEMPTS
         same = calls and answer_key(calls[-1]) == answer_key(call)
         if not same or not alike((calls[-1], call), self.similarity):
             calls, total, in_a_row, attempts = (), 0, 0, 0

@@ -381,8 +381,8 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     )
     calls = [action.calls[0] for action in same_tool]
     windows = (calls[place : place + needed] for place in range(len(calls) - needed + 1))
-    count = sum(1 for _ in takewhile(_retells_one, windows))
-    if last.command is not None or not count:
+    count = sum(1 for _ in takewhile(lambda window: retold(window, 1), windows))
+    if not count:
         return None
     known = frozenset().union(*(_words_of(call.params_text) for call in calls[:needed]))
     for number, call in enumerate(calls[needed - 1 :: -1]):
@@ -393,10 +393,6 @@ def find_asked_in_other_words(actions: Actions, times: int) -> Loop | None:
     times = count + needed - 1
     members = frozenset({last.fingerprint, f"{LoopKind.REWORDED} {last.tool}"})
     return loop_of(LoopKind.REWORDED, last, times=times, members=members)
-
-
-def _retells_one(calls: Sequence[CallRecord]) -> bool:
-    return retold(calls, 1)
 
 
 def _words_of(text: str) -> frozenset[str]:
