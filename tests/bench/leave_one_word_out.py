@@ -20,18 +20,11 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from ablation import PACKAGES
 from transformed_cases import ABOUT as CHECKED, FILES, wrong
 
 from trimtab.text import LazyPattern
 
-PACKAGES = (
-    "trimtab_signals",
-    "trimtab_doom_loop",
-    "trimtab_diagnostic_signal",
-    "trimtab_parallel_tool_reminder",
-    "trimtab_plan_based_checker",
-    "trimtab_tool_call_form",
-)
 ABOUT = (*CHECKED, "ParallelToolReminder", "ToolCallForm")
 _MOST_PLAYED = 40
 _SHORTEST = 2

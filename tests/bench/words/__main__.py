@@ -17,6 +17,14 @@ from words import episodes, moments, next_call, tables
 RESULTS = Path(__file__).with_name("results")
 
 
+def _take_model(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--gguf", type=Path, help="a model's file on this machine")
+    command.add_argument("--url", help="a service that speaks Chat Completions")
+    command.add_argument("--model", default="", help="the model's name there")
+    command.add_argument("--states", type=Path, help="folder of prompts read before")
+    command.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
     parser = argparse.ArgumentParser(prog="words", description=__doc__)
@@ -26,11 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("episodes", "let the agent go on from moments of worlds"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("--gguf", type=Path, help="a model's file on this machine")
-        command.add_argument("--url", help="a service that speaks Chat Completions")
-        command.add_argument("--model", default="", help="the model's name there")
-        command.add_argument("--states", type=Path, help="folder of prompts read before")
-        command.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+        _take_model(command)
         command.add_argument("--moments", type=Path, default=moments.MOMENTS)
         command.add_argument("--arms", default="", help="separated by commas")
         command.add_argument("--samples", type=int, default=next_call.SAMPLES)
@@ -41,11 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("others", "ask with the texts of the other providers, of a model on this machine"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("--gguf", type=Path, help="a model's file on this machine")
-        command.add_argument("--url", help="a service that speaks Chat Completions")
-        command.add_argument("--model", default="", help="the model's name there")
-        command.add_argument("--states", type=Path, help="folder of prompts read before")
-        command.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+        _take_model(command)
         command.add_argument("out", type=Path)
     record = commands.add_parser("record", help="play the worlds, and add moments to a file")
     record.add_argument("--gguf", type=Path, required=True)
