@@ -42,8 +42,6 @@ STILL_WRONG = {
     # Rounds of two calls, one of which counts, and changes that are undone, take longer.
     "r12-mends-one-breaks-the-other": "late",
     "r12-search-and-doubt-in-turns-vi": "late",
-    # Who takes the next step is said in words alone.
-    "r12-waits-for-the-signature-es": "false alarm",
     # Files may depend on each other's text, whoever writes them.
     "r12-eight-files-written-ja": "missed",
     # A tool that writes entries is not known to read.
@@ -54,13 +52,6 @@ STILL_WRONG = {
     "r14-listens-to-the-dead-cs": "late",
     # An hour without anything new, though the user has set the watch.
     "r14-looks-every-ten-minutes-as-told-tr": "false alarm",
-    # That nobody but a person can go on, or that the user wants a stop, is said in words alone.
-    "r13-no-tool-here-can-do-it-nl": "false alarm",
-    "r13-parked-at-the-permission-pt": "false alarm",
-    "r14-said-stop-six-times-he": "false alarm",
-    "r14-ten-and-then-i-look-uk": "false alarm",
-    # The user has forbidden what it asks for.
-    "r14-shall-i-push-as-you-said-zh": "missed",
     # Counts that grow by the asking itself, or with each deed, pass for news.
     "r14-asks-how-full-it-is-de": "late",
     "r14-posts-the-same-weather-again-id": "late",
@@ -90,6 +81,28 @@ MISSES = {
     "r5-one-terminal-after-another": "the number of the new terminal passes for news",
 }
 TOGETHER = "doom-loop + diagnostic-signal"
+CLOSINGS = CASES.with_name("closings.jsonl")
+# What of ends of turns in 27 languages is said in words alone.
+SAID_IN_WORDS = {
+    # A demand of the user that the agent tells as met reads like a condition that it has set.
+    "end-f2-rules-cs",
+    "end-f2-rules-en",
+    "end-f2-rules-fr",
+    # A push in other words than "go on", answered with what is done.
+    "end-f2-push-de",
+    # Thai sets sentences apart by spaces, and parts of sentences too.
+    "end-f-goon-th",
+    # What helps stands before the denial, in the same clause, or without one.
+    "end-lack-vi",
+    "end-s2-lack-it",
+    # Conditions and calls to stop of which no word comes again.
+    "end-stage-el",
+    "end-s2-stage-en",
+    "end-stop-ar",
+    # A state, and a choice, in words of one language.
+    "end-s2-perm-de",
+    "end-q-ru-two",
+}
 DEAF = ("--set", "doom-loop.max_repetitions=9", "--set", "diagnostic-signal.error_threshold=9")
 
 
@@ -180,6 +193,15 @@ def test_reports_that_the_rules_have_learnt_from(backtest):
     verdicts = {run["id"]: run["verdict"] for run in document["runs"]}
 
     assert {name: one for name, one in verdicts.items() if one not in RIGHT} == STILL_WRONG
+
+
+def test_ends_of_turns_in_languages_of_which_the_rules_know_little(backtest):
+    """Half of them were right before the rules looked at what closings share with the run."""
+    _, document = backtest(CLOSINGS)
+    wrong = {run["id"] for run in document["runs"] if run["verdict"] not in RIGHT}
+
+    assert len(document["runs"]) == 87
+    assert wrong == SAID_IN_WORDS
 
 
 @pytest.mark.parametrize(

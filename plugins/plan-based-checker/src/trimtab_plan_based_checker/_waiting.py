@@ -24,12 +24,15 @@ from trimtab_signals import (
     has_ended,
     is_aside,
     is_blocked,
+    is_called_off,
     is_of_user,
     is_served,
+    lacks_what_it_needs,
     name_words,
     numbers_in,
     says_stop,
     stops_as_told,
+    waits_as_told,
 )
 
 _EDGE = 1_200
@@ -51,10 +54,14 @@ _TASK_ID = LazyPattern(
     r"(?i)\b(?:agent|task|shell|bash|job|thread|session|process)?[_ -]?id\W{1,4}([\w-]{2,64})"
 )
 _AWAITS = LazyPattern(
-    r"(?i)\b(?:await|pend|wait)\w* (?:for |on )?(?:(?:an?|the|your) )?(?:answer|approval|human"
-    r"|input|operator|reply|response|user)\b"
+    r"(?i)(?:await|need|pend|requir|wait)[a-z]{0,4}(?:[\W_]{1,3}[a-z]{1,12}){0,2}[\W_]{1,3}"
+    r"(?:answer|approv|confirm|decision|human|input|operator|reply|response|review|sign|user)"
+    r"|(?:approv|confirm|review|sign)[a-z]{0,8}(?:[\W_]{1,3}[a-z]{1,12}){0,2}[\W_]{1,3}"
+    r"(?:need|pending|requir)"
 )
-_OF_AWAITS = ("wait", "pend")
+_OF_AWAITS = ("wait", "pend", "requir", "need")
+_LONGEST_STATE = 300
+"""Characters of an answer that says what it waits for and no more."""
 _OF_LAUNCHED = ("background", "async", "notified")
 """One of these stands in each text in which the expression is found."""
 
@@ -85,6 +92,7 @@ class SavedWaits:
     numbers: tuple[int, ...] = ()
     message: str = ""
     changed: bool = False
+    called: bool = False
     asked: bool
     denial: Denial | None = None
     tasks: dict[str, bool]
@@ -103,7 +111,7 @@ class Waits(CallProjection):
         self.told_to_stop = False
         self._numbers: tuple[int, ...] = ()
         self._message = ""
-        self._changed = False
+        self._changed = self._called = False
         self._asked = False
         self._denial: Denial | None = None
         self._tasks: dict[str, bool] = {}
@@ -120,14 +128,20 @@ class Waits(CallProjection):
         message, steps = self._message, {"done": done_steps, "left": open_steps}
         if self.told_to_stop or goes_beyond(self._numbers, open_steps):
             return "the user asked it to stop on the way"
-        if self._asked or asks_user(self.text, open_steps, " ".join([message, *done_steps])):
+        if self._asked or asks_user(self.text, open_steps, done_steps, message):
             return "it asks the user"
         idle = not self._changed
-        if stops_as_told(message, self.text, **steps, idle=idle) or (
-            idle and is_served(message, self.text, **steps)
+        if (
+            stops_as_told(message, self.text, **steps, idle=idle)
+            or (idle and is_served(message, self.text, **steps))
+            or (waits_as_told if self._called else is_called_off)(message, self.text, **steps)
         ):
             return "the user asked no more than was done"
-        if is_blocked(self._denial, self.text, " ".join([message, *open_steps, *done_steps])):
+        known = " ".join([message, *open_steps, *done_steps])
+        stuck = self._denial is None or self._denial.withheld
+        if is_blocked(self._denial, self.text, known) or (
+            stuck and lacks_what_it_needs(self.text, known, open_steps)
+        ):
             return "only people can give what it lacks"
         return "the next step is the user's" if any(map(is_of_user, open_steps[:1])) else ""
 
@@ -144,7 +158,8 @@ class Waits(CallProjection):
             return
         self.told_to_stop, self._denial = says_stop(message.text), None
         self._numbers = numbers_in(message.text)
-        self._message, self._changed = message.text[:_EDGE], False
+        self._message = message.text[:_EDGE]
+        self._changed = self._called = False
 
     def _notified(self, text: str) -> None:
         named = [task for task in self._tasks if task in text]
@@ -158,10 +173,13 @@ class Waits(CallProjection):
         self.text = ""
         self._denial = denial_after(self._denial, call)
         self._changed = self._changed or not call.reads
+        self._called = True
         words = set(name_words(call.tool))
         given = arguments_of(event.params)
         params = given if isinstance(given, dict) else {}
-        asks = _asks(words) or _is_in(call.output, _AWAITS, _OF_AWAITS)
+        asks = _asks(words) or (
+            call.size <= _LONGEST_STATE and _is_in(call.output, _AWAITS, _OF_AWAITS)
+        )
         self._asked = not call.failed and asks and not _is_answered(call, params)
         if self._tasks and not call.failed:
             self._ended(call, words)
@@ -187,6 +205,7 @@ class Waits(CallProjection):
             numbers=self._numbers,
             message=self._message,
             changed=self._changed,
+            called=self._called,
             asked=self._asked,
             denial=self._denial,
             tasks=dict(self._tasks),
@@ -197,8 +216,9 @@ class Waits(CallProjection):
         self.text = state.text
         self.told_to_stop = state.told_to_stop
         self._numbers = state.numbers
-        self._message, self._changed = state.message, state.changed
-        self._asked, self._denial = state.asked, state.denial
+        self._message, self._asked = state.message, state.asked
+        self._changed, self._called = state.changed, state.called
+        self._denial = state.denial
         self._tasks = dict(state.tasks)
 
 

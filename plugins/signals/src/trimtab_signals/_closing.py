@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import attrs
+
 from trimtab.text import LazyPattern
 
 _LAST = 1_200
@@ -30,6 +32,10 @@ _ASKED = LazyPattern(
     rf"[\w{_MARKS}][\"')\]`*_”»]{{0,3}}\s?[?\uff1f\u061f][\W_]*$|\w[か吗呢][。.]?\W*$"
     r"|[\u0370-\u03ff][^;\n]{0,80};\s*$"
 )
+CLAUSE = LazyPattern(r"[,;:\u060c\uff0c\u3001]|[-–—] ")
+_CLAUSE_WORDS = 2
+"""Words of each of two clauses that are a choice; one is an address or a particle."""
+_LATIN = LazyPattern(r"[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]")
 _JOINED = LazyPattern(r"[._/-]")
 _WORD = LazyPattern(rf"(?:(?!_)[\w{_MARKS}])+(?:[._/-](?:(?!_)[\w{_MARKS}])+)*")
 # Scripts without spaces between words, those of South-East Asia among them.
@@ -45,9 +51,10 @@ _CHOICE = LazyPattern(
 )
 # A particle for each language: closed classes, which no list of verbs is.
 _NEGATION = LazyPattern(
-    r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|rien|jamais|no|nada|nunca|não|non|niente"
-    r"|nie|nic|niet|niets|geen|не|нічого|ничего|нельзя|inte|ikke|jangan|tidak|đừng|không|chớ|μην?"
+    r"\b(?:don'?t|not|never|nothing|nichts?|kein\w?|pas|aucune?|rien|jamais|no|nada|nunca|não|non|niente"
+    r"|nie|nic|niet|niets|geen|değil|yok|nem|sem|nincs|nelze|není|ei|eivät|не|нічого|ничего|нельзя|inte|ikke|jangan|tidak|đừng|không|chớ|μην?"
     r"|δεν|אל|אי|לא|لا|لم|نمی\w*|نکن\w*|نده\w*|نباید|मत|नहीं|न)(?![\w\u0900-\u0963])"
+    r"|\b(?:without|ohne|sans|sin|senza|без|bez|zonder|utan|uden|nélkül|tanpa)\b|না|নেই|নয়"
     r"|n't\b|\busi\w+|\bsi(?:ja|ta|we)\w+|อย่า|ไม่|不|别|勿|没|ない|ません|지 ?마|말고|않",
     re.IGNORECASE,
 )
@@ -106,24 +113,42 @@ _COMMON = frozenset(
 """Beginnings of English words that most questions and titles hold, so that none is a subject."""
 
 
-def asks_user(text: str, about: Iterable[str] = (), known: str = "") -> bool:
+@attrs.frozen
+class _Run:
+    """What a run is about: the open steps, all that was named before the closing text, and what
+    the user has ordered without being asked.
+    """
+
+    steps: frozenset[str]
+    subjects: frozenset[str]
+    bound: frozenset[str]
+
+
+def asks_user(
+    text: str, about: Iterable[str] = (), known: Iterable[str] = (), order: str = ""
+) -> bool:
     """Tell whether an agent's closing text needs an answer of its user.
 
     Args:
         text: the text; its last four sentences are looked at.
         about: titles of the steps that are open.
-        known: what else the run is about, such as the user's message and the steps that are done.
+        known: titles of the steps that are done.
+        order: the user's last message.
     """
     sentences = sentences_of(text.strip()[-_LAST:])
     while sentences and _LISTED.match(sentences[-1]) and not is_question(sentences[-1]):
         sentences.pop()
     steps = topics_in(" ".join(about))
-    subjects = steps | topics_in(known)
+    run = _Run(
+        steps,
+        subjects=steps | topics_in(" ".join([order, *known])),
+        bound=topics_in(order) if denies(order) else frozenset(),
+    )
     closing = sentences[-_SENTENCES:]
     return any(
-        _needs_answer(closing[n], closing[n + 1 :], steps, subjects)
+        _needs_answer(closing[:n], closing[n], closing[n + 1 :], run)
         for n in range(len(closing))
-        if _OFFER.search(closing[n]) is None
+        if not offers(closing[n])
     )
 
 
@@ -137,6 +162,11 @@ def is_question(sentence: str) -> bool:
     return _ASKED.search(sentence) is not None
 
 
+def offers(sentence: str) -> bool:
+    """Tell whether a sentence is an offer, as far as its language is known."""
+    return _OFFER.search(sentence) is not None
+
+
 def denies(text: str) -> bool:
     """Tell whether a text holds a negation."""
     return _NEGATION.search(text) is not None
@@ -147,10 +177,8 @@ def goes_on(text: str) -> bool:
     return _GO_ON.search(text) is not None
 
 
-def _needs_answer(
-    sentence: str, behind: Sequence[str], steps: frozenset[str], subjects: frozenset[str]
-) -> bool:
-    about = topics_in(sentence)
+def _needs_answer(before: Sequence[str], sentence: str, behind: Sequence[str], run: _Run) -> bool:
+    about, steps = topics_in(sentence), run.steps
     pleads = _pleads(sentence)
     if is_question(sentence):
         if behind and not pleads and not any(map(_pleads, behind)):
@@ -158,14 +186,14 @@ def _needs_answer(
             return len(behind) == 1 and _only_remarks(behind[0], about, steps)
         if goes_on(sentence) and _CHOICE.search(sentence) is None:
             return not steps.isdisjoint(about)
-        return pleads or _is_specific(sentence, subjects)
+        return pleads or _is_specific(before, sentence, run)
     if _LACKS.search(sentence) is not None:
         # What it lacks it gets itself where it says next which step it takes.
         takes = any(not steps.isdisjoint(topics_in(one)) for one in behind)
-        asks = (is_question(one) and _is_specific(one, subjects) for one in behind)
+        asks = (is_question(one) and _is_specific((), one, run) for one in behind)
         return not takes or any(map(_pleads, behind)) or any(asks)
     if _REQUEST.search(sentence) is None:
-        return _stands_still(sentence, behind, steps, subjects)
+        return _stands_still(sentence, behind, run)
     decides = _DECISION.search(sentence) or _CODE.search(sentence)
     return bool(decides) or not steps.isdisjoint(about)
 
@@ -181,9 +209,7 @@ def _pleads(sentence: str) -> bool:
     return _DECISION.search(sentence) is not None or _REQUEST.search(sentence) is not None
 
 
-def _stands_still(
-    sentence: str, behind: Sequence[str], steps: frozenset[str], subjects: frozenset[str]
-) -> bool:
+def _stands_still(sentence: str, behind: Sequence[str], run: _Run) -> bool:
     """Tell whether a sentence says that an open step can't be done, for want of a thing that the
     last sentence names again and nothing in the run has named: "I can't send it without the
     password. First give me the password."
@@ -191,23 +217,41 @@ def _stands_still(
     if len(behind) != 1 or not denies(sentence):
         return False
     about, last = topics_in(sentence), topics_in(behind[0])
-    return not about.isdisjoint(steps) and not last <= subjects and bool((about & last) - subjects)
+    if about.isdisjoint(run.steps) or last <= run.subjects:
+        return False
+    return not about & last <= run.subjects
 
 
-def _is_specific(sentence: str, subjects: frozenset[str]) -> bool:
-    """Tell whether a question names something: what the run is about, a choice, a number, a name.
+def _is_specific(before: Sequence[str], sentence: str, run: _Run) -> bool:
+    """Tell whether a question names something: what the run is about, what was found and is told
+    right before it, a choice, a number, a name.
 
     An offer ("anything else?", "shall I?") does not. Where offers are known, what is none will do.
+    What a user has ordered who forbids something besides ("and don't ask") is no question.
     """
-    if any(one.search(sentence) is not None for one in (_CODE, _CHOICE, _KNOWN_LANGUAGE)):
+    told = " ".join(before)
+    about = topics_in(sentence)
+    clauses = [len(words_of(clause)) for clause in CLAUSE.split(sentence)]
+    words = words_of(sentence)
+    if (
+        _CODE.search(sentence) is not None
+        or _CHOICE.search(sentence) is not None
+        or sum(size >= _CLAUSE_WORDS for size in clauses) > 1
+        or not topics_in(told).isdisjoint(about - run.subjects)
+        or any(any(map(str.isdigit, word)) for word in words)
+    ):
         return True
-    if not subjects.isdisjoint(topics_in(sentence)):
+    if not run.bound.isdisjoint(about):
+        return False
+    found = {one for one in topics_in(before[-1] if before else "") if one[0].isdigit()}
+    found -= run.subjects
+    if len(found) > 1 or not run.subjects.isdisjoint(about):
         return True
-    words = _WORD.findall(sentence)
-    foreign = not sentence.isascii() and any(not word.isascii() for word in words[:1])
+    if _KNOWN_LANGUAGE.search(sentence) is not None:
+        return True
+    foreign = not _LATIN.match(words[0]) if words else False
     return any(
-        any(map(str.isdigit, word))
-        or (len(word) > 1 and (word[0].isupper() or (foreign and word.isascii())))
+        len(word) > 1 and (word[0].isupper() or (foreign and _LATIN.match(word)))
         for word in words[1:]
     )
 

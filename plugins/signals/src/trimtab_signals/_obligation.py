@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from unicodedata import combining, normalize
 
 import attrs
 
 from trimtab import Outcome
 from trimtab.text import LazyPattern
 from trimtab_signals._closing import (
+    CLAUSE,
     denies,
     goes_on,
     is_question,
+    offers,
     sentences_of,
     size_of_pieces,
     topics_in,
@@ -31,11 +34,16 @@ _MOST = 0.75
 """Part of a title in a reply that announces the step; an answer may name things of it."""
 _SIZE = 4
 """Characters of the pieces in which inflected words are still alike."""
+_STEM = 5
+"""Letters that the forms of a word share; shorter words are those of grammar in most languages."""
+_SENTENCES = 4
+"""What an agent ends with stands in the last sentences; before them it reports."""
+_INSISTS = 4
+"""Words of a message in which its first one comes again where that is a call."""
 _LONGEST_ANSWERED = 600
 """Characters of a message that is a question or a ban and nothing else."""
 _OPENING = 3
 """Words of a call for attention before a ban; beside a question it is no order."""
-_CLAUSE = LazyPattern(r"[,;:\u060c\uff0c\u3001]|[-–—] ")
 _HALT = LazyPattern(
     r"\b(?:stop\w*|paus\w+|aufhör\w*|anhalt\w*|arrêt\w*|par(?:es?|ar|en)|deten\w*|останавл\w*"
     r"|fermar\w*|przestawa\w*|dur\w*)\b|停|止ま|멈추",
@@ -46,7 +54,8 @@ _HALT = LazyPattern(
 # A step that is the user's to take: it names a deed of theirs, or them as those who act.
 _OF_USER = LazyPattern(
     r"\b(?:approv\w+|ratif\w+|sign-?off|freigabe|abnahme|genehmig\w+|aprobaci\w+|aprova\w+"
-    r"|approbation|согласован\w+"
+    r"|approbation|согласован\w+|затверджен\w+|zatwierdz\w+|schválen\w*|jóváhagy\w*|onay\w*"
+    r"|goedkeuring|godk\w+|hyväksyn\w*|persetujuan|phê duyệt|έγκριση|موافقة|אישור"
     r"|(?:review|check|decision|answer|input|feedback|confirmation)s?"
     r" (?:by|from|of) (?:the |an? )?(?:customer|human|maintainer|owner|user)"
     r"|the (?:user|customer)'s (?:answer|approval|choice|decision|feedback|input|reply)"
@@ -84,7 +93,7 @@ _STOP = LazyPattern(
 # The word alone, as a sentence or at the beginning of the message; and nothing more is to be done.
 _BARE_STOP = LazyPattern(
     r"(?:^|[.!?\n])\W{0,8}(?:stopp?|halt|arrête[sz]?|alto|basta(?: così)?|par[ae]|dur"
-    r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[.!,;\n。\uff01\uff0c、])"
+    r"|\u0441\u0442\u043e\u043f|хватит|停|止めて|やめて|그만)\s*(?:$|[-_.!,;\n。\uff01\uff0c、])"
     r"|\bnothing (?:else|more)\b|\bnichts (?:mehr|weiter)|\bplus (?:à )?rien\b|\bnada m[áa]i?s\b"
     r"|(?<!\w)больше ничего|\bniets meer\b|\bnic więcej\b|不要再|别再",
     re.IGNORECASE,
@@ -117,6 +126,7 @@ _WITHHELD = LazyPattern(
     r"|(?:api|access)[ _-]?(?:key|token)|(?:access|permission) denied|payment required)\b",
     re.IGNORECASE,
 )
+_CLOCK = LazyPattern(r"(?<![\d:.])(?:[01]?\d|2[0-3])[:\uff1a][0-5]\d(?![\d:])")
 _TRIES = 3
 """Calls that failed for one cause that is not known to be withheld; two may share a mistake."""
 _WAYS = 2
@@ -196,11 +206,38 @@ def is_blocked(denial: Denial | None, reply: str, known: str) -> bool:
     reply = reply.strip()
     if denial is None or not reply or reply.endswith((":", "\uff1a")):
         return False
+    if not set(_CLOCK.findall(denial.said)).isdisjoint(_CLOCK.findall(reply)):
+        return True  # nothing can be done before that time
     if not denial.withheld and (len(denial.tries) < _TRIES or len(denial.ways) < _WAYS):
         return False
     cause = topics_in(denial.said) - topics_in(f"{denial.asked} {known}")
     named, negated = not cause.isdisjoint(topics_in(reply)), denies(reply)
     return (named or negated) if denial.looked else (named and negated)
+
+
+def lacks_what_it_needs(reply: str, known: str, left: Sequence[str]) -> bool:
+    """Tell whether an agent says what it can't do for an open step, and behind it something that
+    the run knows nothing of yet: what would help.
+
+    "I can't sign it. As soon as the owner has signed, I send it." A status ("the tests have not
+    run") ends with the denial, or goes on with other steps.
+
+    Args:
+        reply: what the agent said last.
+        known: what the run is about: the user's message and the titles of all steps.
+        left: titles of the steps that are open.
+    """
+    clauses = [
+        clause
+        for sentence in sentences_of(reply.strip())[-_SENTENCES:]
+        if not offers(sentence)
+        for clause in CLAUSE.split(sentence)
+        if words_of(clause)
+    ]
+    at = next((n for n, clause in enumerate(clauses) if denies(clause)), len(clauses))
+    behind = topics_in(" ".join(clauses[at + 1 :]))
+    about = topics_in(" ".join(clauses[at:]))
+    return not about.isdisjoint(topics_in(" ".join(left))) and len(behind - topics_in(known)) > 1
 
 
 def is_of_user(title: str) -> bool:
@@ -229,7 +266,7 @@ def says_stop(message: str) -> bool:
 
 
 def _forbids_going_on(sentence: str) -> bool:
-    clauses = _CLAUSE.split(sentence)
+    clauses = CLAUSE.split(sentence)
     return not is_question(sentence) and any(goes_on(one) and denies(one) for one in clauses)
 
 
@@ -284,7 +321,7 @@ def _forbids(sentence: str, opening: int) -> bool:
     """Tell whether a sentence begins with a ban, other than that of a stop, after a clause of at
     most so many words ("Wait, don't go on").
     """
-    clauses = [part.strip() for part in _CLAUSE.split(sentence) if part.strip()] or [sentence]
+    clauses = [part.strip() for part in CLAUSE.split(sentence) if part.strip()] or [sentence]
     first = next((part for part in clauses if len(words_of(part)) > opening), clauses[-1])
     return (denies(clauses[0]) or denies(first)) and _HALT.search(sentence) is None
 
@@ -317,12 +354,85 @@ def stops_as_told(
     return any(len(piece) >= (size_of_pieces(piece) or _SIZE) for piece in shared)
 
 
-def _names(text: str, steps: Sequence[str], share: float = _SHARE) -> bool:
-    """Tell whether a text holds so much of what one of the titles is made of, and its numbers."""
-    held = _pieces(text)
+def waits_as_told(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
+    """Tell whether an agent that has done a part ends with a condition that its user has set.
+
+    "Upload the first ten and wait until I have checked them", "They are there. Waiting for your
+    check." The condition is no task: it stands behind the first clause of the message, and no step
+    is called so. What both forbid holds while the work goes on.
+
+    Args:
+        message: the user's last message.
+        reply: what the agent said last.
+        done: titles of the steps that are done.
+        left: titles of the steps that are open.
+    """
+    last = (sentences_of(reply.strip()) or [""])[-1]
+    if not done or is_question(last) or _names(last, left, _MOST):
+        return False
+    clauses = [
+        clause
+        for sentence in sentences_of(message[:_LONGEST_ORDER])
+        if not is_question(sentence)
+        for clause in CLAUSE.split(sentence)
+    ]
+    said, titles = _stems(last), _plain(" ".join([*done, *left]))
+    conditions = (one for one in clauses[1:] if not (denies(one) and denies(last)))
+    shared = _stems(" ".join(conditions)) & said
+    return any(stem[:_SIZE] not in titles for stem in shared)
+
+
+def is_called_off(message: str, reply: str, *, done: Sequence[str], left: Sequence[str]) -> bool:
+    """Tell whether an agent that made no call since its user's last message tells what it had done
+    by then, and asks and announces nothing: the user has called it off.
+
+    Args:
+        message: the user's last message.
+        reply: what the agent said last.
+        done: titles of the steps that are done; with none, the message began the work.
+        left: titles of the steps that are open.
+    """
+    said = sentences_of(reply.strip())
+    if not (said and done and message) or len(message) > _LONGEST_ANSWERED:
+        return False
+    if is_question(said[-1]) or (_names(said[-1], left, _MOST) and not denies(said[-1])):
+        return False
+    if goes_on(message) or goes_on(reply):
+        return False
+    return _insists(message) or any(_names(one, done, but=left) for one in said)
+
+
+def _insists(message: str) -> bool:
+    """Tell whether a message soon says its first word again, as a call does ("Stop. Stop it!")."""
+    words = words_of(message.lower())
+    return words[:1] != [] and len(words[0]) > 1 and words[0] in words[1:_INSISTS]
+
+
+def _stems(text: str) -> frozenset[str]:
+    """Return the beginnings of the long words of a text, where words are set apart."""
+    words = (word for word in words_of(_plain(text)) if not size_of_pieces(word))
+    return frozenset(word[:_STEM] for word in words if len(word) > _STEM)
+
+
+def _plain(text: str) -> str:
+    """Return a text in lower case without accents, which move with the form of a word."""
+    return "".join(c for c in normalize("NFD", text.lower()) if not combining(c))
+
+
+def _names(text: str, steps: Sequence[str], share: float = _SHARE, but: Sequence[str] = ()) -> bool:
+    """Tell whether a text holds so much of what one of the titles is made of, and its numbers.
+
+    Args:
+        text: the text.
+        steps: the titles.
+        share: how much of one.
+        but: titles whose parts tell nothing.
+    """
+    held, common = _pieces(text), _pieces(" ".join(but))
     for step in steps:
         parts = _pieces(step)
-        numbers = {part for part in parts if part.isdecimal()}
+        parts = parts - common or parts
+        numbers = {part for part in parts if any(map(str.isdigit, part))}
         if parts and numbers <= held and len(parts & held) >= len(parts) * share:
             return True
     return False
