@@ -66,12 +66,10 @@ html_theme = "furo"
 html_title = "trimtab"
 
 DEFAULT = re.compile(r"attr_dict\['(\w+)'\]\.default")
-LABEL = re.compile(r"(Called|Context|Return|Order and limits): (.*)")
 
 
 def setup(app: Any) -> None:
-    """Let Sphinx show the labelled lines of hooks as a list of fields."""
-    app.connect("autodoc-process-docstring", _label_fields)
+    """Let Sphinx show what is published as a reader needs it."""
     app.connect("autodoc-process-docstring", _leave_out_words_of_python)
     app.connect("autodoc-process-signature", _tidy_signature)
     app.connect("autodoc-skip-member", _skip_members_of_python)
@@ -150,18 +148,3 @@ def _options(entry: PluginInfo) -> str:
         described = option.description or "(no description)"
         lines.append(f"`` {option.name}: {option.type or 'Any'}{default} ``\n: {described}\n")
     return "\n".join(lines if len(lines) > 2 else [*lines, "It has no options.\n"])
-
-
-def _label_fields(_app: Any, _kind: str, name: str, *rest: Any) -> None:
-    if name.startswith("trimtab._contract.hookspecs."):
-        lines = rest[-1]
-        lines[:] = _fields(lines)
-
-
-def _fields(lines: list[str]) -> list[str]:
-    found, inside = [], False
-    for line in lines:
-        label = LABEL.fullmatch(line)
-        inside = bool(label) or (inside and bool(line))
-        found.append(f":{label[1]}: {label[2]}" if label else "   " * inside + line)
-    return found

@@ -23,7 +23,6 @@ from trimtab import (
     Session,
     hookimpl,
 )
-from trimtab._contract.hookspecs import SPECS
 
 SELECT = DecisionPoint.PRE_TOOL_SELECTION
 SAVED = 20_000
@@ -47,8 +46,6 @@ def table() -> None:
     for count in (1, 5, 20):
         providers = [Quiet(f"quiet-{n}") for n in range(count)]
         manager = pluggy.PluginManager("trimtab")
-        for spec in SPECS:
-            manager.add_hookspecs(spec)
         for provider in providers:
             manager.register(provider)
         run = open_run(*[GuidanceProviderConfig(p) for p in providers])

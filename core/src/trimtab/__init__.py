@@ -13,10 +13,9 @@ __all__, __getattr__, __dir__ = lazy_names(
         "_contract": (
             "FeedbackContext GuidanceContext RecorderContext RunContext TaskCompletionContext"
         ),
-        "_contract.hookspecs": "hookimpl",
         "_contract.hosts": "Host",
         "_contract.providers": (
-            "CompositeChecker FeedbackProvider GuidanceProvider Recorder RunRecording "
+            "CompositeChecker FeedbackProvider GuidanceProvider hookimpl Recorder RunRecording "
             "TaskCompletionChecker"
         ),
         "_contract.tools": "RenderedPrompt Tool ToolContext ToolResult",

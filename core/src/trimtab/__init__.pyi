@@ -5,9 +5,6 @@ from trimtab._contract import (
     RunContext as RunContext,
     TaskCompletionContext as TaskCompletionContext,
 )
-from trimtab._contract.hookspecs import (
-    hookimpl as hookimpl,
-)
 from trimtab._contract.hosts import (
     Host as Host,
 )
@@ -18,6 +15,7 @@ from trimtab._contract.providers import (
     Recorder as Recorder,
     RunRecording as RunRecording,
     TaskCompletionChecker as TaskCompletionChecker,
+    hookimpl as hookimpl,
 )
 from trimtab._contract.tools import (
     RenderedPrompt as RenderedPrompt,

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import attrs
+import pluggy
 
 from trimtab._boundary import Reply, acall, call, own_result
 from trimtab._contract import TaskCompletionContext
-from trimtab._contract.hookspecs import hookimpl
 from trimtab._events.guidance import CompletionStatus
 from trimtab._policy.feedback import TaskCompletionResult
 from trimtab._session.projection import Projection
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Projection)
 _Step = TaskCompletionResult | Awaitable[TaskCompletionResult]
 _Steps = Generator[_Step, Reply[Any], None]
+PROJECT = "trimtab"
+hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class Following(Generic[P]):

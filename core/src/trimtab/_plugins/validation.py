@@ -5,18 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import attrs
 
-from trimtab._contract.hookspecs import (
-    PROJECT,
-    SPECS,
-    CompletionSpec,
-    FeedbackSpec,
-    GuidanceSpec,
-    RunSpec,
-)
+from trimtab._contract.providers import PROJECT
 from trimtab._events import DecisionPoint, Provenance, ProviderKind
 from trimtab._plugins import WORDS, did_you_mean, quoted_list
 from trimtab._policy import FeedbackProviderConfig, FeedbackTrigger, ProviderConfig
@@ -87,18 +81,16 @@ _IGNORED = ("tryfirst", "trylast")
 Hooks = Mapping[str, Callable[[Any], Any]]
 
 
-def _declared(spec: type) -> tuple[str, ...]:
-    return tuple(name for name in vars(spec) if not name.startswith("_"))
-
-
+_GUIDE = "guide_"
 KIND_HOOKS = {
-    ProviderKind.GUIDANCE: _declared(GuidanceSpec),
-    ProviderKind.FEEDBACK: _declared(FeedbackSpec),
-    ProviderKind.COMPLETION: _declared(CompletionSpec),
+    ProviderKind.GUIDANCE: tuple(f"{_GUIDE}{point.value}" for point in DecisionPoint),
+    ProviderKind.FEEDBACK: ("give_feedback",),
+    ProviderKind.COMPLETION: ("check_completion",),
     ProviderKind.RECORDER: (),
 }
-RUN_HOOKS = _declared(RunSpec)
-_ALL_HOOKS = tuple(name for spec in SPECS for name in _declared(spec))
+"""The hooks of each kind; the page "Hooks" says when each is called, and what it may return."""
+RUN_HOOKS = ("run_opened", "run_closed")
+_ALL_HOOKS = (*chain(*KIND_HOOKS.values()), *RUN_HOOKS)
 
 
 class _Marked(NamedTuple):
@@ -193,9 +185,6 @@ class LoadedProvider:
     methods: Mapping[str, Method] = attrs.field(factory=dict)
     points: frozenset[DecisionPoint] = frozenset()
     trigger: FeedbackTrigger | None = None
-
-
-_GUIDE = "guide_"
 
 
 @attrs.frozen
