@@ -269,11 +269,10 @@ def test_replayed_decisions_count_and_say_nothing(kit: Any) -> None:
     speaker = GuidanceProviderConfig(kit.Speaker(), max_per_run=2, cooldown_turns=0)
     every = FeedbackProviderConfig(kit.Commentator(), FeedbackTrigger(every_n_calls=1))
     run = kit.run(guidance_providers=[speaker], feedback_providers=[every])
-    driver = Driver(run, timeout=None)
-    assert driver.next_request(replayed=True) == ""
-    driver.responded("", CALLS[:1], replayed=True)
-    assert driver.answered("c1", "done", replayed=True) == ""
-    assert driver.may_stop(replayed=True)
+    assert not run.guide(DecisionPoint.PRE_TOOL_SELECTION, replayed=True)
+    run.model_responded(tool_calls=CALLS[:1])
+    run.tool_finished("c1", "done")
+    assert run.feedback(replayed=True) is None
     assert len(run.session[GuidanceDelivered]) == 0
     assert {event.reason for event in run.session[GuidanceSuppressed].all()} >= {"replayed"}
     assert [event.feedback.summary for event in run.session[FeedbackSuppressed].all()] == [

@@ -153,7 +153,7 @@ class BlockingDriver:
         self.run.user_message(text)
 
     @contained("")
-    def next_request(self, *, delivery: Delivery | None = None, replayed: bool = False) -> str:
+    def next_request(self, *, delivery: Delivery | None = None) -> str:
         """Return the text that the next request carries besides the conversation.
 
         It holds what earlier decision points left for it. Asked again before anything was reported
@@ -162,11 +162,10 @@ class BlockingDriver:
 
         Args:
             delivery: how the text is placed this time; as the host declares if None.
-            replayed: as for `Run.guide`.
         """
         self._calls.settle()
-        text = self._placement.request(delivery, replayed=replayed)
-        self._asked_at = None if replayed else self.run.session.clock.now()
+        text = self._placement.request(delivery)
+        self._asked_at = self.run.session.clock.now()
         return text
 
     # The response and its calls.
@@ -184,7 +183,6 @@ class BlockingDriver:
         provider: str = "",
         at: datetime | None = None,
         delivery: Delivery | None = None,
-        replayed: bool = False,
     ) -> str:
         """Record a response of the model, and return guidance about its calls.
 
@@ -194,11 +192,11 @@ class BlockingDriver:
         Args:
             text, usage, reasoning, stop_reason, model, provider, at: as for `Run.model_responded`.
             calls: all calls that it asks for.
-            delivery, replayed: as for `next_request`.
+            delivery: as for `next_request`.
         """
         more: dict[str, Any] = {"reasoning": reasoning, "stop_reason": stop_reason, "at": at}
         self.heard(text, calls, usage, model=model, provider=provider, **more)
-        return self.before_tools(delivery=delivery, replayed=replayed)
+        return self.before_tools(delivery=delivery)
 
     @contained(None)
     def heard(
@@ -234,15 +232,15 @@ class BlockingDriver:
         return self._calls.pending
 
     @contained("")
-    def before_tools(self, *, delivery: Delivery | None = None, replayed: bool = False) -> str:
+    def before_tools(self, *, delivery: Delivery | None = None) -> str:
         """Return guidance about the calls of the last response, before they run.
 
         Args:
-            delivery, replayed: as for `next_request`.
+            delivery: as for `next_request`.
         """
         pending = self._calls.pending
         if pending:
-            self._guidance = self._placement.before_tools(pending, delivery, replayed=replayed)
+            self._guidance = self._placement.before_tools(pending, delivery)
         return self._guidance
 
     def running(
@@ -294,7 +292,6 @@ class BlockingDriver:
         params: Any = None,
         at: datetime | None = None,
         delivery: Delivery | None = None,
-        replayed: bool = False,
     ) -> str:
         """Record how a call ended; return the text that stands behind its result.
 
@@ -307,7 +304,7 @@ class BlockingDriver:
             error: the error's text; `result` as text if None and the call failed.
             duration: seconds; measured from `running` if None.
             tool, params: of a call that no response asked for.
-            delivery, replayed: as for `next_request`.
+            delivery: as for `next_request`.
 
         Raises:
             SessionError: the driver is strict, and the call is unknown or has its answer already,
@@ -316,7 +313,7 @@ class BlockingDriver:
         if not isinstance(call, str | ToolCall):
             raise SessionError(f"call must be a ToolCall or its id, not {shown(call)}")
         if self._calls.failed(call):
-            return self.comment(delivery=delivery, replayed=replayed)
+            return self.comment(delivery=delivery)
         call_id = call.call_id if isinstance(call, ToolCall) else call
         try:
             asked = self._calls.take(call)
@@ -348,17 +345,17 @@ class BlockingDriver:
             except SessionError:
                 self._calls.give_back(asked)
                 raise
-            return self.comment(delivery=delivery, replayed=replayed)
+            return self.comment(delivery=delivery)
 
     @contained("")
-    def comment(self, *, delivery: Delivery | None = None, replayed: bool = False) -> str:
+    def comment(self, *, delivery: Delivery | None = None) -> str:
         """Return the text behind the result of a call that was recorded elsewhere.
 
         Args:
-            delivery, replayed: as for `next_request`.
+            delivery: as for `next_request`.
         """
         self._placement.something_happened()
-        return self._placement.behind_result(delivery, replayed=replayed)
+        return self._placement.behind_result(delivery)
 
     @contained(None)
     def _started(self, call: ToolCall) -> None:
@@ -383,7 +380,6 @@ class BlockingDriver:
         api_error: str | None = None,
         final: bool = False,
         delivery: Delivery | None = None,
-        replayed: bool = False,
     ) -> StopDecision:
         """Return whether the agent may stop after a response without calls.
 
@@ -397,7 +393,6 @@ class BlockingDriver:
                 `Run.check_completion`.
             delivery: as for `next_request`. With `Delivery.NONE` the model can't be asked again:
                 no guidance, only the gate's verdict.
-            replayed: as for `next_request`; the gate is not asked.
         """
         self._calls.settle()
         if not api_error:  # after a failed request the next one is a retry
@@ -405,11 +400,9 @@ class BlockingDriver:
         stays = awaiting_user or background_work or final or api_error or self.exhausted()
         if not stays:
             way = delivery or self._placement.way(DecisionPoint.PRE_RESPONSE)
-            said = self._placement.ask(DecisionPoint.PRE_RESPONSE, way, replayed=replayed)
+            said = self._placement.ask(DecisionPoint.PRE_RESPONSE, way)
             if said:
                 return StopDecision(False, "" if way is Delivery.EPHEMERAL else said)
-        if replayed:
-            return StopDecision(may_stop=True)
         response = self.run.state.last_response
         ending = (response.text if response else None) if text is None else text
         checked = self.run.check_completion(

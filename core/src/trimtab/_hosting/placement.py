@@ -65,18 +65,15 @@ class Placement:
         delivery: Delivery | None = None,
         *,
         pending: tuple[ToolCall, ...] = (),
-        replayed: bool = False,
     ) -> str:
         """Return guidance at `point`; ephemeral guidance is kept for the next request too."""
         way = delivery or self.way(point)
-        batch = self._run.guide(
-            point, pending=pending, timeout=self._timeout, delivery=way, replayed=replayed
-        )
+        batch = self._run.guide(point, pending=pending, timeout=self._timeout, delivery=way)
         if batch and way is Delivery.EPHEMERAL:
             self.carry(batch.text)
         return batch.text
 
-    def request(self, delivery: Delivery | None, *, replayed: bool) -> str:
+    def request(self, delivery: Delivery | None) -> str:
         """Return the text of the next request; again until something happens."""
         with self._asking:  # threads that ask at the same time send one request, or retry it
             with self._lock:
@@ -84,7 +81,7 @@ class Placement:
             if known is not None:
                 return known
             way = delivery or self.way(REQUEST)
-            kept = self.ask(REQUEST, way, replayed=replayed)
+            kept = self.ask(REQUEST, way)
             with self._lock:
                 said, self._carried = self._carried, []
                 said += [kept] if kept and way is not Delivery.EPHEMERAL else []
@@ -93,12 +90,10 @@ class Placement:
                     self._request = "" if way is Delivery.PERSISTED else text
             return text
 
-    def before_tools(
-        self, pending: tuple[ToolCall, ...], delivery: Delivery | None, *, replayed: bool
-    ) -> str:
+    def before_tools(self, pending: tuple[ToolCall, ...], delivery: Delivery | None) -> str:
         """Return guidance about `pending` that the tools may read."""
         way = delivery or self.way(TOOLS)
-        text = self.ask(TOOLS, way, pending=pending, replayed=replayed)
+        text = self.ask(TOOLS, way, pending=pending)
         with self._lock:
             if way is Delivery.REFUSAL:
                 self._refusal = text
@@ -119,22 +114,22 @@ class Placement:
         with self._lock:
             self._behind, self._refusal = [], ""
 
-    def behind_result(self, delivery: Delivery | None, *, replayed: bool) -> str:
+    def behind_result(self, delivery: Delivery | None) -> str:
         """Return what stands behind the result of a call."""
         way = delivery or self.way(RESULT)
-        text = self.ask(RESULT, way, replayed=replayed)
-        feedback = self._feedback(delivery, replayed=replayed)
+        text = self.ask(RESULT, way)
+        feedback = self._feedback(delivery)
         with self._lock:
             behind, self._behind = self._behind, []
         behind += [text] if text and way is not Delivery.EPHEMERAL else []
         return "\n\n".join(filter(None, (*behind, feedback)))
 
-    def _feedback(self, delivery: Delivery | None, *, replayed: bool) -> str:
+    def _feedback(self, delivery: Delivery | None) -> str:
         """Return the feedback that stands behind a result; or keep it for the next request."""
         way = self._run.host.feedback_delivery
         if Delivery.NONE in (way, delivery):
             return ""
-        text = self._run.feedback(timeout=self._timeout, replayed=replayed) or ""
+        text = self._run.feedback(timeout=self._timeout) or ""
         if way is Delivery.PERSISTED:
             return text
         self.carry(text)
