@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trimtab._events import (
-    CompactionHappened,
     DecisionPoint,
     Event,
     ModelResponded,
+    RunClosed,
     ToolInvoked,
     ToolStarted,
     UserMessage,
@@ -22,11 +22,8 @@ from trimtab._events import (
 from trimtab._events.guidance import (
     CompletionChecked,
     Feedback,
-    FeedbackSuppressed,
     GuidanceDelivered,
     GuidanceSuppressed,
-    ProviderFaulted,
-    ProviderQuarantined,
     StopRequested,
 )
 from trimtab._policy.feedback import GateState, Mark
@@ -36,7 +33,7 @@ from trimtab._session.codec import encode_value, record_converter
 from trimtab._session.feeds import SavedFeeds
 from trimtab._session.record import in_order
 from trimtab._session.retention import FACTS, HEAD, ToolLog
-from trimtab._session.state import Origin, RunState
+from trimtab._session.state import HANDLERS, Origin, RunState
 from trimtab._types.errors import SessionError, SnapshotError
 from trimtab._types.limits import Usage
 from trimtab._types.text import describe_error
@@ -228,21 +225,7 @@ def _finite(fact: Any) -> Any:
     return None if type(fact) is float and not isfinite(fact) else reduced(fact)
 
 
-_KINDS: tuple[type[Event], ...] = (
-    UserMessage,
-    CompactionHappened,
-    ModelResponded,
-    ToolStarted,
-    ToolInvoked,
-    Feedback,
-    FeedbackSuppressed,
-    GuidanceDelivered,
-    GuidanceSuppressed,
-    StopRequested,
-    CompletionChecked,
-    ProviderFaulted,
-    ProviderQuarantined,
-)
+_KINDS = tuple(kind for kind in HANDLERS if kind is not RunClosed)
 _GOES_ON = (UserMessage, ModelResponded, ToolStarted, ToolInvoked, CompletionChecked)
 _NEXT = (DecisionPoint.PRE_TOOL_SELECTION, DecisionPoint.PRE_RESPONSE)
 

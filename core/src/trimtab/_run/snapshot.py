@@ -5,38 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from sys import float_info, maxsize
+from types import ModuleType
 from typing import Any, get_type_hints
 
 import attrs
 
-from trimtab._events import (
-    CompactionHappened,
-    ModelResponded,
-    RunClosed,
-    RunOpened,
-    ToolInvoked,
-    ToolStarted,
-    UserMessage,
-)
-from trimtab._events.asked import (
-    CompletionAsked,
-    FeedbackAsked,
-    GuidanceAsked,
-    PromptRendered,
-)
-from trimtab._events.guidance import (
-    CompletionChecked,
-    Feedback,
-    FeedbackSuppressed,
-    GuidanceDelivered,
-    GuidanceSuppressed,
-    ObserverFaulted,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSkipped,
-    ProviderSlow,
-    StopRequested,
-)
+from trimtab import _events as events
+from trimtab._events import Event, ToolInvoked, asked, guidance
+from trimtab._events.asked import Question
+from trimtab._events.guidance import ProviderEvent
 from trimtab._run.saving import VERSION, SavedRun
 from trimtab._session.codec import record_converter, structure_problems
 from trimtab._session.retention import FACTS, HEAD, OldCalls
@@ -44,32 +21,21 @@ from trimtab._types.errors import ProviderError, SnapshotError
 from trimtab._types.plan import Plan
 from trimtab._types.text import sanitize, shown
 
+_BASES = (Event, ProviderEvent, Question)
+
+
+def _defined_in(module: ModuleType) -> list[type[Any]]:
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+    ours = [kind for kind in kinds if issubclass(kind, Event) and kind not in _BASES]
+    return [kind for kind in ours if kind.__module__ == module.__name__]
+
+
 RECORD_TYPES: tuple[type[Any], ...] = (
-    RunOpened,
-    RunClosed,
-    UserMessage,
-    ModelResponded,
-    ToolStarted,
-    ToolInvoked,
-    CompactionHappened,
-    GuidanceDelivered,
-    GuidanceSuppressed,
-    StopRequested,
-    Feedback,
-    FeedbackSuppressed,
-    CompletionChecked,
-    ProviderSkipped,
-    ProviderFaulted,
-    ProviderQuarantined,
-    ProviderSlow,
-    ObserverFaulted,
+    *(kind for module in (events, guidance, asked) for kind in _defined_in(module)),
     Plan,
-    PromptRendered,
-    GuidanceAsked,
-    FeedbackAsked,
-    CompletionAsked,
 )
-"""Those of core. A session keeps none of the last four: only recorders see them."""
+"""All event classes of core, and plans. A session keeps none of those of `asked`: only recorders
+see them."""
 
 
 def installed_record_type(name: str) -> type[Any] | None:

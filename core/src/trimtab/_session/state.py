@@ -214,7 +214,7 @@ class RunState:
         elapsed = event.elapsed
         if elapsed is not None and elapsed > self.active_seconds:
             self.active_seconds = elapsed
-        handler = _HANDLERS.get(event.__class__)
+        handler = HANDLERS.get(event.__class__)
         if handler is not None:
             handler(self, event)
 
@@ -291,20 +291,21 @@ class RunState:
 Handler = Callable[[RunState, Any], None]
 
 
-_HANDLERS: dict[type[Event], Handler] = {
+HANDLERS: dict[type[Event], Handler] = {
+    UserMessage: RunState._said,
+    CompactionHappened: RunState._compacted,
     ModelResponded: RunState._responded,
     ToolStarted: RunState._called,
     ToolInvoked: RunState._returned,
-    UserMessage: RunState._said,
-    CompactionHappened: RunState._compacted,
-    RunClosed: RunState._ended,
+    Feedback: lambda state, event: state.feedback.delivered(event),
+    FeedbackSuppressed: lambda state, event: state.feedback.delivered(event.feedback),
     GuidanceDelivered: lambda state, event: state.guidance.delivered(event),
     GuidanceSuppressed: lambda state, event: state.guidance.suppressed(event),
     StopRequested: lambda state, event: state.guidance.stop_requested(event),
-    Feedback: lambda state, event: state.feedback.delivered(event),
-    FeedbackSuppressed: lambda state, event: state.feedback.delivered(event.feedback),
     CompletionChecked: lambda state, event: state.gate.checked(event),
     ProviderFaulted: RunState._faulted,
     ProviderQuarantined: lambda state, event: state.quarantined.add(event.source.key),
+    RunClosed: RunState._ended,
 }
-"""What folds the events of each class in; the state does not depend on others."""
+"""What folds the events of each class in; the state does not depend on others. A run is made again
+from its record in this order where the clock stood still."""
