@@ -7,9 +7,18 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import attrs
+from attrs.validators import optional
 
 from trimtab._events import DecisionPoint, Delivery
-from trimtab._types.options import is_collection, text, whole_number, yes_or_no
+from trimtab._types.options import (
+    as_frozenset,
+    as_mapping,
+    as_tuple,
+    items_of,
+    text,
+    whole_number,
+    yes_or_no,
+)
 from trimtab._types.resources import ToolProfile
 from trimtab._types.text import shown
 
@@ -34,41 +43,16 @@ def _as_feedback_delivery(value: Any) -> Delivery | None:
     return way
 
 
-def _as_exceptions(value: Any) -> tuple[type[BaseException], ...]:
-    classes = tuple(_items("control_flow", "classes of exceptions", value, type))
-    for kind in classes:
-        if not issubclass(kind, BaseException):
-            raise TypeError(f"control_flow must hold classes of exceptions, not {shown(kind)}")
-    return classes
+def _check_exceptions(_: object, attribute: Any, value: Any) -> None:
+    for kind in value if isinstance(value, tuple) else (value,):
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise TypeError(f"{attribute.name} must hold classes of exceptions, not {shown(kind)}")
 
 
-def _as_tool_names(value: Any) -> frozenset[str] | None:
-    if value is None:
-        return None
-    return frozenset(_items("tools", "names", value, str))
-
-
-def _as_profiles(value: Any) -> tuple[ToolProfile, ...]:
-    return tuple(_items("tool_profiles", "ToolProfile", value, ToolProfile))
-
-
-def _as_descriptions(value: Any) -> Mapping[str, str]:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"tool_descriptions must map names to texts, not {shown(value)}")
-    for one in (*value.keys(), *value.values()):
-        if not isinstance(one, str):
-            raise TypeError(f"tool_descriptions must map names to texts, not hold {shown(one)}")
-    return dict(value)
-
-
-def _items(field: str, what: str, value: Any, kind: type[Any]) -> list[Any]:
-    if not is_collection(value):
-        raise TypeError(f"{field} must be a collection of {what}, not {shown(value)}")
-    items = list(value)
-    for item in items:
-        if not isinstance(item, kind):
-            raise TypeError(f"{field} must hold {what}, not {shown(item)}")
-    return items
+def _check_descriptions(_: object, attribute: Any, value: Any) -> None:
+    texts = [one for pair in value.items() for one in pair] if isinstance(value, Mapping) else [0]
+    if not all(isinstance(one, str) for one in texts):
+        raise TypeError(f"{attribute.name} must map names to texts, not {shown(value)}")
 
 
 def _member(field: str, kind: type[E], value: Any) -> E:
@@ -77,10 +61,6 @@ def _member(field: str, kind: type[E], value: Any) -> E:
     except ValueError:
         known = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
         raise ValueError(f"{field} must hold {known}, not {shown(value)}") from None
-
-
-def _everywhere() -> Mapping[DecisionPoint, Delivery]:
-    return dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL)
 
 
 @attrs.frozen
@@ -110,15 +90,21 @@ class Host:
 
     name: str = attrs.field(default="local", validator=text(needed=True))
     delivery: Mapping[DecisionPoint, Delivery] = attrs.field(
-        factory=_everywhere, converter=_as_delivery
+        default=dict.fromkeys(DecisionPoint, Delivery.EPHEMERAL), converter=_as_delivery
     )
-    tools: frozenset[str] | None = attrs.field(default=None, converter=_as_tool_names)
+    tools: frozenset[str] | None = attrs.field(
+        default=None, converter=as_frozenset, validator=optional(items_of(str))
+    )
     parallel_calls: bool | None = attrs.field(default=None, validator=yes_or_no(optional=True))
-    tool_profiles: tuple[ToolProfile, ...] = attrs.field(default=(), converter=_as_profiles)
-    tool_descriptions: Mapping[str, str] = attrs.field(factory=dict, converter=_as_descriptions)
+    tool_profiles: tuple[ToolProfile, ...] = attrs.field(
+        default=(), converter=as_tuple, validator=items_of(ToolProfile)
+    )
+    tool_descriptions: Mapping[str, str] = attrs.field(
+        factory=dict, converter=as_mapping, validator=_check_descriptions
+    )
     feedback: Delivery | None = attrs.field(default=None, converter=_as_feedback_delivery)
     control_flow: tuple[type[BaseException], ...] = attrs.field(
-        default=(), converter=_as_exceptions
+        default=(), converter=as_tuple, validator=_check_exceptions
     )
     max_turns: int | None = attrs.field(default=None, validator=whole_number(1, optional=True))
     stops: bool = attrs.field(default=False, validator=yes_or_no())

@@ -20,7 +20,7 @@ from trimtab._policy import (
 )
 from trimtab._types.errors import ConfigurationError
 from trimtab._types.limits import Budget
-from trimtab._types.text import LazyPattern, error_message, sanitize
+from trimtab._types.text import TYPE_WORDS, LazyPattern, error_message, sanitize
 
 
 @attrs.frozen(kw_only=True)
@@ -92,15 +92,6 @@ _PYTHON_NAMES = {
     "completion_checkers": "completion",
 }
 
-_TOML_WORDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "a table",
-}
-
 
 @attrs.frozen
 class Place:
@@ -155,7 +146,7 @@ def _check(table: Mapping[str, Any], keys: Mapping[str, _Types], place: Place) -
                 f"Known here: {quoted_list(keys)}."
             )
         if type(value) not in keys[key]:
-            raise place.error(f"{key} must be {_TOML_WORDS[keys[key][-1]]}, not {value!r:.60}.")
+            raise place.error(f"{key} must be {TYPE_WORDS[keys[key][-1]]}, not {value!r:.60}.")
 
 
 def _hint(key: str, keys: Mapping[str, _Types]) -> str:

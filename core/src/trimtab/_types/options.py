@@ -69,6 +69,11 @@ def as_tuple(items: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(known) if is_collection(known) else known
 
 
+def as_frozenset(items: Iterable[Any] | None) -> Any:
+    """Return `items` as a frozenset; as `as_tuple`."""
+    return frozenset(items) if is_collection(items) else items  # type: ignore[arg-type]
+
+
 def as_mapping(items: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return a copy of a mapping, so that nothing that the caller changes later reaches it."""
     known: Any = items

@@ -12,11 +12,11 @@ import attrs
 
 from trimtab._types.errors import ResourceError
 from trimtab._types.options import (
+    as_frozenset,
     as_mapping,
     as_path,
     as_tuple,
     instance_of,
-    is_collection,
     items_of,
     yes_or_no,
 )
@@ -172,19 +172,8 @@ class RootedFilesystem:
         return real.is_relative_to(self.root)
 
 
-_NOTHING: frozenset[str] = frozenset()
-
-
 def _names(value: str | Iterable[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else as_tuple(value)
-
-
-def _strings(value: Iterable[str]) -> frozenset[str]:
-    return frozenset(value) if is_collection(value) else value  # type: ignore[return-value]
-
-
-def _numbers(value: Iterable[int]) -> frozenset[int]:
-    return frozenset(value) if is_collection(value) else value  # type: ignore[return-value]
 
 
 def _pattern(value: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
@@ -227,10 +216,10 @@ class ToolProfile:
         default=(), converter=_names, validator=items_of(str)
     )
     ignored_params: frozenset[str] = attrs.field(
-        default=_NOTHING, converter=_strings, validator=items_of(str)
+        default=(), converter=as_frozenset, validator=items_of(str)
     )
     progress: frozenset[str] = attrs.field(
-        default=_NOTHING, converter=_strings, validator=items_of(str)
+        default=(), converter=as_frozenset, validator=items_of(str)
     )
     result_noise: re.Pattern[str] | None = attrs.field(
         default=None, converter=_pattern, validator=instance_of(re.Pattern, optional=True)
@@ -239,7 +228,7 @@ class ToolProfile:
         default=None, converter=_pattern, validator=instance_of(re.Pattern, optional=True)
     )
     expected_exit_codes: frozenset[int] = attrs.field(
-        default=frozenset(), converter=_numbers, validator=items_of(int)
+        default=(), converter=as_frozenset, validator=items_of(int)
     )
 
     def polls(self, params: Any) -> bool:

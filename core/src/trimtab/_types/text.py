@@ -212,7 +212,7 @@ _COMPARED = LazyPattern(
 )
 _NAMED = LazyPattern(r"'(\w{1,100})' must (?:be|match) ")
 _BOUNDS = {">=": "{} or more", "<=": "{} or less", ">": "more than {}", "<": "less than {}"}
-_TYPE_WORDS: dict[type, str] = {
+TYPE_WORDS: dict[type, str] = {
     bool: "true or false",
     str: "text",
     int: "a whole number",
@@ -257,7 +257,7 @@ def _wanted(expected: object) -> str:
 
 
 def _type_words(kind: type) -> str:
-    return _TYPE_WORDS.get(kind) or f"of type {kind.__name__}"
+    return TYPE_WORDS.get(kind) or f"of type {kind.__name__}"
 
 
 def _shown(value: object) -> str:
