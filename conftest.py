@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # those that come with clients: one imports trio
 from hypothesis import settings
 from sybil import Document, Example, Region, Sybil
 from sybil.document import PythonDocStringDocument
@@ -41,6 +43,7 @@ settings.load_profile("trimtab")
 
 INTO_SITE = "--quiet --no-deps --target site"
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
+MARKED = re.compile(r"^pytestmark = pytest\.mark\.(?:e2e|slow)\b", re.MULTILINE)  # nothing quick
 STATUS = re.compile(r"^\[(\d+)\]\s*\Z", re.MULTILINE)
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -76,7 +79,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "quick" or collection_path == ROOT:
         return None
     part = _part(collection_path)
-    return True if part != "plugins" and not _is_of_the_engine(part) else None
+    if part != "plugins" and not _is_of_the_engine(part):
+        return True
+    if collection_path.suffix != ".py":
+        return None
+    return True if MARKED.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 def _is_property(item: pytest.Item) -> bool:

@@ -192,9 +192,9 @@ def test_many_recent_calls_are_as_quick_as_few(kit: Any) -> None:
         run.tool_finished(f"c{number}", "text", tool="read", params={"n": number})
 
     def seconds(n: int) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         assert len(run.recent_tool_calls(n)) == n
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     few, many = min(seconds(64) for _ in range(5)), min(seconds(65) for _ in range(5))
     assert many < 20 * few + 0.001

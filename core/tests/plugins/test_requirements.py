@@ -45,10 +45,10 @@ def test_a_malformed_version_will_not_do(version):
 
 @pytest.mark.parametrize("size", [300, 10_000, 1_000_000])
 def test_hostile_requirements_are_refused_at_once(size):
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert parse_requirement("trimtab" + " " * size + "((") is None
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 numbers = st.sampled_from(["0", "1", "2", "10", "01", "0.1", "1.0", "1.0.0", "1.0.1", "1.2", "2.0"])

@@ -99,10 +99,10 @@ def test_a_name_that_the_service_would_refuse_is_tidied():
     ids=["two", "prose", "ticks", "braces"],
 )
 def test_an_answer_that_is_not_one_object_is_refused_quickly(text):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ValueError, match=r"not JSON|2 JSON objects"):
         decode_answer(text)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_a_model_of_pydantic_is_sent_as_it_is_and_read_by_itself():
