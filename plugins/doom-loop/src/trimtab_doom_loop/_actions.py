@@ -8,7 +8,15 @@ from itertools import islice
 
 from trimtab import Outcome
 from trimtab_doom_loop._similarity import answer_key
-from trimtab_signals import CallRecord, TurnRecord, confirms, is_wait, same_outputs, says_unchanged
+from trimtab_signals import (
+    CallRecord,
+    TurnRecord,
+    confirms,
+    is_aside,
+    is_wait,
+    same_outputs,
+    says_unchanged,
+)
 
 
 def waits(call: CallRecord) -> bool:
@@ -120,11 +128,13 @@ class Actions:
     Attributes:
         kept: the actions, oldest first; their numbers are consecutive.
         newest_is_news: whether the last is a single call, and neither it nor its answer was there.
+        aside: number of the latest action in which something was only thought or planned, or -1.
     """
 
     def __init__(self, keep: int) -> None:
         self.kept: deque[Action] = deque(maxlen=keep)
         self.newest_is_news = False
+        self.aside = -1
         self._keep = keep
         self._number = 0
         self._tidy_at = keep
@@ -172,6 +182,8 @@ class Actions:
         if last_asked != number or last_answered != number:
             is_new = self._note_earlier(action, answers)
         self.kept.append(action)
+        if is_aside(call.tool) or (len(calls) > 1 and any(is_aside(one.tool) for one in calls)):
+            self.aside = number
         action.alike = self._tools.pop(call.tool, -1)
         self._tools[call.tool] = number
         if number >= self._tidy_at:

@@ -110,13 +110,12 @@ class LoopProjection(CallProjection):
     def turn_closed(self, turn: TurnRecord) -> None:
         """Judge the action of a turn, also as if nothing were thought, planned or read aside."""
         self._judge(turn)
-        kept = self._actions.kept
+        actions, kept = self._actions, self._actions.kept
         if self.loop is not None or not kept or kept[-1].turn is not turn:
             return
-        lately = islice(reversed(kept), 1, _BETWEEN_ASIDES)
-        if self._actions.newest_is_news and not (
-            any(is_aside(call.tool) for one in lately for call in one.calls)
-            and self._actions.may_repeat(kept[-1])
+        if actions.newest_is_news and not (
+            kept[0].number <= actions.aside < kept[-1].number < actions.aside + _BETWEEN_ASIDES
+            and actions.may_repeat(kept[-1])
         ):
             return
         left, read_at = _without_asides(list(kept)[-_LOOKED_BACK:])

@@ -129,10 +129,10 @@ def may_begin(text: str) -> bool:
     """Tell cheaply whether a frame may be above an answer; above most none is."""
     if text[:1] in _OPENERS:
         return True
-    end = text.find("\n", 0, _LONGEST_LINE)
-    if end <= 0:
+    line, end, _ = text[:_LONGEST_LINE].partition("\n")
+    if not (line and end):
         return False
-    return text[end - 1] in _ENDS_ABOVE or any(text.find(one, 0, end) >= 0 for one in ":=%")
+    return line[-1] in _ENDS_ABOVE or ":" in line or "=" in line or "%" in line
 
 
 def may_end(text: str) -> bool:
