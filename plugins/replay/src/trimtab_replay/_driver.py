@@ -194,7 +194,12 @@ class _Driver:
         run = self.session.open_run(
             self.prompts.of(self._prompt),
             agent,
-            host=_host(self.recording),
+            host=Host(
+                name=self.recording.reader,
+                tools=self.recording.tools,
+                parallel_calls=self.recording.parallel_calls,
+                tool_profiles=PROFILES.get(self.recording.profile, ()),
+            ),
             deadline=self._limit,
             budget=_budget(self.recording),
             recorders=self.recorders,
@@ -344,15 +349,6 @@ class _Crashing:
 
     def check(self, context: TaskCompletionContext) -> Any:  # noqa: ARG002
         raise RecordedCheckerError(self.error)
-
-
-def _host(recording: Recording) -> Host:
-    return Host(
-        name=recording.reader,
-        tools=recording.tools,
-        parallel_calls=recording.parallel_calls,
-        tool_profiles=PROFILES.get(recording.profile, ()),
-    )
 
 
 def _budget(recording: Recording) -> Budget | None:

@@ -155,20 +155,7 @@ class Replayed:
 FORMAT = 1
 """Version of the JSON; keys may be added without changing it."""
 
-DECISION_KEYS = (
-    "provider",
-    "kind",
-    "point",
-    "turn",
-    "call",
-    "key",
-    "category",
-    "severity",
-    "confidence",
-    "level",
-    "reason",
-    "text",
-)
+DECISION_KEYS = tuple(f.name for f in attrs.fields(Decision) if f.name not in {"tokens", "at"})
 _NOTE_KEYS = tuple(field.name for field in attrs.fields(Note))
 
 

@@ -12,7 +12,7 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import MessageReader, action_call
+from trimtab_replay._readers.messages import MessageReader, Reader, action_call
 from trimtab_replay._readers.openai import requested
 from trimtab_replay._recording import Item, RecordedItem, Recording, RunEnd
 from trimtab_replay._transcript import Transcript
@@ -74,10 +74,12 @@ class AgentBench(MessageReader):
         return role in _ROLES
 
 
-class InterCode:
+class InterCode(Reader):
     """Reads InterCode results."""
 
     name: ClassVar[str] = "intercode"
+    profile: ClassVar[str] = "intercode"
+    parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
         """Look for episodes with a turn history."""
@@ -88,20 +90,11 @@ class InterCode:
         for row in source.documents_with("tasks", lambda value: isinstance(value, dict)):
             for key, episode in row.value.items():
                 if _is_episode(episode):
-                    yield self._recording(source, key, episode)
+                    reward = as_dict(episode.get("summary")).get("max_reward")
+                    meta = {"max_reward": reward}
+                    yield self.recording(source, _entries(episode), key, meta=meta)
                 else:
                     source.skip(f"task {key[:80]!r} has no turn_history", row.line)
-
-    def _recording(self, source: Transcript, key: str, episode: dict[str, Any]) -> Recording:
-        return Recording(
-            id=key,
-            path=source.path,
-            reader=self.name,
-            entries=_entries(episode),
-            profile="intercode",
-            parallel_calls=False,
-            meta={"max_reward": as_dict(episode.get("summary")).get("max_reward")},
-        )
 
 
 def _is_episode(value: Any) -> bool:
@@ -130,10 +123,12 @@ def _answer(observation: Any, is_valid: Any) -> CallResult:
     )
 
 
-class SweAgent:
+class SweAgent(Reader):
     """Reads SWE-agent trajectories."""
 
     name: ClassVar[str] = "swe-agent"
+    profile: ClassVar[str] = "swe-agent"
+    parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
         """Look for steps with an action and an observation."""
@@ -144,16 +139,9 @@ class SweAgent:
         """Yield one recording a document."""
         for row in source.documents_with("a trajectory", has_list("trajectory")):
             document = as_dict(row.value)
-            info = as_dict(document.get("info"))
-            yield Recording(
-                id=source.stem if row.line == 1 else f"{source.stem}:{row.line}",
-                path=source.path,
-                reader=self.name,
-                entries=_steps(document, as_text(info.get("exit_status")), source),
-                profile="swe-agent",
-                parallel_calls=False,
-                meta={"exit_status": as_text(info.get("exit_status"))},
-            )
+            status = as_text(as_dict(document.get("info")).get("exit_status"))
+            entries = _steps(document, status, source)
+            yield self.recording(source, entries, line=row.line, meta={"exit_status": status})
 
 
 def _steps(document: dict[str, Any], status: str, source: Transcript) -> Iterator[RecordedItem]:
@@ -202,10 +190,12 @@ _END = "Orchestrator (termination condition)"
 _FACTS = ("mistake_agent", "mistake_step", "mistake_reason", "is_corrected")
 
 
-class WhoAndWhen:
+class WhoAndWhen(Reader):
     """Reads Who&When's histories."""
 
     name: ClassVar[str] = "who-and-when"
+    profile: ClassVar[str] = "magentic-one"
+    parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
         """Look for an orchestrator in the history."""
@@ -216,15 +206,9 @@ class WhoAndWhen:
         """Yield one recording a document."""
         for row in source.documents_with("a history", has_list("history")):
             document = as_dict(row.value)
-            yield Recording(
-                id=source.stem if row.line == 1 else f"{source.stem}:{row.line}",
-                path=source.path,
-                reader=self.name,
-                entries=_History(source).entries(document["history"]),
-                profile="magentic-one",
-                parallel_calls=False,
-                meta={key: document[key] for key in _FACTS if key in document},
-            )
+            meta = {key: document[key] for key in _FACTS if key in document}
+            entries = _History(source).entries(document["history"])
+            yield self.recording(source, entries, line=row.line, meta=meta)
 
 
 @attrs.define

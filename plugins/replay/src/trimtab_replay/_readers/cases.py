@@ -13,6 +13,7 @@ import attrs
 
 from trimtab import Outcome, ToolCall, ToolInvoked
 from trimtab.events import CallOrigin, CompactionHappened, ModelResponded, UserMessage
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._recording import (
     Idle,
     Item,
@@ -33,10 +34,11 @@ _ENDED = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
 """States of a background task of which nothing will come any more."""
 
 
-class Cases:
+class Cases(Reader):
     """Reads labelled cases."""
 
     name: ClassVar[str] = "cases"
+    parallel_calls: ClassVar[bool | None] = None
 
     def sniff(self, source: Transcript) -> float:
         """Look for the keys that every case has."""
@@ -48,22 +50,17 @@ class Cases:
         for row in source.rows():
             case = row.value
             if isinstance(case, dict) and isinstance(case.get("calls"), list):
-                yield _recording(case, source, row.line, self.name)
+                tools = case.get("tools")
+                yield self.recording(
+                    source,
+                    _entries(case, source, row.line),
+                    named(case.get("id")) or f"{source.stem}:{row.line}",
+                    profile=named(case.get("needs")),
+                    tools=frozenset(map(as_text, tools)) if isinstance(tools, list) else None,
+                    meta={key: value for key, value in case.items() if key != "calls"},
+                )
             else:
                 source.skip("no case: no list of calls", row.line)
-
-
-def _recording(case: dict[str, Any], source: Transcript, line: int, reader: str) -> Recording:
-    tools = case.get("tools")
-    return Recording(
-        id=named(case.get("id")) or f"{source.stem}:{line}",
-        path=source.path,
-        reader=reader,
-        entries=_entries(case, source, line),
-        profile=named(case.get("needs")),
-        tools=frozenset(map(as_text, tools)) if isinstance(tools, list) else None,
-        meta={key: value for key, value in case.items() if key != "calls"},
-    )
 
 
 @attrs.define

@@ -15,7 +15,7 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
-from trimtab_replay._readers.messages import between_tags
+from trimtab_replay._readers.messages import Reader, between_tags
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import (
@@ -48,7 +48,7 @@ _CONTENT_ROWS = {"user", "assistant"}
 
 @attrs.define
 class _Chain:
-    """The rows of one agent in a file."""
+    """The rows, or the messages of a stream, of one agent."""
 
     agent: str | None
     assembler: Assembler = attrs.field(factory=Assembler)
@@ -56,10 +56,11 @@ class _Chain:
     boundary: dict[str, Any] | None = None
 
 
-class ClaudeCode:
+class ClaudeCode(Reader):
     """Reads Claude Code's session files."""
 
     name: ClassVar[str] = "claude-code"
+    profile: ClassVar[str] = "claude-code"
 
     def sniff(self, source: Transcript) -> float:
         """Look for rows with the session's id and an Anthropic message."""
@@ -67,7 +68,7 @@ class ClaudeCode:
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the session as it streams, then its sidechains, which wait in memory."""
-        return _File(source, self.name).recordings()
+        return _File(source, self).recordings()
 
 
 def _is_ours(row: dict[str, Any]) -> bool:
@@ -79,7 +80,7 @@ def _is_ours(row: dict[str, Any]) -> bool:
 @attrs.define
 class _File:
     source: Transcript
-    reader: str
+    reader: ClaudeCode
     session: str = ""
     chains: dict[str, _Chain] = attrs.field(factory=dict)
     roots: dict[str, str] = attrs.field(factory=dict)
@@ -96,15 +97,7 @@ class _File:
                 yield self._recording(chain, f"{self.session}/{chain.agent}", chain.entries)
 
     def _recording(self, chain: _Chain, name: str, entries: Any) -> Recording:
-        return Recording(
-            id=name or self.source.stem,
-            path=self.source.path,
-            reader=self.reader,
-            entries=entries,
-            agent_id=chain.agent,
-            profile="claude-code",
-            parallel_calls=True,
-        )
+        return self.reader.recording(self.source, entries, name, agent_id=chain.agent)
 
     def _streamed(
         self, main: _Chain, first: dict[str, Any], rows: Iterator[tuple[_Chain, dict[str, Any]]]
@@ -281,10 +274,11 @@ _MESSAGES = {"assistant", "user"}
 _PASSED_OVER = {"system", "stream_event", "tool_progress", "auth_status", "rate_limit_event"}
 
 
-class ClaudeStream:
+class ClaudeStream(Reader):
     """Reads the output of Claude Code in print mode, and messages of its SDK."""
 
     name: ClassVar[str] = "claude-stream"
+    profile: ClassVar[str] = "claude-code"
 
     def sniff(self, source: Transcript) -> float:
         """Look for messages with the session's id; Cursor's stream is much like it."""
@@ -294,7 +288,7 @@ class ClaudeStream:
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the session, then its subagents."""
-        chains: dict[str, _StreamChain] = {"": _StreamChain(None)}
+        chains: dict[str, _Chain] = {"": _Chain(None)}
         main = chains[""]
         rows = _rows(source)
         first = next((row for row in rows if isinstance(row.value, dict)), None)
@@ -304,19 +298,11 @@ class ClaudeStream:
         tools = as_dict(first.value).get("tools")
         names = frozenset(filter(None, map(named, as_list(tools)))) or None
         entries = _streamed(source, chains, first, rows)
-        yield _recording(source, session, main, entries, names)
+        yield self.recording(source, entries, session, tools=names)
         for parent, chain in chains.items():
             if chain is not main:
-                yield _recording(source, f"{session}/{parent}", chain, chain.entries, None)
-
-
-@attrs.define
-class _StreamChain:
-    """The messages of one agent."""
-
-    agent: str | None
-    assembler: Assembler = attrs.field(factory=Assembler)
-    entries: list[RecordedItem] = attrs.field(factory=list)
+                name = f"{session}/{parent}"
+                yield self.recording(source, chain.entries, name, agent_id=chain.agent)
 
 
 def _is_stream(row: dict[str, Any]) -> bool:
@@ -336,27 +322,8 @@ def _rows(source: Transcript) -> Iterator[Row]:
             yield from (Row(row.line, value) for value in values)
 
 
-def _recording(
-    source: Transcript,
-    name: str,
-    chain: _StreamChain,
-    entries: Any,
-    tools: frozenset[str] | None,
-) -> Recording:
-    return Recording(
-        id=name,
-        path=source.path,
-        reader=ClaudeStream.name,
-        entries=entries,
-        agent_id=chain.agent,
-        profile="claude-code",
-        parallel_calls=True,
-        tools=tools,
-    )
-
-
 def _streamed(
-    source: Transcript, chains: dict[str, _StreamChain], first: Row, rows: Iterator[Row]
+    source: Transcript, chains: dict[str, _Chain], first: Row, rows: Iterator[Row]
 ) -> Iterator[RecordedItem]:
     main = chains[""]
     _feed(source, chains, first)
@@ -371,11 +338,11 @@ def _streamed(
     yield from main.entries
 
 
-def _feed(source: Transcript, chains: dict[str, _StreamChain], numbered: Row) -> _StreamChain:
+def _feed(source: Transcript, chains: dict[str, _Chain], numbered: Row) -> _Chain:
     row = as_dict(numbered.value)
     kind = named(row.get("type"))
     parent = named(row.get("parent_tool_use_id"))
-    chain = chains.get(parent) or chains.setdefault(parent, _StreamChain(parent))
+    chain = chains.get(parent) or chains.setdefault(parent, _Chain(parent))
     has_content = isinstance(as_dict(row.get("message")).get("content"), (str, list))
     if kind in _MESSAGES and has_content:
         read = read_response if kind == "assistant" else read_user

@@ -9,7 +9,7 @@ An observation names its action by ``cause``; calls of one response share ``mode
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -18,9 +18,10 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._readers.openai import Chat, Message, requested
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
-from trimtab_replay._transcript import Row, Transcript
+from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
     as_dict,
     as_float,
@@ -40,10 +41,12 @@ _COMMAND_ID = "command"
 _HEAD = 200
 
 
-class MiniSweAgent:
+class MiniSweAgent(Reader):
     """Reads mini-swe-agent trajectories."""
 
     name: ClassVar[str] = "mini-swe-agent"
+    profile: ClassVar[str] = "mini-swe-agent"
+    parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
         """Look for its name, or its results."""
@@ -58,15 +61,9 @@ class MiniSweAgent:
         for row in source.documents_with("messages", has_list("messages")):
             document = as_dict(row.value)
             status = as_text(as_dict(document.get("info")).get("exit_status"))
-            yield Recording(
-                id=named(document.get("instance_id")) or source.stem.removesuffix(".traj"),
-                path=source.path,
-                reader=self.name,
-                entries=_entries(document["messages"], status, source),
-                profile="mini-swe-agent",
-                parallel_calls=False,
-                meta={"exit_status": status},
-            )
+            name = named(document.get("instance_id")) or source.stem.removesuffix(".traj")
+            entries = _entries(document["messages"], status, source)
+            yield self.recording(source, entries, name, meta={"exit_status": status})
 
 
 def _is_result(message: Any) -> bool:
@@ -154,10 +151,11 @@ _QUIET = {"agent_state_changed", "null", "recall"}
 _RUNNING = -1.0
 
 
-class OpenHands:
+class OpenHands(Reader):
     """Reads OpenHands events and eval output."""
 
     name: ClassVar[str] = "openhands"
+    profile: ClassVar[str] = "openhands"
 
     def sniff(self, source: Transcript) -> float:
         """Look for events with a source, and an action or an observation."""
@@ -168,28 +166,15 @@ class OpenHands:
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a document; events line by line are one recording."""
         if len(source.first_rows) > 1 and _is_event(source.first_rows[0]):
-            yield self._recording(source, {}, (row.value for row in source.rows()), source.stem)
+            rows = (row.value for row in source.rows())
+            yield self.recording(source, _Events(source).entries(rows, []))
             return
         for row in source.documents_with("events", _has_events):
-            yield self._documented(source, row)
-
-    def _documented(self, source: Transcript, row: Row) -> Recording:
-        events = row.value if isinstance(row.value, list) else _history(row.value)
-        default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
-        return self._recording(source, as_dict(row.value), iter(events), default)
-
-    def _recording(
-        self, source: Transcript, head: dict[str, Any], events: Iterator[Any], default: str
-    ) -> Recording:
-        error = as_text(head.get("error"))
-        return Recording(
-            id=named(head.get("instance_id")) or default,
-            path=source.path,
-            reader=self.name,
-            entries=_Events(source).entries(events, [RunEnd(reason=error)] if error else []),
-            profile="openhands",
-            parallel_calls=True,
-        )
+            events = row.value if isinstance(row.value, list) else _history(row.value)
+            head = as_dict(row.value)
+            error = as_text(head.get("error"))
+            entries = _Events(source).entries(events, [RunEnd(reason=error)] if error else [])
+            yield self.recording(source, entries, named(head.get("instance_id")), line=row.line)
 
 
 def _has_events(document: Any) -> bool:
@@ -217,7 +202,7 @@ class _Events:
     assembler: Assembler = attrs.field(factory=Assembler)
     calls: dict[str, str] = attrs.field(factory=dict)
 
-    def entries(self, events: Iterator[Any], end: list[RunEnd]) -> Iterator[RecordedItem]:
+    def entries(self, events: Iterable[Any], end: list[RunEnd]) -> Iterator[RecordedItem]:
         for number, event in enumerate(events):
             if _is_event(event):
                 self._read(event, as_time(event.get("timestamp")))

@@ -15,6 +15,7 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._readers.openai import Payload, Responses, kind_of
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
@@ -37,10 +38,11 @@ _NO_TALK = {"token_usage_record", "world_state"}
 """Rows of newer versions that hold nothing of the conversation."""
 
 
-class Codex:
+class Codex(Reader):
     """Reads Codex rollouts."""
 
     name: ClassVar[str] = "codex"
+    profile: ClassVar[str] = "codex"
 
     def sniff(self, source: Transcript) -> float:
         """Look for rows of a rollout."""
@@ -51,14 +53,8 @@ class Codex:
         """Yield the session."""
         metas = (row["payload"] for row in source.first_rows if row.get("type") == "session_meta")
         meta = as_dict(next(metas, None))
-        yield Recording(
-            id=named(meta.get("id")) or named(meta.get("session_id")) or source.stem,
-            path=source.path,
-            reader=self.name,
-            entries=_Rollout(source).entries(),
-            profile="codex",
-            parallel_calls=True,
-        )
+        name = named(meta.get("id")) or named(meta.get("session_id"))
+        yield self.recording(source, _Rollout(source).entries(), name)
 
 
 @attrs.define
@@ -189,10 +185,11 @@ _SPEAKING = "speaking"
 _TEXTS = {"agent_message", "assistant_message", "plan", "reasoning"}
 
 
-class CodexExec:
+class CodexExec(Reader):
     """Reads the output of Codex's non-interactive mode."""
 
     name: ClassVar[str] = "codex-exec"
+    profile: ClassVar[str] = "codex"
 
     def sniff(self, source: Transcript) -> float:
         """Look for events of threads, turns and items."""
@@ -201,14 +198,7 @@ class CodexExec:
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording."""
         ids = (named(row.get("thread_id")) for row in source.first_rows)
-        yield Recording(
-            id=next(filter(None, ids), source.stem),
-            path=source.path,
-            reader=self.name,
-            entries=_entries(source),
-            profile="codex",
-            parallel_calls=True,
-        )
+        yield self.recording(source, _entries(source), next(filter(None, ids), ""))
 
 
 def _is_ours(row: dict[str, Any]) -> bool:
@@ -243,14 +233,14 @@ def _happen(assembler: Assembler, item: dict[str, Any], *, is_done: bool) -> Non
         if is_done:
             _say(assembler, kind, item)
         return
-    call = _call(kind, item)
-    if call is None:
+    make = _CALLS.get(kind)
+    if make is None:
         return
     if not assembler.waits(item_id):
         if not assembler.is_waiting and assembler.key != _SPEAKING:
             assembler.respond()
         assembler.rekey(None)
-        item_id = assembler.call(*call, item_id)
+        item_id = assembler.call(*make(item), item_id)
     if is_done or kind == "todo_list":
         assembler.answer(item_id, _result(kind, item))
 
@@ -262,12 +252,6 @@ def _say(assembler: Assembler, kind: str, item: dict[str, Any]) -> None:
         assembler.respond(key=_SPEAKING, reasoning=text)
     else:
         assembler.respond(key=_SPEAKING, text=text, stop=StopRequest(), presumed=True)
-
-
-def _call(kind: str, item: dict[str, Any]) -> tuple[str, Any] | None:
-    """Return tool and arguments of an item, named as Codex's session files name them."""
-    make = _CALLS.get(kind)
-    return None if make is None else make(item)
 
 
 def _mcp_call(item: dict[str, Any]) -> tuple[str, Any]:
@@ -287,6 +271,7 @@ _CALLS: dict[str, Callable[[dict[str, Any]], tuple[str, Any]]] = {
     "collab_tool_call": lambda item: (named(item.get("tool")), {"prompt": item.get("prompt")}),
     "todo_list": _plan_call,
 }
+"""Tool and arguments of an item, named as Codex's session files name them."""
 
 
 def _plan_step(step: dict[str, Any]) -> dict[str, Any]:

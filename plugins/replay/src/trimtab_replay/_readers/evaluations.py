@@ -15,6 +15,7 @@ import attrs
 from trimtab import Outcome
 from trimtab.events import CallOrigin, Evidence
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._readers.openai import Chat, Message, Requested, usage
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
@@ -38,10 +39,11 @@ _BROKEN = (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, Runtime
 _OUTCOMES = {"parsing": Outcome.INVALID, "approval": Outcome.DENIED}
 
 
-class Inspect:
+class Inspect(Reader):
     """Reads Inspect's logs."""
 
     name: ClassVar[str] = "inspect"
+    profile: ClassVar[str] = "inspect"
 
     def sniff(self, source: Transcript) -> float:
         """Look for an archive with samples, or for a log with an eval and samples."""
@@ -62,13 +64,10 @@ class Inspect:
         scores = as_dict(sample.get("scores")).items()
         chat = Chat(source.skip, _Times.of(sample).answer, calls=_calls)
         limit = as_text(as_dict(sample.get("limit")).get("type"))
-        return Recording(
-            id=f"{as_text(sample.get('id'))}_epoch_{as_text(sample.get('epoch', 1))}",
-            path=source.path,
-            reader=self.name,
-            entries=chat.entries(sample["messages"], (RunEnd(reason=limit),) if limit else ()),
-            profile="inspect",
-            parallel_calls=True,
+        return self.recording(
+            source,
+            chat.entries(sample["messages"], (RunEnd(reason=limit),) if limit else ()),
+            f"{as_text(sample.get('id'))}_epoch_{as_text(sample.get('epoch', 1))}",
             meta={"scores": {name: as_dict(score).get("value") for name, score in scores}},
         )
 
@@ -135,10 +134,12 @@ class _Times:
         )
 
 
-class TauBench:
+class TauBench(Reader):
     """Reads tau-bench results."""
 
     name: ClassVar[str] = "tau-bench"
+    profile: ClassVar[str] = "tau-bench"
+    parallel_calls: ClassVar[bool | None] = False
 
     def sniff(self, source: Transcript) -> float:
         """Look for tasks with messages and a reward."""
@@ -150,21 +151,12 @@ class TauBench:
             results = row.value if isinstance(row.value, list) else [row.value]
             for number, result in enumerate(results):
                 if _is_result(result):
-                    yield self._recording(source, result)
+                    chat = Chat(source.skip, _answer, stop=StopRequest(awaiting_user=True))
+                    name = f"{as_text(result.get('task_id'))}.{as_text(result.get('trial', 0))}"
+                    meta = {"reward": result.get("reward")}
+                    yield self.recording(source, chat.entries(result["traj"]), name, meta=meta)
                 else:
                     source.skip(f"result {number} has no traj", row.line)
-
-    def _recording(self, source: Transcript, result: dict[str, Any]) -> Recording:
-        chat = Chat(source.skip, _answer, stop=StopRequest(awaiting_user=True))
-        return Recording(
-            id=f"{as_text(result.get('task_id'))}.{as_text(result.get('trial', 0))}",
-            path=source.path,
-            reader=self.name,
-            entries=chat.entries(result["traj"]),
-            profile="tau-bench",
-            parallel_calls=False,
-            meta={"reward": result.get("reward")},
-        )
 
 
 def _is_result(value: Any) -> bool:
@@ -181,10 +173,11 @@ def _answer(message: Message) -> CallResult:
 _ONE_AT_A_TIME = "one tool call at a time"
 
 
-class Tau2:
+class Tau2(Reader):
     """Reads tau2-bench results."""
 
     name: ClassVar[str] = "tau2"
+    profile: ClassVar[str] = "tau2"
 
     def sniff(self, source: Transcript) -> float:
         """Look for simulations."""
@@ -207,12 +200,10 @@ class Tau2:
     ) -> Recording:
         reason = as_text(simulation.get("termination_reason"))
         reward = as_dict(simulation.get("reward_info")).get("reward")
-        return Recording(
-            id=named(simulation.get("id")) or default,
-            path=source.path,
-            reader=self.name,
-            entries=_entries(simulation["messages"], reason, source),
-            profile="tau2",
+        return self.recording(
+            source,
+            _entries(simulation["messages"], reason, source),
+            named(simulation.get("id")) or default,
             parallel_calls=parallel,
             meta={"reward": reward, "termination_reason": reason},
         )

@@ -10,6 +10,7 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -29,10 +30,11 @@ _DENIED = "[Operation Cancelled]"
 _STATUS = {"success": Outcome.OK, "error": Outcome.ERROR, "cancelled": Outcome.DENIED}
 
 
-class Gemini:
+class Gemini(Reader):
     """Reads Gemini contents and Gemini CLI chats."""
 
     name: ClassVar[str] = "gemini"
+    profile: ClassVar[str] = "gemini-cli"
 
     def sniff(self, source: Transcript) -> float:
         """Look for contents with parts, or for a chat of the CLI."""
@@ -46,15 +48,7 @@ class Gemini:
                 entries = _chat_entries(as_list(head.get("messages")), source)
             else:
                 entries = _content_entries(_contents(row.value), source)
-            default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
-            yield Recording(
-                id=named(head.get("sessionId")) or default,
-                path=source.path,
-                reader=self.name,
-                entries=entries,
-                profile="gemini-cli",
-                parallel_calls=True,
-            )
+            yield self.recording(source, entries, named(head.get("sessionId")), line=row.line)
 
 
 def _is_ours(value: Any) -> bool:
@@ -190,10 +184,11 @@ _DENIED_IN_STREAM = {"permission_denied", "policy_violation"}
 _INVALID = {"invalid_tool_params", "tool_not_registered"}
 
 
-class GeminiStream:
+class GeminiStream(Reader):
     """Reads the output of the Gemini CLI in headless mode."""
 
     name: ClassVar[str] = "gemini-stream"
+    profile: ClassVar[str] = "gemini-cli"
 
     def sniff(self, source: Transcript) -> float:
         """Look for events of tools, or for the first event."""
@@ -202,14 +197,7 @@ class GeminiStream:
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording."""
         first = source.first_rows[0] if source.first_rows else {}
-        yield Recording(
-            id=named(first.get("session_id")) or source.stem,
-            path=source.path,
-            reader=self.name,
-            entries=_Stream().entries(source),
-            profile="gemini-cli",
-            parallel_calls=True,
-        )
+        yield self.recording(source, _Stream().entries(source), named(first.get("session_id")))
 
 
 def _is_stream(row: dict[str, Any]) -> bool:

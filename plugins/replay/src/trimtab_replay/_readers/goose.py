@@ -6,7 +6,7 @@ Steps within a message are responses; a tool part holds its call, its answer and
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -16,7 +16,7 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.anthropic import time_of
-from trimtab_replay._readers.messages import MessageReader
+from trimtab_replay._readers.messages import MessageReader, Reader
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -41,10 +41,11 @@ _REFUSED = ("The user rejected permission", "The user has specified a rule")
 _STOPPED = ("Tool execution aborted", "Tool execution was interrupted")
 
 
-class OpenCode:
+class OpenCode(Reader):
     """Reads OpenCode's exports and part tables."""
 
     name: ClassVar[str] = "opencode"
+    profile: ClassVar[str] = "opencode"
 
     def sniff(self, source: Transcript) -> float:
         """Look for messages with parts, or for rows of parts."""
@@ -56,27 +57,16 @@ class OpenCode:
         for row in source.documents():
             if _is_export(row.value):
                 session = as_dict(row.value.get("info"))
-                name = named(session.get("id")) or source.stem
-                yield self._recording(source, name, dicts(row.value.get("messages")))
+                name = named(session.get("id"))
+                yield self.recording(source, entries_of(dicts(row.value.get("messages"))), name)
             elif _is_stored(row.value):
-                yield self._recording(source, row.value["id"], _stored(source, row.value["id"]))
+                name = row.value["id"]
+                yield self.recording(source, entries_of(_stored(source, name)), name)
             elif isinstance(row.value, list):
                 for name, messages in _sessions(row.value, source).items():
-                    yield self._recording(source, name, list(messages.values()))
+                    yield self.recording(source, entries_of(messages.values()), name)
             else:
                 source.skip("no export of a session and no rows of parts", row.line)
-
-    def _recording(
-        self, source: Transcript, name: str, messages: list[dict[str, Any]]
-    ) -> Recording:
-        return Recording(
-            id=name,
-            path=source.path,
-            reader=self.name,
-            entries=entries_of(messages),
-            profile="opencode",
-            parallel_calls=True,
-        )
 
 
 def _first(value: Any) -> Any:
@@ -132,7 +122,7 @@ def _sessions(rows: list[Any], source: Transcript) -> dict[str, dict[str, dict[s
     return sessions
 
 
-def entries_of(messages: list[dict[str, Any]]) -> Iterator[RecordedItem]:
+def entries_of(messages: Iterable[dict[str, Any]]) -> Iterator[RecordedItem]:
     """Yield what happened in messages with ``info`` and ``parts``, as an export has them."""
     assembler = Assembler()
     for message in messages:
@@ -332,10 +322,11 @@ def _until_damaged(source: Transcript, items: Iterator[T]) -> Iterator[T]:
         source.skip(f"not a database that can be read: {error}")
 
 
-class OpenCodeDatabase:
+class OpenCodeDatabase(Reader):
     """Reads the database of OpenCode."""
 
     name: ClassVar[str] = "opencode-db"
+    profile: ClassVar[str] = "opencode"
 
     def sniff(self, source: Transcript) -> float:
         """Look for its tables."""
@@ -349,14 +340,8 @@ class OpenCodeDatabase:
         with closing(_connected(source)) as database:
             query = "SELECT DISTINCT session_id FROM message ORDER BY time_created DESC"
             for (session,) in database.execute(query).fetchall():
-                yield Recording(
-                    id=as_text(session),
-                    path=source.path,
-                    reader=self.name,
-                    entries=entries_of(_messages(database, session)),
-                    profile="opencode",
-                    parallel_calls=True,
-                )
+                entries = entries_of(_messages(database, session))
+                yield self.recording(source, entries, as_text(session))
 
 
 def _messages(database: sqlite3.Connection, session: Any) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._readers.openai import usage
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
@@ -37,10 +38,11 @@ _HEADER = "__header__"
 _IN_WORDS = re.compile(r"Tool result for (\S{1,200})$")
 
 
-class Atif:
+class Atif(Reader):
     """Reads ATIF 1.x."""
 
     name: ClassVar[str] = "atif"
+    parallel_calls: ClassVar[bool | None] = None
 
     def sniff(self, source: Transcript) -> float:
         """Look for steps with a source beside a schema's version or an agent."""
@@ -66,13 +68,8 @@ class Atif:
     def _recording(
         self, source: Transcript, head: dict[str, Any], steps: Iterator[Any], default: str
     ) -> Recording:
-        return Recording(
-            id=named(head.get("session_id")) or default,
-            path=source.path,
-            reader=self.name,
-            entries=_entries(steps, source),
-            profile=named(as_dict(head.get("agent")).get("name")),
-        )
+        name, agent = named(head.get("session_id")), named(as_dict(head.get("agent")).get("name"))
+        return self.recording(source, _entries(steps, source), name or default, profile=agent)
 
 
 def _is_header(value: Any) -> bool:
@@ -206,10 +203,11 @@ class _Span:
         return self.operation in _CHATS
 
 
-class OpenTelemetry:
+class OpenTelemetry(Reader):
     """Reads spans of agents."""
 
     name: ClassVar[str] = "otel"
+    parallel_calls: ClassVar[bool | None] = None
 
     def sniff(self, source: Transcript) -> float:
         """Look for spans with attributes of generative AI."""
@@ -227,18 +225,9 @@ class OpenTelemetry:
             traces.items(), key=lambda each: min(s.started for s in each[1])
         ):
             ids = (named(span.attributes.get("gen_ai.conversation.id")) for span in spans)
-            yield Recording(
-                id=next(filter(None, ids), trace or source.stem),
-                path=source.path,
-                reader=self.name,
-                entries=_otel_entries(sorted(spans, key=lambda span: span.started)),
-                parallel_calls=None,
-                meta={"trace": trace},
-            )
-
-
-def _beginning(trace: tuple[str, list[_Span]]) -> float:
-    return min(span.started for span in trace[1])
+            entries = _otel_entries(sorted(spans, key=lambda span: span.started))
+            name = next(filter(None, ids), trace)
+            yield self.recording(source, entries, name, meta={"trace": trace})
 
 
 def _is_ours(span: _Span) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from trimtab import Outcome
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
 from trimtab_replay._readers.anthropic import time_of
-from trimtab_replay._readers.messages import MessageReader
+from trimtab_replay._readers.messages import MessageReader, Reader
 from trimtab_replay._readers.openai import requested, usage
 from trimtab_replay._recording import RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Transcript
@@ -36,10 +36,11 @@ _KINDS = set(_CLASSES.values()) | {"remove", "function"} | set(_CLASSES)
 Told = tuple[str, dict[str, Any]]
 
 
-class LangChain:
+class LangChain(Reader):
     """Reads dumps of LangChain messages."""
 
     name: ClassVar[str] = "langchain"
+    profile: ClassVar[str] = "langchain"
 
     def sniff(self, source: Transcript) -> float:
         """Look for messages of LangChain's types."""
@@ -51,22 +52,11 @@ class LangChain:
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a document; messages line by line are one recording."""
         if len(source.first_rows) > 1 and any(_is_message(row) for row in source.first_rows):
-            yield self._recording(source, source.stem, (row.value for row in source.rows()))
+            yield self.recording(source, _entries((row.value for row in source.rows()), source))
             return
         for row in source.documents_with("messages", _has_messages):
-            default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
-            name = _thread(as_dict(row.value)) or default
-            yield self._recording(source, name, iter(_messages(row.value)))
-
-    def _recording(self, source: Transcript, name: str, messages: Iterator[Any]) -> Recording:
-        return Recording(
-            id=name,
-            path=source.path,
-            reader=self.name,
-            entries=_entries(messages, source),
-            profile="langchain",
-            parallel_calls=True,
-        )
+            entries, name = _entries(_messages(row.value), source), _thread(as_dict(row.value))
+            yield self.recording(source, entries, name, line=row.line)
 
 
 def _thread(head: dict[str, Any]) -> str:
@@ -101,7 +91,7 @@ def _is_message(message: Any) -> bool:
     return kind in _KINDS and "content" in fields
 
 
-def _entries(messages: Iterator[Any], source: Transcript) -> Iterator[RecordedItem]:
+def _entries(messages: Iterable[Any], source: Transcript) -> Iterator[RecordedItem]:
     assembler = Assembler()
     for number, message in enumerate(messages):
         kind, fields = _told(message)

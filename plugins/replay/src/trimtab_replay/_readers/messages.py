@@ -19,17 +19,48 @@ MAX_SNIFFED = 200
 _IDS = ("id", "session_id", "sessionId", "conversation_id", "thread_id", "chat_id")
 
 
-class MessageReader(ABC):
+class Reader:
+    """What all recordings of one format have in common."""
+
+    name: ClassVar[str]
+    profile: ClassVar[str] = ""
+    parallel_calls: ClassVar[bool | None] = True
+
+    def recording(
+        self,
+        source: Transcript,
+        entries: Iterable[RecordedItem],
+        name: str = "",
+        *,
+        line: int = 1,
+        **facts: Any,
+    ) -> Recording:
+        """Return a recording of this format.
+
+        Args:
+            source: the file.
+            entries: what happened.
+            name: the recording's own; if empty, the file's stem and the line, where it is not 1.
+            line: where the recording begins.
+            facts: as for `Recording`, where they differ from those of the format.
+        """
+        return Recording(
+            id=name or (source.stem if line == 1 else f"{source.stem}:{line}"),
+            path=source.path,
+            reader=self.name,
+            entries=entries,
+            **{"profile": self.profile, "parallel_calls": self.parallel_calls, **facts},
+        )
+
+
+class MessageReader(Reader, ABC):
     """Reads files of messages in one shape.
 
     A subclass says which messages are its own and what each of them means.
     """
 
-    name: ClassVar[str]
     certainty: ClassVar[float] = 0.9
     keys: ClassVar[tuple[str, ...]] = ("messages",)
-    profile: ClassVar[str] = ""
-    parallel_calls: ClassVar[bool | None] = True
 
     @abstractmethod
     def is_own(self, message: dict[str, Any]) -> bool:
@@ -88,15 +119,8 @@ class MessageReader(ABC):
         self, source: Transcript, document: Any, default: str, entries: Iterable[RecordedItem]
     ) -> Recording:
         head = as_dict(document)
-        return Recording(
-            id=next(filter(None, (named(head.get(key)) for key in _IDS)), default),
-            path=source.path,
-            reader=self.name,
-            entries=entries,
-            profile=self.profile,
-            parallel_calls=self.parallel_calls,
-            tools=self.tools(document),
-        )
+        name = next(filter(None, (named(head.get(key)) for key in _IDS)), default)
+        return self.recording(source, entries, name, tools=self.tools(document))
 
     def _has_messages(self, document: Any) -> bool:
         return any(self.is_message(message) for message in self.messages(document))

@@ -11,6 +11,7 @@ import attrs
 from trimtab import Outcome, Usage
 from trimtab.events import Evidence
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._recording import Item, RecordedItem, Recording, StopRequest
 from trimtab_replay._transcript import Row, Transcript
 from trimtab_replay._values import (
@@ -127,12 +128,19 @@ def offered(tools: Any) -> frozenset[str] | None:
     return frozenset(filter(None, (named(function.get("name")) for function in functions)))
 
 
+def _requested(head: dict[str, Any]) -> dict[str, Any]:
+    """Return what a request says of its calls and tools, as facts of a recording."""
+    parallel = head.get("parallel_tool_calls")
+    tools = offered(head.get("tools"))
+    return {"parallel_calls": parallel if isinstance(parallel, bool) else True, "tools": tools}
+
+
 _IDS = ("id", "session_id", "conversation_id", "thread_id")
 _FOREIGN = {"tool_use", "tool_result", "toolCall"}
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 
 
-class OpenAIChat:
+class OpenAIChat(Reader):
     """Reads chat messages in OpenAI's shape."""
 
     name: ClassVar[str] = "openai-chat"
@@ -146,7 +154,7 @@ class OpenAIChat:
         """Yield one recording a document; messages line by line are one recording."""
         is_lines = len(source.first_rows) > 1
         if is_lines and any(map(_is_message, source.first_rows)):
-            yield self._streamed(source)
+            yield self.recording(source, _fed(source, source.rows()))
             return
         for row in source.documents_with("messages", _has_messages):
             default = f"{source.stem}:{row.line}" if is_lines else source.stem
@@ -154,24 +162,9 @@ class OpenAIChat:
 
     def _recording(self, source: Transcript, document: Any, default: str) -> Recording:
         head = as_dict(document)
-        parallel = head.get("parallel_tool_calls")
-        return Recording(
-            id=next(filter(None, (named(head.get(key)) for key in _IDS)), default),
-            path=source.path,
-            reader=self.name,
-            entries=Chat(source.skip).entries(_messages(document)),
-            parallel_calls=parallel if isinstance(parallel, bool) else True,
-            tools=offered(head.get("tools")),
-        )
-
-    def _streamed(self, source: Transcript) -> Recording:
-        return Recording(
-            id=source.stem,
-            path=source.path,
-            reader=self.name,
-            entries=_fed(source, source.rows()),
-            parallel_calls=True,
-        )
+        name = next(filter(None, (named(head.get(key)) for key in _IDS)), default)
+        entries = Chat(source.skip).entries(_messages(document))
+        return self.recording(source, entries, name, **_requested(head))
 
 
 def _fed(source: Transcript, rows: Iterator[Row]) -> Iterator[RecordedItem]:
@@ -307,7 +300,7 @@ def kind_of(item: Any) -> str:
 _LISTS = ("input", "output", "items", "data")
 
 
-class OpenAIResponses:
+class OpenAIResponses(Reader):
     """Reads Responses items."""
 
     name: ClassVar[str] = "openai-responses"
@@ -322,28 +315,12 @@ class OpenAIResponses:
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a document; items line by line are one recording."""
         if len(source.first_rows) > 1 and any(map(is_item, source.first_rows)):
-            items = (row.value for row in source.rows())
-            yield self._recording(source, {}, source.stem, _entries(source, items))
+            yield self.recording(source, _entries(source, (row.value for row in source.rows())))
             return
         for row in source.documents_with("items", _has_items):
             head = as_dict(row.value)
-            default = source.stem if row.line == 1 else f"{source.stem}:{row.line}"
-            name = named(head.get("id")) or default
-            entries = _entries(source, iter(_items(row.value)))
-            yield self._recording(source, head, name, entries)
-
-    def _recording(
-        self, source: Transcript, head: dict[str, Any], name: str, entries: Iterator[RecordedItem]
-    ) -> Recording:
-        parallel = head.get("parallel_tool_calls")
-        return Recording(
-            id=name,
-            path=source.path,
-            reader=self.name,
-            entries=entries,
-            parallel_calls=parallel if isinstance(parallel, bool) else True,
-            tools=offered(head.get("tools")),
-        )
+            entries, name = _entries(source, _items(row.value)), named(head.get("id"))
+            yield self.recording(source, entries, name, line=row.line, **_requested(head))
 
 
 def _items(document: Any) -> list[Any]:
@@ -357,7 +334,7 @@ def _has_items(document: Any) -> bool:
     return isinstance(document, list) or any(isinstance(each, list) for each in lists)
 
 
-def _entries(source: Transcript, items: Iterator[Any]) -> Iterator[RecordedItem]:
+def _entries(source: Transcript, items: Iterable[Any]) -> Iterator[RecordedItem]:
     assembler = Assembler()
     responses = Responses(assembler)
     for item in items:

@@ -10,6 +10,7 @@ import attrs
 
 from trimtab import Outcome, Usage
 from trimtab_replay._assembler import Assembler, CallResult
+from trimtab_replay._readers.messages import Reader
 from trimtab_replay._recording import RecordedItem, Recording, RunEnd, StopRequest
 from trimtab_replay._transcript import Transcript
 from trimtab_replay._values import (
@@ -31,10 +32,11 @@ _DENIED = {"denied", "rejected"}
 _MARKS = ("session.start", "assistant.turn_start", "assistant.message", "tool.execution_start")
 
 
-class Copilot:
+class Copilot(Reader):
     """Reads event files of the Copilot CLI."""
 
     name: ClassVar[str] = "copilot"
+    profile: ClassVar[str] = "copilot"
 
     def sniff(self, source: Transcript) -> float:
         """Look for its event types."""
@@ -45,14 +47,7 @@ class Copilot:
         """Yield the session."""
         starts = (as_dict(row.get("data")) for row in source.first_rows)
         ids = (named(start.get("sessionId")) for start in starts)
-        yield Recording(
-            id=next(filter(None, ids), source.stem),
-            path=source.path,
-            reader=self.name,
-            entries=_Events(source).entries(),
-            profile="copilot",
-            parallel_calls=True,
-        )
+        yield self.recording(source, _Events(source).entries(), next(filter(None, ids), ""))
 
 
 @attrs.define
@@ -139,10 +134,11 @@ _CURSOR_DENIED = ("rejected", "denied")
 _PASSED_OVER = {"system", "interaction_query", "connection", "retry"}
 
 
-class Cursor:
+class Cursor(Reader):
     """Reads the output of Cursor's command line agent."""
 
     name: ClassVar[str] = "cursor"
+    profile: ClassVar[str] = "cursor"
 
     def sniff(self, source: Transcript) -> float:
         """Look for events of tool calls, which hold the call under the tool's name."""
@@ -151,14 +147,7 @@ class Cursor:
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording."""
         first = source.first_rows[0] if source.first_rows else {}
-        yield Recording(
-            id=named(first.get("session_id")) or source.stem,
-            path=source.path,
-            reader=self.name,
-            entries=_entries(source),
-            profile="cursor",
-            parallel_calls=True,
-        )
+        yield self.recording(source, _entries(source), named(first.get("session_id")))
 
 
 def _is_ours(row: dict[str, Any]) -> bool:
@@ -270,10 +259,11 @@ def _end(assembler: Assembler, event: dict[str, Any]) -> None:
 _ROLES = {"user", "assistant", "toolResult", "bashExecution"}
 
 
-class Pi:
+class Pi(Reader):
     """Reads pi's sessions."""
 
     name: ClassVar[str] = "pi"
+    profile: ClassVar[str] = "pi"
 
     def sniff(self, source: Transcript) -> float:
         """Look for a session's row, or messages of pi's own roles."""
@@ -282,14 +272,7 @@ class Pi:
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield the session."""
         ids = (row.get("id") for row in source.first_rows if row.get("type") == "session")
-        yield Recording(
-            id=named(next(ids, None)) or source.stem,
-            path=source.path,
-            reader=self.name,
-            entries=_pi_entries(source),
-            profile="pi",
-            parallel_calls=True,
-        )
+        yield self.recording(source, _pi_entries(source), named(next(ids, None)))
 
 
 def _pi_is_ours(row: dict[str, Any]) -> bool:
