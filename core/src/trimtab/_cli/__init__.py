@@ -19,14 +19,7 @@ _PATIENCE = 2.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Args:
-        arguments: those after the program's name; those of `sys.argv` if None.
-
-    Returns:
-        The exit status: 0; 1 if problems were found; 2 if the input was wrong.
-    """
+    """Run one command."""
     words = sys.argv[1:] if arguments is None else arguments
     from trimtab._types.errors import TrimtabError
     from trimtab._types.stdout import flush

@@ -160,7 +160,6 @@ _SECONDS = 30.0
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab plugins doctor``."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="load these, each in a process of its own"
     )
@@ -172,7 +171,6 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def add_timeout(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--timeout``."""
     parser.add_argument(
         "--timeout",
         type=_seconds,
@@ -219,7 +217,6 @@ def _seconds(text: str) -> float:
 
 
 def report(problems: Sequence[Problem]) -> None:
-    """Print problems: what is wrong, where, and what to do."""
     for problem in problems:
         note = "" if problem.is_error else "note: "
         say(f"{problem.distribution}: {note}{problem.message}")
@@ -228,7 +225,6 @@ def report(problems: Sequence[Problem]) -> None:
 
 
 def register_check(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab check``."""
     parser.add_argument("--config", metavar="FILE", help="the configuration, else the one found")
     parser.add_argument(
         "--import",
@@ -245,8 +241,6 @@ def register_check(parser: argparse.ArgumentParser) -> None:
 
 @attrs.frozen
 class Named:
-    """A provider that a configuration names."""
-
     prompt: str
     config: ProviderConfig
     place: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import attrs
 
@@ -27,7 +27,6 @@ from trimtab._types.text import sanitize
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab explain``."""
     parser.add_argument("prompt", metavar="PROMPT", help="the prompt's name, e.g. agent/main")
     parser.add_argument("--config", metavar="FILE", help="the configuration, else the one found")
     parser.add_argument("--json", action="store_true", help="write JSON")
@@ -36,21 +35,12 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 @attrs.frozen
 class ProviderStatus:
-    """How one provider would be used if the prompt were built.
-
-    Args:
-        config: the prompt's settings for it.
-        reference: the name and options in them.
-        entry: what the name means, or None.
-        status: ``"ready"``, ``"off"`` by a switch, ``"skipped"`` because it is optional, or
-            ``"missing"``: the prompt can't be built.
-        reason: why it is not ready.
-    """
+    """How one provider would be used if the prompt were built."""
 
     config: ProviderConfig
     reference: ProviderRef
     entry: PluginInfo | None
-    status: str
+    status: Literal["ready", "off", "skipped", "missing"]  # without what is missing, no prompt
     reason: str = ""
 
 
@@ -129,8 +119,9 @@ def _look(config: ProviderConfig, configuration: Configuration, env: Environment
     try:
         entry = admit(config.kind, reference.name, configuration)
     except ProviderError as error:
-        status = "skipped" if reference.optional else "missing"
-        return ProviderStatus(config, reference, None, status, str(error))
+        return ProviderStatus(
+            config, reference, None, "skipped" if reference.optional else "missing", str(error)
+        )
     return ProviderStatus(config, reference, entry, "ready")
 
 

@@ -19,7 +19,6 @@ FORMAT = 1
 
 
 def say_table(rows: Sequence[Sequence[str]], indent: str = "") -> None:
-    """Write rows in aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -38,7 +37,6 @@ def say_json(data: Mapping[str, Any]) -> None:
 
 
 def entry_json(entry: PluginInfo) -> dict[str, Any]:
-    """Return an entry as JSON shows it."""
     return {
         "kind": entry.group,
         "name": entry.name,
@@ -54,7 +52,6 @@ def entry_json(entry: PluginInfo) -> dict[str, Any]:
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:
-    """Return a problem as JSON shows it."""
     return {
         "distribution": problem.distribution,
         "where": problem.where,
@@ -68,7 +65,6 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def register_completion(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab completion``."""
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
     parser.set_defaults(run=run_completion)
 

@@ -67,7 +67,6 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - overloaded there
         self, args: Any = None, namespace: Any = None
     ) -> Any:
-        """Parse, and keep what is parsed for messages."""
         self._given = sys.argv[1:] if args is None else args
         return super().parse_known_args(args, namespace)
 
@@ -89,8 +88,6 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Print the version."""
-
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         say(f"trimtab {__version__}")
         parser.exit()
@@ -217,11 +214,7 @@ def _add_offers(
     registry: Registry,
     main: Main,
 ) -> None:
-    """Add the hosts that offer `command`; only the one that `arguments` name is imported.
-
-    Raises:
-        AmbiguousProvider: two packages offer the command for that host.
-    """
+    """Add the hosts that offer `command`; only the one that `arguments` name is imported."""
     from trimtab._plugins.resolution import select
 
     offers = [e for e in registry.of("commands") if e.name.startswith(f"{command}-")]

@@ -26,7 +26,6 @@ _WITH_OPTIONS = ("guidance", "feedback", "completion", "recorders")
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the commands below ``trimtab plugins``."""
     from trimtab._cli.doctor import add_timeout, register as register_doctor
 
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -186,7 +185,6 @@ _DOES = {
 
 
 def register_new(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``trimtab new``."""
     parser.add_argument("kind", choices=KINDS, help="what the plugin is")
     parser.add_argument("name", metavar="NAME", help="its name, such as look-first")
     parser.add_argument(
@@ -220,7 +218,6 @@ def run_new(options: argparse.Namespace) -> int:
 
 
 def package_files(kind: str, name: str) -> dict[str, str]:
-    """Return the files of a new package by their paths."""
     package = f"trimtab_{name.replace('-', '_')}"
     title = "".join(part.title() for part in name.split("-"))
     facts = {

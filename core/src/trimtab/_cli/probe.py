@@ -23,8 +23,6 @@ _TAIL = 300
 
 @attrs.frozen
 class Answers:
-    """What the other process said."""
-
     values: tuple[Any, ...] = ()
     failure: str = ""
     hung: bool = False

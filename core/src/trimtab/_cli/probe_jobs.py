@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Do a job and leave, whatever threads the other package has started.
-
-    Args:
-        arguments: the job and what it is about; those of the process if None.
-    """
+    """Do a job and leave, whatever threads the other package has started."""
     job, *rest = sys.argv[1:] if arguments is None else arguments
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the package prints must not mix with the answers

@@ -54,14 +54,7 @@ class SessionView:
 
 
 class BoundRun(Recorder):
-    """A recorder with the prompt and host of its run: what contexts read.
-
-    Attributes:
-        prompt: the prompt that was opened.
-        host: the runtime that the agent runs on.
-        tools: names of the agent's tools, or None if they are unknown.
-        rendered: the prompt as last rendered, or None.
-    """
+    """A recorder with the prompt and host of its run: what contexts read."""
 
     prompt: BoundPrompt
     host: Host
@@ -70,7 +63,6 @@ class BoundRun(Recorder):
 
     @cached_property
     def session_view(self) -> SessionView:
-        """The session as providers see it."""
         return SessionView(self.session)
 
     @property

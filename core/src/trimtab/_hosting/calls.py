@@ -41,9 +41,6 @@ class AskedCalls:
 
     Several calls may share an id: some services give the same one twice. Where the runtime calls
     a tool again that raised, the end of the last attempt counts.
-
-    Args:
-        run: its record knows the calls that were asked for before, and those that others ended.
     """
 
     def __init__(self, run: Run) -> None:
@@ -75,7 +72,6 @@ class AskedCalls:
 
     @property
     def pending(self) -> tuple[ToolCall, ...]:
-        """The calls without an answer, in the order of the response."""
         with self._lock:
             asked, ours = tuple(self._open), self._ended.copy()
         last = self._run.state.last_response
@@ -89,7 +85,6 @@ class AskedCalls:
         return tuple(_without(asked, ended))
 
     def find(self, call: ToolCall | str) -> ToolCall:
-        """Return the call, which may be given by its id."""
         if isinstance(call, ToolCall):
             return call
         with self._lock:
@@ -114,7 +109,6 @@ class AskedCalls:
         return named(call) if isinstance(call, ToolCall) else None
 
     def give_back(self, call: ToolCall | None) -> None:
-        """Open a call again whose answer could not be recorded."""
         if call is not None:
             with self._lock:
                 self._open.append(call)

@@ -20,16 +20,7 @@ REQUEST, TOOLS, RESULT = (
 
 
 class Placement:
-    """What was said and has not been placed yet.
-
-    Args:
-        run: the run that is asked.
-        timeout: seconds per provider, on a worker thread; None asks on the caller's.
-
-    Raises:
-        SessionError: the host declares that requests keep their text, and that other text of the
-            next request is ephemeral.
-    """
+    """What was said and has not been placed yet."""
 
     def __init__(self, run: Run, timeout: float | None) -> None:
         _check(run)
@@ -44,7 +35,6 @@ class Placement:
         self._refusal = ""
 
     def way(self, point: DecisionPoint) -> Delivery:
-        """Return how the host places text at `point`."""
         return self._run.host.delivers(point)
 
     def something_happened(self) -> None:
@@ -54,7 +44,6 @@ class Placement:
             self._request = None
 
     def carry(self, text: str) -> None:
-        """Keep `text` for the next request."""
         if text:
             with self._lock:
                 self._carried.append(text)
@@ -91,7 +80,6 @@ class Placement:
             return text
 
     def before_tools(self, pending: tuple[ToolCall, ...], delivery: Delivery | None) -> str:
-        """Return guidance about `pending` that the tools may read."""
         way = delivery or self.way(TOOLS)
         text = self.ask(TOOLS, way, pending=pending)
         with self._lock:
@@ -110,12 +98,10 @@ class Placement:
         return self._refusal
 
     def forget_calls(self) -> None:
-        """Drop what waits for calls that no longer run."""
         with self._lock:
             self._behind, self._refusal = [], ""
 
     def behind_result(self, delivery: Delivery | None) -> str:
-        """Return what stands behind the result of a call."""
         way = delivery or self.way(RESULT)
         text = self.ask(RESULT, way)
         feedback = self._feedback(delivery)

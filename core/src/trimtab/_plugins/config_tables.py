@@ -102,26 +102,18 @@ class Place:
     detail: str = ""
 
     def into(self, *keys: str) -> Place:
-        """Return the place of a table below."""
         return attrs.evolve(self, table=self.table + keys)
 
     def at(self, detail: str) -> Place:
-        """Return the place of something in this table."""
         return attrs.evolve(self, detail=detail)
 
     def error(self, what: str) -> ConfigurationError:
-        """Make the error that says what is wrong here."""
         table = ".".join(k if _BARE.fullmatch(k) else f'"{k}"' for k in self.table)
         parts = (self.file, f"[{table}]" if table else "", self.detail)
         return ConfigurationError(f"{', '.join(filter(None, map(sanitize, parts)))}: {what}")
 
 
 def read_tables(data: Mapping[str, Any], place: Place) -> Configuration:
-    """Make a configuration of the tables of a file.
-
-    Raises:
-        ConfigurationError: a key is unknown or a value wrong.
-    """
     _check(data, keys_of(Configuration), place)
     prompts = data.get("prompts", {})
     return Configuration(

@@ -79,7 +79,6 @@ def _has_table(path: Path, _: tuple[int, ...]) -> bool:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file."""
     import tomllib
 
     try:

@@ -45,12 +45,7 @@ _LARGEST = 4_000_000
 
 
 class MetadataFolder:
-    """The metadata of one distribution, as installers write it.
-
-    Args:
-        where: a folder, or the single file that old installers left.
-        name: the distribution's name, as far as its folder tells it, normalised.
-    """
+    """The metadata of one distribution, as installers write it."""
 
     __slots__ = ("name", "where")
 
@@ -71,11 +66,7 @@ class MetadataFolder:
 
 
 class ForeignMetadata(MetadataFolder):
-    """What another finder or the library knows of a distribution.
-
-    Args:
-        distribution: an `importlib_metadata.Distribution`, or one of the standard library.
-    """
+    """What another finder or the library knows of a distribution."""
 
     __slots__ = ("_distribution", "_has_folder")
 
@@ -176,7 +167,6 @@ class Headers:
     requires: tuple[str, ...] = ()
 
     def requirements_on(self, name: str) -> tuple[str, ...]:
-        """Return the Requires-Dist lines about one distribution."""
         return tuple(line for line in self.requires if requirement_name(line) == name)
 
 

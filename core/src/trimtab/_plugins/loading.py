@@ -60,12 +60,6 @@ def import_limit(what: str) -> Iterator[None]:
     """Say so on standard error if an import takes long, and end it after a minute.
 
     There is one timer in a process: where another part of it has set that, the import has no limit.
-
-    Args:
-        what: the module and its plugin.
-
-    Raises:
-        ImportTookTooLong: it was ended.
     """
     if not (_Limit.is_set and _timer_is_free()):
         yield
@@ -148,18 +142,7 @@ def _repair(entry: PluginInfo) -> str:
 
 
 def construct(entry: PluginInfo, factory: Any, options: Mapping[str, Any]) -> Any:
-    """Make the provider of one prompt.
-
-    Args:
-        entry: for messages.
-        factory: what the entry points to, a class or function.
-        options: keyword arguments for it.
-
-    Raises:
-        ProviderInvalid: the factory can't be called.
-        ProviderOptionsError: an option is unknown, missing or refused; names it where known.
-        ProviderLoadError: the factory fails without options, or lacks a module.
-    """
+    """Make the provider of one prompt."""
     if not callable(factory):
         raise ProviderInvalid(
             f"The {title(entry)} can't be made: {entry.target} is of type {type(factory).__name__}"

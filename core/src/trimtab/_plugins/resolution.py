@@ -116,7 +116,6 @@ def shortest_names(entries: Sequence[PluginInfo]) -> list[str]:
 
 
 def check_allowed(entry: PluginInfo, allow: Sequence[str] | None) -> None:
-    """Check an entry against the allow-list."""
     if allow is None or any(
         fnmatchcase(entry.distribution, normalise_name(pattern)) for pattern in allow
     ):
@@ -152,7 +151,6 @@ def mismatch(entry: PluginInfo) -> str | None:
 
 
 def check_compatible(entry: PluginInfo) -> None:
-    """Compare the installed trimtab with what the entry's package declares."""
     wrong = mismatch(entry)
     if wrong:
         raise IncompatibleProvider(
@@ -179,8 +177,6 @@ DISABLE = "TRIMTAB_DISABLE"
 
 @attrs.frozen
 class Environment:
-    """What the environment turns off."""
-
     off: bool = False
     disabled: frozenset[str] = frozenset()
 
@@ -197,7 +193,6 @@ class Environment:
 
 
 def read_environment(environment: Mapping[str, str] | None = None) -> Environment:
-    """Read the variables."""
     found = os.environ if environment is None else environment
     state = found.get(PLUGINS, "").strip().lower()
     if state not in ("", "on", "off"):
@@ -244,7 +239,6 @@ def admit(kind: ProviderKind, name: str, configuration: Configuration) -> Plugin
 
 
 def source_of_entry(kind: ProviderKind, entry: PluginInfo) -> Provenance:
-    """Return the provenance of an installed provider."""
     return Provenance(entry.name, kind, entry.distribution, entry.version)
 
 

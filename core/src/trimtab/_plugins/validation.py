@@ -43,17 +43,7 @@ def _signature_problem(parameter: inspect.Parameter) -> str:
 
 
 def check_call(method: Callable[..., Any], name: str, who: str, *, by_keyword: bool) -> None:
-    """Hold a protocol's method against the call that core makes.
-
-    Args:
-        method: the bound method.
-        name: its name in the protocol.
-        who: the provider, for the message.
-        by_keyword: whether it is called as ``NAME(context=…)``, else as ``NAME(context)``.
-
-    Raises:
-        ProviderInvalid: it can't be called so.
-    """
+    """Hold a protocol's method against the call that core makes."""
     try:
         signature = inspect.signature(method)
     except (TypeError, ValueError):
@@ -224,14 +214,7 @@ def source_of(kind: ProviderKind, instance: Any) -> Provenance:
 def validate(source: Provenance, config: ProviderConfig, instance: Any) -> LoadedProvider:
     """Check an object and return what the prompt's runtime calls.
 
-    Args:
-        source: where the provider comes from.
-        config: the prompt's settings for it.
-        instance: the object; a protocol's members are read once each, nothing else of it runs.
-
-    Raises:
-        ProviderInvalid: it is no provider of its kind; the message says what to write.
-        ProviderOptionsError: a feedback provider has no trigger.
+    A protocol's members are read once each, and nothing else of the object runs.
     """
     who = _title(source)
     if inspect.isclass(instance):
@@ -264,7 +247,6 @@ def _title(source: Provenance) -> str:
 
 
 def _read(instance: Any, name: str, who: str) -> Any:
-    """Read an attribute or None."""
     try:
         return getattr(instance, name, None)
     except (Exception, SystemExit) as error:

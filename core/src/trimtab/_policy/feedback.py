@@ -36,16 +36,10 @@ class FeedbackState:
         self._reserved: set[str] = set()
 
     def of(self, provider: str) -> Feedback | None:
-        """Return the last feedback of one provider."""
         return self.by_provider.get(provider)
 
     def due(self, provider: str, trigger: FeedbackTrigger, *, now: Mark, created: bool) -> bool:
-        """Whether a condition of `trigger` is met.
-
-        Args:
-            now: where the run is.
-            created: the file of ``on_file_created`` exists and did not when the run opened.
-        """
+        """Whether a condition of `trigger` is met."""
         times = self.times.get(provider, 0)
         if trigger.max_per_run is not None and times >= trigger.max_per_run:
             return False
@@ -64,7 +58,6 @@ class FeedbackState:
         return last if used is None or used.calls < last.calls else used
 
     def note_use(self, tool: str, now: Mark) -> None:
-        """Note the use of a tool."""
         self.used[tool] = now
 
     def reserve(self, provider: str) -> bool:
@@ -75,7 +68,6 @@ class FeedbackState:
         return True
 
     def release(self, provider: str) -> None:
-        """Give the provider back, delivered or not."""
         self._reserved.discard(provider)
 
     def file_created(self, provider: str) -> None:
@@ -83,7 +75,6 @@ class FeedbackState:
         self.created.add(provider)
 
     def delivered(self, event: Feedback) -> None:
-        """Count one delivery."""
         name = event.provider_name
         self.last = event
         self.by_provider[name] = event
@@ -125,7 +116,6 @@ class GateState:
         return None
 
     def checked(self, event: CompletionChecked) -> None:
-        """Count one check."""
         self.attempts += 1
         if event.status.value != "incomplete" or event.final:
             return

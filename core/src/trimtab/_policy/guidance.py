@@ -69,15 +69,12 @@ class EpisodeBook:
         self.open: dict[str, Episode] = {episode.key: episode for episode in episodes}
 
     def get(self, key: str) -> Episode | None:
-        """Return the open episode `key`."""
         return self.open.get(key)
 
     def all(self) -> tuple[Episode, ...]:
-        """Return the open episodes, oldest first."""
         return tuple(self.open.values())
 
     def by_category(self) -> Mapping[str, tuple[Episode, ...]]:
-        """Return the open episodes, grouped."""
         if not self.open:
             return _NO_EPISODES
         groups: dict[str, list[Episode]] = {}
@@ -91,7 +88,6 @@ class EpisodeBook:
         return 1 if episode is None else min(episode.level + 1, MAX_LEVEL)
 
     def seen(self, key: str, turn: int) -> None:
-        """Note that the problem is still there."""
         episode = self.open.get(key)
         if episode is not None and episode.seen_at != turn:
             self.open[key] = attrs.evolve(episode, seen_at=turn)
@@ -128,12 +124,7 @@ EPISODE_SHARE = 2 / 3
 
 @attrs.frozen(eq=False, repr=False)
 class Candidate:
-    """One proposal with what policy needs to know of its provider.
-
-    Attributes:
-        held_back: why it must wait; empty if it need not.
-        paces_itself: whether its provider does, so that only limits apply to it.
-    """
+    """One proposal with what policy needs to know of its provider."""
 
     source: Provenance
     config: GuidanceProviderConfig
@@ -164,7 +155,6 @@ class Spoken:
     last_text: str = ""
 
     def plus(self, turn: int, text: str) -> Spoken:
-        """Return the count after one more injection."""
         in_turn = self.in_turn + 1 if turn == self.turn else 1
         return Spoken(self.total + 1, turn, in_turn, text)
 
@@ -192,7 +182,6 @@ class GuidanceState:
         return known.nudges >= config.stop_after and waited
 
     def stop_requested(self, event: StopRequested) -> None:
-        """Note that the host was to end the turn."""
         known = self.episodes.get(event.episode)
         if known is not None:
             self.episodes.open[event.episode] = attrs.evolve(known, stop_asked=True)
@@ -236,7 +225,6 @@ class GuidanceState:
         return self.spoken.get(candidate.source.name, SILENT).last_text == text
 
     def delivered(self, event: GuidanceDelivered) -> None:
-        """Count one delivery."""
         self._count(event, event.injection, kept=event.delivery is Delivery.PERSISTED)
 
     def suppressed(self, event: GuidanceSuppressed) -> None:
@@ -263,12 +251,7 @@ class GuidanceState:
             self.persisted.add(_digest(injection.content))
 
     def newly_withheld(self, episode: str, reason: str) -> bool:
-        """Whether this reason is new: one event per stretch, not one per turn.
-
-        Args:
-            episode: the problem; the provider's name if it paces itself.
-            reason: why it waits.
-        """
+        """Whether this reason is new: one event per stretch, not one per turn."""
         if self.withheld.get(episode) == reason:
             return False
         self.withheld[episode] = reason

@@ -24,7 +24,6 @@ def check_text(_: object, attribute: attrs.Attribute[str], value: Any) -> None:
 
 
 def check_tools(_: object, __: object, tools: Any) -> None:
-    """Check that a field holds tools."""
     if not isinstance(tools, tuple):
         raise PromptError(f"tools must be a list of Tool(…), not {shown(tools)}")
     if tools:
@@ -54,7 +53,6 @@ else:
 
 
 def field_names(params_type: type[Any]) -> frozenset[str]:
-    """Return the fields of an attrs class or dataclass."""
     if attrs.has(params_type):
         return frozenset(field.name for field in attrs.fields(params_type))
     import dataclasses  # imported by whoever has made one
@@ -148,7 +146,6 @@ Parameters = Mapping[type[Any], Any]
 
 
 def by_type(params: Iterable[Any], sections: Iterable[MarkdownSection[Any]]) -> Parameters:
-    """Return parameter objects keyed by their type."""
     taken = {section.params_type for section in sections}
     found: dict[type[Any], Any] = {}
     for param in params:

@@ -63,7 +63,6 @@ class ProviderInvoker:
 
     @property
     def busy(self) -> bool:
-        """Whether this context is inside a provider of the run."""
         return is_inside(self)
 
     def ask(
@@ -71,14 +70,7 @@ class ProviderInvoker:
     ) -> list[Reply[Any]]:
         """Call providers one after the other; return what became of each, or nothing at all.
 
-        Args:
-            asks: the calls.
-            argument: what each takes.
-            spent: seconds that the provider has taken already for the same answer.
-            timeout: seconds per provider, on a worker thread; None calls them on this one.
-
-        Raises:
-            SessionError: one of them is asking.
+        `spent` are seconds that a provider has taken already for the same answer.
         """
         self._refuse_provider()
         is_known = getattr(self._thread, "known", False)
@@ -97,7 +89,6 @@ class ProviderInvoker:
         context: Any,
         timeout: float | None,
     ) -> Reply[T]:
-        """Call one provider; as `ask`."""
         replies = self.ask((Ask(source, hook, work),), context, timeout)
         return replies[0] if replies else Reply(error="it is still being called")
 
@@ -238,13 +229,7 @@ class ProviderInvoker:
 
 
 class _Followed(NamedTuple):
-    """Whose projections are asked whether they are quiet, kept from one decision to the next.
-
-    Attributes:
-        entries, feeds: what it was made of.
-        asks: the feed and the call of each provider that has such a projection.
-        others: the other providers.
-    """
+    """Whose projections are asked whether they are quiet, kept from one decision to the next."""
 
     entries: Sequence[GuidanceEntry]
     feeds: Mapping[str, Feed]
@@ -260,12 +245,7 @@ def _followed(entries: Sequence[GuidanceEntry], feeds: Mapping[str, Feed]) -> _F
 
 
 class OpenRun(BoundRun):
-    """What asking guidance, feedback and checkers needs of a run; the base of `Run`.
-
-    Attributes:
-        prompt: the prompt that was opened.
-        invoker: calls the prompt's providers.
-    """
+    """What asking guidance, feedback and checkers needs of a run; the base of `Run`."""
 
     prompt: Prompt[Any]
 

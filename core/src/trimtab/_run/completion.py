@@ -52,14 +52,7 @@ def check(run: OpenRun, stop: CompletionAsked, extra: Iterable[Any] = ()) -> Com
 
 
 def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
-    """Return a client's own checkers, resolved and validated like those of a prompt.
-
-    Args:
-        checkers: objects, entry names, ``enable(…)`` or `CompletionCheckerConfig`.
-
-    Raises:
-        ProviderError: one can't be used; the message names it and says what to do.
-    """
+    """Return a client's own checkers, resolved and validated like those of a prompt."""
     if not checkers:
         return ()
     from trimtab._plugins.config_tables import Configuration

@@ -86,13 +86,6 @@ class RecorderFeed(Sink):
     What a recorder caused does not reach it: what it returned, what it reported to the run from
     `record`, its failures, and what other recorders made of these. Else two of them could go on
     forever.
-
-    Args:
-        run: whose events they are; records that belong to no run are handed over too.
-        source: who the recorder is.
-        record: takes one event.
-        timeout: seconds per event, on a worker thread; None calls `record` on the thread that
-            recorded the event.
     """
 
     def __init__(
@@ -195,7 +188,6 @@ class RecorderFeed(Sink):
         return replies[0]
 
     def _handed_over(self, reply: Reply[tuple[object, ...]]) -> None:
-        """Record how it went."""
         invoker = self._run.invoker
         if reply.error is not None:
             invoker.failed(self.source, "record", reply.error, reply.cause)

@@ -154,7 +154,6 @@ def dump(
     runs: Iterable[SavedRun],
     current: Mapping[str, str],
 ) -> str:
-    """Return the JSON text of a session."""
     write_run = _writer_of(SavedRun)
     return _object(
         {

@@ -80,8 +80,6 @@ _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 
 @attrs.frozen
 class Saved:
-    """A snapshot, read back."""
-
     keep: int | None
     slices: Mapping[type[Any], tuple[list[Any], int]]
     old: OldCalls | None
@@ -122,7 +120,6 @@ def _refused(constant: str) -> None:
 
 
 def damaged(problem: str) -> SnapshotError:
-    """Return the error that says so."""
     return SnapshotError(f"the snapshot is damaged: {problem}")
 
 
@@ -213,13 +210,7 @@ def _heads(raw: Any, place: str) -> list[tuple[Any, ...]]:
 
 
 def _row(row: Any, heads: int, fit: set[tuple[type, ...]]) -> tuple[int, tuple[Any, ...]]:
-    """Return an old call; read by hand, as there may be 100,000 of them.
-
-    Args:
-        row: as parsed.
-        heads: how many heads there are.
-        fit: types of facts that were found to fit; few combinations occur.
-    """
+    """Return an old call; read by hand, as there may be 100,000 of them."""
     number, facts = row
     if type(number) is not int or not 0 <= number < heads:
         raise ValueError(f"there is no head {shown(number)}")

@@ -82,15 +82,10 @@ class Slice(Generic[T]):
         return copied
 
     def _append(self, item: T) -> None:
-        """Put one record at the end."""
         self._items.append(item)
 
     def _apply(self, change: Append[T] | Replace[T]) -> None:
-        """Carry out what a reducer decided.
-
-        Raises:
-            SessionError: it decided nothing; the slice stays as it is.
-        """
+        """Carry out what a reducer decided."""
         if isinstance(change, Append):
             self._append(change.item)
         elif isinstance(change, Replace):

@@ -41,14 +41,12 @@ def as_point(name: str, value: object) -> DecisionPoint:
 
 
 def as_instance(name: str, value: object, kind: type[Any], hint: str = "") -> None:
-    """Check that `value` is of a class."""
     if not isinstance(value, kind):
         hint = f"; {hint}" if hint else ""
         raise SessionError(f"{name} must be a {kind.__name__}, not {shown(value)}{hint}")
 
 
 def as_flag(name: str, value: object) -> None:
-    """Check that `value` is True or False."""
     if value is not True and value is not False:
         raise SessionError(f"{name} must be True or False, not {shown(value)}")
 
@@ -59,7 +57,6 @@ def as_calls(values: Iterable[Any], name: str = "tool_calls") -> tuple[ToolCall,
 
 
 def check_calls(values: Iterable[Any], name: str) -> tuple[ToolCall, ...]:
-    """Return the calls as they are."""
     if not is_collection(values):
         raise SessionError(f"{name} must be a list of ToolCall, not {shown(values)}")
     calls = tuple(values)
@@ -72,7 +69,6 @@ def check_calls(values: Iterable[Any], name: str) -> tuple[ToolCall, ...]:
 
 
 def as_recorded(call: ToolCall) -> ToolCall:
-    """Return a call with arguments that the caller can't change."""
     return ToolCall(call.tool, reduced(call.params), call.call_id)
 
 
@@ -82,7 +78,6 @@ def as_seconds(name: str, value: object) -> float | None:
 
 
 def as_timeout(value: object) -> float | None:
-    """Return a time limit in seconds, or None."""
     return _seconds("timeout must be seconds above 0", value, zero=False)
 
 
@@ -96,7 +91,6 @@ def _seconds(rule: str, value: Any, *, zero: bool) -> float | None:
 
 
 def as_time(value: object) -> datetime:
-    """Return an aware point in time."""
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise SessionError(f"at must be an aware datetime or None, not {shown(value)}")
     return value

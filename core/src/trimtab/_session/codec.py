@@ -392,11 +392,7 @@ def _at(place: str, text: str) -> str:
 
 
 def encode_state(projection: Projection) -> Any:
-    """Return the state of a projection as JSON-like data of its own.
-
-    Raises:
-        Exception: whatever `state` raises, or its class can't be written.
-    """
+    """Return the state of a projection as JSON-like data of its own."""
     declared = _declared(type(projection))
     return record_converter().unstructure(projection.state(), declared)
 

@@ -161,14 +161,7 @@ class Feed:
 
 @attrs.frozen
 class SavedFeeds:
-    """What a snapshot keeps of `Feeds`.
-
-    Attributes:
-        open: the ended calls of the open turn.
-        projections: their states by name.
-        began: whether anything has happened in the run.
-        turns, calls: as in `Feeds`.
-    """
+    """What a snapshot keeps of `Feeds`."""
 
     open: tuple[ToolInvoked, ...]
     projections: dict[str, Any]
@@ -222,7 +215,6 @@ class Feeds:
     # Projections -------------------------------------------------------------------------------
 
     def attach(self, name: str, projection: Projection) -> Projection:
-        """Feed a projection from now on, and return what is fed under `name`."""
         return self._attached(name, lambda: projection).projection
 
     def follow(self, kind: type[BaseProjection]) -> BaseProjection:
@@ -345,7 +337,6 @@ class Feeds:
             self.compacted()
 
     def ended(self, event: ToolInvoked) -> None:
-        """Take an ended call in."""
         self._began, self.is_shared = True, False
         if event.caller is HARNESS:
             return
@@ -358,7 +349,6 @@ class Feeds:
         self._feed("call_ended", event)
 
     def responded(self, event: ModelResponded) -> None:
-        """Take a response in."""
         self._began = True
         if self._open:
             self.close_turn()
@@ -367,13 +357,11 @@ class Feeds:
             self._feed("responded", text)
 
     def user_spoke(self, event: UserMessage) -> None:
-        """Take a message in."""
         self._began = True
         self.close_turn()
         self._feed("user_spoke", MessageRecord(event.text, event.notification))
 
     def compacted(self) -> None:
-        """Note that the model's history was shortened."""
         self._began = True
         self._feed("compacted")
 

@@ -327,13 +327,7 @@ class Recorder:
             )
 
     def _record(self, make: Callable[..., E], at: datetime | None, *fields: Any) -> E:
-        """Make an event, and put it into the session and the run; call it while holding the lock.
-
-        Args:
-            make: takes what all events share, and then the event's own fields.
-            at: as for `dispatch`.
-            fields: the event's own.
-        """
+        """Make an event, and put it into session and run; call it while holding the lock."""
         elapsed = self._monotonic() - self._opened
         event = make(*self._identity, at or self._now(), elapsed, *fields)
         self.session.takers[event.__class__](event)

@@ -84,11 +84,6 @@ class ToolLog(Slice[ToolInvoked]):
 
     Of an older call the result is its length and digest, long arguments likewise, and a long
     error is cut. It takes some 200 bytes. Old calls are packed some at a time.
-
-    Args:
-        keep: how many calls are kept whole; None keeps all.
-        items: calls to begin with, oldest first.
-        old: calls before those.
     """
 
     __slots__ = ("_batch", "_full", "_heads", "_keep", "_numbers", "_old", "_state")

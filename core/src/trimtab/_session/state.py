@@ -176,7 +176,6 @@ class RunState:
 
     @property
     def last_call(self) -> ToolInvoked | None:
-        """The most recent ended call, None before the first."""
         return self.recent[-1] if self.recent else None
 
     @property
@@ -189,7 +188,6 @@ class RunState:
         return self.turns - 1
 
     def faults_of(self, provider: str) -> int:
-        """Return the faults of a provider, each hook's in a row."""
         return sum(self.faults.get(provider, {}).values())
 
     def answered(self, provider: str, hook: str) -> None:
@@ -210,7 +208,6 @@ class RunState:
         return next((call for call in calls if call.call_id == call_id), None)
 
     def apply(self, event: Event) -> None:
-        """Fold one event in."""
         elapsed = event.elapsed
         if elapsed is not None and elapsed > self.active_seconds:
             self.active_seconds = elapsed
@@ -219,7 +216,6 @@ class RunState:
             handler(self, event)
 
     def close_turn(self) -> None:
-        """End the open turn, if there is one."""
         if self.open_turn is not None:
             self.open_turn = None
             self.feeds.close_turn()

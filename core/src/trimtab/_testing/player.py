@@ -107,11 +107,7 @@ class Player:
         self._faults.append((event, CAUSE.get()))
 
     def _raise_new(self, when: str) -> None:
-        """Raise the first failure that was not raised before, if failures are raised.
-
-        Args:
-            when: where in the script, for the message.
-        """
+        """Raise the first failure that was not raised before, if failures are raised."""
         if self._raised is None or self._raised == len(self._faults):
             return
         event, error = self._faults[self._raised]

@@ -12,7 +12,6 @@ NAMES: list[str] = []
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Add the option."""
     parser.getgroup("trimtab").addoption(
         "--trimtab",
         action="append",

@@ -65,14 +65,7 @@ class Anything:
 
 @attrs.frozen
 class Scalar:
-    """Text, numbers and what is written as text.
-
-    Args:
-        form: the JSON Schema.
-        words: as in `JsonType`.
-        fits: whether a JSON value is of the kind.
-        make: returns the object; a ValueError says that the value is none.
-    """
+    """Text, numbers and what is written as text."""
 
     form: Mapping[str, Any]
     words: str
@@ -218,14 +211,7 @@ class Described:
 
 @attrs.frozen
 class Field:
-    """A field of a record.
-
-    Args:
-        name: its name in JSON.
-        argument: its name as an argument of the constructor.
-        kind: its type.
-        required: whether it must be given.
-    """
+    """A field of a record: its name in JSON, and as an argument of the constructor."""
 
     name: str
     argument: str

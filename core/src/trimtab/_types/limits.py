@@ -43,7 +43,6 @@ SYSTEM_CLOCK = SystemClock()
 
 
 def check_clock(clock: object) -> None:
-    """Check that `clock` tells the time in both senses."""
     if not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic")):
         raise TypeError(f"clock must have the methods now() and monotonic(), not be {shown(clock)}")
 

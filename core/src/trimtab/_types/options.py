@@ -162,7 +162,6 @@ def text(*, needed: bool = False, optional: bool = False) -> Validator:
 
 
 def instance_of(kind: type[Any], *, optional: bool = False) -> Validator:
-    """Return a validator of instances of one class."""
     words = f"a {kind.__name__} or None" if optional else f"a {kind.__name__}"
 
     def check(_: object, attribute: Any, value: Any) -> None:
@@ -187,7 +186,6 @@ def check_items(name: str, value: object, kind: type[Any]) -> None:
 
 
 def function() -> Validator:
-    """Return a validator of what can be called."""
 
     def check(_: object, attribute: Any, value: Any) -> None:
         if not callable(value):
@@ -197,7 +195,6 @@ def function() -> Validator:
 
 
 def yes_or_no(*, optional: bool = False) -> Validator:
-    """Return a validator of True and False."""
     words = "True, False or None" if optional else "True or False"
 
     def check(_: object, attribute: Any, value: Any) -> None:
@@ -208,7 +205,6 @@ def yes_or_no(*, optional: bool = False) -> Validator:
 
 
 def one_of(*known: str) -> Any:
-    """Return a validator of one of some words."""
 
     def check(_: object, attribute: Any, value: Any) -> None:
         if value not in known:

@@ -326,16 +326,11 @@ class Stage:
     played: Played = attrs.field(factory=Played)
 
     async def run(self) -> Stage:
-        """Let the agent do its task."""
         [self.played] = await self.converse({})
         return self
 
     async def converse(self, *tasks: dict[str, Any]) -> list[Played]:
-        """Let the agent do several tasks at the same time.
-
-        Args:
-            tasks: how each differs from the task of the stage.
-        """
+        """Let the agent do several tasks at the same time."""
         prompt = Prompt("kit", "main", config=None, **self.providers)
         made: dict[str, Any] = {}
         with Service(self.script, self.kit.answers_by) as service:
@@ -349,19 +344,15 @@ class Stage:
 
     @property
     def requests(self) -> list[Json]:
-        """The requests, decoded."""
         return [json.loads(body) for body in self.bodies]
 
     def hits(self, mark: str) -> list[int]:
-        """Return for each request how often `mark` stands in its messages."""
         return [texts_in(messages_of(body)).count(mark) for body in self.requests]
 
     def last_text(self, request: int) -> str:
-        """Return the text of the last message of a request."""
         return texts_in(messages_of(self.requests[request])[-1])
 
     def outcomes(self) -> list[tuple[str, str]]:
-        """Return tool and outcome of all calls on record."""
         from trimtab._events import ToolInvoked
 
         called = self.session[ToolInvoked].all()

@@ -17,13 +17,7 @@ _USED = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 @attrs.frozen
 class Reply:
-    """An HTTP response.
-
-    Args:
-        body: its body, a whole stream of events if it is streamed.
-        status, kind: its status and content type.
-        refused: why the request was refused; empty if it was not.
-    """
+    """An HTTP response."""
 
     body: bytes
     status: int = 200
@@ -57,7 +51,6 @@ def known_as(tool: str, body: Json) -> str:
 
 
 def texts_in(value: Any) -> str:
-    """Return all text in a part of a request."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
