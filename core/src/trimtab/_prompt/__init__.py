@@ -271,26 +271,6 @@ class Prompt(Generic[Output]):
         """``ns/key`` unless the template names it."""
         return self.template.name
 
-    @property
-    def guidance_providers(self) -> tuple[GuidanceProviderConfig, ...]:
-        """The guidance providers that the template declares."""
-        return self.template.guidance_providers
-
-    @property
-    def feedback_providers(self) -> tuple[FeedbackProviderConfig, ...]:
-        """The feedback providers that the template declares."""
-        return self.template.feedback_providers
-
-    @property
-    def completion_checkers(self) -> tuple[CompletionCheckerConfig, ...]:
-        """The completion checkers that the template declares."""
-        return self.template.completion_checkers
-
-    @property
-    def recorders(self) -> tuple[RecorderConfig, ...]:
-        """The recorders that the template declares."""
-        return self.template.recorders
-
     def bind(self, *params: Any, resources: Resources | None = None) -> Prompt[Output]:
         """Return the prompt with parameters and resources bound; the providers are shared.
 

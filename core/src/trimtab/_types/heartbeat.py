@@ -124,25 +124,9 @@ class Heartbeat:
             return self._clock.monotonic() - self._last
 
     def add_callback(self, callback: Callback) -> None:
-        """Call `callback` at every beat from now on; added twice, it is called twice."""
+        """Call `callback` at every beat from now on."""
         with self._lock:
             self._callbacks = (*self._callbacks, callback)
-
-    def remove_callback(self, callback: Callback) -> None:
-        """Undo one `add_callback`.
-
-        Args:
-            callback: what was added.
-
-        Raises:
-            ValueError: it was not added.
-        """
-        with self._lock:
-            if callback not in self._callbacks:
-                raise ValueError(f"{callback!r} is not a callback of this heartbeat")
-            remaining = list(self._callbacks)
-            remaining.remove(callback)
-            self._callbacks = tuple(remaining)
 
     def _call(self, callback: Callback) -> None:
         try:
