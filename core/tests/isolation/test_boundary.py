@@ -177,7 +177,7 @@ def test_the_cancellation_of_a_hosts_task_is_no_fault_of_a_checker(kit: Any) -> 
     async def host() -> None:
         composite = CompositeChecker([Waits(), Waits()])
         async with asyncio.timeout(0.05):
-            await composite.check(None)  # type: ignore[arg-type, misc]
+            await composite.check(None)  # type: ignore[arg-type]
 
     with pytest.raises(TimeoutError):
         asyncio.run(host())

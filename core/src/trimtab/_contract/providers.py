@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import attrs
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from trimtab._events.guidance import ClassificationResult, Feedback, GuidanceInjection
 
 P = TypeVar("P", bound=Projection)
-_Step = TaskCompletionResult | Awaitable[TaskCompletionResult]
-_Steps = Generator[_Step, Reply[Any], None]
 PROJECT = "trimtab"
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
@@ -235,38 +233,19 @@ class CompositeChecker:
         """The checker's name in events."""
         return "composite"
 
-    def check(
-        self, context: TaskCompletionContext
-    ) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
+    async def check(self, context: TaskCompletionContext) -> TaskCompletionResult:
         """Return the joint verdict: incomplete beats unverified beats ok.
 
         Args:
             context: passed to each checker.
         """
-        steps = self._steps(context)
-        found = next(steps)
-        return found if isinstance(found, TaskCompletionResult) else self._go_on(steps, found)
-
-    async def _go_on(self, steps: _Steps, found: _Step) -> TaskCompletionResult:
-        while not isinstance(found, TaskCompletionResult):
-            found = steps.send(await acall(_awaited(found)))
-        return found
-
-    def _steps(self, context: TaskCompletionContext) -> _Steps:
-        """Yield what is to be awaited, each time for its reply, and at last the joint verdict."""
+        decides = CompletionStatus.INCOMPLETE if self.all_must_pass else CompletionStatus.OK
         results: list[TaskCompletionResult] = []
         for checker in self.checkers:
-            reply: Reply[Any] = call(_asked, checker, context)
-            if isinstance(reply.value, Awaitable):
-                reply = yield reply.value
-            results.append(_verdict(checker, reply))
-            if self._decides(results[-1]):
-                yield results[-1]
-        yield self._join(results)
-
-    def _decides(self, result: TaskCompletionResult) -> bool:
-        wanted = CompletionStatus.INCOMPLETE if self.all_must_pass else CompletionStatus.OK
-        return result.status is wanted
+            results.append(_verdict(checker, await acall(_asked(checker, context))))
+            if results[-1].status is decides:
+                return results[-1]
+        return self._join(results)
 
     def _join(self, results: Iterable[TaskCompletionResult]) -> TaskCompletionResult:
         rest = list(results)
@@ -281,23 +260,13 @@ class CompositeChecker:
         return TaskCompletionResult.ok(" ".join(texts) or "All checks passed.")
 
 
-def _asked(
-    checker: Any, context: TaskCompletionContext
-) -> TaskCompletionResult | Awaitable[TaskCompletionResult]:
+async def _asked(checker: Any, context: TaskCompletionContext) -> TaskCompletionResult:
     value = checker.check(context)
-    return value if inspect.isawaitable(value) else own_result(value, "check")
-
-
-async def _awaited(value: Awaitable[object]) -> TaskCompletionResult:
-    return own_result(await value, "check")
+    return own_result(await value if inspect.isawaitable(value) else value, "check")
 
 
 def _verdict(checker: Any, reply: Reply[Any]) -> TaskCompletionResult:
     if reply.error is None and reply.value is not None:
         return reply.value  # type: ignore[no-any-return]
-    name = call(_name_of, checker).value or class_name(checker)
+    name = call(lambda: as_text(checker.name or "")).value or class_name(checker)
     return TaskCompletionResult.unverified(f"the checker {name!r} failed: {reply.error}")
-
-
-def _name_of(checker: object) -> str:
-    return as_text(getattr(checker, "name", None) or "")
