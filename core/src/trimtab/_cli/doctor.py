@@ -143,18 +143,7 @@ def _about_setup(where: str, what: str, *, severity: Severity = "error") -> Prob
     return Problem("configuration", where, what, "correct it", severity)
 
 
-def to_load(names: Sequence[str], registry: Registry) -> tuple[PluginInfo, ...]:
-    """Return the entries that are to be loaded, each once."""
-    return tuple(dict.fromkeys(entry for name in names for entry in named(name, registry)))
-
-
-def load_problem(entry: PluginInfo, timeout: float) -> Problem | None:
-    """Load an entry in a process of its own and say what is wrong with it."""
-    what = probe(entry, timeout)
-    fix = "repair or replace the package; what names it fails until then"
-    return _about(entry, what, fix) if what else None
-
-
+_REPAIR = "repair or replace the package; what names it fails until then"
 _SECONDS = 30.0
 """Long enough for a plugin that loads a model when it is imported."""
 
@@ -186,16 +175,17 @@ def run_doctor(options: argparse.Namespace) -> int:
     With names, only the packages that offer them are looked at, and a configuration that is given.
     """
     registry = discover()
-    loaded = registry.entries if options.all else to_load(options.names, registry)
+    asked_for = (entry for name in options.names for entry in named(name, registry))
+    loaded = registry.entries if options.all else tuple(dict.fromkeys(asked_for))
     problems = [*registry.problems, *from_metadata(registry)]
     if options.names and not options.all:
         asked = {entry.distribution for entry in loaded}
         problems = [problem for problem in problems if problem.distribution in asked]
     if options.config or not options.names:
         problems += from_setup(options.config, registry)
-    verdicts = {entry: load_problem(entry, options.timeout) for entry in loaded}
-    problems += filter(None, verdicts.values())
-    valid = [entry for entry, problem in verdicts.items() if problem is None]
+    verdicts = {entry: probe(entry, options.timeout) for entry in loaded}
+    problems += [_about(entry, wrong, _REPAIR) for entry, wrong in verdicts.items() if wrong]
+    valid = [entry for entry, wrong in verdicts.items() if not wrong]
     if options.json:
         names = [entry.full_name for entry in valid]
         say_json({"problems": [problem_json(problem) for problem in problems], "valid": names})

@@ -266,7 +266,7 @@ class FeedbackContext(RunContext):
         Args:
             name: the provider's.
         """
-        return self._run.state.feedback.of(name)
+        return self._run.state.feedback.by_provider.get(name)
 
     def tool_calls_since_last_feedback(self) -> int:
         """Return the calls since the last feedback of any provider in this run."""

@@ -171,7 +171,7 @@ class Tool(Generic[Params, Value]):
     name: str = attrs.field(validator=text(needed=True))
     description: str = attrs.field(validator=text())
     params: type[Params]
-    handler: ToolHandler[Params, Value] = attrs.field(validator=function())
+    handler: ToolHandler[Params, Value] = attrs.field(validator=function)
     sequential: bool = attrs.field(default=False, kw_only=True, validator=yes_or_no())
 
     def __attrs_post_init__(self) -> None:

@@ -166,9 +166,6 @@ class Headers:
     summary: str = ""
     requires: tuple[str, ...] = ()
 
-    def requirements_on(self, name: str) -> tuple[str, ...]:
-        return tuple(line for line in self.requires if requirement_name(line) == name)
-
 
 def read_headers(folder: MetadataFolder) -> Headers | None:
     """Read a distribution's core metadata; None if it has no name and version.
@@ -394,7 +391,7 @@ def offers(headers: Headers, text: str, where: str) -> Iterator[PluginInfo | Pro
         version=sanitize(headers.version, 60),
         where=where,
         summary=sanitize(headers.summary),
-        requires=tuple(sanitize(line) for line in headers.requirements_on("trimtab")),
+        requires=tuple(sanitize(x) for x in headers.requires if requirement_name(x) == "trimtab"),
     )
     seen: set[tuple[str, str]] = set()
     for line in lines:

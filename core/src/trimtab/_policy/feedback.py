@@ -35,9 +35,6 @@ class FeedbackState:
         self.created: set[str] = set()
         self._reserved: set[str] = set()
 
-    def of(self, provider: str) -> Feedback | None:
-        return self.by_provider.get(provider)
-
     def due(self, provider: str, trigger: FeedbackTrigger, *, now: Mark, created: bool) -> bool:
         """Whether a condition of `trigger` is met."""
         times = self.times.get(provider, 0)
@@ -57,9 +54,6 @@ class FeedbackState:
         last = Mark(event.call_index + 1, event.elapsed or 0.0)
         return last if used is None or used.calls < last.calls else used
 
-    def note_use(self, tool: str, now: Mark) -> None:
-        self.used[tool] = now
-
     def reserve(self, provider: str) -> bool:
         """Take the provider for one asking; False if another thread has it."""
         if provider in self._reserved:
@@ -69,10 +63,6 @@ class FeedbackState:
 
     def release(self, provider: str) -> None:
         self._reserved.discard(provider)
-
-    def file_created(self, provider: str) -> None:
-        """Note that the provider spoke about the file; it will not again in this run."""
-        self.created.add(provider)
 
     def delivered(self, event: Feedback) -> None:
         name = event.provider_name

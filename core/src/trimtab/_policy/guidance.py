@@ -68,9 +68,6 @@ class EpisodeBook:
     def __init__(self, episodes: Iterable[Episode] = ()) -> None:
         self.open: dict[str, Episode] = {episode.key: episode for episode in episodes}
 
-    def get(self, key: str) -> Episode | None:
-        return self.open.get(key)
-
     def all(self) -> tuple[Episode, ...]:
         return tuple(self.open.values())
 
@@ -105,10 +102,6 @@ class EpisodeBook:
     def close(self, key: str) -> None:
         """End an episode: its provider saw progress."""
         self.open.pop(key, None)
-
-    def close_all(self) -> None:
-        """End all episodes: a new request of the user begins."""
-        self.open.clear()
 
     def sweep(self, turn: int) -> None:
         """End the episodes whose problem has not been seen for some turns."""
@@ -174,7 +167,7 @@ class GuidanceState:
 
     def must_stop(self, episode: str, config: GuidanceProviderConfig, turn: int) -> bool:
         """Return whether the host is to end the turn, in place of one more nudge."""
-        known = self.episodes.get(episode)
+        known = self.episodes.open.get(episode)
         if config.stop_after is None or known is None or known.stop_asked:
             return False
         # The agent has had as long to heed the last nudge as it had after the first.
@@ -182,7 +175,7 @@ class GuidanceState:
         return known.nudges >= config.stop_after and waited
 
     def stop_requested(self, event: StopRequested) -> None:
-        known = self.episodes.get(event.episode)
+        known = self.episodes.open.get(event.episode)
         if known is not None:
             self.episodes.open[event.episode] = attrs.evolve(known, stop_asked=True)
         if event.outcome == "asked":
@@ -201,7 +194,7 @@ class GuidanceState:
             return "run budget used up"
         if spoken.turn == turn and spoken.in_turn >= config.max_per_turn:
             return "turn limit reached"
-        known = self.episodes.get(episode)
+        known = self.episodes.open.get(episode)
         if known is None:
             return ""
         if known.nudges >= max(1, round(config.max_per_run * EPISODE_SHARE)):

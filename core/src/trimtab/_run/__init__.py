@@ -204,7 +204,7 @@ class ProviderInvoker:
             )
         finally:
             CAUSE.reset(token)
-        failures = state.faults_of(source.key)
+        failures = sum(state.faults.get(source.key, {}).values())  # each hook's in a row
         if (
             source.kind is not ProviderKind.COMPLETION
             and failures >= FAILURES_BEFORE_QUARANTINE

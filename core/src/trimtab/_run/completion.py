@@ -177,7 +177,7 @@ def request_stop(run: OpenRun, entry: GuidanceEntry, episode: str, point: Decisi
         outcome = "shadow"
     elif not run.host.stops:
         outcome = "unsupported"
-    known = run.state.episodes.get(episode)
+    known = run.state.episodes.open.get(episode)
     nudges = known.nudges if known is not None else 0
     run.dispatch(
         StopRequested,
@@ -275,7 +275,7 @@ def _deliver(
     run: OpenRun, entry: FeedbackEntry, value: Feedback, *, created: bool, replayed: bool
 ) -> Feedback:
     if created:
-        run.state.feedback.file_created(entry.source.name)
+        run.state.feedback.created.add(entry.source.name)
     stamped = run.stamp(
         value,
         provider_name=entry.source.name,
@@ -297,7 +297,7 @@ def note_existing_files(run: OpenRun, timeout: float | None) -> None:
             continue
         there = _exists(run, entry, path, timeout)
         if there:
-            run.state.feedback.file_created(entry.source.name)
+            run.state.feedback.created.add(entry.source.name)
         elif there is None:
             run.dispatch(
                 ProviderSkipped,

@@ -268,8 +268,7 @@ def _rebuilt(
     )
     state.feedback.watched = parent.feedback.watched
     state.feeds.use_profiles(parent.feeds.profiles)
-    for provider in parent.feedback.created:
-        state.feedback.file_created(provider)
+    state.feedback.created |= parent.feedback.created
     for event in _until(_all_events(session, parent), calls):
         state.apply(event)
     state.running.clear()

@@ -187,9 +187,6 @@ class RunState:
         """Index of the open or last turn; −1 before the first."""
         return self.turns - 1
 
-    def faults_of(self, provider: str) -> int:
-        return sum(self.faults.get(provider, {}).values())
-
     def answered(self, provider: str, hook: str) -> None:
         """Note that a hook of a provider has answered: its faults in a row are over.
 
@@ -257,7 +254,7 @@ class RunState:
         self.calls += 1
         self.recent.append(event)
         if event.tool in self.feedback.watched:
-            self.feedback.note_use(event.tool, Mark(self.calls, self.active_seconds))
+            self.feedback.used[event.tool] = Mark(self.calls, self.active_seconds)
         self.feeds.ended(event)
         if turn is None:
             self.close_turn()
@@ -265,7 +262,7 @@ class RunState:
     def _said(self, event: UserMessage) -> None:
         self.close_turn()
         if not event.notification:
-            self.episodes.close_all()
+            self.episodes.open.clear()
             self.gate.user_spoke()
             self.requested_at = self.turns
             self.guidance.stop = None

@@ -185,13 +185,9 @@ def check_items(name: str, value: object, kind: type[Any]) -> None:
             raise TypeError(f"{name} must hold {kind.__name__}, not {shown(item)}")
 
 
-def function() -> Validator:
-
-    def check(_: object, attribute: Any, value: Any) -> None:
-        if not callable(value):
-            raise TypeError(f"{attribute.name} must be a function, not {shown(value)}")
-
-    return check
+def function(_: object, attribute: Any, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{attribute.name} must be a function, not {shown(value)}")
 
 
 def yes_or_no(*, optional: bool = False) -> Validator:
@@ -205,7 +201,6 @@ def yes_or_no(*, optional: bool = False) -> Validator:
 
 
 def one_of(*known: str) -> Any:
-
     def check(_: object, attribute: Any, value: Any) -> None:
         if value not in known:
             words = ", ".join(map(repr, known))
@@ -227,11 +222,7 @@ def text_option(longest: int, **samples: object) -> Callable[[Any, Any, Any], No
     Raises:
         ValueError: from the validator; names the option and what it may hold.
     """
-
-    def check(_: object, attribute: Any, value: Any) -> None:
-        _check_text(attribute.name, value, longest, samples)
-
-    return check
+    return lambda _, attribute, value: _check_text(attribute.name, value, longest, samples)
 
 
 def level_texts(longest: int, **samples: object) -> Callable[[Any, Any, Any], None]:

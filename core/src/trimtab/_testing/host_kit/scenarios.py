@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from trimtab._events import (
@@ -38,14 +39,14 @@ MARK = "Mind the gap."
 _LATER = 0.05
 """Seconds: far more than a thread takes to hand a result over."""
 
-Play = Callable[[HostKit], Awaitable[None]]
+Play = Callable[..., Awaitable[None]]
 
 
-def scenario(summary: str, *needs: str) -> Callable[[Play], Play]:
-    """Add a scenario."""
+def scenario(summary: str, *needs: str, name: str = "", **task: Any) -> Callable[[Play], Play]:
+    """Add a scenario; one play may serve several, which differ in their task."""
 
     def add(play: Play) -> Play:
-        SCENARIOS[play.__name__.lstrip("_")] = Scenario(summary, needs, play)
+        SCENARIOS[name or play.__name__] = Scenario(summary, needs, partial(play, **task))
         return play
 
     return add
@@ -114,7 +115,8 @@ async def silence_is_equal(kit: HostKit) -> None:
     assert bodies[0] == bodies[1], "requests differ with trimtab"
 
 
-async def _guided(kit: HostKit, **task: Any) -> None:
+@scenario("guidance stands at the end of the right request")
+async def guided(kit: HostKit, **task: Any) -> None:
     script = [*(calls("look", "a") for _ in range(4)), Says("End.")]
     speaker = speaks(DecisionPoint.PRE_TOOL_SELECTION, after=3)
     stage = await Stage(kit, script, {"guidance_providers": [speaker]}, task).run()
@@ -126,26 +128,10 @@ async def _guided(kit: HostKit, **task: Any) -> None:
     assert len(said) == 1, f"the user spoke once, on record are {said}"
 
 
-@scenario("guidance stands at the end of the right request")
-async def guided(kit: HostKit) -> None:
-    await _guided(kit)
-
-
-@scenario("the same when streamed", "stream")
-async def guided_streamed(kit: HostKit) -> None:
-    await _guided(kit, mode="stream")
-
-
-def _add_wire(wire: str) -> None:
-    async def play(kit: HostKit) -> None:
-        await _guided(kit, wire=wire)
-
-    play.__name__ = f"guided_on_{wire}"
-    scenario(f"the same in the dialect of {WIRES[wire]}", wire)(play)
-
-
-for _wire in WIRES:
-    _add_wire(_wire)
+scenario("the same when streamed", "stream", name="guided_streamed", mode="stream")(guided)
+for _wire, _dialect in WIRES.items():
+    _summary = f"the same in the dialect of {_dialect}"
+    scenario(_summary, _wire, name=f"guided_on_{_wire}", wire=_wire)(guided)
 
 
 @scenario("what is in shadow or held out reaches no request, and its words are on record")
@@ -218,7 +204,8 @@ async def before_the_end(kit: HostKit) -> None:
     stands(stage, 1, way)
 
 
-async def _gate(kit: HostKit, **task: Any) -> None:
+@scenario("an agent with open work is sent back", "gate")
+async def gate(kit: HostKit, **task: Any) -> None:
     checker = Checker(answer=_after_b)
     script = [calls("look", "a"), Says("Too early."), calls("look", "b"), Says("End.")]
     stage = await Stage(kit, script, {"completion_checkers": [checker]}, task).run()
@@ -230,19 +217,12 @@ async def _gate(kit: HostKit, **task: Any) -> None:
     assert "Too early." in last, "the model does not see its own answer"
 
 
+scenario("the same when streamed", "gate", "stream", name="gate_streamed", mode="stream")(gate)
+
+
 def _after_b(context: Any) -> TaskCompletionResult:
     done = any("b" in call.params.values() for call in context.recent_tool_calls(5))
     return TaskCompletionResult.ok() if done else TaskCompletionResult.incomplete("Look at b too.")
-
-
-@scenario("an agent with open work is sent back", "gate")
-async def gate(kit: HostKit) -> None:
-    await _gate(kit)
-
-
-@scenario("the same when streamed", "gate", "stream")
-async def gate_streamed(kit: HostKit) -> None:
-    await _gate(kit, mode="stream")
 
 
 @scenario("an agent with structured output is sent back", "gate", "structured")
