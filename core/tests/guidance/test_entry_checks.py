@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any
 
@@ -27,6 +28,7 @@ from trimtab import (
     PromptTemplate,
     ProviderError,
     Resources,
+    Run,
     Session,
     SessionError,
     TaskCompletionResult,
@@ -246,6 +248,43 @@ def test_a_host_s_wrong_argument_is_refused_and_nothing_is_recorded(kit: Any, ac
 
     with pytest.raises(SessionError):
         act(run)
+    assert kit.session.snapshot() == before
+
+
+NEEDED = {"text": "x", "tool": "t", "params": {}, "call_id": "c", "point": SELECT}
+ANYTHING = {"params", "result", "output", "replayed"}  # of `replayed` only the truth counts
+TOLD = [
+    Run.user_message,
+    Run.model_responded,
+    Run.tool_started,
+    Run.tool_finished,
+    Run.compacted,
+    Run.guide,
+    Run.feedback,
+    Run.check_completion,
+    Run.close,
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        pytest.param(method, name, id=f"{method.__name__}-{name}")
+        for method in TOLD
+        for name in list(inspect.signature(method).parameters)[1:]
+        if name not in ANYTHING
+    ],
+)
+def test_each_argument_of_a_host_is_refused_by_its_name_though_the_others_are_right(
+    kit: Any, method: Any, name: str
+) -> None:
+    run = kit.run()
+    before = kit.session.snapshot()
+    known = inspect.signature(method).parameters
+    right = {key: value for key, value in NEEDED.items() if key in known}
+
+    with pytest.raises(SessionError, match=f"^{name} must be "):
+        method(run, **{**right, name: object()})
     assert kit.session.snapshot() == before
 
 

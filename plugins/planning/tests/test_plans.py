@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from trimtab import Plan, PlanStep, Session
+from trimtab import Plan, PlannedTool, PlanStep, Session
 from trimtab_planning import PlanBook, PlanUpdated, current_plan, diff, plan_text
 
 
@@ -83,6 +83,19 @@ def test_a_revision_keeps_the_progress_of_steps_by_id_or_else_by_title(book, ste
         ("a", "done"),
         ("b", "pending"),
     ]
+
+
+def test_a_revision_that_names_a_status_has_it_and_a_rollback_has_what_was_done(book, steps):
+    book.author(steps)
+    book.update_step("a", status="done", outcome="3 rows")
+    again = book.revise(
+        steps=[PlanStep("Fetch", "in_progress", "a", outcome="too few"), *steps[1:]]
+    )
+    assert (again.steps[0].status, again.steps[0].outcome) == ("in_progress", "too few")
+
+    book.update_step("a", status="done", outcome="9 rows")
+    back = book.rollback(again.version)
+    assert (back.steps[0].status, back.steps[0].outcome) == ("done", "9 rows")
 
 
 def test_a_new_step_gets_no_id_of_one_that_was_dropped(book):
@@ -250,6 +263,42 @@ def test_a_plan_is_shown_in_bounded_lines_without_control_characters(book):
     assert "and 51 more steps" in text
     assert max(map(len, text.splitlines())) <= 400
     assert "\x1b" not in text
+
+
+def of_step(**fields):
+    first = PlanStep("First", step_id="s")
+    return Plan([first, PlanStep(**{"title": "t", **fields})])
+
+
+@pytest.mark.parametrize(
+    ("made", "longest"),
+    [
+        (lambda text: Plan([PlanStep("t")], reason=text), 200),
+        (lambda text: Plan([PlanStep("t")], objective=text), 200),
+        (lambda text: Plan([PlanStep("t")], exit_criteria=[text]), 300),
+        (lambda text: of_step(step_id=text), 64),
+        (lambda text: of_step(status=text), 20),
+        (lambda text: of_step(title=text), 200),
+        (lambda text: of_step(tools=[PlannedTool(text)]), 80),
+        (lambda text: Plan([PlanStep("t", "done", text), PlanStep("u", depends_on=[text])]), 64),
+        (lambda text: of_step(outcome=text), 160),
+    ],
+)
+def test_each_part_of_a_plan_is_shown_as_far_as_a_line_has_room_for_it(made, longest):
+    def times(length):
+        return plan_text(made("x" * length)).count("x" * length)
+
+    assert times(longest)
+    assert times(longest + 1) == 0
+
+
+@pytest.mark.parametrize(("many", "left"), [(50, 0), (51, 1)])
+def test_fifty_steps_and_twenty_criteria_are_shown(many, left):
+    text = plan_text(Plan([PlanStep("t")] * many, exit_criteria=["c"] * (many - 30)))
+
+    assert text.count("] t") == many - left
+    assert ("and 1 more steps" in text) is bool(left)
+    assert text.count("- c") == 20
 
 
 ids = st.sampled_from("abcdef")

@@ -90,7 +90,7 @@ def _seconds(rule: str, value: Any, *, zero: bool) -> float | None:
     return bounded(value)  # type: ignore[no-any-return]
 
 
-def as_time(value: object) -> datetime:
+def as_time(value: object, name: str = "at") -> datetime:
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise SessionError(f"at must be an aware datetime or None, not {shown(value)}")
+        raise SessionError(f"{name} must be an aware datetime or None, not {shown(value)}")
     return value

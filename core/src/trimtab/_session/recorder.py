@@ -165,7 +165,7 @@ class Recorder:
         if at is not None:
             at = as_time(at)
         if started is not None:
-            started = as_time(started)
+            started = as_time(started, "started")
         with self.session.lock.guard:
             turn = self.state.turns
             response = (turn, text, reasoning, calls, usage, stop_reason, model, provider, started)
