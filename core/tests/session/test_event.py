@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 
-from trimtab import Event, Prompt, PromptTemplate, Session, ToolInvoked
+import trimtab.events
+from trimtab import (
+    ClassificationResult,
+    DecisionPoint,
+    Event,
+    FeedbackProviderConfig,
+    FeedbackTrigger,
+    GuidanceProviderConfig,
+    Host,
+    Prompt,
+    PromptTemplate,
+    Session,
+    ToolInvoked,
+)
 from trimtab.events import (
     ModelResponded,
     Provenance,
@@ -71,3 +86,48 @@ def test_a_stranger_may_have_attrs_compare_a_kind_of_its_own() -> None:
     assert Lit(lamps=1) == Lit(lamps=1)
     assert Lit(lamps=1) != Lit(lamps=2)
     assert "Lit(" in repr(Lit(lamps=1))
+
+
+PLACED = {
+    kind
+    for kind in map(trimtab.events.__getattribute__, trimtab.events.__all__)
+    if isinstance(kind, type) and attrs.has(kind) and "call_index" in attrs.fields_dict(kind)
+}
+
+
+def test_whatever_providers_do_is_recorded_with_the_turn_and_the_call_it_followed(kit: Any) -> None:
+    def fail(context: Any) -> Any:
+        raise ValueError("broken")
+
+    stuck = kit.Speaker(
+        "stuck",
+        text=lambda context: f"turn {context.turn_count}",
+        verdict=lambda context: ClassificationResult(True, 0.9, episode="e"),
+    )
+    run = kit.run(
+        guidance_providers=[
+            GuidanceProviderConfig(stuck, stop_after=1, cooldown_turns=1),
+            GuidanceProviderConfig(kit.Speaker("shadow"), mode="shadow"),
+            kit.Speaker("broken", verdict=fail),
+        ],
+        feedback_providers=[
+            FeedbackProviderConfig(kit.Commentator(), FeedbackTrigger(every_n_calls=1)),
+        ],
+        completion_checkers=[kit.Checker("open", answer=fail)],
+        host=Host(stops=True),
+    )
+    found: dict[Any, tuple[int, int]] = {}
+    for turns in range(12):
+        run.guide(DecisionPoint.PRE_TOOL_SELECTION)
+        run.feedback()
+        run.check_completion()
+        for event in (event for kind in PLACED for event in kit.session[kind].all()):
+            found.setdefault(event, (turns - 1, 2 * turns - 1))
+        run.model_responded()
+        for number in range(2):
+            run.tool_finished(f"{turns}-{number}", "x", tool="t")
+
+    assert {type(event) for event in found} == PLACED
+    for event, (turn, call_index) in found.items():
+        assert event.call_index == call_index, event
+        assert getattr(event, "turn", turn) == turn, event  # feedback is given by calls alone
