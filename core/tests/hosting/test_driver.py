@@ -329,7 +329,8 @@ def test_the_twins_for_event_loops_say_the_same(drive: Any) -> None:
     async def on_a_loop() -> list[Any]:
         async with drive(points=points) as driver:
             said: list[Any] = [(await driver.arender()).text, await driver.anext_request()]
-            said.append(await driver.aresponded("", CALLS[:1]))
+            driver.heard("", CALLS[:1])
+            said.append(await driver.abefore_tools())
             said.append(await driver.aanswered("c1", "done"))
             said += [await driver.acomment(), await driver.anext_request()]
             return [*said, await driver.amay_stop("end")]

@@ -75,11 +75,6 @@ class Driver(BlockingDriver):
         """As `next_request`, off the event loop."""
         return await off_loop(self.asks(REQUEST), self.next_request, **how)
 
-    async def aresponded(self, text: str = "", *calls_and_usage: Any, **facts: Any) -> str:
-        """As `responded`, off the event loop."""
-        asks = self.asks(TOOLS)
-        return await off_loop(asks, self.responded, text, *calls_and_usage, **facts)
-
     async def abefore_tools(self, **how: Any) -> str:
         """As `before_tools`, off the event loop."""
         asks = self.asks(TOOLS)
