@@ -11,7 +11,7 @@ from trimtab._contract import GuidanceContext
 from trimtab._events import DecisionPoint
 from trimtab._run.run import Run
 from trimtab._run.session import Session
-from trimtab._session.arguments import as_instance, as_point
+from trimtab._session.arguments import as_instance, as_member
 
 if TYPE_CHECKING:
     from trimtab._events.guidance import CompletionChecked, GuidanceInjection
@@ -36,7 +36,7 @@ def collect_guidance(
     as_instance("context", context, GuidanceContext, "write run.guidance_context(point)")
     run = context._run
     assert isinstance(run, Run)
-    point = as_point("decision_point", decision_point)
+    point = as_member("decision_point", DecisionPoint, decision_point)
     return run.guide_with(attrs.evolve(context, decision_point=point)).injections
 
 

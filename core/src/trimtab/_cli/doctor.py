@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from trimtab._cli.explain import needed_configuration
-from trimtab._cli.output import problem_json, say_json
+from trimtab._cli.output import say_json
 from trimtab._cli.probe import ask, probe, static_problem
 from trimtab._events import ProviderKind, ProviderRef
 from trimtab._plugins import (
@@ -188,7 +188,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     valid = [entry for entry, wrong in verdicts.items() if not wrong]
     if options.json:
         names = [entry.full_name for entry in valid]
-        say_json({"problems": [problem_json(problem) for problem in problems], "valid": names})
+        say_json({"problems": [attrs.asdict(problem) for problem in problems], "valid": names})
     else:
         report(problems)
         for entry in valid:
@@ -261,7 +261,7 @@ def run_check(options: argparse.Namespace) -> int:
                 "path": path,
                 "prompts": [*configuration.prompts],
                 "providers": [_named_json(one) for one in named],
-                "problems": [problem_json(problem) for problem in problems],
+                "problems": [attrs.asdict(problem) for problem in problems],
             }
         )
     else:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from trimtab._plugins import PluginInfo, Problem
+from trimtab._plugins import PluginInfo
 from trimtab._types.errors import TrimtabError
 from trimtab._types.stdout import say
 
@@ -48,16 +48,6 @@ def entry_json(entry: PluginInfo) -> dict[str, Any]:
         "requires": list(entry.requires),
         "api_level": entry.api_level,
         "where": entry.where,
-    }
-
-
-def problem_json(problem: Problem) -> dict[str, Any]:
-    return {
-        "distribution": problem.distribution,
-        "where": problem.where,
-        "severity": problem.severity,
-        "message": problem.message,
-        "fix": problem.fix,
     }
 
 

@@ -12,7 +12,9 @@ from string import Template
 from textwrap import wrap
 from typing import Any
 
-from trimtab._cli.output import complete_names, entry_json, problem_json, say_json, say_table
+import attrs
+
+from trimtab._cli.output import complete_names, entry_json, say_json, say_table
 from trimtab._plugins import GROUPS, WORDS, PluginInfo, Registry
 from trimtab._plugins.discovery import discover
 from trimtab._plugins.resolution import mismatch, named, shortest_names
@@ -52,7 +54,7 @@ def run_list(options: argparse.Namespace) -> int:
     registry = discover()
     entries = registry.of(options.kind) if options.kind else registry.entries
     if options.json:
-        problems = [problem_json(problem) for problem in registry.problems]
+        problems = [attrs.asdict(problem) for problem in registry.problems]
         say_json({"entries": [entry_json(entry) for entry in entries], "problems": problems})
         return 0
     if entries:

@@ -35,9 +35,11 @@ _RANK = {
 }
 
 
-def check(run: OpenRun, stop: CompletionAsked, extra: Iterable[Any] = ()) -> CompletionChecked:
+def check(
+    run: OpenRun, stop: CompletionAsked, own: tuple[CheckEntry, ...] = ()
+) -> CompletionChecked:
     """Ask the prompt's checkers, then the client's own, and record the verdict."""
-    entries = (*run.prompt.table.checks, *own_checks(extra))
+    entries = (*run.prompt.table.checks, *own)
     if not entries:
         return CompletionChecked(status=CompletionStatus.SKIPPED, reason="no completion checker")
     why = _skipped(run, stop)
@@ -59,15 +61,11 @@ def own_checks(checkers: Iterable[Any]) -> tuple[CheckEntry, ...]:
     from trimtab._plugins.resolution import resolve
     from trimtab._table.compiling import compile_check
 
-    entries = []
-    for checker in checkers:
-        if isinstance(checker, CheckEntry):
-            entries.append(checker)
-            continue
-        wrapped = isinstance(checker, CompletionCheckerConfig)
-        config = checker if wrapped else CompletionCheckerConfig(checker)
-        entries.append(compile_check(resolve(config, Configuration()), config))
-    return tuple(entries)
+    configs = [
+        one if isinstance(one, CompletionCheckerConfig) else CompletionCheckerConfig(one)
+        for one in checkers
+    ]
+    return tuple(compile_check(resolve(one, Configuration()), one) for one in configs)
 
 
 def _block(

@@ -12,7 +12,7 @@ from trimtab._events import DecisionPoint, Delivery, Provenance, ProviderKind, R
 from trimtab._run import OpenRun
 from trimtab._run.completion import check, feedback, note_existing_files, own_checks
 from trimtab._run.guidance import NOTHING, GuidanceBatch, guide
-from trimtab._session.arguments import as_calls, as_flag, as_member, as_point, as_text, as_timeout
+from trimtab._session.arguments import as_calls, as_flag, as_member, as_text, as_timeout
 from trimtab._types.errors import SessionError
 from trimtab._types.text import shown
 
@@ -205,7 +205,7 @@ class Run(OpenRun):
             SessionError: an argument has the wrong type, or a provider of this run is asking.
         """
         if point.__class__ is not DecisionPoint:
-            point = as_point("point", point)
+            point = as_member("point", DecisionPoint, point)
         if timeout is not None:
             timeout = as_timeout(timeout)
         if delivery is not None and delivery.__class__ is not Delivery:
@@ -222,7 +222,7 @@ class Run(OpenRun):
 
     def guide_with(self, context: GuidanceContext) -> GuidanceBatch:
         """As `guide`, with a context of the caller's."""
-        point = as_point("decision_point", context.decision_point)
+        point = as_member("decision_point", DecisionPoint, context.decision_point)
         if self.recordings is not None:
             self._note_asked(point, pending=context.pending_tool_calls)
         entries = self._begin(point)

@@ -35,11 +35,6 @@ def as_member(name: str, enum: type[M], value: object) -> M:
         raise SessionError(f"{name} must be one of {known}, not {shown(value)}") from None
 
 
-def as_point(name: str, value: object) -> DecisionPoint:
-    """Return `value` as a decision point; its plain string is converted."""
-    return as_member(name, DecisionPoint, value)
-
-
 def as_instance(name: str, value: object, kind: type[Any], hint: str = "") -> None:
     if not isinstance(value, kind):
         hint = f"; {hint}" if hint else ""

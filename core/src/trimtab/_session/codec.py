@@ -183,10 +183,6 @@ def _digest(value: list[Any]) -> ResultDigest:
     return ResultDigest(length, digest)
 
 
-def _float(value: str) -> float:
-    return float(_FLOATS[_FLOATS.index(value)])
-
-
 def _set(value: Any) -> frozenset[Any]:
     if type(value) is not list:
         raise TypeError("not a list")
@@ -200,7 +196,7 @@ def _hashable(value: Any) -> Any:
 _MARKED: dict[str, Callable[[Any], Any]] = {
     "$bytes": lambda value: b64decode(value, validate=True),
     "$digest": _digest,
-    "$float": _float,
+    "$float": lambda value: float(_FLOATS[_FLOATS.index(value)]),
     "$int": lambda value: int(value, 16),
     "$set": _set,
 }
@@ -238,12 +234,17 @@ def record_converter(*, marks: bool = True, strict: bool = False, short: bool = 
     converter.register_structure_hook(datetime, _time)
     converter.register_unstructure_hook_factory(_is_set, partial(_set_writer, converter))
     converter.register_unstructure_hook_factory(attrs.has, partial(_record_writer, converter))
-    converter.register_structure_hook_factory(_is_record, partial(_record_reader, converter))
+    converter.register_structure_hook_factory(
+        lambda kind: isinstance(kind, type) and bool(field_names(kind)),
+        partial(_record_reader, converter),
+    )
     if marks:
         converter.register_unstructure_hook(int, encode_number)
         converter.register_unstructure_hook(float, encode_number)
         converter.register_unstructure_hook(bool, _itself)
-        converter.register_structure_hook(int, _marked_int)
+        converter.register_structure_hook(
+            int, lambda value, kind: _exactly(decode_value(value), kind)
+        )
         converter.register_structure_hook(float, _marked_float)
         converter.register_unstructure_hook(bytes, encode_value)
         converter.register_structure_hook(bytes, _bytes)
@@ -263,10 +264,6 @@ def _is_any(kind: Any) -> bool:
 def _is_set(kind: Any) -> bool:
     origin = get_origin(kind) or kind
     return isinstance(origin, type) and issubclass(origin, AbstractSet)
-
-
-def _is_record(kind: Any) -> bool:
-    return isinstance(kind, type) and bool(field_names(kind))
 
 
 def _set_writer(converter: Converter, kind: Any) -> Callable[[Any], list[Any]]:
@@ -331,10 +328,6 @@ def _number(value: Any, _: Any) -> Any:
     if type(value) is int or (type(value) is float and isfinite(value)):
         return value
     raise TypeError(f"expected a number, not {shown(value)}")
-
-
-def _marked_int(value: Any, kind: type[Any]) -> Any:
-    return _exactly(decode_value(value), kind)
 
 
 def _marked_float(value: Any, kind: type[Any]) -> Any:

@@ -64,10 +64,6 @@ class Speaker:
         return GuidanceInjection(self.name, text, priority=self.priority, category=self.category)
 
 
-def _count_calls(context: FeedbackContext) -> Feedback:
-    return Feedback(summary=f"{context.tool_call_count} calls")
-
-
 @attrs.define
 class Commentator:
     """A feedback provider; by default it counts the calls.
@@ -82,7 +78,9 @@ class Commentator:
     """
 
     name: str = "commentator"
-    say: Callable[[FeedbackContext], Any] = _count_calls
+    say: Callable[[FeedbackContext], Any] = lambda context: Feedback(
+        summary=f"{context.tool_call_count} calls"
+    )
     wanted: bool = True
     asked: int = attrs.field(default=0, init=False)
 
@@ -94,10 +92,6 @@ class Commentator:
         """Return the feedback."""
         self.asked += 1
         return self.say(context)
-
-
-def _all_done(_: TaskCompletionContext) -> TaskCompletionResult:
-    return TaskCompletionResult.ok()
 
 
 @attrs.define
@@ -113,7 +107,7 @@ class Checker:
     """
 
     name: str = "checker"
-    answer: Callable[[TaskCompletionContext], Any] = _all_done
+    answer: Callable[[TaskCompletionContext], Any] = lambda _: TaskCompletionResult.ok()
     asked: int = attrs.field(default=0, init=False)
 
     def check(self, context: TaskCompletionContext) -> Any:
@@ -202,12 +196,13 @@ class Lab:
         return Player(self.prompt(**prompt))
 
     def _resolved(self, kind: ProviderKind, declared: Iterable[Any]) -> list[Any]:
-        return [self._one(kind, item) for item in declared]
-
-    def _one(self, kind: ProviderKind, item: Any) -> Any:
-        config = item if isinstance(item, ProviderConfig) else CONFIGS[kind](item)
-        if not isinstance(config.provider, ProviderRef):
-            return config
-        entry = select(kind.value, config.provider.name, self._registry)
-        factory = self._factories[kind.value, entry.name]
-        return attrs.evolve(config, provider=construct(entry, factory, config.provider.options))
+        configs = [
+            one if isinstance(one, ProviderConfig) else CONFIGS[kind](one) for one in declared
+        ]
+        for index, config in enumerate(configs):
+            if isinstance(config.provider, ProviderRef):
+                entry = select(kind.value, config.provider.name, self._registry)
+                factory = self._factories[kind.value, entry.name]
+                made = construct(entry, factory, config.provider.options)
+                configs[index] = attrs.evolve(config, provider=made)
+        return configs

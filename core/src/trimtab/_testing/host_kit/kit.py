@@ -16,6 +16,7 @@ from trimtab._contract.tools import Tool, ToolResult
 from trimtab._prompt import Prompt
 from trimtab._run.session import Session
 from trimtab._testing.host_kit.service import Json, Script, Service, messages_of, texts_in
+from trimtab._types.options import as_tuple
 from trimtab._types.stdout import others_to_stderr, say
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from trimtab._types.limits import Deadline
 
 T = TypeVar("T")
-
-
-def _texts(value: Iterable[str]) -> tuple[str, ...]:
-    return tuple(value)
 
 
 @attrs.frozen
@@ -40,7 +37,7 @@ class Played:
     """
 
     text: str = ""
-    history: tuple[str, ...] = attrs.field(default=(), converter=_texts)
+    history: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
     structured: int | None = None
 
 
