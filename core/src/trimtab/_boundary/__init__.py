@@ -195,11 +195,7 @@ SLOW_SECONDS = 0.05
 class Reply(Generic[T]):
     """What foreign code returned, or the text of the error by which it failed.
 
-    Args:
-        value: what it returned; None if it failed.
-        error: what went wrong; None if nothing did.
-        seconds: how long it took, where that was measured and is of interest.
-        cause: what it raised, if it raised.
+    `seconds` are those that it took, where that was measured and is of interest.
     """
 
     value: T | None = None
@@ -213,14 +209,9 @@ NOTHING: Reply[Any] = Reply()
 
 
 def call(work: Callable[..., T], *arguments: Any) -> Reply[T]:
-    """Call foreign code, and return what became of it.
+    """Call foreign code, and return what became of it; only what a signal brought passes through.
 
-    Args:
-        work: what is called. It checks and copies what it returns (see `trimtab._boundary`).
-        arguments: what it takes.
-
-    Raises:
-        BaseException: what a signal brought meanwhile, and nothing else.
+    `work` checks and copies what it returns.
     """
     try:
         return Reply(work(*arguments))
@@ -231,12 +222,7 @@ def call(work: Callable[..., T], *arguments: Any) -> Reply[T]:
 
 
 async def acall(value: Awaitable[T]) -> Reply[T]:
-    """As `call`, for what an ``async def`` returned.
-
-    Raises:
-        BaseException: the cancellation of the running task, its end from outside, or what a signal
-            brought meanwhile.
-    """
+    """As `call`, for what an ``async def`` returned; the task's own cancellation passes through."""
     try:
         return Reply(await value)
     except BaseException as error:
@@ -305,7 +291,7 @@ def call_in_turn(
     monotonic: Callable[[], float],
     put: Callable[[Reply[Any]], object],
 ) -> None:
-    """Make the calls on this thread, one after the other, and measure each.
+    """Make the calls on this thread, and measure each.
 
     `put` takes each reply. If it returns something true, the others are not called.
     """

@@ -65,13 +65,7 @@ class Worker:
         """Make the calls in order, in a copy of this context; return what became of each.
 
         Those that are overdue have failed, and all of them if the system has no thread to give.
-
-        Args:
-            asks: what is called.
-            argument: what each takes.
-            inside: the stretch of foreign code that they are.
-            monotonic: returns the time in seconds, to measure calls.
-            timeout: seconds for each call; noticed at most a quarter later.
+        `timeout` is that of each call, and noticed at most a quarter later.
         """
         timeout = min(timeout, TIMEOUT_MAX)  # the longest that the platform can wait
         replies: list[Reply[Any]] = []

@@ -157,15 +157,10 @@ class LoadedProvider:
     It has methods or hooks of its kind, never both, and may have run hooks besides.
 
     Attributes:
-        source: where it comes from.
-        config: the prompt's settings for it.
-        instance: the object itself.
         hooks: its own ``@hookimpl`` methods by name of the hook: those of its kind, ``run_opened``
             and ``run_closed``. They take the context by position.
         methods: those of its kind's protocol by name. They take ``context=`` by keyword, `check`
             and `open` by position; `check` may be ``async def``.
-        points: decision points at which it is asked; empty for other kinds than guidance.
-        trigger: when feedback is asked for; None for other kinds.
     """
 
     source: Provenance

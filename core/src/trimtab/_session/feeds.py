@@ -46,19 +46,13 @@ class Feed:
     up when the provider asks for it: on the provider's thread, within its time limit, and with
     its failures counted as the provider's.
 
-    Args:
-        projection: what is fed.
-        source: the feed of the projection that it needs; None if it takes facts as they are.
-
     Attributes:
-        pending: the facts that wait.
+        source: the feed of the projection that it needs; None if it takes facts as they are.
         begin: restores the projection, or feeds it everything that happened before, when it first
             catches up; None if it has seen all of it.
         restores: whether `begin` takes a saved state back.
         seen: number of the last fact that `begin` has fed.
         rests: whether the projection was quiet, and need take no more facts until its source stirs.
-        followers: the feeds of the projections that need this one.
-        mutex: held while the projection takes facts.
         saved: the projection's state after all but `pending`; None if it is not saved.
     """
 
@@ -173,20 +167,13 @@ class SavedFeeds:
 class Feeds:
     """Takes the events of one run in, in constant time, and feeds projections.
 
-    Nothing here looks into what calls return: that is up to the projections.
-
-    Args:
-        profiles: what prompt and host declare about the tools, in order of precedence.
-        lock: the session's; held while events come in.
-        history: returns the events of the run so far, in order; called under the lock.
+    Nothing here looks into what calls return: that is up to the projections. The session's lock is
+    held while events come in, and while `history` returns those of the run so far.
 
     Attributes:
-        feeds: the projections by name.
-        quiet_feeds: those of them that can say that their provider need not be asked.
-        shared: names of those that others need.
+        quiet_feeds: the feeds of projections that can say that their provider need not be asked.
+        shared: names of the projections that others need.
         is_shared: whether those have taken the last ended call, so that the others may rest.
-        turns: closed turns with calls of the model or the user.
-        calls: ended tool calls, without the harness's own.
     """
 
     def __init__(

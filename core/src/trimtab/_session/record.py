@@ -59,11 +59,7 @@ class Record:
         self._warned: set[str] = set()
 
     def __reduce_ex__(self, _: object) -> Any:
-        """Refuse pickle and copy, which would share or lose the lock.
-
-        Raises:
-            SessionError: always.
-        """
+        """Refuse pickle and copy, which would share or lose the lock."""
         raise SessionError(
             "a session can't be pickled or copied: save it with session.snapshot(), and read that "
             "with Session.restore(text)"
@@ -196,11 +192,7 @@ class Record:
             self._heed()
 
     def _tell(self, event: object) -> None:
-        """Hand an event to its observers, or let a sink work off what it has taken.
-
-        Raises:
-            BaseException: what a signal brought meanwhile; the other observers were told.
-        """
+        """Hand an event to its observers, or let a sink work off what it has taken."""
         if isinstance(event, Sink):
             event.drain()
             return

@@ -132,15 +132,9 @@ class RunState:
 
     Attributes:
         turns: turns opened so far; the open or last one has the index ``turns - 1``.
-        open_turn: index of the open turn, None between turns.
         requested_at: turns when the user last spoke.
-        calls: ended tool calls so far.
-        feeds: hands what happens to the projections of providers.
         faults: failures of each provider in a row, by hook.
         running: calls that have started and not ended, by id; those that share one as they started.
-        usage: tokens and cost so far.
-        closed: whether the run has ended.
-        origin: where it branched off another run; None if it did not.
     """
 
     def __init__(

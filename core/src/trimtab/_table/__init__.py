@@ -35,13 +35,9 @@ class GuidanceEntry:
         ask: asks the provider. Returns None if it has nothing to say or is not confident enough;
             a proposal; or a classification: relevant, so that `provide` makes the text, or not
             relevant but with an episode, which has ended.
-        config: the prompt's settings for it.
-        order: its place in the prompt.
         category: of its injections that name none.
         provide: makes the text of a relevant classification; None if `ask` returns proposals.
         paces_itself: whether only limits apply to it, no pauses.
-        source: who it is.
-        name: of the provider, under which its projection is attached.
     """
 
     ask: Ask
@@ -63,9 +59,6 @@ class FeedbackEntry:
     """One feedback provider and when it is asked.
 
     Attributes:
-        source: who it is.
-        trigger: when it is asked.
-        ask: asks the provider; returns None if it has nothing to say.
         limits_only: whether it is about limits: a run without deadline and budget, on a host
             without a limit of turns, never asks it.
     """
@@ -93,15 +86,8 @@ class PromptTable:
     """All providers of one prompt, ready to call.
 
     Attributes:
-        guides: guidance providers by decision point.
-        feedback: feedback providers.
-        checks: completion checkers.
-        opened, closed: hooks of the run.
         recorders: the ``open`` of each recorder.
-        settings: the settings of all providers that were loaded.
-        skipped: providers that were left out, on record.
-        guidance_limit: injections per decision.
-        feedback_delivery: whether the first provider that speaks is delivered, or all.
+        settings: of all providers that were loaded.
         state_folder: where the prompt's recorders keep their files; it may not exist yet.
         budget: of a run whose host gives none.
     """

@@ -172,12 +172,7 @@ def build_table(
     config: Configuration | Literal["auto"] | None,
     environment: Mapping[str, str] | None,
 ) -> PromptTable:
-    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind.
-
-    Raises:
-        ProviderError: a provider can't be used; the message names it and says what to do.
-        ConfigurationError: the configuration file is wrong.
-    """
+    """Resolve what a prompt declares, or what its table in `config` says instead, kind by kind."""
     from trimtab._plugins.configuration import active_configuration, state_home
 
     configuration = (
