@@ -21,6 +21,7 @@ STILL_WRONG = {
     "th-stop",
     # Words too short to be known again in another form.
     "hi-stop",
+    "he-lacks",
     "he-stop",
     # An answer that names what the next step is about reads like the announcement of it.
     "id-question",

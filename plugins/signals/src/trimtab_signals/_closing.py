@@ -43,6 +43,8 @@ _WIDE = LazyPattern(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff"
     r"\u3400-\u9fff\uac00-\ud7af]"
 )
+_SYLLABIC = LazyPattern(r"[\u0900-\u0dff]")
+"""Scripts of India: a letter with its vowel is a syllable."""
 _CODE = LazyPattern(r"`[^`\n]{1,200}`")
 _CHOICE = LazyPattern(
     r"\b(?:or|oder|ou|o|или|which|welche[rsnm]?|cuál(?:es)?|quel(?:le)?s?|qual|как\w{2,3})\b"
@@ -178,24 +180,31 @@ def goes_on(text: str) -> bool:
 
 
 def _needs_answer(before: Sequence[str], sentence: str, behind: Sequence[str], run: _Run) -> bool:
-    about, steps = topics_in(sentence), run.steps
-    pleads = _pleads(sentence)
     if is_question(sentence):
-        if behind and not pleads and not any(map(_pleads, behind)):
-            # Else the text answers it itself.
-            return len(behind) == 1 and _only_remarks(behind[0], about, steps)
-        if goes_on(sentence) and _CHOICE.search(sentence) is None:
-            return not steps.isdisjoint(about)
-        return pleads or _is_specific(before, sentence, run)
+        return _asks(before, sentence, behind, run)
     if _LACKS.search(sentence) is not None:
         # What it lacks it gets itself where it says next which step it takes.
-        takes = any(not steps.isdisjoint(topics_in(one)) for one in behind)
-        asks = (is_question(one) and _is_specific((), one, run) for one in behind)
+        takes = any(not run.steps.isdisjoint(topics_in(one)) for one in behind)
+        asks = (is_question(one) and _is_specific(one, run) for one in behind)
         return not takes or any(map(_pleads, behind)) or any(asks)
     if _REQUEST.search(sentence) is None:
-        return _stands_still(sentence, behind, run)
+        return False
     decides = _DECISION.search(sentence) or _CODE.search(sentence)
-    return bool(decides) or not steps.isdisjoint(about)
+    return bool(decides) or not run.steps.isdisjoint(topics_in(sentence))
+
+
+def _asks(before: Sequence[str], question: str, behind: Sequence[str], run: _Run) -> bool:
+    about = topics_in(question)
+    new = _brings_something(before, question, run)
+    if not new and not run.bound.isdisjoint(about):
+        return False
+    pleads = _pleads(question)
+    if behind and not pleads and not any(map(_pleads, behind)):
+        # Else the text answers it itself.
+        return len(behind) == 1 and _only_remarks(behind[0], about, run.steps)
+    if goes_on(question) and _CHOICE.search(question) is None:
+        return not run.steps.isdisjoint(about)
+    return pleads or new or _is_specific(question, run)
 
 
 def _only_remarks(sentence: str, about: frozenset[str], steps: frozenset[str]) -> bool:
@@ -209,46 +218,30 @@ def _pleads(sentence: str) -> bool:
     return _DECISION.search(sentence) is not None or _REQUEST.search(sentence) is not None
 
 
-def _stands_still(sentence: str, behind: Sequence[str], run: _Run) -> bool:
-    """Tell whether a sentence says that an open step can't be done, for want of a thing that the
-    last sentence names again and nothing in the run has named: "I can't send it without the
-    password. First give me the password."
+def _brings_something(before: Sequence[str], sentence: str, run: _Run) -> bool:
+    """Tell whether a question brings up what the run doesn't hold: a choice, code, a number, or a
+    thing that was found and is told right before it.
     """
-    if len(behind) != 1 or not denies(sentence):
-        return False
-    about, last = topics_in(sentence), topics_in(behind[0])
-    if about.isdisjoint(run.steps) or last <= run.subjects:
-        return False
-    return not about & last <= run.subjects
+    told = topics_in(" ".join(before))
+    clauses = [len(words_of(clause)) for clause in CLAUSE.split(sentence)]
+    return (
+        any(one.search(sentence) is not None for one in (_CODE, _CHOICE))
+        or sum(size >= _CLAUSE_WORDS for size in clauses) > 1
+        or not told.isdisjoint(topics_in(sentence) - run.subjects)
+        or any(any(map(str.isdigit, word)) for word in words_of(sentence))
+    )
 
 
-def _is_specific(before: Sequence[str], sentence: str, run: _Run) -> bool:
-    """Tell whether a question names something: what the run is about, what was found and is told
-    right before it, a choice, a number, a name.
+def _is_specific(sentence: str, run: _Run) -> bool:
+    """Tell whether a question names something: what the run is about, a choice, a name.
 
     An offer ("anything else?", "shall I?") does not. Where offers are known, what is none will do.
-    What a user has ordered who forbids something besides ("and don't ask") is no question.
     """
-    told = " ".join(before)
-    about = topics_in(sentence)
-    clauses = [len(words_of(clause)) for clause in CLAUSE.split(sentence)]
+    if any(one.search(sentence) is not None for one in (_CODE, _CHOICE, _KNOWN_LANGUAGE)):
+        return True
+    if not run.subjects.isdisjoint(topics_in(sentence)):
+        return True
     words = words_of(sentence)
-    if (
-        _CODE.search(sentence) is not None
-        or _CHOICE.search(sentence) is not None
-        or sum(size >= _CLAUSE_WORDS for size in clauses) > 1
-        or not topics_in(told).isdisjoint(about - run.subjects)
-        or any(any(map(str.isdigit, word)) for word in words)
-    ):
-        return True
-    if not run.bound.isdisjoint(about):
-        return False
-    found = {one for one in topics_in(before[-1] if before else "") if one[0].isdigit()}
-    found -= run.subjects
-    if len(found) > 1 or not run.subjects.isdisjoint(about):
-        return True
-    if _KNOWN_LANGUAGE.search(sentence) is not None:
-        return True
     foreign = not _LATIN.match(words[0]) if words else False
     return any(
         len(word) > 1 and (word[0].isupper() or (foreign and _LATIN.match(word)))
@@ -270,7 +263,7 @@ def _parts(text: str) -> Iterator[str]:
         elif any(map(str.isdigit, word)):
             yield word
         elif len(word) > 3:
-            yield word if _JOINED.search(word) else word[:5]
+            yield word if _JOINED.search(word) else word[: 3 if _SYLLABIC.match(word) else 5]
 
 
 def words_of(text: str) -> list[str]:

@@ -220,24 +220,24 @@ def lacks_what_it_needs(reply: str, known: str, left: Sequence[str]) -> bool:
     the run knows nothing of yet: what would help.
 
     "I can't sign it. As soon as the owner has signed, I send it." A status ("the tests have not
-    run") ends with the denial, or goes on with other steps.
+    run") ends with the denial, or goes on with other steps or with an offer.
 
     Args:
         reply: what the agent said last.
         known: what the run is about: the user's message and the titles of all steps.
         left: titles of the steps that are open.
     """
-    clauses = [
-        clause
-        for sentence in sentences_of(reply.strip())[-_SENTENCES:]
-        if not offers(sentence)
-        for clause in CLAUSE.split(sentence)
-        if words_of(clause)
-    ]
-    at = next((n for n, clause in enumerate(clauses) if denies(clause)), len(clauses))
-    behind = topics_in(" ".join(clauses[at + 1 :]))
-    about = topics_in(" ".join(clauses[at:]))
-    return not about.isdisjoint(topics_in(" ".join(left))) and len(behind - topics_in(known)) > 1
+    said = [one for one in sentences_of(reply.strip())[-_SENTENCES:] if not offers(one)]
+    at = next((n for n, sentence in enumerate(said) if denies(sentence)), None)
+    if at is None or topics_in(" ".join(said[at:])).isdisjoint(topics_in(" ".join(left))):
+        return False
+    clauses = CLAUSE.split(said[at])
+    first = next((n for n, clause in enumerate(clauses) if denies(clause)), len(clauses))
+    run, rest = topics_in(known), topics_in(" ".join(clauses[first + 1 :]))
+    # An offer shares nothing with the run or with what is lacking.
+    about = run | topics_in(said[at])
+    behind = (topics_in(one) for one in said[at + 1 :])
+    return any(len(one - run) > 1 for one in (rest, *(b for b in behind if b & about)))
 
 
 def is_of_user(title: str) -> bool:
