@@ -6,7 +6,8 @@ import json
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -18,7 +19,7 @@ from uuid_utils import uuid7
 
 from trimtab import TrimtabError
 
-MISFITS = (
+_MISFITS = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -50,12 +51,16 @@ class EventInvalid(TraceError):
     """An event can't be encoded, or its payload does not fit its type."""
 
 
-def misfit(seq: int, event_type: str, error: Exception) -> TraceError:
-    """Return the error for an event whose payload has another shape than expected."""
-    return TraceError(
-        f"event {seq} ({event_type!r:.80}) holds what can't be used:"
-        f" {type(error).__name__}: {error!s:.200}"
-    )
+@contextmanager
+def misfits_named(event: TraceEvent) -> Iterator[None]:
+    """Name the event, where what is done with it shows that its payload has another shape."""
+    try:
+        yield
+    except _MISFITS as error:
+        raise TraceError(
+            f"event {event.seq} ({event.event_type!r:.80}) holds what can't be used:"
+            f" {type(error).__name__}: {error!s:.200}"
+        ) from error
 
 
 _ID = re.compile(rb'"event_id":("(?:[^"\\]|\\.)*")')

@@ -41,7 +41,7 @@ from trimtab.events import (
     RunOpened,
     StopRequested,
 )
-from trimtab_trace._envelope import MISFITS, TraceEvent, misfit
+from trimtab_trace._envelope import TraceEvent, misfits_named
 from trimtab_trace._recorder import with_origin
 from trimtab_trace._session import Rebuilder
 from trimtab_trace._settings import RunConfigured, prompt_of
@@ -179,10 +179,8 @@ def replay(
     replayer = _Replayer(types, dict(prompts or {}))
     events = 0
     for event, upcoming in _with_next(with_origin(trace)):
-        try:
+        with misfits_named(event):
             difference = replayer.happen(event, upcoming)
-        except MISFITS as error:
-            raise misfit(event.seq, event.event_type, error) from error
         events += 1
         if difference is not None:
             return replayer.result(events, difference)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 REDACTED = "[redacted]"
 _LONGEST_NAME = 200
@@ -118,7 +118,9 @@ class Redaction:
         self._begins = tuple(
             (entry, rf"{re.escape(entry)}[^\s\"']{{1,2000}}") for entry in prefixes
         )
-        self._named = tuple((_longest_part(entry).lower(), _of_name(entry)) for entry in given)
+        self._named = tuple(
+            (max(entry.split("*"), key=len).lower(), _of_name(entry)) for entry in given
+        )
         self._own = [re.compile(_name_pattern(entry, 200), re.IGNORECASE) for entry in given]
         self._patterns: dict[tuple[str, ...], re.Pattern[str]] = {}
         self.hides = lru_cache(maxsize=4096)(self._hides)
@@ -152,20 +154,7 @@ class Redaction:
 
     def of(self, value: Any) -> Any:
         """Return a JSON-like value without secrets: in texts, under names, in lists of headers."""
-        if isinstance(value, str):
-            return self(value)
-        if isinstance(value, Mapping):
-            return self._of_mapping(value)
-        if isinstance(value, list | tuple):
-            if len(value) == 2 and isinstance(value[0], str):
-                return [self(value[0]), self.under(value[0], value[1])]
-            return [self.of(item) for item in value]
-        return value
-
-    def under(self, name: str, value: Any) -> Any:
-        """Return the value that stands under a name, without secrets."""
-        hidden = self.hidden(name, value)
-        return self.of(value) if hidden is None else hidden
+        return _Walk(self).value(value)
 
     def hidden(self, name: str, value: Any) -> str | None:
         """Return what stands for a value whose name says that it is secret; None if none does."""
@@ -175,18 +164,6 @@ class Redaction:
         if known and isinstance(value, str) and len(value) >= _SHORTEST_VALUE:
             return _digest(value)
         return None
-
-    def _of_mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
-        name = value.get("name", value.get("key"))
-        if isinstance(name, str) and "value" in value:
-            return {
-                key: self.under(name, item) if key == "value" else self.of(item)
-                for key, item in value.items()
-            }
-        return {
-            self(key) if isinstance(key, str) else key: self.under(str(key), item)
-            for key, item in value.items()
-        }
 
     def _pattern(self, forms: tuple[str, ...]) -> re.Pattern[str]:
         """Return one expression for several forms; those that come first win."""
@@ -205,10 +182,6 @@ def _name_pattern(entry: str, longest: int) -> str:
 def _of_name(entry: str) -> str:
     """Return the form of what follows a name of the user's in a text."""
     return rf"((?i:{_name_pattern(entry, 60)}){_NAME_ENDS}){_VALUE}{{1,2000}}"
-
-
-def _longest_part(entry: str) -> str:
-    return max(entry.split("*"), key=len)
 
 
 def _digested(match: re.Match[str]) -> str:
@@ -251,42 +224,56 @@ def bounded(value: Any, redact: Redaction) -> Any:
         value: of one event.
         redact: takes out secrets, in texts and under names.
     """
-    return _Bounder(redact).bounded(value, 0)
+    return _Bounder(redact).value(value)
 
 
-class _Bounder:
-    """Cuts one event; when it has kept `LONGEST_EVENT` characters, only digests are left."""
+class _Walk:
+    """Takes secrets out of one JSON-like value: of texts, and of what stands under a name."""
+
+    deepest: ClassVar[int | None] = None
+    longest_list: ClassVar[int | None] = None
 
     def __init__(self, redact: Redaction) -> None:
         self._redact = redact
-        self._room = LONGEST_EVENT
 
-    def bounded(self, value: Any, depth: int) -> Any:
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """Return the value without secrets; None where it is nested too deeply."""
         if isinstance(value, str):
             return self._text(value)
-        if depth >= _DEEPEST:
+        if self.deepest is not None and depth >= self.deepest:
             return None
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             return self._mapping(value, depth)
         if isinstance(value, list | tuple):
             if len(value) == 2 and isinstance(value[0], str):  # a header
                 return [self._text(value[0]), self._under(value[0], value[1], depth)]
-            return [self.bounded(item, depth + 1) for item in value[:_LONGEST_LIST]]
+            return [self.value(item, depth + 1) for item in value[: self.longest_list]]
         return value
 
-    def _mapping(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
         named = value.get("name", value.get("key"))
         name = named if isinstance(named, str) and "value" in value else None
         return {
             self._text(key) if isinstance(key, str) else key: self._under(
                 name if name is not None and key == "value" else str(key), item, depth
             )
-            for key, item in tuple(value.items())[:_LONGEST_LIST]
+            for key, item in tuple(value.items())[: self.longest_list]
         }
 
     def _under(self, name: str, item: Any, depth: int) -> Any:
         hidden = self._redact.hidden(name, item)
-        return self.bounded(item, depth + 1) if hidden is None else hidden
+        return self.value(item, depth + 1) if hidden is None else hidden
+
+    def _text(self, text: str) -> str:
+        return self._redact(text)
+
+
+class _Bounder(_Walk):
+    """Also cuts; when it has kept `LONGEST_EVENT` characters, only digests are left."""
+
+    deepest: ClassVar[int | None] = _DEEPEST
+    longest_list: ClassVar[int | None] = _LONGEST_LIST
+    _room = LONGEST_EVENT
 
     def _text(self, text: str) -> str:
         if self._room <= 0 and len(text) > _SHORT:

@@ -17,7 +17,7 @@ from trimtab.events import (
     RunOpened,
 )
 from trimtab.hosting import LOCAL_HOST
-from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, UnknownEvent, misfit
+from trimtab_trace._envelope import TraceError, TraceEvent, UnknownEvent, misfits_named
 from trimtab_trace._settings import RunConfigured, bare_prompt, budget_of, host_of, in_force
 from trimtab_trace._types import EVENT_TYPES, EventTypes
 
@@ -165,10 +165,8 @@ def session_of(
     """
     rebuilder = Rebuilder(types=types)
     for event in in_force(events, until):
-        try:
+        with misfits_named(event):
             rebuilder.fold(event, rebuilder.load(event))
-        except MISFITS as error:
-            raise misfit(event.seq, event.event_type, error) from error
     return rebuilder.session
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import attrs
@@ -37,7 +37,7 @@ _IN_ENVELOPE = ("prompt_name", "run_id", "at")
 _REFERENCES = tuple(field.name for field in attrs.fields(References) if field.name != "corrects")
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class EventType:
     """One type of events.
 
@@ -52,21 +52,18 @@ class EventType:
     kind: type[Any]
     names: Mapping[str, str] = attrs.field(factory=dict)
     added: Callable[[Any], Mapping[str, Any]] | None = None
-    unstructure: Callable[[Any], dict[str, Any]] = attrs.field(init=False, eq=False, repr=False)
-    structure: Callable[..., Any] = attrs.field(init=False, eq=False, repr=False)
 
-    def __attrs_post_init__(self) -> None:
-        # Made when they are first called: most types never are.
-        object.__setattr__(self, "unstructure", self._made)
-        object.__setattr__(self, "structure", self._read)
+    # Made when they are first asked for: most types never are.
 
-    def _made(self, record: Any) -> dict[str, Any]:
-        object.__setattr__(self, "unstructure", _unstructure_of(self.kind, self.names))
-        return self.unstructure(record)
+    @cached_property
+    def unstructure(self) -> Callable[[Any], dict[str, Any]]:
+        """Makes the payload of a record."""
+        return _unstructure_of(self.kind, self.names)
 
-    def _read(self, fields: Mapping[str, Any], kind: type[Any]) -> Any:
-        object.__setattr__(self, "structure", _structure_of(self.kind, self.names))
-        return self.structure(fields, kind)
+    @cached_property
+    def structure(self) -> Callable[..., Any]:
+        """Makes a record of its fields and its class."""
+        return _structure_of(self.kind, self.names)
 
 
 class EventTypes:

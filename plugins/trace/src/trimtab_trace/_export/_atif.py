@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, misfit
+from trimtab_trace._envelope import TraceError, TraceEvent, misfits_named
 from trimtab_trace._export import arguments_of, whole_text
 
 VERSION = "ATIF-v1.8"
@@ -78,10 +78,8 @@ def _take(runs: dict[str, _Run], event: TraceEvent, waiting: sqlite3.Connection)
     handler = _HANDLERS.get(event.event_type)
     if handler is None:
         return
-    try:
+    with misfits_named(event):
         handler(run, event, event.payload)
-    except MISFITS as error:
-        raise misfit(event.seq, event.event_type, error) from error
 
 
 def _document(run: _Run, others: Sequence[_Run] = ()) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, misfit
+from trimtab_trace._envelope import TraceError, TraceEvent, misfits_named
 from trimtab_trace._export import arguments_of, started_at, whole_text
 
 _MODULES = ("event", "log", "model", "tool")
@@ -101,10 +101,8 @@ def _take(run: _Run, event: TraceEvent) -> None:
     run.prompt = run.prompt or event.references.namespace or ""
     if handler is None:
         return
-    try:
+    with misfits_named(event):
         handler(run, event, event.payload)
-    except MISFITS as error:
-        raise misfit(event.seq, event.event_type, error) from error
 
 
 @attrs.define

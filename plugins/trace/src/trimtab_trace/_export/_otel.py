@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from trimtab_trace._envelope import MISFITS, TraceError, TraceEvent, misfit
+from trimtab_trace._envelope import TraceError, TraceEvent, misfits_named
 from trimtab_trace._export import (
     LONGEST,
     answer,
@@ -100,13 +100,11 @@ class Spans:
 
     def add(self, event: TraceEvent) -> None:
         """Take one event."""
-        handler = _HANDLERS.get(event.event_type)
+        handler = self._HANDLERS.get(event.event_type)
         if handler is None:
             return
-        try:
+        with misfits_named(event):
             handler(self, event)
-        except MISFITS as error:
-            raise misfit(event.seq, event.event_type, error) from error
 
     def close(self) -> None:
         """End all open spans at the time of the last event of their run."""
@@ -116,12 +114,8 @@ class Spans:
 
     # Runs.
 
-    def configured(self, event: TraceEvent) -> None:
-        """Keep the name of the host for the span of the run.
-
-        Args:
-            event: of the trace.
-        """
+    def _configured(self, event: TraceEvent) -> None:
+        """Keep the name of the host for the span of the run."""
         self._hosts[event.run_id] = str(event.payload.get("host", {}).get("name", ""))
 
     def _run(self, event: TraceEvent) -> _OpenRun:
@@ -165,20 +159,12 @@ class Spans:
         )
         return span
 
-    def opened(self, event: TraceEvent) -> None:
-        """Open the span of a run, or go on with it.
-
-        Args:
-            event: of the trace.
-        """
+    def _opened(self, event: TraceEvent) -> None:
+        """Open the span of a run, or go on with it."""
         self._run(event)
 
-    def ended(self, event: TraceEvent) -> None:
-        """End the span of a run, and all that is open inside.
-
-        Args:
-            event: of the trace.
-        """
+    def _ended(self, event: TraceEvent) -> None:
+        """End the span of a run, and all that is open inside."""
         run = self._run(event)
         del self._runs[event.run_id]
         reason = event.payload.get("reason")
@@ -188,12 +174,8 @@ class Spans:
 
     # Inside a run.
 
-    def started(self, event: TraceEvent) -> None:
-        """Open the span of a tool call.
-
-        Args:
-            event: of the trace.
-        """
+    def _started(self, event: TraceEvent) -> None:
+        """Open the span of a tool call."""
         payload, run = event.payload, self._run(event)
         attributes = {
             "gen_ai.operation.name": "execute_tool",
@@ -210,16 +192,12 @@ class Spans:
             name, event, attributes, run.span
         )
 
-    def returned(self, event: TraceEvent) -> None:
-        """End the span of a tool call.
-
-        Args:
-            event: of the trace.
-        """
+    def _returned(self, event: TraceEvent) -> None:
+        """End the span of a tool call."""
         payload, run = event.payload, self._run(event)
         span = run.inside.pop(f"call:{payload.get('call_id')}", None)
         if span is None:
-            self.started(event)
+            self._started(event)
             span = run.inside.pop(f"call:{payload.get('call_id')}")
         if self._content:
             result = text_of(payload.get("output"))
@@ -233,12 +211,8 @@ class Spans:
             span.set_status(self._trace.StatusCode.ERROR, described)
         span.end(nanoseconds(event.timestamp))
 
-    def user_spoke(self, event: TraceEvent) -> None:
-        """Keep what the user said for the span of the response to it.
-
-        Args:
-            event: of the trace.
-        """
+    def _user_spoke(self, event: TraceEvent) -> None:
+        """Keep what the user said for the span of the response to it."""
         run = self._run(event)
         if self._content:
             self._said(run, "user", {"type": "text", "content": text_of(event.payload.get("text"))})
@@ -248,12 +222,8 @@ class Spans:
         if len(run.said) < _MOST_MESSAGES:
             run.said.append({"role": role, "parts": [part]})
 
-    def responded(self, event: TraceEvent) -> None:
-        """Add the span of a response: from its request, or what happened before, to its end.
-
-        Args:
-            event: of the trace.
-        """
+    def _responded(self, event: TraceEvent) -> None:
+        """Add the span of a response: from its request, or what happened before, to its end."""
         payload, known = event.payload, self._runs.get(event.run_id)
         before = 0 if known is None else known.last
         run = self._run(event)
@@ -287,12 +257,8 @@ class Spans:
         told = {"gen_ai.provider.name": run.provider, "gen_ai.request.model": model}
         run.span.set_attributes({name: value for name, value in told.items() if value})
 
-    def guided(self, event: TraceEvent) -> None:
-        """Add a delivery of guidance.
-
-        Args:
-            event: of the trace.
-        """
+    def _guided(self, event: TraceEvent) -> None:
+        """Add a delivery of guidance."""
         payload = event.payload
         attributes = {
             "trimtab.provider": payload.get("provider_name"),
@@ -304,12 +270,8 @@ class Spans:
             attributes["trimtab.text"] = text_of(payload.get("injection", {}).get("content"))
         self._event(event, "trimtab.guidance", attributes)
 
-    def fed_back(self, event: TraceEvent) -> None:
-        """Add a delivery of feedback.
-
-        Args:
-            event: of the trace.
-        """
+    def _fed_back(self, event: TraceEvent) -> None:
+        """Add a delivery of feedback."""
         attributes = {
             "trimtab.provider": event.payload.get("provider_name"),
             "trimtab.severity": event.payload.get("severity"),
@@ -318,12 +280,8 @@ class Spans:
             attributes["trimtab.text"] = text_of(event.payload.get("summary"))
         self._event(event, "trimtab.feedback", attributes)
 
-    def checked(self, event: TraceEvent) -> None:
-        """Add a completion check.
-
-        Args:
-            event: of the trace.
-        """
+    def _checked(self, event: TraceEvent) -> None:
+        """Add a completion check."""
         payload = event.payload
         names = [source.get("name", "") for source in payload.get("sources", ())]
         attributes = {
@@ -336,12 +294,8 @@ class Spans:
             )
         self._event(event, "gen_ai.evaluation.result", attributes)
 
-    def planned(self, event: TraceEvent) -> None:
-        """Add a span for a plan that was made, or an event for a change.
-
-        Args:
-            event: of the trace.
-        """
+    def _planned(self, event: TraceEvent) -> None:
+        """Add a span for a plan that was made, or an event for a change."""
         run = self._run(event)
         attributes = {
             "gen_ai.operation.name": "plan",
@@ -353,24 +307,16 @@ class Spans:
         span = self._start("plan", event, attributes, run.span)
         span.end(nanoseconds(event.timestamp))
 
-    def stage_started(self, event: TraceEvent) -> None:
-        """Open the span of a stage.
-
-        Args:
-            event: of the trace.
-        """
+    def _stage_started(self, event: TraceEvent) -> None:
+        """Open the span of a stage."""
         run, name = self._run(event), _stage(event)
         attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": name}
         run.inside[f"stage:{name}"] = self._start(
             f"invoke_workflow {name}", event, attributes, run.span
         )
 
-    def stage_completed(self, event: TraceEvent) -> None:
-        """End the span of a stage.
-
-        Args:
-            event: of the trace.
-        """
+    def _stage_completed(self, event: TraceEvent) -> None:
+        """End the span of a stage."""
         span = self._run(event).inside.pop(f"stage:{_stage(event)}", None)
         if span is not None:
             span.end(nanoseconds(event.timestamp))
@@ -379,23 +325,22 @@ class Spans:
         kept = {key: value for key, value in attributes.items() if value not in (None, "")}
         self._run(event).span.add_event(name, kept, nanoseconds(event.timestamp))
 
-
-_HANDLERS: Mapping[str, Callable[[Spans, TraceEvent], None]] = {
-    "RunConfigured": Spans.configured,
-    "RunOpened": Spans.opened,
-    "RunTerminated": Spans.ended,
-    "ToolInvoked": Spans.started,
-    "ToolReturned": Spans.returned,
-    "ModelResponded": Spans.responded,
-    "UserMessage": Spans.user_spoke,
-    "GuidanceDelivered": Spans.guided,
-    "FeedbackDelivered": Spans.fed_back,
-    "CompletionChecked": Spans.checked,
-    "PlanAuthored": Spans.planned,
-    "PlanUpdated": Spans.planned,
-    "StageStarted": Spans.stage_started,
-    "StageCompleted": Spans.stage_completed,
-}
+    _HANDLERS: ClassVar[Mapping[str, Callable[[Spans, TraceEvent], None]]] = {
+        "RunConfigured": _configured,
+        "RunOpened": _opened,
+        "RunTerminated": _ended,
+        "ToolInvoked": _started,
+        "ToolReturned": _returned,
+        "ModelResponded": _responded,
+        "UserMessage": _user_spoke,
+        "GuidanceDelivered": _guided,
+        "FeedbackDelivered": _fed_back,
+        "CompletionChecked": _checked,
+        "PlanAuthored": _planned,
+        "PlanUpdated": _planned,
+        "StageStarted": _stage_started,
+        "StageCompleted": _stage_completed,
+    }
 
 
 def _stage(event: TraceEvent) -> str:

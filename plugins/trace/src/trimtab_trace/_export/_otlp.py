@@ -14,7 +14,7 @@ import attrs
 
 from trimtab_trace._envelope import TraceError, TraceEvent
 from trimtab_trace._export._otel import Spans
-from trimtab_trace._recorder import begin
+from trimtab_trace._recorder import Recording, begin
 from trimtab_trace._writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -162,17 +162,6 @@ class _SpanStore:
         self._spans.close()
 
 
-class _LiveRun:
-    def __init__(self, writer: TraceWriter) -> None:
-        self._writer = writer
-
-    def record(self, event: Any) -> None:
-        self._writer.record(event)
-
-    def close(self) -> None:
-        self._writer.close()
-
-
 class OtelRecorder:
     """The recorder ``otel``: hands runs to OpenTelemetry as they go on.
 
@@ -191,9 +180,9 @@ class OtelRecorder:
         self._content = content
         self._provider = provider
 
-    def open(self, context: RecorderContext) -> _LiveRun:
+    def open(self, context: RecorderContext) -> Recording:
         """Start to record a run."""
         store = _SpanStore(Spans(self._provider, content=self._content))
         writer = TraceWriter(store, clock=context.session.clock)
         begin(writer, context)
-        return _LiveRun(writer)
+        return Recording(writer)
