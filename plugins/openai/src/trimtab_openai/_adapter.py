@@ -26,7 +26,7 @@ from trimtab import (
     Session,
     TaskCompletionChecker,
 )
-from trimtab.events import CompletionChecked, CompletionStatus
+from trimtab.events import CompletionStatus
 from trimtab.text import describe_error
 from trimtab_openai._loop import Cost, GuidedLoop
 from trimtab_openai._loop_state import LoopResult
@@ -173,7 +173,9 @@ class OpenAIAdapter:
 
     def _verified(self, run: Run, result: LoopResult) -> PromptResponse[Any]:
         """Return the response, unless there is structured output and work is open."""
-        if result.output is not None and _unsettled(result.checked):
+        if result.output is not None and (
+            result.checked is not None and result.checked.status is CompletionStatus.SKIPPED
+        ):
             final = run.check_completion(output=result.output, extra=self._checkers, final=True)
             if not final.may_stop:
                 raise PromptEvaluationError(
@@ -184,7 +186,3 @@ class OpenAIAdapter:
         return PromptResponse(
             result.text or None, result.output, result.stop_reason, result.truncated
         )
-
-
-def _unsettled(checked: CompletionChecked | None) -> bool:
-    return checked is not None and checked.status is CompletionStatus.SKIPPED

@@ -266,7 +266,9 @@ class Responses:
             refusal="".join(_parts(items, "content", "refusal", "refusal")),
             reasoning="\n".join(_parts(items, "summary", "summary_text", "text")),
             tool_calls=tuple(
-                _responses_call(item) for item in items if item["type"] == "function_call"
+                ToolCall(item["name"], parse_arguments(item.get("arguments")), item["call_id"])
+                for item in items
+                if item["type"] == "function_call"
             ),
             usage=read_usage(field(response, "usage"), response),
             stop_reason=_stop_reason(response),
@@ -387,7 +389,3 @@ def _stop_reason(response: Any) -> str | None:
     details = field(response, "incomplete_details")
     reason: str | None = field(details, "reason") if details else None
     return reason or field(response, "status")
-
-
-def _responses_call(item: Json) -> ToolCall:
-    return ToolCall(item["name"], parse_arguments(item.get("arguments")), item["call_id"])

@@ -15,6 +15,7 @@ import attrs
 
 from trimtab.inspection import say
 from trimtab.text import plural, sanitize
+from trimtab_replay._backtest import wilson
 from trimtab_replay._commands import complain, count, report_skipped
 from trimtab_replay._effect_measures import TURNS, Comparing, Comparison, Measure, Records
 from trimtab_replay._local_sessions import own_journals
@@ -61,14 +62,8 @@ class Share:
             z: how many standard errors it reaches to each side.
             design: by how much fewer independent runs would tell the same.
         """
-        if not self.of:
-            return 0.0, 1.0
-        of = self.of / design
-        middle = self.rate + z * z / (2 * of)
-        spread = z * sqrt(self.rate * (1 - self.rate) / of + z * z / (4 * of**2))
-        scale = 1 + z * z / of
-        low, high = (middle - spread) / scale, (middle + spread) / scale
-        return min(max(0.0, low), self.rate), max(min(1.0, high), self.rate)
+        found = wilson(self.count, self.of, z, design)
+        return (found.low, found.high) if found is not None else (0.0, 1.0)
 
     def __str__(self) -> str:
         return f"{self.count} of {self.of} ({self.rate:.0%})" if self.of else "none known"

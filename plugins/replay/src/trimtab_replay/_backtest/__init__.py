@@ -199,14 +199,21 @@ class Rate:
     high: float
 
 
-def wilson(hits: int, of: int) -> Rate | None:
-    """Return the share `hits` of `of`; None if there is nothing to share."""
+def wilson(hits: int, of: int, z: float = _Z, design: float = 1.0) -> Rate | None:
+    """Return the share `hits` of `of`; None if there is nothing to share.
+
+    Args:
+        hits: how often it happened.
+        of: in how many runs.
+        z: how many standard errors the interval reaches to each side.
+        design: by how much fewer independent runs would tell the same.
+    """
     if not of:
         return None
-    share, square = hits / of, _Z * _Z
-    centre = (share + square / (2 * of)) / (1 + square / of)
-    half = _Z / (1 + square / of) * sqrt(share * (1 - share) / of + square / (4 * of * of))
-    return Rate(share, max(0.0, centre - half), min(1.0, centre + half))
+    share, square, told = hits / of, z * z, of / design
+    centre = (share + square / (2 * told)) / (1 + square / told)
+    half = z / (1 + square / told) * sqrt(share * (1 - share) / told + square / (4 * told**2))
+    return Rate(share, min(max(0.0, centre - half), share), max(min(1.0, centre + half), share))
 
 
 def mean_of(rates: Iterable[Rate | None]) -> Rate | None:

@@ -13,7 +13,6 @@ import attrs
 from trimtab.inspection import did_you_mean, others_to_stderr, output, quoted_list, say
 from trimtab_replay._backtest import RATES, Scores
 from trimtab_replay._backtest.output import (
-    Part,
     as_document,
     changes,
     merged,
@@ -23,7 +22,7 @@ from trimtab_replay._backtest.output import (
     show_part,
     show_sweep,
 )
-from trimtab_replay._backtest.scoring import Exam, sit
+from trimtab_replay._backtest.scoring import Exam, Part, sit
 from trimtab_replay._commands import (
     add_jobs,
     add_selection,
@@ -260,9 +259,9 @@ def _taker(exam: Exam, stats: ReadStats) -> Scorer:
     progress = Progress()
 
     def taken(selection: Selection) -> Part:
-        outcome = sit(exam, selection, stats, after_file=progress.files, warn=complain)
+        part = sit(exam, selection, stats, after_file=progress.files, warn=complain)
         progress.clear()
-        return Part.of(outcome)
+        return part
 
     return taken
 

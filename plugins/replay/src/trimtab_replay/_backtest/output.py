@@ -12,8 +12,8 @@ import cattrs
 
 from trimtab.inspection import quoted_list
 from trimtab.text import plural, sanitize
-from trimtab_replay._backtest import RATES, Judged, Rate, Scores, Verdict, score_all
-from trimtab_replay._backtest.scoring import Outcome, selection_facts
+from trimtab_replay._backtest import RATES, Judged, Rate, Scores, Verdict
+from trimtab_replay._backtest.scoring import Part
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._timeline import Screen, fit
 
@@ -24,38 +24,6 @@ _CONVERTER = cattrs.Converter(detailed_validation=False)
 
 class PartError(ReplayError):
     """Part results can't be merged; the message names the file."""
-
-
-@attrs.frozen
-class Part:
-    """Results, as read back or as just made; what tables and gates are made of.
-
-    Args:
-        providers: whom the selection asks and how, JSON-like.
-        shards: which parts of how many it holds, as pairs.
-    """
-
-    kind: str
-    providers: Sequence[Mapping[str, Any]]
-    judged: tuple[Judged, ...]
-    unscored: int
-    shards: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, outcome: Outcome) -> Part:
-        """Take over what came of an exam."""
-        return cls(
-            outcome.kind,
-            selection_facts(outcome.selection),
-            outcome.judged,
-            outcome.unscored,
-            (outcome.shard,),
-        )
-
-    @property
-    def scores(self) -> list[Scores]:
-        """The scores, provider by provider."""
-        return score_all(self.judged)
 
 
 def as_document(part: Part) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,15 @@ import attrs
 
 from trimtab.inspection import did_you_mean, quoted_list
 from trimtab.text import sanitize
-from trimtab_replay._backtest import TOGETHER, Judged, Label, judge_case, judge_label
+from trimtab_replay._backtest import (
+    TOGETHER,
+    Judged,
+    Label,
+    Scores,
+    judge_case,
+    judge_label,
+    score_all,
+)
 from trimtab_replay._file import Job, ReadStats, names_of, replay_all
 from trimtab_replay._recording import ReplayError
 from trimtab_replay._results import Replayed
@@ -128,20 +136,27 @@ def _kind(path: str) -> str:
 
 
 @attrs.frozen
-class Outcome:
-    """What came of an exam.
+class Part:
+    """What came of an exam, as just made or as read back; what tables and gates are made of.
 
     Args:
         kind: ``"cases"`` or ``"labels"``.
+        providers: whom the selection asks and how, JSON-like.
         judged: sorted by path and id.
         unscored: runs or cases that none of the selected providers is about.
+        shards: which parts of how many it holds, as pairs.
     """
 
     kind: str
-    selection: Selection
+    providers: Sequence[Mapping[str, Any]]
     judged: tuple[Judged, ...]
-    unscored: int = 0
-    shard: tuple[int, int] = (0, 1)
+    unscored: int
+    shards: tuple[tuple[int, int], ...]
+
+    @property
+    def scores(self) -> list[Scores]:
+        """The scores, provider by provider."""
+        return score_all(self.judged)
 
 
 Replays = Callable[[Sequence[str], Job], Iterable[Replayed]]
@@ -154,7 +169,7 @@ def sit(
     *,
     after_file: Callable[[int, int], None] = lambda _done, _all: None,
     warn: Callable[[str], None] = lambda _message: None,
-) -> Outcome:
+) -> Part:
     """Let the providers of `selection` sit `exam`.
 
     Args:
@@ -175,7 +190,8 @@ def sit(
     else:
         judged = list(_labels(exam, selection, stats, replays))
     scored = sorted((row for row in judged if row is not None), key=lambda row: (row.path, row.id))
-    return Outcome(kind, selection, tuple(scored), len(judged) - len(scored), exam.shard)
+    facts = [_facts(config) for config in selection.configs]
+    return Part(kind, facts, tuple(scored), len(judged) - len(scored), (exam.shard,))
 
 
 def _cases(exam: Exam, selection: Selection, replays: Replays) -> Iterator[Judged | None]:
@@ -218,12 +234,8 @@ def _missing(label: Label) -> Skipped:
     return Skipped(label.path, None, f"labelled, but there is no run {label.id!r} in it")
 
 
-def selection_facts(selection: Selection) -> list[dict[str, Any]]:
-    """Return whom a selection asks and how, JSON-like: equal for equal selections."""
-    return [_facts(config) for config in selection.configs]
-
-
 def _facts(config: Any) -> dict[str, Any]:
+    """Return whom a setting asks and how, JSON-like: equal for equal settings."""
     reference = config.provider
     settings = {
         field.name: getattr(config, field.name)

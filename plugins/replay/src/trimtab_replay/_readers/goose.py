@@ -50,7 +50,9 @@ class OpenCode(Reader):
     def sniff(self, source: Transcript) -> float:
         """Look for messages with parts, or for rows of parts."""
         value = source.sample
-        return float(_is_export(value) or _is_row(_first(value)) or _is_stored(value))
+        return float(
+            _is_export(value) or _is_row(next(iter(as_list(value)), None)) or _is_stored(value)
+        )
 
     def read(self, source: Transcript) -> Iterator[Recording]:
         """Yield one recording a session."""
@@ -67,10 +69,6 @@ class OpenCode(Reader):
                     yield self.recording(source, entries_of(messages.values()), name)
             else:
                 source.skip("no export of a session and no rows of parts", row.line)
-
-
-def _first(value: Any) -> Any:
-    return next(iter(as_list(value)), None)
 
 
 def _is_export(value: Any) -> bool:

@@ -222,13 +222,11 @@ def _respond_once(
             _invocation(assembler, as_dict(part.get("toolInvocation")))
         elif kind == _CALL:
             call_id = named(part.get("toolCallId"))
-            assembler.call(named(part.get("toolName")), _params(part), call_id)
+            assembler.call(
+                named(part.get("toolName")), part.get("input", part.get("args", {})), call_id
+            )
         elif _is_tool(kind):
             _ui_tool(assembler, kind, part)
-
-
-def _params(part: dict[str, Any]) -> Any:
-    return part.get("input", part.get("args", {}))
 
 
 def _answer_all(assembler: Assembler, message: dict[str, Any]) -> None:
